@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     let document = match read(text) {
         Ok(document) => document,
         Err(why) => {
-            assert!(!why.is_empty());
+            assert!(!why.to_string().is_empty());
             return;
         }
     };
@@ -50,7 +50,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Nothing stands at one place twice, and nothing at a place that depends on where the runtime is.
+/// Nothing is at one place twice, and nothing at a place that depends on where the runtime is.
 fn check(spec: &Spec) {
     let devices = spec.linux.devices.iter().map(|device| &device.path);
     let mounts = spec.mounts.iter().map(|mount| &mount.destination);

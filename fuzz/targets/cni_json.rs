@@ -5,7 +5,7 @@
 use std::{cell::OnceCell, collections::BTreeMap, path::Path};
 
 use libfuzzer_sys::fuzz_target;
-use rubelet_cni::{Cidr, NetworkRequest, NetworkResult};
+use rubelet_cni::{Cidr, NetworkError, NetworkRequest, NetworkResult};
 use serde_json::{Map, Value, json};
 
 #[expect(
@@ -17,12 +17,15 @@ mod capabilities;
 #[expect(dead_code, reason = "verbs are not called here")]
 #[path = "../../crates/cni/src/plugins/conf.rs"]
 mod conf;
-#[path = "../../crates/cni/src/plugins/documents.rs"]
-mod documents;
-#[path = "../../crates/cni/src/plugins/outcome.rs"]
-mod outcome;
+#[expect(dead_code, reason = "no plugin is run here")]
+#[path = "../../crates/cni/src/plugins/error.rs"]
+mod error;
+#[path = "../../crates/cni/src/plugins/json_file.rs"]
+mod json_file;
+#[path = "../../crates/cni/src/plugins/result.rs"]
+mod result;
 
-use conf::{ConfigList, Configured};
+use conf::{ConfigDir, ConfigList};
 
 thread_local! {
     static DIR: OnceCell<tempfile::TempDir> = const { OnceCell::new() };
@@ -46,12 +49,12 @@ fn configuration(name: &str, text: &[u8]) {
         let dir = dir.get_or_init(|| tempfile::tempdir().expect("a directory can be made"));
         let file = dir.path().join(name);
         std::fs::write(&file, text).expect("a file can be made in it");
-        let found = Configured::look(dir.path());
+        let found = ConfigDir::read(dir.path());
         std::fs::remove_file(&file).expect("and removed");
         match found {
-            Configured::List(list) => check(&list),
-            Configured::Broken(why) => assert!(why.len() <= 12 * text.len() + 500, "{why}"),
-            Configured::None => panic!("{name} was there"),
+            ConfigDir::List(list) => check(&list),
+            ConfigDir::Broken(why) => assert!(why.len() <= 12 * text.len() + 500, "{why}"),
+            ConfigDir::None => panic!("{name} was there"),
         }
     });
 }
@@ -68,7 +71,7 @@ fn record(text: &[u8]) {
 /// tells plugins who they are.
 fn check(list: &ConfigList) {
     let again = ConfigList::from_value(list.raw.clone());
-    assert_eq!(again.as_ref(), Ok(list));
+    assert_eq!(again.as_ref().ok(), Some(list));
     assert!(!list.plugins.is_empty());
     let capabilities = Map::from_iter([("portMappings".to_owned(), json!([]))]);
     for plugin in &list.plugins {
@@ -83,16 +86,16 @@ fn check(list: &ConfigList) {
 }
 
 fn answer(text: &[u8]) {
-    let Ok(result) = outcome::parse("bridge", "1.0.0", text) else {
+    let Ok(result) = result::parse("bridge", "1.0.0", text) else {
         return;
     };
     assert!(result.get("cniVersion").is_some_and(Value::is_string));
-    let summary = outcome::summary(&result, "eth0");
+    let summary = result::summary(&result, "eth0");
     assert!(summary.ips.len() <= text.len() / 2);
     // Written down and read again, as for a later check of the pod.
     let written = serde_json::to_vec(&result).expect("a value can be written");
-    let again = outcome::parse("bridge", "1.0.0", &written).expect("and read");
-    assert_eq!(outcome::summary(&again, "eth0").ips, summary.ips);
+    let again = result::parse("bridge", "1.0.0", &written).expect("and read");
+    assert_eq!(result::summary(&again, "eth0").ips, summary.ips);
 }
 
 fn bandwidth(text: &[u8]) {

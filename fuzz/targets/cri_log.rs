@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     for line in log.split_inclusive(|byte| *byte == b'\n') {
         let _ = parse_header(line);
     }
-    let place = tempfile::tempdir().expect("a temporary folder can be made");
+    let place = tempfile::tempdir().expect("a temporary directory can be made");
     let path = place.path().join("0.log");
     std::fs::write(&path, log).expect("a file can be made in it");
     RUNTIME.with(|runtime| {

@@ -18,7 +18,7 @@ use rubelet_api::{
 };
 use rubelet_cri::v1;
 use rubelet_pod_plan::{
-    History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeOutcomes, Step, Target, plan,
+    History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Step, Target, plan,
 };
 
 #[path = "../../crates/kubelet/src/pleg/convert.rs"]
@@ -117,7 +117,7 @@ fn observe(mut rest: &[u8]) -> (ObservedPod, Fingerprint) {
 fn plans(pod: &Pod, observed: &ObservedPod, choice: u8) {
     let settings = PlanSettings::default();
     let history = History::default();
-    let probes = ProbeOutcomes::default();
+    let probes = ProbeResults::default();
     let intents = Intents::default();
     let grace = Duration::from_secs(u64::from(choice >> 1));
     let target = match choice & 1 {

@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
             Err(error) => {
                 assert!(!error.errors.is_empty(), "an error says what is wrong");
                 for error in &error.errors {
-                    let line = error.place.map_or(1, |place| place.line);
+                    let line = error.position.map_or(1, |position| position.line);
                     assert!((1..=lines).contains(&line), "line {line} of {lines}");
                 }
             }

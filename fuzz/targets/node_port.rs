@@ -22,12 +22,15 @@ mod label;
 mod log_options;
 #[path = "../../crates/server/src/secure/path.rs"]
 mod path;
+#[path = "../../crates/server/src/secure/session_path.rs"]
+mod session_path;
 #[expect(dead_code, reason = "flags and numbers are those of the local API")]
 #[path = "../../crates/server/src/query.rs"]
 mod query;
 
 use endpoint::{Endpoint, EndpointOptions};
 use path::CleanPath;
+use status::ApiError;
 
 /// What the modules above need of the server crate.
 mod status {
@@ -51,6 +54,13 @@ mod user {
         pub(crate) subresource: &'static str,
         pub(crate) node: std::sync::Arc<str>,
     }
+}
+
+/// As `status`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PodRef {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
 }
 
 /// As `status`.
@@ -121,6 +131,8 @@ fn request(method: &Method, path: &str, fine_grained: bool) {
         | Endpoint::RunningPods
         | Endpoint::Healthz(_)
         | Endpoint::Configz
+        | Endpoint::Session(..)
+        | Endpoint::Run(_)
         | Endpoint::ContainerLogs { .. } => Some("proxy"),
         _ => first,
     };
@@ -166,14 +178,16 @@ fn log(query: Option<&str>) {
 
 fn selector(text: &str) {
     let labels = serde_json::json!({ "app": "web", "n": "-5", "example.com/tier": "" });
-    match label::LabelSelector::read(text) {
+    match label::LabelSelector::parse(text) {
         Ok(selector) => {
             // A second requirement can only take away.
-            let both = label::LabelSelector::read(&format!("app=web,{text}"));
+            let both = label::LabelSelector::parse(&format!("app=web,{text}"));
             if let (Ok(both), false) = (both, text.trim().is_empty()) {
                 assert_eq!(both.matches(&labels), selector.matches(&labels), "{text}");
             }
         }
-        Err(why) => assert!(why.len() <= 16 * text.len() + 200, "{why}"),
+        Err(ApiError { message }) => {
+            assert!(message.len() <= 16 * text.len() + 200, "{message}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A layer's archive, applied to a folder: nothing outside of that folder changes, whatever it says.
+//! A layer's archive, applied to a directory: nothing outside of that directory changes, whatever it says.
 
 #![no_main]
 
@@ -19,11 +19,11 @@ const LIMITS: UnpackLimits = UnpackLimits {
 };
 
 fuzz_target!(|data: &[u8]| {
-    let place = tempfile::tempdir().expect("a temporary folder can be made");
+    let place = tempfile::tempdir().expect("a temporary directory can be made");
     let target = place.path().join("fs");
-    std::fs::create_dir(&target).expect("a folder can be made in it");
+    std::fs::create_dir(&target).expect("a directory can be made in it");
     std::fs::write(place.path().join("beside"), "untouched").expect("and a file");
-    std::fs::create_dir(place.path().join("folder")).expect("and a folder beside it");
+    std::fs::create_dir(place.path().join("directory")).expect("and a directory beside it");
     // Compressed ones say so by their first bytes.
     if data.starts_with(b"\x1f\x8b") || data.starts_with(b"\x28\xb5\x2f\xfd") {
         let _ = unpack(
@@ -42,12 +42,12 @@ fuzz_target!(|data: &[u8]| {
         std::fs::read(place.path().join("beside")).ok().as_deref(),
         Some(b"untouched".as_slice())
     );
-    assert_eq!(names(place.path()), ["beside", "folder", "fs"]);
-    assert!(names(&place.path().join("folder")).is_empty());
+    assert_eq!(names(place.path()), ["beside", "directory", "fs"]);
+    assert!(names(&place.path().join("directory")).is_empty());
 });
 
 fn names(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).expect("the folder is still there");
+    let entries = std::fs::read_dir(dir).expect("the directory is still there");
     let mut names: Vec<_> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();

@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: the promises of SPECIFICATION.md as numbers, measured on the release binary
-//! with a private containerd and with its own runtime.
+//! `cargo xtask bench`: measures the promises of SPECIFICATION.md on the release binary, with a
+//! private containerd and with the embedded runtime.
 
 mod bare;
 mod binary;
@@ -9,6 +9,7 @@ mod empty_node;
 mod example;
 mod hundred_pods;
 mod joined;
+mod logs;
 mod plan;
 mod probes;
 mod reconcile;
@@ -18,6 +19,7 @@ mod report;
 mod restarts;
 mod runtime_alone;
 mod scrape;
+mod sessions;
 mod stubborn;
 
 use std::path::PathBuf;
@@ -28,7 +30,7 @@ use crate::{cargo, workspace};
 use registry::{BENCHMARKS, Benchmark, Group};
 use report::Results;
 
-/// What was asked for on the command line.
+/// The parsed command line.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     json: bool,
@@ -38,7 +40,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the words after `bench`; without names, everything is wanted.
+    /// Parses the arguments after `bench`; without names, all benchmarks are selected.
     pub(crate) fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self::default();
         for word in words {
@@ -65,7 +67,7 @@ impl Options {
     }
 }
 
-/// What a benchmark needs to know.
+/// The context of a benchmark.
 struct Request<'a> {
     /// The program that is measured.
     program: PathBuf,
@@ -82,10 +84,10 @@ impl Request<'_> {
     }
 }
 
-/// Measures a group.
+/// A function that measures a group.
 type Part = fn(&Request<'_>, &mut Results) -> Result<()>;
 
-/// What measures which group, in the order in which they are run.
+/// The functions of the groups, in execution order.
 const PARTS: &[(Group, Part)] = &[
     (Group::Binary, binary::measure),
     (Group::EmptyNode, empty_node::measure),
@@ -102,9 +104,11 @@ const PARTS: &[(Group, Part)] = &[
     (Group::EmbeddedHundred, embedded::hundred::measure),
     (Group::EmbeddedRestarts, embedded::restarts::measure),
     (Group::EmbeddedThousand, embedded::thousand::measure),
+    (Group::Sessions, sessions::measure),
+    (Group::Logs, logs::measure),
 ];
 
-/// Measures what was asked for and prints it: a table, or one flat JSON object and nothing else.
+/// Measures the selected benchmarks and prints only the results: a table, or one flat JSON object.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.list {
         report::print_list();
@@ -122,7 +126,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         if !request.wants_group(*group) {
             continue;
         }
-        // A part that fails must not hide the numbers of the others.
+        // A failure of one part must not hide the results of the others.
         if let Err(error) = measure(&request, &mut results) {
             let report = format!("{group:?}: {error:#}");
             progress(&report);
@@ -145,7 +149,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     commit.map_or(Ok(()), |commit| record::write(&root, &commit, &results))
 }
 
-/// Tells how far a long measurement is, on standard error.
+/// Reports the progress of a long measurement on standard error.
 fn progress(what: &str) {
     eprintln!("bench: {what}");
 }
@@ -157,7 +161,7 @@ fn mib(bytes: u64) -> f64 {
     bytes / (1024.0 * 1024.0)
 }
 
-/// The smallest of these numbers, which are sorted, that a share `part` of them does not exceed.
+/// The quantile `part` of these sorted numbers: the smallest that this share does not exceed.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     #[expect(
         clippy::cast_precision_loss,

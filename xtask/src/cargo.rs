@@ -1,4 +1,4 @@
-//! Running cargo.
+//! Runs cargo.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(crate) fn program() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// A cargo command in the workspace, with nothing on its standard input.
+/// A cargo command in the workspace, with an empty standard input.
 pub(crate) fn command(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command
@@ -23,7 +23,7 @@ pub(crate) fn command(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The agent to run: what `RUBELET_BIN` names, else the one of the workspace, built now.
+/// The agent to run: `RUBELET_BIN`, else the workspace's, built now.
 pub(crate) fn agent(root: &Path, release: bool) -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("RUBELET_BIN") {
         return Ok(PathBuf::from(path));
@@ -37,8 +37,8 @@ pub(crate) fn agent(root: &Path, release: bool) -> Result<PathBuf> {
     Ok(target_dir::target()?.join(profile).join("rubelet"))
 }
 
-/// Runs a command to its end; what it prints goes to standard error, so that standard output has
-/// nothing but results.
+/// Runs a command until it exits; its output goes to standard error, so that standard output
+/// contains only results.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let text = line(command);
     let status = command

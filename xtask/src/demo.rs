@@ -1,5 +1,5 @@
-//! `cargo xtask demo`: three example pods on the runtime inside, or on a private containerd, from
-//! start to nothing left.
+//! `cargo xtask demo`: runs three example pods on the embedded runtime, or on a private containerd,
+//! and removes everything.
 
 mod narration;
 mod pods;
@@ -17,15 +17,15 @@ use rubelet_testbed::{
 use crate::{cargo, workspace};
 use narration::{show, step};
 
-/// How long each thing that is waited for may take on a busy machine.
+/// Timeout of each wait on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The folder with the example pods.
+/// The directory with the example pods.
 const EXAMPLES: &str = "examples";
 
 /// Their image.
 const EXAMPLE_IMAGE: &str = "docker.io/library/busybox:1.37";
 
-/// Runs the demo; an error when anything isn't as it should be.
+/// Runs the demo; returns an error if anything is not as expected.
 pub(crate) fn run() -> Result<()> {
     let root = workspace::root()?;
     step("build rubelet");
@@ -46,13 +46,13 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The runtime inside, unless the environment asks for containerd.
+/// The embedded runtime, unless the environment selects containerd.
 fn start_runtime(program: &Path) -> Result<TestRuntime> {
     let kind = match std::env::var_os(VARIABLE) {
         Some(_) => Kind::wanted()?,
         None => Kind::Embedded,
     };
-    step("make private folders, and load images into the runtime");
+    step("make private directories, and load images into the runtime");
     let installed = packages::ensure()?;
     if !installed.is_empty() {
         show(&format!("installed {}", installed.join(", ")));
@@ -76,7 +76,7 @@ fn start_runtime(program: &Path) -> Result<TestRuntime> {
 }
 
 fn run_pods(root: &Path, program: &Path, runtime: &TestRuntime) -> Result<()> {
-    step("start rubelet with three manifests in its folder");
+    step("start rubelet with three manifests in its directory");
     let mut agent = Agent::builder(runtime)
         .program(program)
         .node_name("demo")
@@ -154,7 +154,7 @@ fn run_pods(root: &Path, program: &Path, runtime: &TestRuntime) -> Result<()> {
     Ok(())
 }
 
-/// Copies the example manifests into the agent's folder; their file names.
+/// Copies the example manifests into the agent's directory; returns their file names.
 fn copy_examples(root: &Path, agent: &Agent) -> Result<Vec<String>> {
     let dir = root.join(EXAMPLES);
     let mut names = Vec::new();
@@ -164,7 +164,7 @@ fn copy_examples(root: &Path, agent: &Agent) -> Result<Vec<String>> {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.ends_with(".yaml") {
-            // No registry is asked here: the image was loaded into the runtime by another name.
+            // No registry is available: the image was loaded into the runtime under another name.
             let manifest = std::fs::read_to_string(entry.path())?;
             let image = (EXAMPLE_IMAGE, images::BUSYBOX_IMAGE);
             ensure!(manifest.contains(image.0), "{name} has another image");
@@ -176,7 +176,7 @@ fn copy_examples(root: &Path, agent: &Agent) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Runs a command of rubelet as a person would, and shows what it prints.
+/// Runs a command of rubelet as a user would, and shows its output.
 fn command(agent: &Agent, words: &[&str]) -> Result<()> {
     println!("    $ rubelet {}", words.join(" "));
     let output = agent.cli(words)?;

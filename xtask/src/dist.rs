@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: the files of a release. The binary is built twice and must come out equal;
-//! all else is made from the commit alone, so that anyone can make the same files again.
+//! `cargo xtask dist`: the files of a release. The binary is built twice and both builds must be
+//! equal; everything else is derived from the commit alone, so that anyone can reproduce the files.
 
 mod archive;
 mod checksums;
@@ -40,7 +40,7 @@ and SHA256SUMS.
                    that is an error with --key, and a warning at the end without it
 ";
 
-/// What was asked for on the command line.
+/// The parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     out: Option<PathBuf>,
@@ -49,11 +49,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the words after `dist`.
+    /// Parses the arguments after `dist`.
     ///
     /// # Errors
     ///
-    /// An option is unknown, is given twice or has no value.
+    /// An option is unknown, repeated or has no value.
     pub(crate) fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self::default();
         let mut words = words.iter();
@@ -77,12 +77,11 @@ impl Options {
         Ok(options)
     }
 
-    /// What to say at the end about known vulnerabilities, if anything. What is signed is taken for
-    /// checked.
+    /// The final note about known vulnerabilities, if any. A signed release counts as checked.
     ///
     /// # Errors
     ///
-    /// It is to be signed, is not checked, and nobody said that this is fine.
+    /// It must be signed, is not checked, and no option accepts that.
     fn accept(&self, advisories: &Advisories) -> Result<Option<String>> {
         let Advisories::Skipped(reason) = advisories else {
             return Ok(None);
@@ -100,13 +99,13 @@ impl Options {
     }
 }
 
-/// Makes the release.
+/// Builds the release.
 ///
 /// # Errors
 ///
-/// A dependency is not allowed, what is to be signed cannot be checked for known vulnerabilities, the
-/// checkout has changes, the builds differ, a licence text is missing, the key cannot be used, or a
-/// file cannot be written.
+/// A dependency is not allowed, a release to be signed cannot be checked for known vulnerabilities,
+/// the checkout has changes, the builds differ, a licence text is missing, the key cannot be used,
+/// or a file cannot be written.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let start = clock::now();
     // Before the builds, which take long.
@@ -155,8 +154,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Writes each file beside its place and renames it. A signature of an earlier run is removed first:
-/// it is of other files.
+/// Writes each file beside its destination and renames it. A signature of an earlier run is removed
+/// first: it does not match the new files.
 fn write(out: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     match std::fs::remove_file(out.join("SHA256SUMS.sig")) {
@@ -183,52 +182,4 @@ fn set_readable(path: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_are_read_and_mistakes_named() {
-        let options = Options::parse(&["--key", "k", "--out", "o"]).unwrap();
-        assert_eq!(options.key.as_deref(), Some(Path::new("k")));
-        assert_eq!(options.out.as_deref(), Some(Path::new("o")));
-        for (words, reason) in [
-            (&["--key"][..], "--key needs a path"),
-            (&["--out", "a", "--out", "b"], "--out is given twice"),
-            (&["--sign"], "unknown option `--sign`"),
-        ] {
-            let error = Options::parse(words).unwrap_err().to_string();
-            assert!(error.contains(reason), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_is_signed_is_checked_for_known_vulnerabilities() {
-        let skipped = Advisories::Skipped("no network".to_owned());
-        let accept = |words: &[&str], advisories: &Advisories| {
-            let accepted = Options::parse(words).unwrap().accept(advisories);
-            accepted.map_err(|error| error.to_string())
-        };
-        let warning = "NOT checked for known vulnerabilities of dependencies: no network";
-        for words in [&[][..], &["--key", "k", "--unchecked-advisories"]] {
-            assert_eq!(accept(words, &Advisories::Checked), Ok(None));
-            assert_eq!(accept(words, &skipped), Ok(Some(warning.to_owned())));
-        }
-        assert_eq!(accept(&["--key", "k"], &Advisories::Checked), Ok(None));
-        let refused = accept(&["--key", "k"], &skipped).unwrap_err();
-        assert!(refused.contains("give --unchecked-advisories"), "{refused}");
-    }
-
-    #[test]
-    fn an_unsigned_release_leaves_no_signature_of_an_earlier_one() {
-        let directory = tempfile::tempdir().unwrap();
-        let out = directory.path().join("a/b");
-        let file = |name: &str| (name.to_owned(), name.as_bytes().to_vec());
-        write(&out, &[file("SHA256SUMS"), file("SHA256SUMS.sig")]).unwrap();
-        write(&out, &[file("SHA256SUMS")]).unwrap();
-        let names: Vec<_> = std::fs::read_dir(&out)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
-        assert_eq!(names, ["SHA256SUMS"]);
-    }
-}
+mod tests;

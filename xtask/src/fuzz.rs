@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: nonsense for whatever reads bytes from outside, by LLVM's libFuzzer.
+//! `cargo xtask fuzz`: fuzzes the parsers of external input with LLVM's libFuzzer.
 //!
-//! The programs are in the workspace `fuzz/`, which the pinned stable compiler builds with the
-//! coverage pass of its own LLVM. That pass is all that libFuzzer needs; checks of memory, which
-//! need a nightly compiler, would find little in code without `unsafe`.
+//! The programs are in the workspace `fuzz/`, which the pinned stable compiler builds with LLVM's
+//! coverage pass. libFuzzer needs nothing else; sanitizers, which need a nightly compiler, would
+//! find little in code without `unsafe`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,14 +13,15 @@ use rubelet_testbed::target_dir;
 
 use crate::cargo;
 
-/// What is fuzzed, by the names of the programs.
-pub(crate) const TARGETS: [&str; 15] = [
+/// The fuzz targets, by the names of the programs.
+pub(crate) const TARGETS: [&str; 18] = [
     "api_objects",
     "cdi_spec",
     "certificate_subject",
     "cni_json",
     "cri_log",
     "cri_status",
+    "file_receiver",
     "image_documents",
     "kubeconfig",
     "manifests",
@@ -28,32 +29,33 @@ pub(crate) const TARGETS: [&str; 15] = [
     "node_port",
     "registry_headers",
     "seccomp_profile",
+    "sessions",
     "shim_protocol",
+    "spdy",
     "tar_applier",
 ];
-/// Seconds for each of them unless something else is asked for; CI gives the same, which on two
-/// cores makes two minutes.
+/// Default seconds for each of them; CI uses the same, which on two cores takes two minutes.
 const SECONDS: u64 = 15;
 /// The longest input, in bytes.
 const MAX_LEN: &str = "-max_len=16384";
 
-/// Coverage of edges, with counters that libFuzzer finds by itself, and the operands of comparisons.
+/// Edge coverage, with counters that libFuzzer finds by itself, and the operands of comparisons.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
-/// Runs `$@` without a network and with nothing that it could write but `$0`, in which `$TMPDIR` is
-/// in memory: what is fuzzed runs as root. The checkout, and `$0` with it, may be below `/tmp`.
+/// Runs `$@` without a network and with a read-only file system except for `$0`, in which `$TMPDIR`
+/// is in memory: fuzz targets run as root. The checkout, and `$0` with it, may be below `/tmp`.
 const CAGE: &str = "mount --bind /tmp /tmp && mount --bind \"$0\" \"$0\" && \
     mount -t tmpfs -o size=256m none \"$TMPDIR\" && mount -o remount,bind,ro /tmp && \
     mount -o remount,bind,ro / && exec \"$@\"";
 
-/// What was asked for on the command line.
+/// The parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     seconds: u64,
-    /// Put what was found into the kept corpus.
+    /// Add new inputs to the kept corpus.
     keep: bool,
     targets: Vec<&'static str>,
 }
@@ -69,7 +71,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the words after `fuzz`.
+    /// Parses the arguments after `fuzz`.
     pub(crate) fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self::default();
         let mut targets = Vec::new();
@@ -97,7 +99,7 @@ impl Options {
     }
 }
 
-/// Builds the programs and runs them, as many at the same time as there are cores.
+/// Builds the programs and runs them, one per core.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let place = target_dir::target()?.join("fuzz");
     let programs = build(root, &place)?;
@@ -132,13 +134,13 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Builds the programs; the folder that they are in.
+/// Builds the programs; returns their directory.
 fn build(root: &Path, place: &Path) -> Result<PathBuf> {
     let host = host_triple(root)?;
     let manifest = root.join("fuzz/Cargo.toml");
     let mut build = cargo::command(root, &["build", "--release", "--bins"]);
     build
-        // With a target, build scripts and macros are compiled as usual.
+        // With an explicit target, build scripts and macros are compiled as usual.
         .args(["--target", &host])
         .arg("--manifest-path")
         .arg(manifest)
@@ -156,7 +158,7 @@ fn host_triple(root: &Path) -> Result<String> {
     Ok(host.context("rustc names no host")?.to_owned())
 }
 
-/// Runs one program; what there is to say of it.
+/// Runs one program; returns its report.
 fn one(
     root: &Path,
     programs: &Path,
@@ -215,7 +217,7 @@ fn one(
     ))
 }
 
-/// Adds those inputs to the kept corpus that reach something new.
+/// Adds inputs with new coverage to the kept corpus.
 fn keep(programs: &Path, target: &str, found: &Path, kept: &Path) -> Result<()> {
     let mut merge = Command::new(programs.join(target));
     merge.arg("-set_cover_merge=1").args([kept, found]);
@@ -231,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_names_all_are_fuzzed_and_a_wrong_name_is_told() {
+    fn without_names_all_are_fuzzed_and_a_wrong_name_is_reported() {
         let all = Options::parse(&[]).unwrap();
         assert_eq!(all, Options::default());
         let one = Options::parse(&["--seconds", "5", "tar_applier"]).unwrap();

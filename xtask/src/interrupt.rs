@@ -1,11 +1,11 @@
-//! Ctrl-C and SIGTERM: remove what was started, then end.
+//! Ctrl-C and SIGTERM: clean up, then exit.
 
 use anyhow::{Context, Result, bail};
 use rubelet_testbed::sweep::sweep_own;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs `work`; when a signal asks this program to end before it is done, removes all instances of
-/// the test bed that this program has and ends.
+/// Runs `work`; if a signal interrupts it, removes all test bed instances of this program and
+/// exits.
 pub(crate) fn cleaning_up(work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -21,7 +21,7 @@ pub(crate) fn cleaning_up(work: impl FnOnce() -> Result<()> + Send + 'static) ->
             _ = terminate.recv() => Ok(None),
         }
     });
-    // The work, if it still goes on, ends with the process.
+    // The work, if it still runs, ends with the process.
     runtime.shutdown_background();
     if let Some(result) = ended? {
         return result;

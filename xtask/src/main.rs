@@ -1,4 +1,4 @@
-//! `cargo xtask`: everything a contributor or CI runs, in one program.
+//! `cargo xtask`: all tasks of contributors and CI in one program.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It talks to a person at a terminal.
 
 mod bench;

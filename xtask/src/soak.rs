@@ -1,6 +1,6 @@
-//! `cargo xtask soak`: the agent with pods of all kinds on a real runtime, behind a proxy that
-//! injects faults, while things are edited, killed and restarted. After each seed the faults stop,
-//! and what the runtime holds is compared with what is wanted and with what the agent shows.
+//! `cargo xtask soak`: runs the agent with pods of all kinds on a real runtime, behind a proxy that
+//! injects faults, while pods are edited, killed and restarted. After each seed the faults stop,
+//! and the runtime's state is compared with the desired pods and with the agent's API.
 
 mod action;
 mod compare;
@@ -25,7 +25,7 @@ use pods::Wanted;
 pub(crate) const HELP: &str = "\
 cargo xtask soak [OPTION...]
 
-Runs the agent with a folder of pods on a private runtime behind chaos-cri (needs root). Each seed
+Runs the agent with a directory of pods on a private runtime behind chaos-cri (needs root). Each seed
 decides the faults, and what happens meanwhile: manifests are added, edited and removed, processes
 of containers, the runtime and the agent are killed, pods are restarted. Then the faults stop. What the runtime holds, asked directly, must become what is wanted and what the agent shows:
 one ready sandbox for each pod, one running container for each that runs, none twice, nothing of
@@ -40,16 +40,16 @@ failed.
   --runtime NAME  containerd (as without it), or embedded: `rubelet runtime serve`
 ";
 
-/// How long all may take to become as wanted after the last fault: a lost event is made up for by
-/// the next slow relist, and a container that was killed often waits in its back-off.
+/// Timeout of convergence after the last fault: the next slow relist makes up for a lost event, and
+/// a container that was killed often waits in its back-off.
 const CONVERGE: Duration = Duration::from_secs(240);
-/// How long it must then stay so.
+/// How long it must then stay converged.
 const STAY: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The longest pause between two actions, in milliseconds.
 const PAUSE: u64 = 2000;
 
-/// What was asked for on the command line.
+/// The parsed command line.
 #[derive(Debug)]
 pub(crate) struct Options {
     seeds: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the words after `soak`.
+    /// Parses the arguments after `soak`.
     pub(crate) fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self {
             seeds: 10,
@@ -124,7 +124,7 @@ fn runtime(text: &str) -> Result<Kind> {
     }
 }
 
-/// Runs the seeds; an error names those that failed.
+/// Runs the seeds; the error names those that failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let program = cargo::agent(&workspace::root()?, false)?;
     let begin = clock::now();
@@ -166,10 +166,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// One seed, from a new runtime to its removal; a line about what happened.
+/// Runs one seed, from a new runtime to its removal; returns a line about it.
 fn run_seed(program: &Path, seed: u64, profile: &str, options: &Options) -> Result<String> {
     let actions = options.actions;
-    // Of a sequence of its own: what is done is no part of what goes wrong.
+    // A separate random sequence: the actions must not depend on the faults.
     let mut dice = Dice::new(seed ^ 0x5eed);
     let mut wanted = Wanted::first(&mut dice);
     let mut node = Node::start(options.runtime, program, seed, profile, &wanted)?;
@@ -198,14 +198,15 @@ fn run_seed(program: &Path, seed: u64, profile: &str, options: &Options) -> Resu
     ))
 }
 
-/// A seed under way.
+/// A running seed.
 struct Soak<'a> {
     node: &'a mut Node,
     wanted: &'a mut Wanted,
 }
 
 impl Soak<'_> {
-    /// Does things, stops the faults, and waits until all is as wanted; how long that took.
+    /// Performs the actions, stops the faults, and waits for convergence; returns how long that
+    /// took.
     fn run(&mut self, dice: &mut Dice, actions: u64, done: &mut Vec<String>) -> Result<Duration> {
         for _ in 0..actions {
             wait::pass(Duration::from_millis(dice.below(PAUSE)));

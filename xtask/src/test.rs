@@ -1,12 +1,12 @@
-//! `cargo xtask test`: checks first, then the rings of tests from the quickest to the slowest. The
-//! first stage that fails ends it.
+//! `cargo xtask test`: checks first, then the rings of tests from the fastest to the slowest. Stops
+//! at the first stage that fails.
 
 mod cluster;
 pub(crate) mod deny;
 mod options;
 mod rings;
 mod stages;
-mod tally;
+mod test_counts;
 
 use std::path::Path;
 
@@ -18,21 +18,22 @@ use crate::{cargo, codegen, fuzz, tidy};
 pub(crate) use options::Options;
 use rings::Part;
 use stages::Stages;
-use tally::Tally;
+use test_counts::TestCounts;
 
-/// What the tests that need a runtime run on, one after the other.
+/// The runtimes of tests that need one, in order.
 const RUNTIMES: [Kind; 2] = [Kind::Embedded, Kind::Containerd];
 
-/// Runs what was asked for.
+/// Runs the selected stages.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let programs = options.api_server.as_deref().map(Programs::find);
     let programs = programs.transpose()?;
     let mut stages = Stages::default();
+    let mut counts = TestCounts::default();
     if options.is_everything() {
         check(root, &mut stages)?;
+        stages.run("examples", || rings::examples(root, &mut counts))?;
     }
-    let mut tally = Tally::default();
-    // Tests of single crates run real programs too, and pass over those that are missing.
+    // Tests of single crates run real programs too, and skip those that are missing.
     stages.run("packages", || packages::ensure().map(drop))?;
     let mut agent = None;
     let wanted = |ring: &u8| options.ring.is_none_or(|one| one == *ring);
@@ -48,14 +49,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
             filter: options.filter.as_deref(),
         };
         if !rings::needs_agent(ring) {
-            let run = || rings::run(root, part(Kind::Containerd), &mut tally);
+            let run = || rings::run(root, part(Kind::Containerd), &mut counts);
             stages.run(&format!("ring {ring}"), run)?;
             continue;
         }
         for runtime in RUNTIMES {
             if options.runtime.is_none_or(|one| one == runtime) {
                 let name = format!("ring {ring} on {}", runtime.name());
-                stages.run(&name, || rings::run(root, part(runtime), &mut tally))?;
+                stages.run(&name, || rings::run(root, part(runtime), &mut counts))?;
             }
         }
     }
@@ -63,14 +64,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         stages.run("fuzz", || fuzz::run(root, &fuzz::Options::default()))?;
     }
     stages.print();
-    for line in tally.reasons() {
+    for line in counts.reasons() {
         println!("{line}");
     }
     if rings::ALL.into_iter().filter(wanted).any(cluster::is_ring) {
         println!("{}", cluster::judge(programs.as_ref())?);
     }
-    println!("{tally}");
-    if tally.passed == 0 {
+    println!("{counts}");
+    if counts.passed == 0 {
         bail!("no test was run");
     }
     Ok(())
@@ -90,6 +91,10 @@ fn check(root: &Path, stages: &mut Stages) -> Result<()> {
             "-D",
             "warnings",
         ])
+    })?;
+    stages.run("documentation", || {
+        let mut command = cargo::command(root, &["doc", "--workspace", "--no-deps"]);
+        cargo::run(command.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     stages.run("deny", || deny::check(root).map(drop))
 }

@@ -1,12 +1,16 @@
-//! The rules of the code base that the compiler doesn't know.
+//! The rules of the code base that the compiler does not check.
 
 mod documents;
 mod edges;
+mod excerpts;
 mod files;
+mod functions;
 mod layers;
 mod lines;
 mod manifests;
 mod purity;
+mod sizes;
+mod words;
 
 use std::fmt;
 use std::path::Path;
@@ -15,16 +19,16 @@ use anyhow::{Result, bail};
 
 use crate::workspace;
 
-/// One thing that is against a rule.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     /// The file, relative to the root of the workspace.
     file: String,
-    /// The line's number, 0 when the finding is about the whole file.
+    /// The line number, 0 if the finding is about the whole file.
     line: usize,
     /// What is wrong.
     rule: String,
-    /// What to do about it.
+    /// How to fix it.
     remedy: &'static str,
 }
 
@@ -43,17 +47,21 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks everything below `root`; an error when something is against a rule.
+/// Checks everything below `root`; returns an error if a rule is violated.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let files = files::all(root)?;
     let mut findings = layers::check(&workspace::metadata(root)?);
     for file in &files {
         findings.extend(files::check_name(&file.path));
+        findings.extend(functions::check(&file.path, &file.text));
         findings.extend(lines::check(&file.path, &file.text));
         findings.extend(purity::check(&file.path, &file.text));
         findings.extend(manifests::check(&file.path, &file.text));
+        findings.extend(words::check(&file.path, &file.text));
     }
     findings.extend(documents::check(&files));
+    findings.extend(excerpts::check(&files));
+    findings.extend(sizes::check(&files));
     findings.sort();
     for finding in &findings {
         println!("{finding}");

@@ -1,4 +1,4 @@
-//! Where the workspace is.
+//! The location of the workspace.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cargo;
 
-/// The folder of the workspace's Cargo.toml. Cargo tells it to the programs that it runs.
+/// The directory of the workspace's Cargo.toml. Cargo passes it to the programs that it runs.
 pub(crate) fn root() -> Result<PathBuf> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .context("run this with `cargo xtask`, which tells it where the workspace is")?;
@@ -19,7 +19,7 @@ pub(crate) fn root() -> Result<PathBuf> {
     Ok(root.to_path_buf())
 }
 
-/// What cargo knows of the workspace's crates.
+/// cargo's metadata of the workspace's crates.
 pub(crate) fn metadata(root: &Path) -> Result<Value> {
     let mut metadata = Command::new(cargo::program());
     metadata

@@ -2,7 +2,6 @@
 
 use crate::{
     network::ContainerPort,
-    pod::RestartPolicy,
     probe::{Lifecycle, Probe},
     resources::Resources,
     security::ContainerSecurity,
@@ -13,6 +12,17 @@ use crate::{
 /// release, whose defaults may differ, restarts nothing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DefinitionHash(pub Box<str>);
+
+/// `restartPolicy` of a pod, or of one of its containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestartPolicy {
+    /// Restart after every exit.
+    Always,
+    /// Restart after an exit code that is not 0.
+    OnFailure,
+    /// Never restart.
+    Never,
+}
 
 /// An init, regular or ephemeral container.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,7 +143,7 @@ pub enum TerminationMessagePolicy {
 /// One entry of `envFrom`: all keys of an object become variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvFrom {
-    /// `prefix`, which stands before each key.
+    /// `prefix`, which is before each key.
     pub prefix: Box<str>,
     /// `configMapRef` or `secretRef`.
     pub kind: ObjectKind,

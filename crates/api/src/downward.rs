@@ -82,7 +82,7 @@ pub fn resource(
         container: named.unwrap_or_default().into(),
     })?;
     let resources = &container.resources;
-    // A limit of nothing is no limit.
+    // A limit of 0 means no limit.
     let limit = |amount: Option<u64>, otherwise: u64| {
         let set = amount.filter(|&amount| amount > 0);
         u128::from(set.unwrap_or(otherwise))
@@ -97,7 +97,7 @@ pub fn resource(
     Ok(milli.div_ceil(field.divisor_milli.max(1)).to_string())
 }
 
-/// One line `key="value"` for each entry, without a line end behind the last.
+/// One line `key="value"` for each entry, without a newline after the last.
 fn lines(map: &StringMap) -> String {
     let mut text = String::new();
     for (key, value) in map {

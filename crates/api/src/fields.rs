@@ -2,7 +2,7 @@
 //!
 //! One table decides what the parser refuses, in manifests and in pods of the API server, and is the
 //! source of `docs/fields.md`. A field of the
-//! schema that stands in no row fails a test.
+//! schema without a row fails a test.
 
 mod check;
 mod markdown;

@@ -1,4 +1,4 @@
-//! Image references: the grammar, and the tag that is meant when none is written.
+//! Image references: the grammar, and the default tag.
 //!
 //! Source of the rule: the grammar of the distribution project's `reference` package, and the
 //! kubelet's habit to append `:latest` only where neither tag nor digest is given.
@@ -40,8 +40,8 @@ pub enum InvalidReference {
     /// More than 255 characters.
     #[error("the repository name is longer than 255 characters")]
     TooLong,
-    /// 64 hexadecimal digits would be taken for an identifier.
-    #[error("64 hexadecimal digits are an identifier, not a name")]
+    /// 64 hexadecimal digits would be read as an ID.
+    #[error("64 hexadecimal digits are an image ID, not a name")]
     Identifier,
     /// The tag.
     #[error(
@@ -55,7 +55,7 @@ pub enum InvalidReference {
     Digest,
 }
 
-/// The reference with `:latest` appended where it has neither tag nor digest, else as it is.
+/// The reference, with `:latest` appended where it has neither tag nor digest.
 ///
 /// # Errors
 /// The text is not an image reference.
@@ -70,8 +70,8 @@ pub fn with_default_tag(image: &str) -> Result<String, InvalidImageName> {
     })
 }
 
-/// The pull policy where none is written: Always for the tag `latest`, written or meant, else
-/// IfNotPresent, also for what is no image reference.
+/// The default pull policy: Always for the tag `latest`, explicit or by default, else IfNotPresent,
+/// also for an invalid image reference.
 #[must_use]
 pub fn default_pull_policy(image: &str) -> PullPolicy {
     match parse(image) {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_refused_with_its_reason() {
+    fn an_invalid_reference_is_refused_with_its_reason() {
         use InvalidReference as R;
         let long = "a".repeat(256);
         let long_tag = format!("a:{}", "b".repeat(129));

@@ -6,7 +6,7 @@ pub(crate) mod quantities;
 use std::{fmt, sync::Arc};
 
 use k8s_openapi::api::core::v1 as k8s;
-use rubelet_yaml::{DecodeError, Decoded, Document, Place, documents};
+use rubelet_yaml::{DecodeError, Decoded, Document, Position, documents};
 use serde_json::Value;
 
 use header::Kind;
@@ -16,7 +16,7 @@ use header::Kind;
 pub struct ManifestFile {
     /// The pods in the order of the text; a bad one does not hide the others.
     pub pods: Vec<Result<RawPod, ManifestError>>,
-    /// Why there are no pods although nothing is wrong.
+    /// Why the text has no pods, without an error.
     pub note: Option<ManifestNote>,
 }
 
@@ -45,7 +45,7 @@ pub struct ManifestError {
     pub document: usize,
     /// `metadata.namespace` (if written) and `metadata.name`, where they can be read.
     pub pod: Option<(Option<String>, String)>,
-    /// What is wrong, with places and fields of the whole text; at least one.
+    /// What is wrong, with positions and fields of the whole text; at least one.
     pub errors: Vec<DecodeError>,
 }
 
@@ -84,9 +84,9 @@ impl Written {
             .unwrap_or(whole)
     }
 
-    /// Where a field of the pod stands in the text.
-    pub(crate) fn place_of(&self, field: &str) -> Option<Place> {
-        self.document.place_of(&self.path(field))
+    /// Where a field of the pod is in the text.
+    pub(crate) fn position_of(&self, field: &str) -> Option<Position> {
+        self.document.position_of(&self.path(field))
     }
 
     fn path(&self, field: &str) -> String {
@@ -151,7 +151,7 @@ pub fn decode(text: &str) -> ManifestFile {
     file
 }
 
-/// As [`decode`], for bytes that may be no text at all.
+/// As [`decode`], for bytes that may not be text.
 #[must_use]
 pub fn decode_bytes(bytes: &[u8]) -> ManifestFile {
     match std::str::from_utf8(bytes) {
@@ -161,7 +161,7 @@ pub fn decode_bytes(bytes: &[u8]) -> ManifestFile {
             let line = 1 + good.iter().filter(|&&byte| byte == b'\n').count();
             ManifestFile::damaged(DecodeError {
                 document: 0,
-                place: Some(Place { line, column: 1 }),
+                position: Some(Position { line, column: 1 }),
                 field: None,
                 message: "not UTF-8 text; the file is damaged or not a manifest".to_owned(),
                 snippet: None,
@@ -231,7 +231,7 @@ fn pod(written: Written) -> Result<RawPod, ManifestError> {
         Ok(Decoded { value, unknown }) => {
             let status = written.path("status");
             let mut errors = unknown;
-            // A status comes along where a pod was copied from a cluster; it is dropped anyway.
+            // A pod copied from a cluster has a status, which is dropped anyway.
             errors.retain(|error| {
                 let below = error
                     .field
@@ -245,7 +245,7 @@ fn pod(written: Written) -> Result<RawPod, ManifestError> {
                     written,
                 });
             }
-            errors.sort_by_key(|error| error.place);
+            errors.sort_by_key(|error| error.position);
             Err(failed(&written, errors))
         }
         Err(error) => Err(failed(&written, vec![*error])),
@@ -256,7 +256,7 @@ fn typed(written: &Written) -> Result<Decoded<k8s::Pod>, Box<DecodeError>> {
     let Some(text) = quantities::as_texts(written.value()) else {
         return written.document.decode_at(&written.path(""));
     };
-    // The decoder reads documents: give it one with the same fields, and translate the places.
+    // The decoder reads documents: give it one with the same fields, and translate the positions.
     let translate = |error: DecodeError| {
         written.error_at(error.field.as_deref().unwrap_or_default(), error.message)
     };

@@ -1,4 +1,4 @@
-//! What pods draw from the API server: config maps, secrets, tokens and services. The contents never
+//! What pods use of the API server: config maps, secrets, tokens and services. The contents never
 //! show in `Debug`, so that they can't get into a log.
 
 mod references;
@@ -39,7 +39,7 @@ pub type TokenKey = (Box<str>, Box<str>);
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(pub Arc<str>);
 
-/// All that a pod draws from the API server, as it is now.
+/// The objects of the API server that a pod uses, in their current versions.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct PodObjects {
     /// Config maps by name; one that does not exist is absent.
@@ -52,7 +52,7 @@ pub struct PodObjects {
     pub services: Vec<(String, String)>,
 }
 
-/// The names of the objects that a pod draws, all in its namespace.
+/// The names of the objects that a pod references, all in its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObjectRefs {
     /// Config maps.

@@ -23,6 +23,7 @@ mod probe;
 mod requirements;
 mod restart;
 mod scheduling;
+mod scope;
 mod security;
 mod spec;
 mod values;
@@ -42,7 +43,7 @@ use crate::{
 };
 use serde_json::Value;
 
-/// Whether a node may have this name: a DNS name in lower case. Static pods have it behind their own.
+/// Whether a node may have this name: a DNS name in lower case. The names of static pods end with it.
 #[must_use]
 pub fn is_node_name(name: &str) -> bool {
     names::is_subdomain(name)
@@ -88,7 +89,7 @@ pub fn parse(raw: RawPod, context: &ParseContext<'_>) -> Result<Pod, Vec<FieldEr
         &mut errors,
     );
     if !errors.is_empty() {
-        return Err(errors.into_list(|field| written.place_of(field)));
+        return Err(errors.into_list(|field| written.position_of(field)));
     }
 
     let mut converted = converted;

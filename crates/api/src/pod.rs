@@ -1,6 +1,6 @@
 //! The pod: identity, the lists of containers and volumes, and what holds for all of them.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_base::{PodName, PodUid};
@@ -15,6 +15,8 @@ use crate::{
     security::PodSecurity,
     volume::Volume,
 };
+
+pub use crate::container::RestartPolicy;
 
 /// A pod that passed defaulting, validation and the support matrix. Immutable, shared by `Arc`.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +33,7 @@ pub struct Pod {
     pub generation: i64,
     /// `metadata.creationTimestamp` of a pod of the API server.
     pub created: Option<Timestamp>,
-    /// Whether and until when the API server wants the pod deleted.
+    /// The deletion that the API server asks for, with its deadline.
     pub deletion: Option<Deletion>,
     /// Where the pod came from.
     pub source: PodSource,
@@ -40,7 +42,7 @@ pub struct Pod {
     /// Hash of all that is fixed when the sandbox is created, as the user wrote it. `None` for
     /// pods whose specification can't change (those of the API server).
     pub sandbox_definition: Option<DefinitionHash>,
-    /// Why a resize that the API server wants is not made; `None` if it wants none. The specification
+    /// Why a requested resize is not made; `None` without a request. The specification
     /// has the resources that were allocated.
     pub resize_infeasible: Option<&'static str>,
     /// The defaulted v1 Pod as JSON without `status`, for `/pods` and `-o yaml`.
@@ -101,10 +103,10 @@ pub struct Deletion {
 /// Labels or annotations.
 pub type StringMap = BTreeMap<Box<str>, Box<str>>;
 
-/// Which source wants a pod, as written in the annotation `kubernetes.io/config.source`.
+/// The source of a pod, as written in the annotation `kubernetes.io/config.source`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PodSource {
-    /// A manifest file or folder.
+    /// A manifest file or directory.
     File,
     /// A manifest URL.
     Http,
@@ -274,17 +276,3 @@ impl PodSpec {
         self.volumes.iter().find(|volume| *volume.name == *name)
     }
 }
-
-/// `restartPolicy` of a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RestartPolicy {
-    /// Restart after every exit.
-    Always,
-    /// Restart after an exit code that is not 0.
-    OnFailure,
-    /// Never restart.
-    Never,
-}
-
-/// A pod shared by all who read it.
-pub type SharedPod = Arc<Pod>;

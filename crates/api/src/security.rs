@@ -27,7 +27,7 @@ pub struct UserRange {
     pub length: u32,
 }
 
-/// Fields that stand in both contexts; a container's value wins.
+/// Fields that are in both contexts; a container's value wins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedSecurity {
     /// `runAsUser`.
@@ -70,7 +70,7 @@ pub enum Profile {
     Unconfined,
     /// The runtime's default.
     RuntimeDefault,
-    /// A profile of this host: a path below the seccomp folder, or the name of a loaded profile.
+    /// A profile of this host: a path below the seccomp directory, or the name of a loaded profile.
     Localhost(Box<str>),
 }
 

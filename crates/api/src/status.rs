@@ -182,7 +182,7 @@ pub struct ContainerStatus {
     pub state: ContainerState,
     /// `lastState`: how the instance before this one ended.
     pub last_state: Option<Terminated>,
-    /// `user.linux`: as whom its first process was started; `None` if the runtime does not say.
+    /// `user.linux`: the user of its first process; `None` if the runtime does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<Box<ContainerUser>>,
     /// Paths of mounts that the runtime made read-only with all that is mounted below.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    container::{FieldPath, PullPolicy, ResourceField},
+    container::{FieldPath, ObjectKind, PullPolicy, ResourceField},
     resources::Bytes,
 };
 
@@ -40,6 +40,46 @@ pub enum VolumeSource {
         /// `pullPolicy`.
         pull_policy: PullPolicy,
     },
+    /// `configMap`, `secret`, `downwardAPI` or `projected`.
+    Files(FileVolume),
+}
+
+impl VolumeSource {
+    /// The volume, if the agent writes its files, and keeps them up to date.
+    #[must_use]
+    pub fn files(&self) -> Option<&FileVolume> {
+        match self {
+            Self::Files(files) => Some(files),
+            Self::EmptyDir { .. } | Self::HostPath { .. } | Self::Image { .. } => None,
+        }
+    }
+
+    /// Whether containers can only read it, whatever their mounts say.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        match self {
+            Self::EmptyDir { .. } | Self::HostPath { .. } => false,
+            Self::Image { .. } | Self::Files(_) => true,
+        }
+    }
+
+    /// The config maps and secrets that the volume holds, by name.
+    pub fn objects(&self) -> impl Iterator<Item = (ObjectKind, &str)> {
+        let files = self.files();
+        let own = files.and_then(|files| match files {
+            FileVolume::ConfigMap(object) => Some((ObjectKind::ConfigMap, &*object.name)),
+            FileVolume::Secret(object) => Some((ObjectKind::Secret, &*object.name)),
+            FileVolume::DownwardApi { .. } | FileVolume::Projected { .. } => None,
+        });
+        let sources = files.map_or(&[][..], FileVolume::projections);
+        own.into_iter()
+            .chain(sources.iter().filter_map(Projection::object))
+    }
+}
+
+/// A volume whose files the agent writes: from objects of the API server, or from the pod itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileVolume {
     /// `configMap`.
     ConfigMap(ObjectVolume),
     /// `secret`.
@@ -58,6 +98,17 @@ pub enum VolumeSource {
         /// `defaultMode`, default 0644.
         default_mode: u32,
     },
+}
+
+impl FileVolume {
+    /// The `sources` of a projected volume; of another volume, nothing.
+    #[must_use]
+    pub fn projections(&self) -> &[Projection] {
+        match self {
+            Self::Projected { sources, .. } => sources,
+            Self::ConfigMap(_) | Self::Secret(_) | Self::DownwardApi { .. } => &[],
+        }
+    }
 }
 
 /// A `configMap` or `secret`.
@@ -131,6 +182,16 @@ pub enum Projection {
     },
 }
 
+impl Projection {
+    fn object(&self) -> Option<(ObjectKind, &str)> {
+        match self {
+            Self::ConfigMap(object) => Some((ObjectKind::ConfigMap, &*object.name)),
+            Self::Secret(object) => Some((ObjectKind::Secret, &*object.name)),
+            Self::DownwardApi { .. } | Self::ServiceAccountToken { .. } => None,
+        }
+    }
+}
+
 /// A config map or secret within a projected volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectProjection {
@@ -145,7 +206,7 @@ pub struct ObjectProjection {
 /// `emptyDir.medium`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// The node's default medium: a folder.
+    /// The node's default medium: a directory.
     Disk,
     /// `Memory`: tmpfs.
     Memory,
@@ -160,7 +221,7 @@ pub enum HostPathCheck {
     DirectoryOrCreate,
     /// `Directory`.
     Directory,
-    /// `FileOrCreate`: made with mode 0644; its folder must exist.
+    /// `FileOrCreate`: made with mode 0644; its directory must exist.
     FileOrCreate,
     /// `File`.
     File,

@@ -11,7 +11,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A back-off that has not been used yet.
+    /// A fresh back-off.
     #[must_use]
     pub const fn new(initial: Duration, max: Duration) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! Names and values of cgroups. The crate that decides the values and the crate that writes them
-//! must not know each other, so what passes between them stands here.
+//! Names and values of cgroups. The crate that computes the values and the crate that writes them
+//! must not depend on each other, so their shared types are here.
 
 mod path;
 mod values;

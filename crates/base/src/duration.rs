@@ -7,13 +7,13 @@ use std::time::Duration;
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseDurationError {
-    /// Nothing was given.
+    /// The text is empty.
     #[error("empty duration; write a number with a unit, such as 10s")]
     Empty,
     /// Negative durations have no meaning in any option.
     #[error("negative duration {0:?}")]
     Negative(String),
-    /// A number without `ns`, `us`, `ms`, `s`, `m` or `h` behind it.
+    /// A number without one of the units `ns`, `us`, `ms`, `s`, `m` or `h`.
     #[error("missing or unknown unit in duration {0:?}; units are ns, us, ms, s, m, h")]
     Unit(String),
     /// Something that is not a decimal number.

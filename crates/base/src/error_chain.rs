@@ -2,8 +2,8 @@
 
 use std::{error::Error, fmt};
 
-/// Displays an error and each `source()` behind it, joined by `: `. A cause whose text the outer
-/// message already ends with is left out.
+/// Displays an error and each of its `source()`s, joined by `: `. A cause that the outer message
+/// already ends with is omitted.
 pub struct ErrorChain<'a>(pub &'a (dyn Error + 'static));
 
 impl fmt::Display for ErrorChain<'_> {

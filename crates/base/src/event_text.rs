@@ -1,5 +1,5 @@
-//! All events that Rubelet raises: reason and message of each. Those of the kubelet are its own, word for
-//! word; tests of other crates hold what they see raised against this table.
+//! All events that Rubelet records: reason and message of each. Those of the kubelet are identical
+//! to the kubelet's; tests of other crates compare recorded events with this table.
 //!
 //! Source of the rule: `pkg/kubelet/events/event.go` and the calls of its recorder in `pkg/kubelet` of
 //! Kubernetes 1.36.
@@ -13,7 +13,7 @@ pub struct EventText {
     pub reason: &'static str,
     /// `message`.
     pub message: &'static str,
-    /// Who has it.
+    /// Who has such an event.
     pub whose: Whose,
 }
 
@@ -185,7 +185,12 @@ pub const EVENTS: &[EventText] = &[
         "InvalidDiskCapacity",
         "invalid capacity {} on image filesystem",
     ),
-    // Rubelet's own: what the kubelet does not know, or keeps to itself.
+    warning(
+        "FreeDiskSpaceFailed",
+        "Failed to garbage collect required amount of images. Attempted to free {} bytes, but only found {} bytes eligible to free.",
+    ),
+    warning("ImageGCFailed", "{}"),
+    // Rubelet's own: the kubelet has no such event.
     own(false, "Killing", "Container {} is restarted on request"),
     own(
         true,
@@ -232,7 +237,7 @@ pub fn find(warning: bool, reason: &str, message: &str) -> Option<&'static Event
     })
 }
 
-/// Whether a text is what a pattern stands for.
+/// Whether a text matches a pattern.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split("{}");
     let Some(rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {

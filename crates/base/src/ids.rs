@@ -12,7 +12,7 @@ macro_rules! string_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The identifier as it stands on the wire.
+            /// The identifier as sent on the wire.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -73,7 +73,7 @@ string_id! {
     ContainerId
 }
 
-/// Namespace and name of a pod: what an operator calls it, written `namespace/name`.
+/// Namespace and name of a pod, written `namespace/name`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodName {
     /// `metadata.namespace`.

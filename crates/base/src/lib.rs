@@ -1,7 +1,16 @@
-//! What every other crate may use: typed identifiers, back-off, durations as Kubernetes writes
-//! them, sequence numbers, repeatable chance, the printing of error chains, the table of events, paths of URLs and
-//! the words of comparisons with the kubelet. No effects
-//! and no clock.
+//! Shared by all other crates: typed identifiers, back-off, durations in Kubernetes' notation,
+//! sequence numbers, random numbers from a seed, error chains, the table of events, paths of URLs,
+//! and the tables of parity with the kubelet. No side effects and no clock.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use rubelet_base::Backoff;
+//!
+//! let mut backoff = Backoff::new(Duration::from_secs(10), Duration::from_secs(300));
+//! assert_eq!(backoff.advance(), Duration::from_secs(10));
+//! assert_eq!(backoff.advance(), Duration::from_secs(20));
+//! ```
 
 pub mod backoff;
 pub mod cgroup;

@@ -1,4 +1,4 @@
-//! The words of the pages that compare Rubelet with the kubelet of Kubernetes 1.36, row by row.
+//! The terms of the pages that compare Rubelet with the kubelet of Kubernetes 1.36, row by row.
 
 mod annotations;
 mod conditions;
@@ -18,20 +18,21 @@ pub use markdown::parity_markdown;
 pub use metrics::{MISSING_METRICS, SAME_METRICS};
 pub use row::ParityRow;
 
-/// What becomes here of something that the kubelet has.
+/// How a feature of the kubelet compares here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It does what it does in the kubelet, which may be nothing.
+pub enum ParityVerdict {
+    /// It works as in the kubelet, which may do nothing either.
     Same,
-    /// It does that, and more or more safely; a reason stands beside it.
+    /// It does the same, and more or more safely; the reason is given.
     Better,
-    /// It does something else on purpose; a reason stands beside it.
+    /// It deliberately differs; the reason is given.
     Differs,
-    /// It is missing, as a whole or in part, and Rubelet says so: at the start, or where it is used.
+    /// It is missing, completely or in part, and Rubelet reports that at the start, or where it is
+    /// used.
     NotYet,
 }
 
-impl Verdict {
+impl ParityVerdict {
     /// Every verdict, in the order of tables.
     pub const ALL: [Self; 4] = [Self::Same, Self::Better, Self::Differs, Self::NotYet];
 
@@ -47,10 +48,10 @@ impl Verdict {
     }
 }
 
-/// How often each verdict stands in a table: `same 3, better 1, differs 0, not yet 2`.
+/// The count of each verdict in a table: `same 3, better 1, differs 0, not yet 2`.
 #[must_use]
-pub fn count_verdicts(verdicts: impl IntoIterator<Item = Verdict>) -> String {
-    let mut counts = Verdict::ALL.map(|verdict| (verdict, 0));
+pub fn count_verdicts(verdicts: impl IntoIterator<Item = ParityVerdict>) -> String {
+    let mut counts = ParityVerdict::ALL.map(|verdict| (verdict, 0));
     for found in verdicts {
         for (verdict, count) in &mut counts {
             *count += u32::from(*verdict == found);
@@ -88,7 +89,11 @@ mod tests {
         ];
         let mut names: Vec<&str> = Vec::new();
         for row in tables.into_iter().flatten() {
-            assert_eq!(row.why.is_empty(), row.verdict == Verdict::Same, "{row:?}");
+            assert_eq!(
+                row.why.is_empty(),
+                row.verdict == ParityVerdict::Same,
+                "{row:?}"
+            );
             names.push(row.name);
         }
         names.extend(SAME_METRICS);
@@ -117,7 +122,11 @@ mod tests {
 
     #[test]
     fn verdicts_are_counted_in_the_order_of_tables() {
-        let found = [Verdict::NotYet, Verdict::Same, Verdict::NotYet];
+        let found = [
+            ParityVerdict::NotYet,
+            ParityVerdict::Same,
+            ParityVerdict::NotYet,
+        ];
         assert_eq!(
             count_verdicts(found),
             "same 1, better 0, differs 0, not yet 2"

@@ -1,12 +1,12 @@
-//! A sequence of numbers that a seed decides: for delays that must not fall together, and for chance
-//! that can be repeated. Not for secrets.
+//! A pseudorandom sequence from a seed: for jitter of delays, and for reproducible randomness. Not
+//! for secrets.
 
 /// SplitMix64 (Steele, Lea and Flood: Fast Splittable Pseudorandom Number Generators).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitMix(u64);
 
 impl SplitMix {
-    /// The numbers of a seed.
+    /// The sequence of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)

@@ -1,7 +1,7 @@
 //! Paths of URLs.
 
 /// Removes `.` and `..` segments, RFC 3986, section 5.2.4; `..` above the root stays at the root. A
-/// path without a leading slash is not the path of a URL that can be asked, and stays as it is.
+/// path without a leading slash is not the path of a URL that can be requested, and stays unchanged.
 #[must_use]
 pub fn without_dots(path: &str) -> String {
     let Some(rest) = path.strip_prefix('/') else {

@@ -1,12 +1,12 @@
 //! What docs/parity.md calls the same has its words in the code.
 
 use rubelet_base::parity::{
-    ANNOTATIONS, CONTAINER_REASONS, NODE_CONDITIONS, POD_CONDITIONS, POD_REASONS, Verdict,
+    ANNOTATIONS, CONTAINER_REASONS, NODE_CONDITIONS, POD_CONDITIONS, POD_REASONS, ParityVerdict,
 };
 use std::{fs, path::Path};
 
-fn code(folder: &Path, text: &mut String) {
-    for entry in fs::read_dir(folder).expect("the folder is there") {
+fn code(directory: &Path, text: &mut String) {
+    for entry in fs::read_dir(directory).expect("the directory is there") {
         let path = entry.expect("it can be listed").path();
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.unwrap_or_default();
@@ -38,7 +38,7 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 fn conditions_reasons_and_annotations_that_are_the_same_are_in_the_code() {
     let mut text = String::new();
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    code(crates.expect("the folder of crates"), &mut text);
+    code(crates.expect("the directory of crates"), &mut text);
     let tables = [
         ANNOTATIONS,
         CONTAINER_REASONS,
@@ -49,7 +49,7 @@ fn conditions_reasons_and_annotations_that_are_the_same_are_in_the_code() {
     let missing: Vec<&str> = tables
         .into_iter()
         .flatten()
-        .filter(|row| row.verdict == Verdict::Same)
+        .filter(|row| row.verdict == ParityVerdict::Same)
         .flat_map(|row| words(row.name))
         .filter(|word| !text.contains(word))
         .collect();

@@ -35,7 +35,7 @@ pub enum StartError {
     #[error("{0} is in use: another program listens there")]
     InUse(PathBuf),
     /// There is something that is no socket.
-    #[error("{0} is there and is no socket; name another path to listen on")]
+    #[error("{0} exists and is not a socket; choose another path to listen on")]
     NoSocket(PathBuf),
     /// The socket cannot be made.
     #[error("cannot listen on {path}")]
@@ -70,7 +70,7 @@ impl Chaos {
     }
 
     /// From now on these rules decide, also for streams that are open. What was injected before
-    /// goes on: a call that hangs does so until its client gives it up. [`Chaos::cut`] ends that.
+    /// continues: a call that hangs does so until its client cancels it. [`Chaos::cut`] ends that.
     pub fn set_rules(&self, rules: Rules) {
         self.shared.set_rules(rules);
     }

@@ -16,7 +16,7 @@ impl Dice {
     }
 
     /// The numbers of one decision: the `count`th of rule `rule`. Other rules and calls have no
-    /// part in it, so a rule decides alike whatever stands beside it.
+    /// part in it, so a rule decides alike whatever is beside it.
     pub(crate) fn for_decision(seed: u64, rule: usize, count: u64) -> Self {
         let mut by_rule = Self::new(seed ^ (rule as u64).wrapping_mul(0xa076_1d64_78bd_642f));
         let mixed = by_rule.next();

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// The length of what stands before a message.
+/// The length of what is before a message.
 const PREFIX: usize = 5;
 /// The largest message that is waited for, in bytes. Receivers refuse those above 16 MiB; what is
 /// larger than this is a broken peer.

@@ -1,9 +1,8 @@
 //! What was injected: a line for each fault, and how often each rule hit.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::{BTreeMap, VecDeque};
+
+use parking_lot::Mutex;
 
 use crate::{decide::Decision, subject::Subject};
 
@@ -22,10 +21,10 @@ pub struct Injected {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Journal(Mutex<Pages>);
+pub(crate) struct Journal(Mutex<Entries>);
 
 #[derive(Debug, Default)]
-struct Pages {
+struct Entries {
     total: u64,
     by_rule: BTreeMap<String, u64>,
     lines: VecDeque<String>,
@@ -34,7 +33,7 @@ struct Pages {
 impl Journal {
     pub(crate) fn note(&self, decision: &Decision, call: &str, subject: &Subject) {
         let line = {
-            let mut pages = self.pages();
+            let mut pages = self.0.lock();
             pages.total += 1;
             let rule = if pages.by_rule.len() < RULES || pages.by_rule.contains_key(&decision.rule)
             {
@@ -57,11 +56,11 @@ impl Journal {
             }
             line
         };
-        tracing::info!("injected {line}");
+        tracing::info!("Injected {line}");
     }
 
     pub(crate) fn counts(&self) -> Vec<Injected> {
-        let pages = self.pages();
+        let pages = self.0.lock();
         let counts = pages.by_rule.iter().map(|(rule, count)| Injected {
             rule: rule.clone(),
             count: *count,
@@ -70,11 +69,6 @@ impl Journal {
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.pages().lines.iter().cloned().collect()
-    }
-
-    fn pages(&self) -> MutexGuard<'_, Pages> {
-        // Counts are whole after each statement, so a panic elsewhere does not spoil them.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().lines.iter().cloned().collect()
     }
 }

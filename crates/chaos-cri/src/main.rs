@@ -19,51 +19,51 @@ standard error with its seed and rule. SIGINT or SIGTERM ends the proxy; it then
 each rule hit.";
 
 const RULES: &str = "\
-Rules: CALL [CONDITION...] FAULT, separated by spaces. The first rule that holds wins.
+Rules: CALL [CONDITION...] FAULT, separated by spaces. The first rule that matches wins.
 
   CALL is an RPC of CRI v1; each * in it stands for any text: ContainerStatus, List*, *
 
   Conditions
-    id=PREFIX      the identifier of the container or sandbox begins so
+    id=PREFIX      prefix of the ID of the container or sandbox
     pod=NAME       UID, name or namespace/name of the pod, * for any text. The pod of an identifier
                    is known once its creation or a list of it has passed through the proxy
     event=KIND     CREATED, STARTED, STOPPED or DELETED; messages of GetContainerEvents
-    chance=SHARE   of the calls that are meant, such as 10% or 0.1
+    chance=SHARE   of the matching calls, such as 10% or 0.1
     skip=N         not the first N of them
     every=N        then only each Nth, such as every=2 for one that comes and goes
     times=N        at most N times
 
   Faults of any call
-    delay=TIME     that much later; delay=10ms..2s draws the time. Messages of streams stay in order
-    hang           accepted, not handed on, never answered
-    stall          handed on, and the answer never read: the runtime can't get rid of it
-    fail[=CODE]    not handed on, answered with this gRPC code (UNAVAILABLE). UNIMPLEMENTED is what
+    delay=TIME     delayed; delay=10ms..2s draws the time. Messages of streams stay in order
+    hang           accepted, not forwarded, never answered
+    stall          forwarded, and the answer never read: the runtime can't send it
+    fail[=CODE]    not forwarded, answered with this gRPC code (UNAVAILABLE). UNIMPLEMENTED is what
                    an older runtime says, OK ends a stream at once as a runtime with events off does
     eof            the answer or stream ends without a status
-    reset          the answer or stream is broken off with RST_STREAM
+    reset          the answer or stream is reset with RST_STREAM
     cut            all connections of the proxy are closed, as by a restart of the runtime
     freeze=TIME    the client's connection stays open and neither takes nor gives a byte that long
 
   Faults of calls with one answer
-    lost[=CODE]    handed on and done by the runtime, its answer replaced by this failure; without a
-                   code, by silence
+    lost[=CODE]    forwarded and done by the runtime, its answer replaced by this error; without a
+                   code, no answer
 
   Faults of lists: ListPodSandbox, ListContainers, StreamPodSandboxes, StreamContainers
-    empty          nothing is there; with id= or pod=, these are missing
+    empty          no items; with id= or pod=, without these
     partial[=SHARE]  this share is missing (50%); with id= or pod=, of these
-    huge[=SIZE]    larger than that, by bytes that mean nothing (17MiB)
-    running        containers that have ended are said to run; with id= or pod=, these
+    huge[=SIZE]    padded to more than this size (17MiB)
+    running        exited containers are reported as running; with id= or pod=, these
 
   Faults of statuses
-    running        ContainerStatus: one that has ended is said to run
+    running        ContainerStatus: an exited container is reported as running
     nil-sandbox    PodSandboxStatus: without a status
     wrong-uid[=UID]  PodSandboxStatus: of another pod
 
   Faults of streams: GetContainerEvents, Stream*
     withhold       no headers before the first message
-    end            the stream ends well, before its time
-    drop           this message is left out
-    duplicate[=N]  this message comes N times (2)
+    end            the stream ends early with status OK
+    drop           this message is dropped
+    duplicate[=N]  this message is sent N times (2)
     swap           this message changes places with the next
     reverse[=N]    this message and those after it, N in all (4), come in reverse, within 500ms
 
@@ -87,13 +87,13 @@ Examples:
     name = "chaos-cri",
     about = "A proxy before a CRI runtime that injects faults"
 )]
-#[command(long_about = ABOUT, after_help = "See --help for what may go wrong and how to say it.")]
+#[command(long_about = ABOUT, after_help = "See --help for the faults and the syntax of rules.")]
 #[command(after_long_help = RULES)]
 struct Options {
-    /// The unix socket to listen on, for the agent
+    /// Unix socket to listen on, for the agent
     #[arg(long, value_name = "PATH", value_parser = socket)]
     listen: PathBuf,
-    /// The runtime's socket
+    /// Socket of the runtime
     #[arg(
         long,
         value_name = "PATH",
@@ -101,17 +101,17 @@ struct Options {
         default_value = "/run/containerd/containerd.sock"
     )]
     runtime: PathBuf,
-    /// A rule; may be given several times
+    /// Rule; can be repeated
     #[arg(long = "rule", value_name = "RULE")]
     rules: Vec<Rule>,
-    /// A file of rules, one on each line; # begins a comment
+    /// File of rules, one on each line; # starts a comment
     #[arg(long = "rules", value_name = "FILE")]
     file: Option<PathBuf>,
-    /// A mix of rules that the seed draws, after those given
+    /// Profile: a set of rules drawn from the seed, added after the given rules
     #[arg(long, value_name = "NAME", value_parser = PROFILES.map(|(name, _)| name))]
     #[arg(long_help = profiles())]
     profile: Option<String>,
-    /// What chance is made from
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Do not log injected faults
@@ -122,7 +122,7 @@ struct Options {
 fn profiles() -> String {
     let lines = PROFILES.map(|(name, about)| format!("\n  {name}: {about}"));
     format!(
-        "A mix of rules that the seed draws, after those given:{}",
+        "Profile: a set of rules drawn from the seed, added after the given rules:{}",
         lines.concat()
     )
 }
@@ -185,7 +185,7 @@ fn rules(options: &Options) -> Result<Vec<Rule>> {
 }
 
 async fn serve(options: &Options, rules: Vec<Rule>) -> Result<()> {
-    // Before anybody is told that the proxy is there.
+    // Before the log says that the proxy is ready.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let shown: String = rules.iter().map(|rule| format!("\n  {rule}")).collect();

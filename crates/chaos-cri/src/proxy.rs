@@ -5,15 +5,12 @@ mod call;
 mod connection;
 mod gate;
 mod history;
+mod link;
 mod stream;
 
-use std::{
-    io,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{net::UnixListener, sync::watch, task::JoinSet};
 
 use crate::{
@@ -21,7 +18,7 @@ use crate::{
     journal::Journal,
     rpc::Rpc,
     rule::Stage,
-    subject::{Known, Subject},
+    subject::{KnownPods, Subject},
 };
 use history::History;
 
@@ -33,7 +30,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Shared {
     back: PathBuf,
     rules: Mutex<Rules>,
-    known: Mutex<Known>,
+    known: Mutex<KnownPods>,
     history: Mutex<History>,
     pub(crate) journal: Journal,
     /// Counts the cuts; a connection ends with the next one. Its receivers are the connections.
@@ -53,7 +50,7 @@ impl Shared {
     }
 
     pub(crate) fn set_rules(&self, rules: Rules) {
-        *lock(&self.rules) = rules;
+        *self.rules.lock() = rules;
     }
 
     pub(crate) fn cut(&self) {
@@ -66,18 +63,13 @@ impl Shared {
 
     /// What goes wrong here, noted as done.
     fn decide(&self, stage: Stage, rpc: &Rpc, subject: &Subject) -> Option<Decision> {
-        let decision = lock(&self.rules).decide(stage, rpc, subject)?;
+        let decision = self.rules.lock().decide(stage, rpc, subject)?;
         self.journal.note(&decision, rpc.name, subject);
         Some(decision)
     }
 }
 
-/// What is behind these locks is whole after each statement, so a panic elsewhere spoils nothing.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Accepts clients for ever. Dropping the future cuts all of them.
+/// Accepts clients until the future is dropped, which cuts all of them.
 pub(crate) async fn serve(listener: UnixListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
@@ -96,7 +88,7 @@ pub(crate) async fn serve(listener: UnixListener, shared: Arc<Shared>) {
 
 async fn pause(error: &io::Error) {
     if error.kind() != io::ErrorKind::ConnectionAborted {
-        tracing::warn!(%error, "cannot accept a connection");
+        tracing::warn!(%error, "Cannot accept a connection");
         tokio::time::sleep(ACCEPT_PAUSE).await;
     }
 }

@@ -38,14 +38,14 @@ impl Subject {
     }
 }
 
-/// Whose pod an identifier is, as far as calls have told it.
+/// The pod of each identifier, learned from calls.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownPods {
     pods: HashMap<String, Vec<String>>,
     order: VecDeque<String>,
 }
 
-impl Known {
+impl KnownPods {
     fn add(&mut self, id: &str, pod: Vec<String>) {
         if id.is_empty() || pod.is_empty() || self.pods.insert(id.to_owned(), pod).is_some() {
             return;
@@ -170,7 +170,7 @@ impl Known {
         }
     }
 
-    /// Remembers what the answer of a creation tells.
+    /// Learns from the response of a creation.
     pub(crate) fn learn_created(&mut self, name: &str, subject: &Subject, answer: &[u8]) {
         let id = match name {
             "RunPodSandbox" => {
@@ -184,7 +184,7 @@ impl Known {
         self.add(&id.unwrap_or_default(), subject.pods.clone());
     }
 
-    /// Remembers what an answer or a piece of a list tells.
+    /// Learns from a response or a piece of a list.
     pub(crate) fn learn_list(&mut self, name: &str, answer: &[u8]) {
         // A piece has the list in the same field as the whole.
         match name {
@@ -239,52 +239,4 @@ fn of_labels(labels: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_created_container_is_known_by_its_pod() {
-        let mut known = Known::default();
-        let request = v1::CreateContainerRequest {
-            pod_sandbox_id: "sandbox".into(),
-            sandbox_config: Some(v1::PodSandboxConfig {
-                metadata: Some(v1::PodSandboxMetadata {
-                    name: "web".into(),
-                    uid: "u".into(),
-                    namespace: "default".into(),
-                    attempt: 0,
-                }),
-                ..Default::default()
-            }),
-            ..Default::default()
-        };
-        let subject = known.of_request("CreateContainer", &request.encode_to_vec());
-        assert_eq!(subject.pods, ["u", "web", "default/web"]);
-        assert_eq!(subject.ids, ["sandbox"]);
-        let answer = v1::CreateContainerResponse {
-            container_id: "c1".into(),
-        };
-        known.learn_created("CreateContainer", &subject, &answer.encode_to_vec());
-        let start = v1::StartContainerRequest {
-            container_id: "c1".into(),
-        };
-        let started = known.of_request("StartContainer", &start.encode_to_vec());
-        assert_eq!(started.shown(), "id=c1 pod=default/web");
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded_and_nonsense_teaches_nothing() {
-        let mut known = Known::default();
-        for number in 0..MOST_KNOWN + 10 {
-            known.add(&number.to_string(), vec!["u".into()]);
-        }
-        assert_eq!(known.pods.len(), MOST_KNOWN);
-        assert!(known.pod("0").is_empty() && !known.pod("10").is_empty());
-        assert_eq!(known.of_event(&[255, 255]), Subject::default());
-        assert_eq!(
-            known.of_request("ListContainers", &[255]),
-            Subject::default()
-        );
-        known.learn_list("ListContainers", &[255]);
-    }
-}
+mod tests;

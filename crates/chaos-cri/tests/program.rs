@@ -27,9 +27,9 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_the_words_is_told_with_its_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+fn errors_in_arguments_are_reported_with_their_position() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (socket, file) = (path("front"), path("rules"));
     std::fs::write(&file, "Version hang\nStatus hnag # a typo\n").unwrap();
     for (words, code, part) in [
@@ -65,11 +65,11 @@ fn what_is_wrong_with_the_words_is_told_with_its_place() {
 fn the_help_explains_every_fault() {
     let output = program(&["--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    let told = program(&["--listen", "/tmp/x", "--rule", "Status explode"])
+    let output = program(&["--listen", "/tmp/x", "--rule", "Status explode"])
         .output()
         .unwrap();
-    let told = stderr(&told);
-    let names = told
+    let output = stderr(&output);
+    let names = output
         .split("there are ")
         .nth(1)
         .unwrap()
@@ -86,8 +86,8 @@ fn the_help_explains_every_fault() {
 
 #[tokio::test]
 async fn each_fault_is_logged_and_the_end_sums_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (front, back) = (path("front"), path("back"));
     let sim = Sim::new();
     let listener = UnixListener::bind(&back).unwrap();
@@ -112,9 +112,9 @@ async fn each_fault_is_logged_and_the_end_sums_up() {
     .stderr(Stdio::piped())
     .spawn()
     .unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut output = BufReader::new(child.stderr.take().unwrap());
     let mut first = String::new();
-    told.read_line(&mut first).unwrap();
+    output.read_line(&mut first).unwrap();
     assert!(first.contains("seed 7"), "{first}");
     let client = CriClient::connect_lazy(&front, Timeouts::default()).unwrap();
     let version = || client.version(v1::VersionRequest::default());
@@ -124,7 +124,7 @@ async fn each_fault_is_logged_and_the_end_sums_up() {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     let (mut log, mut summary) = (String::new(), String::new());
-    told.read_to_string(&mut log).unwrap();
+    output.read_to_string(&mut log).unwrap();
     child
         .stdout
         .take()
@@ -134,7 +134,7 @@ async fn each_fault_is_logged_and_the_end_sums_up() {
     assert!(child.wait().unwrap().success());
     let injected: Vec<&str> = log
         .lines()
-        .filter(|line| line.contains("injected #"))
+        .filter(|line| line.contains("Injected #"))
         .collect();
     assert_eq!(injected.len(), 2, "{log}");
     assert!(
@@ -143,5 +143,5 @@ async fn each_fault_is_logged_and_the_end_sums_up() {
     );
     assert!(summary.contains("seed 7: 2 faults injected"), "{summary}");
     assert!(summary.contains(&format!("2  {rule}")), "{summary}");
-    assert!(!folder.path().join("front").exists());
+    assert!(!directory.path().join("front").exists());
 }

@@ -20,12 +20,12 @@ use tokio::time::Instant;
 
 use node::{Disk, NODE, join};
 
-/// So many pods in all, after some that warm everything up.
+/// How many pods in all, after some that warm everything up.
 const PODS: usize = 2000;
 const WARM_UP: usize = 200;
-/// So many at the same time.
+/// How many at the same time.
 const AT_ONCE: usize = 100;
-/// How often the server's pods are looked at.
+/// How often the server's pods are read.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 type Failure = Box<dyn std::error::Error>;

@@ -1,14 +1,14 @@
-//! The API server judges who asks the node's port, and what they may: TokenReview and
-//! SubjectAccessReview, with what it said remembered for a while.
+//! The API server decides who calls the node's port, and what they may do: TokenReview and
+//! SubjectAccessReview, with its answers cached for a while.
 //!
-//! | question | remembered while true | remembered while false |
+//! | request | cached while positive | cached while negative |
 //! |---|---|---|
 //! | whose token is this | `authentication.webhook.cacheTTL` (2 min) | 10 s, and never longer than that |
 //! | may this user do that | `authorization.webhook.cacheAuthorizedTTL` (5 min) | `cacheUnauthorizedTTL` (30 s) |
 //!
-//! Without an answer there is no judgement, and so no access: nothing is remembered of a failure.
-//! The same question is asked once, however many wait for it; one who stops waiting does not spoil
-//! it for the others. Tokens are remembered by their digest only.
+//! Without an answer there is no access, and failures are not cached. The same request is sent
+//! once, however many wait for it; a caller that stops waiting does not cancel it for the others.
+//! Tokens are cached by their digest only.
 
 mod access;
 mod cache;

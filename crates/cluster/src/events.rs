@@ -3,10 +3,10 @@
 //!
 //! | part | what it decides |
 //! |---|---|
-//! | `queue` | what waits: the newest of each event, so many at most, the oldest is dropped |
-//! | `similar` | from the tenth message of one reason on, one event stands for all of them |
+//! | `queue` | which events wait: the newest of each, up to a limit, the oldest is dropped |
+//! | `similar` | from the tenth message of one reason on, one event represents all of them |
 //! | `spam` | how many events one object may cause |
-//! | `state` | create or count on, from what was sent before |
+//! | `state` | create or update, from what was sent before |
 //! | `wire` | the objects and patches |
 //!
 //! The task reads the recorder's board and makes one call at a time, within the rate limit. Whoever

@@ -1,10 +1,10 @@
-//! Mirror pods: what shows the static pods of this node to the cluster (kubelet: `pkg/kubelet/pod`,
+//! Mirror pods: they show the static pods of this node to the cluster (kubelet: `pkg/kubelet/pod`,
 //! `tryReconcileMirrorPods`).
 //!
 //! Each pod of a manifest gets a pod at the API server with the same name and specification, the
-//! annotation `kubernetes.io/config.mirror` and the Node as its owner. `decide` compares what the
-//! sources want with what the API server has; the task makes the calls and waits for the watch to
-//! tell of them. Statuses are written by [`crate::status`].
+//! annotation `kubernetes.io/config.mirror` and the Node as its owner. `decide` compares the
+//! sources' pods with those of the API server; the task makes the calls and waits for the watch to
+//! report them. Statuses are written by [`crate::status`].
 //!
 //! The annotation's value is the static pod's UID, under which its containers, logs and events are
 //! found; an edit of the manifest shows in `kubernetes.io/config.hash`.
@@ -19,7 +19,7 @@ mod tests;
 use std::sync::Arc;
 
 use rubelet_kube::Client;
-use rubelet_kubelet::pod_task::PodBoard;
+use rubelet_kubelet::pod_board::PodBoard;
 use rubelet_sources::desired::Desired;
 use tokio::sync::watch;
 
@@ -36,7 +36,7 @@ pub struct MirrorParts {
     pub node_uid: watch::Receiver<Option<Arc<str>>>,
     /// What manifests want.
     pub desired: watch::Receiver<Arc<Desired>>,
-    /// What the API server wants. Until it was listed, nobody knows which mirror pods there are.
+    /// Pods of the API server. Which mirror pods exist is unknown until they were listed.
     pub listed: watch::Receiver<Arc<Desired>>,
     /// What runs.
     pub board: Arc<PodBoard>,
@@ -55,11 +55,11 @@ pub async fn run(parts: MirrorParts) {
         board,
         api,
     } = parts;
-    let node = task::Node {
+    let node = task::OwnerNode {
         name: node_name,
         uid: node_uid,
     };
-    let wanted = task::Wanted { desired, listed };
+    let wanted = task::MirrorSources { desired, listed };
     task::MirrorTask::new(client, node, wanted, board, api)
         .run()
         .await;

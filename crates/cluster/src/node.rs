@@ -1,29 +1,29 @@
-//! The node object: registered, kept up to date, and the lease that says the node is alive.
+//! The node object: registered, kept up to date, and the lease that shows the node is alive.
 //!
 //! | task | in | out |
 //! |---|---|---|
-//! | [`follow`] | the watch of the node's own object | what the API server shows |
-//! | [`status`] | runtime, images, the machine, what the API server shows | registration, patches of the status, events |
-//! | [`lease`] | the node's UID | the lease, each 10 s |
+//! | `follow` | the watch of the node's own object | what the API server shows |
+//! | `status` | runtime, images, the machine, what the API server shows | registration, patches of the status, events |
+//! | `lease` | the node's UID | the lease, each 10 s |
 //! | [`follow_images`] | the image service | images, and the file system they are on |
 //! | [`forward_pod_cidrs`] | the node's pod CIDRs | the runtime's configuration |
 //!
-//! None of them waits for a pod, and none of the first three calls the runtime. What is said is
+//! None of them waits for a pod, and none of the first three calls the runtime. The contents are
 //! decided in [`rubelet_node_plan::node_status`].
 
 mod addresses;
 mod api;
-mod complaint;
 mod facts;
-mod follow;
 mod images;
 mod lease;
-mod measure;
+mod node_watch;
+mod observed_node;
 mod pod_cidrs;
 mod registration;
-mod seen;
 mod status;
+mod usage_sampler;
 mod view;
+mod warning_throttle;
 
 #[cfg(test)]
 mod tests;
@@ -31,9 +31,10 @@ mod tests;
 use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
 use rubelet_api::pod::Pod;
-use rubelet_base::PodUid;
 use rubelet_kube::{Client, WatchTarget};
-use rubelet_kubelet::{clock::Clock, events::Recorder, runtime_state::RuntimeState};
+use rubelet_kubelet::{
+    clock::Clock, cluster_view::Preemption, events::Recorder, runtime_state::RuntimeState,
+};
 use rubelet_node_plan::{
     admission::{self, AdmissionNode, Rejection},
     node_status::{NodeFacts, NodeSettings},
@@ -44,9 +45,9 @@ use tracing::error;
 use self::{
     api::{KubeNodeApi, NodeApi},
     lease::LeaseTask,
-    seen::Seen,
+    observed_node::ObservedNode,
     status::StatusTask,
-    view::Local,
+    view::LocalNode,
 };
 pub use self::{
     facts::node_facts,
@@ -59,7 +60,7 @@ pub use self::{
 pub struct NodeParts<C = Client> {
     /// The way to the API server.
     pub client: C,
-    /// What the configuration says.
+    /// The node's part of the configuration.
     pub settings: NodeSettings,
     /// What the machine is.
     pub facts: NodeFacts,
@@ -75,7 +76,7 @@ pub struct NodeParts<C = Client> {
     pub recorder: Recorder,
     /// Wall time.
     pub clock: Clock,
-    /// Folder of the pods' volumes: its file system is the node's.
+    /// Directory of the pods' volumes: its file system is the node's.
     pub root: PathBuf,
     /// Port of the HTTPS server, if there is one.
     pub server_port: Option<u16>,
@@ -85,23 +86,23 @@ pub struct NodeParts<C = Client> {
     pub allowed_unsafe_sysctls: Arc<[String]>,
 }
 
-/// What is known of the node.
+/// The state of the node.
 #[derive(Debug, Clone)]
 pub struct NodeHandle {
-    /// The node as the API server shows it; `None` while there is none, or nothing is known.
+    /// The node as the API server shows it; `None` while there is no object, or none was read yet.
     pub node: watch::Receiver<Option<Arc<NodeView>>>,
     /// The node as this agent would register it, whether or not there is an API server.
     pub own: watch::Receiver<Arc<NodeView>>,
-    seen: watch::Sender<Seen>,
-    local: Local,
+    seen: watch::Sender<ObservedNode>,
+    local: LocalNode,
 }
 
-/// So long a pod waits at most for the node to be read once more.
+/// Longest time a pod waits until the node is read again.
 const REFRESH: Duration = Duration::from_secs(2);
 
 impl NodeHandle {
     /// The node that pods are held against: the API server's, or the agent's own idea while there
-    /// is none; what runs short is always known best here.
+    /// is missing; pressure conditions always come from here.
     #[must_use]
     pub fn admission(&self) -> AdmissionNode {
         let own = Arc::clone(&self.own.borrow());
@@ -112,13 +113,13 @@ impl NodeHandle {
         }
     }
 
-    /// Reads the node once more, and waits until that is known, but for a moment only: the API server may
-    /// be away.
+    /// Reads the node again and waits for the result, but for a moment only: the API server may be
+    /// unreachable.
     pub async fn refresh(&self) {
         let (mut seen, mut shown) = (self.seen.subscribe(), self.node.clone());
-        self.seen.send_modify(Seen::doubted);
+        self.seen.send_modify(ObservedNode::mark_stale);
         let known = async {
-            let node = match seen.wait_for(|seen| !seen.doubt).await {
+            let node = match seen.wait_for(|seen| !seen.stale).await {
                 Ok(seen) => seen.node.clone(),
                 Err(_) => return,
             };
@@ -140,12 +141,15 @@ impl NodeHandle {
         admission::admit(pod, &self.admission(), &others)
     }
 
-    /// Which of the others have to end so that a critical pod may run, if that helps.
+    /// Which of the others have to end so that a critical pod may run; `None` if it does not help.
     #[must_use]
-    pub fn preempt(&self, pod: &Pod, others: &[Arc<Pod>]) -> Option<Vec<PodUid>> {
+    pub fn preempt(&self, pod: &Pod, others: &[Arc<Pod>]) -> Option<Preemption> {
         let others: Vec<&Pod> = others.iter().map(AsRef::as_ref).collect();
-        let victims = admission::victims(pod, &self.admission(), &others)?;
-        Some(victims.iter().map(|victim| victim.uid.clone()).collect())
+        let found = admission::preemption(pod, &self.admission(), &others)?;
+        Some(Preemption {
+            victims: found.victims.iter().map(|pod| pod.uid.clone()).collect(),
+            resource: found.resource,
+        })
     }
 }
 
@@ -157,20 +161,20 @@ pub fn run(parts: NodeParts) -> (NodeHandle, impl Future<Output = ()> + Send + '
         label_selector: None,
     });
     let api = KubeNodeApi::new(&parts.client, &parts.settings);
-    start(parts, api, move |seen| follow::follow(watcher, seen))
+    start(parts, api, move |seen| node_watch::follow(watcher, seen))
 }
 
 /// The tasks with any API server, and anything that follows the node's object.
 fn start<C, F>(
     parts: NodeParts<C>,
     api: impl NodeApi,
-    follow: impl FnOnce(watch::Sender<Seen>) -> F,
+    follow: impl FnOnce(watch::Sender<ObservedNode>) -> F,
 ) -> (NodeHandle, impl Future<Output = ()> + Send + 'static)
 where
     F: Future<Output = Infallible> + Send + 'static,
 {
-    let seen = watch::Sender::new(Seen::default());
-    let local = Local {
+    let seen = watch::Sender::new(ObservedNode::default());
+    let local = LocalNode {
         apparmor: parts.apparmor,
         allowed_unsafe_sysctls: Arc::clone(&parts.allowed_unsafe_sysctls),
     };
@@ -190,7 +194,7 @@ where
         tasks.spawn(lease);
         // They never end by themselves.
         if let Some(Err(died)) = tasks.join_next().await {
-            error!(error = %died, "A task of the node object died");
+            error!(error = %died, "A task of the node object failed");
         }
     };
     let handle = NodeHandle {

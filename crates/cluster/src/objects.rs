@@ -1,25 +1,27 @@
-//! What pods draw from the API server: config maps, secrets, tokens, services and runtime classes.
+//! What pods use of the API server: config maps, secrets, tokens, services and runtime classes.
 //!
 //! Only what pods of this node use is watched, each config map and secret by a watch of its own,
 //! because a node may see no others; with the last pod that uses one, its watch ends. The objects
-//! of tracked pods are kept on disk as well, in a folder that only root can read and secrets
+//! of tracked pods are kept on disk as well, in a directory that only root can read and secrets
 //! encrypted, so that pods start again after a reboot with the API server away.
 //!
 //! | task | in | out |
 //! |---|---|---|
-//! | one for each watch ([`follow`]) | what the API server has | what is known; pods are told |
+//! | one for each watch (`follow`) | the API server's objects | the cache; pods are notified |
 //! | [`ClusterObjects::run`] | time | watches that end, tokens that are replaced, files |
 //!
 //! Source of the rules: `pkg/kubelet/{configmap,secret,util/manager,token,envvars,runtimeclass}`
 //! and `pkg/credentialprovider` of Kubernetes 1.36.
 
+mod accounts;
 mod api;
 mod at_rest;
-mod cell;
+mod cached_object;
 mod classes;
-mod draws;
 mod files;
-mod follow;
+mod maintenance;
+mod object_key;
+mod object_refs;
 mod read;
 mod records;
 mod service_env;
@@ -29,30 +31,39 @@ mod shared;
 mod tests;
 mod token_rules;
 mod tokens;
-mod turns;
+mod tracked_token;
+mod watch_cache;
 mod wire;
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
+use rubelet_api::{
+    container::Container,
+    objects::{PodObjects, Token},
+    pod::Pod,
+};
 use rubelet_base::PodUid;
 use rubelet_kube::Client;
 use rubelet_kubelet::{
     clock::Clock,
     keyring::{Keyring, PullLogin},
-    objects::{CONFIG_ERROR, Draw, FAILED_MOUNT, FAILED_SANDBOX, ObjectSource},
-    pod_host::{HostError, Note},
+    objects::{
+        CONFIG_ERROR, FAILED_MOUNT, FAILED_SANDBOX, ObjectRefs, ObjectSource, ServiceAccount,
+        ServiceAccountError, ServiceAccounts,
+    },
+    pod_host::{HostError, HostWarning},
 };
 use tokio::sync::watch;
 use tracing::warn;
 
 pub use self::at_rest::SecretsAtRest;
 use self::{
-    api::Api,
-    cell::{Content, ObjectKey},
+    api::ObjectsApi,
+    cached_object::Content,
     files::{FileKey, Files},
+    object_key::ObjectKey,
     shared::Shared,
 };
 
@@ -68,8 +79,8 @@ pub enum ChangeDetection {
     Get,
 }
 
-/// How long `Cache` keeps an object: what the node's annotation `node.alpha.kubernetes.io/ttl`
-/// says; without it a minute.
+/// How long `Cache` keeps an object: as the node's annotation `node.alpha.kubernetes.io/ttl`
+/// specifies; without it a minute.
 pub type ObjectTtl = Arc<dyn Fn() -> Option<Duration> + Send + Sync>;
 
 /// What this is made from.
@@ -79,20 +90,20 @@ pub struct ObjectsParts {
     /// Wall time.
     pub clock: Clock,
     /// Where objects are kept for a reboot; made with mode 0700.
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     /// How secrets and tokens are kept there.
     pub secrets: SecretsAtRest,
     /// How changes are found.
     pub detection: ChangeDetection,
     /// How long `Cache` keeps an object.
     pub ttl: ObjectTtl,
-    /// `syncFrequency`: a watch that only starts of containers need ends after five times that
-    /// without one, and no earlier than after a minute; without watches, volumes are looked at
-    /// again after it.
+    /// `syncFrequency`: a watch that is only needed to start containers ends after five times that
+    /// without a start, and no earlier than after a minute; without watches, volumes are refreshed
+    /// at this interval.
     pub sync_frequency: Duration,
 }
 
-/// What the pods of this node draw from the API server. Cheap to clone.
+/// The objects of the API server that pods of this node reference. Cheap to clone.
 #[derive(Clone)]
 pub struct ClusterObjects {
     shared: Arc<Shared>,
@@ -104,12 +115,12 @@ impl ClusterObjects {
     pub fn new(parts: ObjectsParts) -> Self {
         let api = Arc::new(parts.client);
         let detection = (parts.detection, parts.ttl);
-        let files = Files::new(parts.folder, parts.secrets);
+        let files = Files::new(parts.directory, parts.secrets);
         Self::with_api(api, parts.clock, files, detection, parts.sync_frequency)
     }
 
     fn with_api(
-        api: Arc<dyn Api>,
+        api: Arc<dyn ObjectsApi>,
         clock: Clock,
         files: Files,
         detection: (ChangeDetection, ObjectTtl),
@@ -131,17 +142,18 @@ impl ClusterObjects {
         self.shared.flush().await;
     }
 
-    /// Removes what is on disk for pods that are no more: everything but what these pods draw, and
-    /// those that are tracked. To be called once the API server has named all pods of the node.
+    /// Removes the files of pods that no longer exist: everything but what these pods reference,
+    /// and the tracked pods' files. To be called once the API server has listed all pods of the
+    /// node.
     pub async fn sweep(&self, pods: &[Arc<Pod>]) {
         let mut keys: BTreeSet<FileKey> = [FileKey::Services, FileKey::Classes].into();
         for pod in pods {
-            keys.extend(draws::of_pod(pod).into_keys().map(FileKey::Object));
+            keys.extend(object_refs::of_pod(pod).into_keys().map(FileKey::Object));
             keys.insert(FileKey::Tokens(pod.uid.clone()));
         }
         {
             let state = self.shared.state();
-            keys.extend(state.cells.keys().cloned().map(FileKey::Object));
+            keys.extend(state.objects_by_key.keys().cloned().map(FileKey::Object));
             keys.extend(state.pods.keys().cloned().map(FileKey::Tokens));
         }
         self.shared.files.keep_only(&keys).await;
@@ -151,10 +163,13 @@ impl ClusterObjects {
     #[must_use]
     pub fn watched(&self) -> Vec<String> {
         let state = self.shared.state();
-        let cells = state.cells.values().filter(|cell| cell.follow.runs());
-        let mut found: Vec<String> = cells
-            .map(|cell| {
-                let key = &cell.key;
+        let objects_by_key = state
+            .objects_by_key
+            .values()
+            .filter(|cached| cached.cache.runs());
+        let mut found: Vec<String> = objects_by_key
+            .map(|cached| {
+                let key = &cached.key;
                 format!("{} {}/{}", key.word(), key.namespace, key.name)
             })
             .collect();
@@ -180,10 +195,10 @@ impl ClusterObjects {
                 ),
             };
             let mut found = PodObjects::default();
-            self.read_into(&mut found, draws::of_volume(pod, volume))
+            self.read_into(&mut found, object_refs::of_volume(pod, volume))
                 .await
                 .map_err(failed)?;
-            for token in draws::tokens_of(volume) {
+            for token in object_refs::tokens_of(volume) {
                 let value = self.shared.token(pod, &token.request).await;
                 let key = (token.volume, token.path);
                 found.tokens.insert(key, value.map_err(failed)?);
@@ -214,7 +229,7 @@ impl ClusterObjects {
             services,
             ..PodObjects::default()
         };
-        self.read_into(&mut found, draws::of_environment(pod, container))
+        self.read_into(&mut found, object_refs::of_environment(pod, container))
             .await
             .map_err(failed)?;
         Ok(found)
@@ -242,6 +257,23 @@ impl ClusterObjects {
 }
 
 #[async_trait]
+impl ServiceAccounts for ClusterObjects {
+    async fn service_account(&self, pod: &Pod) -> Result<ServiceAccount, ServiceAccountError> {
+        Ok(self.shared.service_account(pod).await?)
+    }
+
+    async fn service_account_token(
+        &self,
+        pod: &Pod,
+        uid: &str,
+        audience: &str,
+    ) -> Result<Token, ServiceAccountError> {
+        let request = accounts::token_request(uid, audience);
+        Ok(self.shared.token(pod, &request).await?)
+    }
+}
+
+#[async_trait]
 impl ObjectSource for ClusterObjects {
     fn track(&self, pod: &Arc<Pod>) {
         self.shared.track(pod);
@@ -251,10 +283,10 @@ impl ObjectSource for ClusterObjects {
         self.shared.forget(uid);
     }
 
-    async fn objects(&self, pod: &Arc<Pod>, draw: Draw<'_>) -> Result<PodObjects, HostError> {
-        let found = match draw {
-            Draw::Volumes => self.volumes(pod).await?,
-            Draw::Environment(container) => self.environment(pod, container).await?,
+    async fn objects(&self, pod: &Arc<Pod>, refs: ObjectRefs<'_>) -> Result<PodObjects, HostError> {
+        let found = match refs {
+            ObjectRefs::Volumes => self.volumes(pod).await?,
+            ObjectRefs::Environment(container) => self.environment(pod, container).await?,
         };
         // What has started must be able to start again, even if the agent is killed right now and
         // the API server is away from now on.
@@ -262,8 +294,12 @@ impl ObjectSource for ClusterObjects {
         Ok(found)
     }
 
-    async fn pull_credentials(&self, pod: &Arc<Pod>, image: &str) -> (Vec<PullLogin>, Vec<Note>) {
-        let keys = draws::of_pulls(pod);
+    async fn pull_credentials(
+        &self,
+        pod: &Arc<Pod>,
+        image: &str,
+    ) -> (Vec<PullLogin>, Vec<HostWarning>) {
+        let keys = object_refs::of_pulls(pod);
         let reads = keys.into_iter().map(|key| async {
             let read = self.shared.read(&key).await;
             (key, read)
@@ -288,7 +324,7 @@ impl ObjectSource for ClusterObjects {
                 Err(error) => Some(error.to_string()),
             };
             if let Some(problem) = problem {
-                warn!(pod = %pod.name, secret = %key.name, problem, "An image pull secret can't be used");
+                warn!(pod = %pod.name, secret = %key.name, problem, "Cannot use an image pull secret");
                 failed.push(key.name);
             }
         }

@@ -1,15 +1,15 @@
-//! Pods of the API server: what it says of each pod of this node, kept for all who read it.
+//! Pods of the API server: its state of each pod of this node, kept for all readers.
 //!
-//! - [`read`]: one pod from its JSON; pure.
-//! - [`state`]: what a change of the watch means; pure.
-//! - [`task`]: follows the watch and tells the others.
-//! - [`stored`]: the pods as they were known last, on disk, for a start without API server.
-//! - [`gate`]: which pods may start here.
-//! - [`gates`]: conditions of others that a pod waits for.
+//! - `read`: one pod from its JSON; pure.
+//! - `state`: what a change of the watch means; pure.
+//! - `task`: follows the watch and notifies the others.
+//! - `stored`: the pods as they were known last, on disk, for a start without API server.
+//! - [`admission_gate`]: which pods may start here.
+//! - `readiness_gates`: conditions of others that a pod waits for.
 
-pub mod gate;
-mod gates;
+pub mod admission_gate;
 mod read;
+mod readiness_gates;
 mod resize;
 mod state;
 mod stored;
@@ -44,7 +44,7 @@ pub struct ApiPod {
     pub mirror: Option<Box<str>>,
     /// The annotation `kubernetes.io/config.hash`: which content of a manifest a mirror pod shows.
     pub config_hash: Option<Box<str>>,
-    /// Whether and until when the pod is to be deleted.
+    /// Whether and until when the pod must be deleted.
     pub deletion: Option<Deletion>,
     /// `status` as JSON, as the API server has it.
     pub status: Arc<str>,
@@ -56,5 +56,5 @@ pub struct ApiPod {
     pub shows: Option<Arc<Pod>>,
 }
 
-/// What the API server says of the pods of this node, by UID.
+/// The API server's pods of this node, by UID.
 pub type ApiPods = Board<PodUid, ApiPod>;

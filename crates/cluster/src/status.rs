@@ -2,26 +2,27 @@
 //!
 //! | part | what it decides |
 //! |---|---|
-//! | `schedule` | which pod is next; one call for each pod, so many for all |
+//! | `schedule` | which pod is next; one call for each pod, up to a limit for all |
 //! | `decide` | patch, delete or nothing, for one pod |
-//! | `merge` | our status over the API's copy: nothing of others is lost, nothing goes back |
+//! | `merge` | our status over the API's copy: nothing of others is lost, nothing moves backwards |
 //! | `patch` | the difference, as a strategic merge patch with the UID as a precondition |
-//! | `known` | what was acknowledged and not yet told by the watch |
+//! | `known` | what was acknowledged and is not yet reported by the watch |
 //!
 //! The task follows two boards, that of the pods here and that of the API's copies, by their
-//! versions. Nothing queues up but names of pods: when a pod's turn comes, its newest status is
-//! compared with the newest copy. So a slow or absent API server costs no memory, and what goes out
-//! when it is back is the newest. A change goes out at once, there is no batch to wait for.
+//! versions. Only names of pods are queued: when a pod is next, its newest status is compared with
+//! the newest copy. So a slow or absent API server costs no memory, and what is sent when it is
+//! back is the newest. A change is sent at once, without batching.
 
 mod conditions;
 mod containers;
 mod decide;
-mod known;
 mod merge;
+mod merge_context;
 mod patch;
 mod same;
 mod schedule;
 mod send;
+mod sync_state;
 mod task;
 mod terminated;
 #[cfg(test)]
@@ -32,14 +33,14 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_api::wire::seconds;
 use rubelet_kube::Client;
-use rubelet_kubelet::{clock::Clock, pod_task::PodBoard};
+use rubelet_kubelet::{clock::Clock, pod_board::PodBoard};
 use serde_json::Value;
 use tokio::sync::watch;
 
 pub(crate) use self::send::{delete_now, path};
 use crate::source::ApiPods;
 
-/// So many calls are under way at the same time. More would only wait at the client's rate limit,
+/// How many calls are under way at the same time. More would only wait at the client's rate limit,
 /// with statuses that are no longer the newest when their turn comes.
 const AT_ONCE: usize = 32;
 
@@ -47,9 +48,9 @@ const AT_ONCE: usize = 32;
 pub struct StatusParts {
     /// The API server.
     pub client: Client,
-    /// What the node says of its pods.
+    /// The node's statuses of its pods.
     pub board: Arc<PodBoard>,
-    /// What the API server says of them.
+    /// The API server's copies of them.
     pub api: Arc<ApiPods>,
     /// What all statuses show; each change of it goes to all pods.
     pub context: watch::Receiver<StatusContext>,
@@ -71,10 +72,10 @@ pub struct StatusContext {
 
 /// Where durations are counted.
 pub trait StatusMetrics: Send + Sync + 'static {
-    /// A status was sent, so long after it changed on the board: all the time that it waited here.
+    /// A status was sent; `waited` is the time since it changed on the board.
     fn sent(&self, lag: Duration);
 
-    /// The API server has it, so long after it changed (`kubelet_pod_status_sync_duration_seconds`).
+    /// The API server accepted it; `took` is the time since it changed (`kubelet_pod_status_sync_duration_seconds`).
     fn synced(&self, took: Duration);
 }
 
@@ -88,7 +89,7 @@ impl StatusMetrics for IgnoreDurations {
     fn synced(&self, _: Duration) {}
 }
 
-/// Keeps the API server told of all pods, for ever.
+/// Writes the statuses of all pods to the API server, for ever.
 pub async fn run(parts: StatusParts) {
     let StatusParts {
         client,

@@ -88,7 +88,7 @@ async fn tokens_and_rights_are_what_the_api_server_says() {
         world.user("anns").await;
         world.may("ann", "metrics").await;
     }
-    assert_eq!(world.reviews(), 5, "judgements are remembered");
+    assert_eq!(world.reviews(), 5, "cache are remembered");
 }
 
 #[tokio::test(start_paused = true)]

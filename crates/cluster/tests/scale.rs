@@ -72,7 +72,7 @@ async fn ninety_pods_that_are_deleted_at_once_are_gone_within_six_seconds() {
     for (call, millis) in LATENCIES {
         sim.set_latency_of(call, Duration::from_millis(millis));
     }
-    let disk = Disk::new().expect("a folder");
+    let disk = Disk::new().expect("a directory");
     let clock = Clock::following_tokio(start);
     let agent = join(&api, &sim, &disk, clock, ClientOptions::default().qps).expect("an agent");
     for number in 0..PODS {

@@ -153,7 +153,7 @@ async fn a_static_pod_is_shown_and_shown_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_that_follow_each_other_under_one_name_are_told_apart() {
+async fn pods_that_follow_each_other_under_one_name_are_distinguished() {
     let world = World::start(12).await;
     let slow: Rule = "write * delay=20ms..900ms".parse().expect("a rule");
     world.api.add_fault(slow);
@@ -201,7 +201,7 @@ async fn events_arrive_and_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_happened_while_the_api_server_was_away_is_told_when_it_is_back() {
+async fn what_happened_while_the_api_server_was_away_is_reported_when_it_is_back() {
     let world = World::start(6).await;
     for number in 0..30 {
         let policy = if number % 3 == 0 { "Never" } else { "Always" };

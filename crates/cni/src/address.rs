@@ -1,4 +1,4 @@
-//! Ranges of addresses.
+//! IP address ranges in CIDR notation.
 
 use std::{
     fmt,
@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// A range of addresses in CIDR notation. The bits behind the prefix are zero.
+/// A range of addresses in CIDR notation. Host bits are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cidr {
@@ -16,15 +16,15 @@ pub struct Cidr {
     prefix: u8,
 }
 
-/// Why a text isn't a range of addresses.
+/// An invalid address range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a range of addresses like 10.1.0.0/16 or fd00:1::/64")]
+#[error("{text:?} is not an address range such as 10.1.0.0/16 or fd00:1::/64")]
 pub struct CidrError {
     text: String,
 }
 
 impl Cidr {
-    /// The range with this prefix that holds `address`; nothing when the prefix is too long.
+    /// The range with this prefix that contains `address`; `None` if the prefix is too long.
     #[must_use]
     pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
         let bits = width(address);
@@ -34,19 +34,19 @@ impl Cidr {
         })
     }
 
-    /// The first address: the name of the range.
+    /// The network address.
     #[must_use]
     pub fn network(&self) -> IpAddr {
         self.network
     }
 
-    /// How many bits all addresses share.
+    /// The prefix length.
     #[must_use]
     pub fn prefix(&self) -> u8 {
         self.prefix
     }
 
-    /// Whether the addresses are of IPv4.
+    /// Whether this is an IPv4 range.
     #[must_use]
     pub fn is_ipv4(&self) -> bool {
         self.network.is_ipv4()
@@ -65,22 +65,22 @@ impl Cidr {
         self.contains(other.network) || other.contains(self.network)
     }
 
-    /// How many addresses can be given to pods, at most 2^24 of them: neither the first one, nor
-    /// the gateway behind it, nor IPv4's broadcast address.
+    /// Number of pod addresses, at most 2^24: all but the network address, the gateway and the IPv4
+    /// broadcast address.
     #[must_use]
-    pub fn room(&self) -> u32 {
+    pub fn capacity(&self) -> u32 {
         let bits = width(self.network) - self.prefix;
         let all = 1u32 << bits.min(24);
         all.saturating_sub(if self.is_ipv4() && bits <= 24 { 3 } else { 2 })
     }
 
-    /// The address of the bridge: the first one behind the name of the range.
+    /// The address of the bridge: the first host address.
     #[must_use]
     pub fn gateway(&self) -> IpAddr {
         from_number(self.network, to_number(self.network) + 1)
     }
 
-    /// The pod address with this number, from 0 to [`Self::room`].
+    /// The pod address with this number, from 0 to [`Self::capacity`].
     #[must_use]
     pub fn pod(&self, number: u32) -> IpAddr {
         from_number(
@@ -97,7 +97,7 @@ impl Cidr {
         }
         let offset = to_number(address) - to_number(self.network);
         let number = u32::try_from(offset.checked_sub(2)?).ok()?;
-        (number < self.room()).then_some(number)
+        (number < self.capacity()).then_some(number)
     }
 }
 
@@ -166,53 +166,4 @@ impl fmt::Display for Cidr {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cidr(text: &str) -> Cidr {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn ranges_are_read_and_cut_to_their_prefix() {
-        assert_eq!(cidr("10.1.2.3/16").to_string(), "10.1.0.0/16");
-        assert_eq!(cidr("fd00:1::7/64").to_string(), "fd00:1::/64");
-        assert_eq!(cidr("0.0.0.0/0").to_string(), "0.0.0.0/0");
-        assert_eq!(cidr("::/0").to_string(), "::/0");
-        for wrong in [
-            "",
-            "10.1.0.0",
-            "10.1.0.0/33",
-            "fd00::/129",
-            "a/8",
-            "10.0.0.0/x",
-        ] {
-            assert!(wrong.parse::<Cidr>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn pod_addresses_leave_out_the_gateway_and_the_broadcast_address() {
-        let small = cidr("192.0.2.0/29");
-        assert_eq!(small.room(), 5);
-        assert_eq!(small.gateway().to_string(), "192.0.2.1");
-        assert_eq!(small.pod(0).to_string(), "192.0.2.2");
-        assert_eq!(small.pod(4).to_string(), "192.0.2.6");
-        assert_eq!(small.number("192.0.2.6".parse().unwrap()), Some(4));
-        for outside in ["192.0.2.0", "192.0.2.1", "192.0.2.7", "192.0.2.9", "::1"] {
-            assert_eq!(small.number(outside.parse().unwrap()), None, "{outside}");
-        }
-        assert!(cidr("10.0.0.0/16").room() > 60_000);
-        assert!(cidr("fd00::/64").room() > 60_000);
-        assert_eq!(cidr("10.0.0.0/32").room(), 0);
-        assert_eq!(cidr("10.0.0.0/31").room(), 0);
-    }
-
-    #[test]
-    fn overlaps_are_seen_both_ways() {
-        assert!(cidr("10.0.0.0/8").overlaps(&cidr("10.9.0.0/16")));
-        assert!(cidr("10.9.0.0/16").overlaps(&cidr("10.0.0.0/8")));
-        assert!(!cidr("10.8.0.0/16").overlaps(&cidr("10.9.0.0/16")));
-        assert!(!cidr("0.0.0.0/0").overlaps(&cidr("::/0")));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! What is recorded of a pod on the network.
+//! The record of a pod on the network.
 
 use std::{net::IpAddr, path::PathBuf};
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cidr, NetworkRequest, PortMapping};
 
-/// A pod that is on the network, or half on it.
+/// A pod that is on the network, or whose ADD or DEL is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Attachment {
     /// The sandbox's id.
     pub(crate) sandbox: String,
-    /// Whose it is, for messages.
+    /// The pod, for messages.
     pub(crate) pod: PodRef,
-    /// Where its network namespace was bound.
+    /// Path of its network namespace.
     pub(crate) netns: PathBuf,
-    /// How it was put on the network, and so how it is taken off.
-    pub(crate) how: How,
+    /// How it was added, which determines how it is removed.
+    pub(crate) how: AttachmentKind,
 }
 
 /// A pod's names.
@@ -37,7 +37,7 @@ impl PodRef {
         }
     }
 
-    /// A pod of which nothing but its sandbox is known.
+    /// A pod whose sandbox ID is the only known data.
     pub(crate) fn unknown(sandbox: &str) -> Self {
         Self {
             namespace: "unknown".to_owned(),
@@ -53,17 +53,17 @@ impl std::fmt::Display for PodRef {
     }
 }
 
-/// How a pod was put on the network.
+/// How a pod was added to the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum How {
+pub(crate) enum AttachmentKind {
     /// On the bridge.
     Bridge(Lease),
     /// By plugins.
-    Cni(Plugged),
+    Cni(CniAttachment),
 }
 
-/// What a pod on the bridge has.
+/// The addresses and ports of a pod on the bridge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Lease {
@@ -73,22 +73,22 @@ pub(crate) struct Lease {
     pub(crate) ranges: Vec<Cidr>,
     /// The host's end of its interface.
     pub(crate) host_interface: String,
-    /// Ports of the host that lead to it.
+    /// Host ports mapped to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) ports: Vec<PortMapping>,
 }
 
-/// What plugins were asked for. They are asked the same when the pod goes.
+/// The parameters of ADD, which are reused for DEL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Plugged {
-    /// The configuration list as it was.
+pub(crate) struct CniAttachment {
+    /// The configuration list at that time.
     pub(crate) config: serde_json::Value,
     /// `CNI_ARGS`.
     pub(crate) args: Vec<(String, String)>,
     /// Values for the plugins that declare a capability.
     pub(crate) capabilities: serde_json::Map<String, serde_json::Value>,
-    /// What the last plugin answered; nothing while or unless adding succeeded.
+    /// The result of the last plugin; `None` until ADD has succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<serde_json::Value>,
 }

@@ -4,9 +4,9 @@ use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 use rubelet_store::{Loaded, Record};
 
@@ -21,11 +21,11 @@ pub(crate) struct Attachments {
 }
 
 impl Attachments {
-    /// Reads the records in a folder, which is made if it is missing.
+    /// Reads the records in a directory, which is created if it is missing.
     pub(crate) fn open(dir: PathBuf) -> Result<Self, NetworkError> {
         let failed = |error: io::Error| {
             NetworkError::Failed(format!(
-                "cannot read the network's records in {}: {error}",
+                "cannot read the records of pod networks in {}: {error}",
                 dir.display()
             ))
         };
@@ -35,7 +35,7 @@ impl Attachments {
         for entry in fs::read_dir(&dir).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             if path.extension().is_some_and(|extension| extension == "tmp") {
-                // What a writer that was cut short left; the record itself is whole.
+                // The temporary file of an interrupted write; the record itself is intact.
                 fs::remove_file(&path).map_err(failed)?;
                 continue;
             }
@@ -48,7 +48,7 @@ impl Attachments {
                 }
                 Ok(Loaded::Missing) => {}
                 Ok(Loaded::Quarantined { moved_to, why }) => damaged.push(format!(
-                    "the network's record {} was damaged ({why}); it is now {}",
+                    "the record {} of a pod's network is damaged ({why}) and was renamed to {}",
                     path.display(),
                     moved_to.display()
                 )),
@@ -64,25 +64,26 @@ impl Attachments {
         })
     }
 
-    /// Sentences about records that could not be read.
+    /// Messages about corrupt records.
     pub(crate) fn damaged(&self) -> &[String] {
         &self.damaged
     }
 
     pub(crate) fn get(&self, sandbox: &str) -> Option<Attachment> {
-        self.lock().get(sandbox).cloned()
+        self.known.lock().get(sandbox).cloned()
     }
 
     pub(crate) fn all(&self) -> Vec<Attachment> {
-        self.lock().values().cloned().collect()
+        self.known.lock().values().cloned().collect()
     }
 
-    /// Writes a record. When this returns, it survives a power cut.
+    /// Writes a record. When this returns, it survives a power loss.
     pub(crate) fn save(&self, attachment: &Attachment) -> Result<(), NetworkError> {
         Record::at(self.path(&attachment.sandbox)?)
             .save(attachment)
             .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))?;
-        self.lock()
+        self.known
+            .lock()
             .insert(attachment.sandbox.clone(), attachment.clone());
         Ok(())
     }
@@ -92,7 +93,7 @@ impl Attachments {
         Record::<Attachment>::at(self.path(sandbox)?)
             .remove()
             .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))?;
-        self.lock().remove(sandbox);
+        self.known.lock().remove(sandbox);
         Ok(())
     }
 
@@ -100,13 +101,9 @@ impl Attachments {
         check_id(sandbox)?;
         Ok(self.dir.join(Path::new(&format!("{sandbox}.json"))))
     }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Attachment>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// Whether a sandbox's id can be a file's name and a plugin's argument (CNI's rule).
+/// Checks that a sandbox ID is a valid `CNI_CONTAINERID`; it then is a safe file name as well.
 pub(crate) fn check_id(sandbox: &str) -> Result<(), NetworkError> {
     let first = sandbox.bytes().next();
     let fits = first.is_some_and(|byte| byte.is_ascii_alphanumeric())
@@ -118,6 +115,6 @@ pub(crate) fn check_id(sandbox: &str) -> Result<(), NetworkError> {
         return Ok(());
     }
     Err(NetworkError::Refused(format!(
-        "{sandbox:?} cannot be the id of a sandbox on the network: it takes letters, digits, '_', '.' and '-'"
+        "{sandbox:?} is not a valid sandbox ID: use letters, digits, '_', '.' and '-'"
     )))
 }

@@ -1,17 +1,17 @@
-//! The built-in network: a bridge with the first address of the pods' range, a pair of interfaces for
-//! each pod, and address translation by nftables. No other program is needed.
+//! The built-in network: a bridge with the first address of the pods' range, a veth pair for each
+//! pod, and address translation by nftables. It needs no other program.
 
-mod book;
-mod burial;
+mod address_allocator;
 mod harden;
 mod host_ports;
+mod link_reaper;
 mod localnet;
-mod lost;
 mod names;
-mod plumbing;
+mod pod_interface;
 mod pool;
 mod probe;
 mod ranges;
+mod recovered_lease;
 mod rules;
 mod senders;
 mod setup;
@@ -19,12 +19,9 @@ mod state;
 mod sysctl;
 mod tables;
 
-use std::{
-    collections::BTreeSet,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
+use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 use rubelet_host::{
     netlink::{Changes, Link, Neighbour, RouteSocket},
@@ -33,19 +30,20 @@ use rubelet_host::{
 
 use crate::{
     Cidr, NetworkError, NetworkRequest, NetworkResult, NetworkSettings, PortMapping, Protocol,
-    attachment::{Attachment, How, Lease, PodRef},
+    attachment::{Attachment, AttachmentKind, Lease, PodRef},
     attachments::Attachments,
 };
 
 pub use probe::missing_sender_rules;
 
-use book::{Book, NoLease};
-use burial::{Burial, Gone};
+use address_allocator::{AddressAllocator, LeaseError};
+use link_reaper::{LinkReaper, PendingDelete};
 use names::Names;
-use plumbing::{Reached, Unplumbed, failed};
-use setup::{HostState, Ready};
+use pod_interface::{ConnectError, PodRoute};
+use setup::failed;
+use setup::{HostState, ReadyBridge};
 use state::RangeState;
-use tables::{Pods, Tables};
+use tables::{BridgePods, Tables};
 
 /// The built-in network. All functions block.
 #[derive(Debug)]
@@ -53,73 +51,77 @@ pub(crate) struct BridgeNetwork {
     names: Names,
     settings: Arc<NetworkSettings>,
     attachments: Arc<Attachments>,
-    book: Arc<Mutex<Book>>,
-    burial: Arc<Burial>,
-    /// The bridge, once it is set up. Held while it is being set up.
-    ready: Mutex<Option<Ready>>,
+    allocator: Arc<Mutex<AddressAllocator>>,
+    link_reaper: Arc<LinkReaper>,
+    /// The bridge, once it is set up. Locked during the setup.
+    ready: Mutex<Option<ReadyBridge>>,
     ranges: Mutex<RangeState>,
-    /// Held while rules are changed.
+    /// Locked while rules are changed.
     tables: Mutex<Tables>,
 }
 
 impl BridgeNetwork {
-    /// The network with what the records tell. The bridge is made when it is first needed.
+    /// The network with the recorded leases. The bridge is created when it is first needed.
     pub(crate) fn new(
         settings: Arc<NetworkSettings>,
         attachments: Arc<Attachments>,
     ) -> Result<Self, NetworkError> {
         let names = Names::new(&settings.bridge_name);
-        let mut book = Book::default();
+        let mut allocator = AddressAllocator::default();
         for attachment in attachments.all() {
-            if let How::Bridge(lease) = &attachment.how {
-                book.restore(&attachment.sandbox, &attachment.pod, lease);
+            if let AttachmentKind::Bridge(lease) = &attachment.how {
+                allocator.restore(&attachment.sandbox, &attachment.pod, lease);
             }
         }
-        let book = Arc::new(Mutex::new(book));
+        let allocator = Arc::new(Mutex::new(allocator));
         Ok(Self {
-            burial: Arc::new(Burial::new(names.doomed, Arc::clone(&book))),
+            link_reaper: Arc::new(LinkReaper::new(
+                names.deletion_group,
+                Arc::clone(&allocator),
+            )),
             ranges: Mutex::new(RangeState::load(&settings.state_dir)?),
             tables: Mutex::new(Tables::new(names.clone(), Arc::clone(&settings))),
             names,
             settings,
             attachments,
-            book,
+            allocator,
             ready: Mutex::default(),
         })
     }
 
-    /// Whether pods can be added: makes the bridge, or looks whether it is still there.
+    /// Checks that pods can be added: creates the bridge, or checks that it still exists.
     pub(crate) fn status(&self) -> Result<(), NetworkError> {
         self.ready(true)?;
-        self.keep_tables();
+        self.ensure_tables();
         Ok(())
     }
 
-    /// Makes rules that others changed or removed anew. Nothing to do while there is no bridge.
-    pub(crate) fn keep_tables(&self) {
-        if lock(&self.ready).is_some() {
-            lock(&self.tables).keep(|| self.pods());
+    /// Recreates rules that other programs changed or removed. Does nothing while there is no
+    /// bridge.
+    pub(crate) fn ensure_tables(&self) {
+        if self.ready.lock().is_some() {
+            self.tables.lock().ensure(|| self.pods());
         }
     }
 
-    fn pods(&self) -> Pods {
-        let book = lock(&self.book);
-        Pods {
-            ranges: book.ranges(),
-            leases: book.leases(),
+    fn pods(&self) -> BridgePods {
+        let allocator = self.allocator.lock();
+        BridgePods {
+            ranges: allocator.ranges(),
+            leases: allocator.leases(),
         }
     }
 
-    /// What works less well than it should.
+    /// Problems that do not keep pods from being added.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        if lock(&self.ready).is_none() {
+        if self.ready.lock().is_none() {
             return Vec::new();
         }
-        let mut warnings = lock(&self.tables).warnings();
+        let mut warnings = self.tables.lock().warnings();
         let closed = nft::closed_forwarding().unwrap_or_default();
         warnings.extend(closed.into_iter().map(|chain| {
             format!(
-                "the nftables chain {chain} drops what its rules do not accept: pods reach nothing but this host unless packets from and to {} are accepted there",
+                "the nftables chain {chain} has the policy drop: pods reach only this host unless the chain accepts packets from and to {}",
                 self.names.bridge
             )
         }));
@@ -131,9 +133,10 @@ impl BridgeNetwork {
         let netns = netns::open(&request.netns).map_err(|error| failed(&error))?;
         let pod = PodRef::of(request);
         self.check_ports(&pod, &request.port_mappings)?;
-        let renewed = lock(&self.book)
-            .renew(&request.sandbox, &pod, &request.port_mappings)
-            .map_err(NetworkError::Refused)?;
+        let renewed =
+            self.allocator
+                .lock()
+                .renew(&request.sandbox, &pod, &request.port_mappings)?;
         let (lease, again) = match renewed {
             Some(lease) => (lease, true),
             None => (self.lease(request, &pod)?, false),
@@ -142,37 +145,39 @@ impl BridgeNetwork {
             sandbox: request.sandbox.clone(),
             pod: pod.clone(),
             netns: request.netns.clone(),
-            how: How::Bridge(lease.clone()),
+            how: AttachmentKind::Bridge(lease.clone()),
         };
-        let connect = |ready: &mut Ready| {
+        let connect = |ready: &mut ReadyBridge| {
             self.attachments.save(&attachment)?;
-            // Before it has an interface, what it may send with is known, and its ports are open.
-            lock(&self.tables).admit(&pod, &lease, || self.pods())?;
-            if again && plumbing::missing(ready, &lease, &netns).is_ok() {
+            // Before the interface exists: the sender rules and host ports must be in force when it
+            // comes up.
+            self.tables.lock().add_pod(&pod, &lease, || self.pods())?;
+            if again && pod_interface::missing(ready, &lease, &netns).is_ok() {
                 return Ok(());
             }
-            let reached = match plumbing::connect(ready, &lease, &pod, &netns) {
-                Err(Unplumbed::NoBridge) => {
+            let reached = match pod_interface::connect(ready, &lease, &pod, &netns) {
+                Err(ConnectError::NoBridge) => {
                     *ready = self.ready(true)?;
-                    plumbing::connect(ready, &lease, &pod, &netns)
+                    pod_interface::connect(ready, &lease, &pod, &netns)
                 }
                 other => other,
             }
             .map_err(|error| match error {
-                Unplumbed::Failed(error) => error,
-                Unplumbed::NoBridge => {
-                    NetworkError::Failed(format!("the bridge {} is gone", ready.name))
-                }
+                ConnectError::Failed(error) => error,
+                ConnectError::NoBridge => NetworkError::Failed(format!(
+                    "the bridge {} does not exist any more",
+                    ready.name
+                )),
             })?;
-            if reached == Reached::ByRoute {
-                lock(&self.tables).reach_by_loopback(&lease.host_interface);
+            if reached == PodRoute::Direct {
+                self.tables.lock().allow_localnet(&lease.host_interface);
             }
             Ok(())
         };
         let added = connect(&mut ready);
         forget_connections(&lease.ports);
         if let Err(error) = added {
-            // What can't be undone stays recorded, and goes with the pod.
+            // Anything that can't be undone stays recorded, and DEL of the pod retries it.
             let _ = self.del(&request.sandbox);
             return Err(error);
         }
@@ -182,46 +187,46 @@ impl BridgeNetwork {
     fn lease(&self, request: &NetworkRequest, pod: &PodRef) -> Result<Lease, NetworkError> {
         let take = || {
             let name = self.names.host_interface(&request.sandbox);
-            let mut book = lock(&self.book);
-            let lease = book.lease(&request.sandbox, pod, name, &request.port_mappings)?;
-            Ok((lease, book.next()))
+            let mut allocator = self.allocator.lock();
+            let lease = allocator.lease(&request.sandbox, pod, name, &request.port_mappings)?;
+            Ok((lease, allocator.next()))
         };
         let taken = match take() {
-            Err(NoLease::Later) => {
-                self.burial.wait();
+            Err(LeaseError::Pending) => {
+                self.link_reaper.wait();
                 take()
             }
             taken => taken,
         };
         match taken {
             Ok((lease, next)) => {
-                lock(&self.ranges).note(&next)?;
+                self.ranges.lock().note(&next)?;
                 Ok(lease)
             }
-            Err(NoLease::Refused(error)) => Err(error),
-            Err(NoLease::Later) => Err(NetworkError::Failed(
-                "no address is free yet: those of removed pods are still in use by the kernel"
+            Err(LeaseError::Failed(error)) => Err(error),
+            Err(LeaseError::Pending) => Err(NetworkError::Failed(
+                "no address is free yet: the interfaces of removed pods are still being deleted"
                     .to_owned(),
             )),
         }
     }
 
-    /// Ports that could never work.
+    /// Rejects host ports that can't work.
     fn check_ports(&self, pod: &PodRef, ports: &[PortMapping]) -> Result<(), NetworkError> {
-        let ranges = lock(&self.book).ranges();
+        let ranges = self.allocator.lock().ranges();
         for port in ports {
             let Some(ip) = host_ports::named(port.host_ip) else {
                 continue;
             };
             if ip == IpAddr::from(std::net::Ipv6Addr::LOCALHOST) {
                 return Err(NetworkError::Refused(format!(
-                    "pod {pod} wants host port {} of [::1], which the kernel cannot lead to a pod: use 127.0.0.1",
+                    "pod {pod} has host port {} with hostIP ::1, which the kernel can't forward to a pod: use 127.0.0.1",
                     port.host_port
                 )));
             }
             if !ranges.iter().any(|range| range.is_ipv4() == ip.is_ipv4()) {
                 return Err(NetworkError::Refused(format!(
-                    "pod {pod} wants host port {} of {ip}, but pods have no addresses of that family",
+                    "pod {pod} has host port {} with hostIP {ip}, but pods have no addresses of that IP family",
                     port.host_port
                 )));
             }
@@ -231,25 +236,25 @@ impl BridgeNetwork {
 
     /// As [`Self::del`], for a pod without a record.
     pub(crate) fn forget(&self, sandbox: &str) -> Result<(), NetworkError> {
-        let known = lock(&self.book).get(sandbox).is_some();
+        let known = self.allocator.lock().get(sandbox).is_some();
         if known { self.del(sandbox) } else { Ok(()) }
     }
 
-    /// Takes a pod off the network. A pod that isn't known is none of ours.
+    /// Removes a pod from the network. An unknown pod is not on this bridge, and is no error.
     pub(crate) fn del(&self, sandbox: &str) -> Result<(), NetworkError> {
-        let known = lock(&self.book).get(sandbox);
+        let known = self.allocator.lock().get(sandbox);
         let Some(lease) = known else {
             return self.attachments.remove(sandbox);
         };
-        plumbing::condemn(&lease, &self.names.bridge, self.names.doomed)
+        pod_interface::mark_for_deletion(&lease, &self.names.bridge, self.names.deletion_group)
             .map_err(|error| failed(&error))?;
         {
-            let mut tables = lock(&self.tables);
-            lock(&self.book).end(sandbox);
-            tables.dismiss(&lease, || self.pods());
+            let mut tables = self.tables.lock();
+            self.allocator.lock().end(sandbox);
+            tables.remove_pod(&lease, || self.pods());
         }
         forget_connections(&lease.ports);
-        self.burial.add(Gone {
+        self.link_reaper.add(PendingDelete {
             interface: lease.host_interface,
             addresses: lease.addresses,
         });
@@ -257,31 +262,31 @@ impl BridgeNetwork {
     }
 
     pub(crate) fn check(&self, request: &NetworkRequest) -> Result<(), NetworkError> {
-        let known = lock(&self.book).get(&request.sandbox);
+        let known = self.allocator.lock().get(&request.sandbox);
         let lease = known.ok_or_else(|| {
-            NetworkError::Broken(format!("sandbox {} has no address", request.sandbox))
+            NetworkError::Broken(format!("sandbox {} has no IP address", request.sandbox))
         })?;
         let ready = self.ready(true)?;
         let netns = netns::open(&request.netns)
             .map_err(|error| NetworkError::Broken(ErrorChain(&error).to_string()))?;
-        plumbing::missing(&ready, &lease, &netns)
+        pod_interface::missing(&ready, &lease, &netns)
     }
 
-    /// Frees what belongs to no sandbox that is alive or recorded.
+    /// Frees interfaces, addresses and rules without a live or recorded sandbox.
     pub(crate) fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError> {
         let ready = self.ready(true)?;
         let mut freed = Vec::new();
         let mut socket = RouteSocket::open().map_err(|error| failed(&error))?;
         let links = socket.links().map_err(|error| failed(&error))?;
         let neighbours = socket.neighbours().map_err(|error| failed(&error))?;
-        freed.extend(self.restore_lost(live, &ready, &links, &neighbours));
-        let leases = lock(&self.book).leases();
+        freed.extend(self.recover_leases(live, &ready, &links, &neighbours));
+        let leases = self.allocator.lock().leases();
         let mut ours: BTreeSet<String> = live
             .iter()
             .map(|sandbox| self.names.host_interface(sandbox))
             .collect();
         ours.extend(leases.iter().map(|lease| lease.host_interface.clone()));
-        setup::refit(&mut socket, &links, &ready, &leases).map_err(NetworkError::Failed)?;
+        setup::refit(&mut socket, &links, &ready, &leases)?;
         for link in links {
             let stray = link.kind == "veth"
                 && link.name.starts_with(&self.names.prefix)
@@ -291,13 +296,13 @@ impl BridgeNetwork {
                 continue;
             }
             let mut changes = Changes::default();
-            changes.set_group(&link.name, self.names.doomed);
+            changes.set_group(&link.name, self.names.deletion_group);
             match socket.apply(changes, || format!("remove {}", link.name)) {
                 Err(error) if !error.is_missing() => return Err(failed(&error)),
                 _ => {}
             }
-            freed.push(format!("interface {} of no sandbox", link.name));
-            self.burial.add(Gone {
+            freed.push(format!("interface {} without a sandbox", link.name));
+            self.link_reaper.add(PendingDelete {
                 interface: link.name,
                 addresses: Vec::new(),
             });
@@ -306,8 +311,8 @@ impl BridgeNetwork {
             .iter()
             .flat_map(|lease| lease.addresses.iter().copied())
             .collect();
-        // Without a pod's record its address is known from here; it is not given out again while
-        // the pod may have it.
+        // If a record was corrupt, this entry is the only trace of the pod's address: it is
+        // reserved, because the pod may still use it.
         let keep = !self.attachments.damaged().is_empty();
         let mut changes = Changes::default();
         for neighbour in neighbours {
@@ -318,51 +323,51 @@ impl BridgeNetwork {
                 continue;
             }
             if keep {
-                lock(&self.book).reserve(neighbour.address);
+                self.allocator.lock().reserve(neighbour.address);
             } else {
                 changes.delete_neighbour(neighbour.link, neighbour.address);
-                freed.push(format!("hardware address of {}", neighbour.address));
+                freed.push(format!("stale neighbour entry of {}", neighbour.address));
             }
         }
-        match socket.apply(changes, || "forget hardware addresses".to_owned()) {
+        match socket.apply(changes, || "delete stale neighbour entries".to_owned()) {
             Err(error) if !error.is_missing() => return Err(failed(&error)),
             _ => {}
         }
-        lock(&self.tables).rebuild(&self.pods());
-        self.burial.wait();
+        self.tables.lock().rebuild(&self.pods());
+        self.link_reaper.wait();
         Ok(freed)
     }
 
-    /// Pods that run and whose record is lost: what they have is read from the host, so that they may
-    /// go on sending and are removed like others. Tells whom.
-    fn restore_lost(
+    /// Recovers the leases of running pods with lost records from the host's interfaces and
+    /// neighbours, so that their packets still pass and DEL cleans up. Returns the recovered ones.
+    fn recover_leases(
         &self,
         live: &BTreeSet<String>,
-        ready: &Ready,
+        ready: &ReadyBridge,
         links: &[Link],
         neighbours: &[Neighbour],
     ) -> Vec<String> {
         let mut told = Vec::new();
-        let mut book = lock(&self.book);
-        let ranges = book.ranges();
+        let mut allocator = self.allocator.lock();
+        let ranges = allocator.ranges();
         for sandbox in live {
             let name = self.names.host_interface(sandbox);
             let link = links.iter().find(|link| link.name == name);
-            let (None, Some(link)) = (book.get(sandbox), link) else {
+            let (None, Some(link)) = (allocator.get(sandbox), link) else {
                 continue;
             };
-            if let Some(lease) = lost::lease(link, ready.index, neighbours, &ranges) {
-                told.push(format!("the lost record of sandbox {sandbox}"));
-                book.restore(sandbox, &PodRef::unknown(sandbox), &lease);
+            if let Some(lease) = recovered_lease::lease(link, ready.index, neighbours, &ranges) {
+                told.push(format!("recovered the lost record of sandbox {sandbox}"));
+                allocator.restore(sandbox, &PodRef::unknown(sandbox), &lease);
             }
         }
         told
     }
 
-    /// Removes the bridge and its rules where they are there and no pod is on it.
-    pub(crate) fn retire(&self) -> Result<Vec<String>, NetworkError> {
-        let mut ready = lock(&self.ready);
-        if !lock(&self.book).leases().is_empty() {
+    /// Removes the bridge and its rules if no pod is on it.
+    pub(crate) fn remove_unused(&self) -> Result<Vec<String>, NetworkError> {
+        let mut ready = self.ready.lock();
+        if !self.allocator.lock().leases().is_empty() {
             return Ok(Vec::new());
         }
         let mut gone = Vec::new();
@@ -380,10 +385,11 @@ impl BridgeNetwork {
                     format!("remove the bridge {}", self.names.bridge)
                 })
                 .map_err(|error| failed(&error))?;
-            gone.push(format!("bridge {}, which no pod is on", self.names.bridge));
+            gone.push(format!("unused bridge {}", self.names.bridge));
         }
         gone.extend(
-            lock(&self.tables)
+            self.tables
+                .lock()
                 .remove()
                 .map_err(|error| failed(&error))?,
         );
@@ -392,13 +398,13 @@ impl BridgeNetwork {
     }
 
     pub(crate) fn set_pod_cidrs(&self, cidrs: &[Cidr], set_up: bool) -> Result<(), NetworkError> {
-        ranges::check(cidrs).map_err(NetworkError::Refused)?;
-        let mut ready = lock(&self.ready);
-        let same = lock(&self.ranges).pod_cidrs() == cidrs;
+        ranges::check(cidrs)?;
+        let mut ready = self.ready.lock();
+        let same = self.ranges.lock().pod_cidrs() == cidrs;
         if same {
             return Ok(());
         }
-        let old = lock(&self.ranges).set_pod_cidrs(cidrs)?;
+        let old = self.ranges.lock().set_pod_cidrs(cidrs)?;
         if !set_up {
             *ready = None;
             return Ok(());
@@ -410,15 +416,15 @@ impl BridgeNetwork {
             }
             Err(error) => {
                 *ready = None;
-                lock(&self.ranges).set_pod_cidrs(&old)?;
+                self.ranges.lock().set_pod_cidrs(&old)?;
                 Err(error)
             }
         }
     }
 
-    /// The bridge. It is set up if it isn't yet; `look` makes sure that nobody removed it since.
-    fn ready(&self, look: bool) -> Result<Ready, NetworkError> {
-        let mut ready = lock(&self.ready);
+    /// The bridge, which is set up if necessary. `look` checks that it has not been removed since.
+    fn ready(&self, look: bool) -> Result<ReadyBridge, NetworkError> {
+        let mut ready = self.ready.lock();
         if let Some(found) = &*ready {
             let there = !look || {
                 let mut socket = RouteSocket::open().map_err(|error| failed(&error))?;
@@ -435,39 +441,41 @@ impl BridgeNetwork {
         Ok(made)
     }
 
-    fn set_up(&self) -> Result<Ready, NetworkError> {
+    fn set_up(&self) -> Result<ReadyBridge, NetworkError> {
         let mut socket = RouteSocket::open().map_err(|error| failed(&error))?;
         let host = HostState::read(&mut socket).map_err(|error| failed(&error))?;
         let own = host.named(&self.names.bridge).map(|link| link.index);
         let wanted = {
-            let mut ranges = lock(&self.ranges);
+            let mut ranges = self.ranges.lock();
             let wanted = ranges.wanted(&self.settings.subnets, || ranges::choose(&host.routes))?;
-            ranges::check(&wanted).map_err(NetworkError::Refused)?;
+            ranges::check(&wanted)?;
             for range in &wanted {
                 if let Some(why) = ranges::clash(*range, &host.routes, &host.links, own) {
                     return Err(NetworkError::Refused(why));
                 }
             }
-            lock(&self.book).set_ranges(&wanted, |range| ranges.next(range));
+            self.allocator
+                .lock()
+                .set_ranges(&wanted, |range| ranges.next(range));
             wanted
         };
-        let all = lock(&self.book).ranges();
-        let bridge = setup::bridge(&mut socket, &host, &self.names, &all, &self.settings)
-            .map_err(NetworkError::Failed)?;
+        let all = self.allocator.lock().ranges();
+        let bridge = setup::bridge(&mut socket, &host, &self.names, &all, &self.settings)?;
         let forwarding = setup::forwarding(&self.names, &wanted);
         if own != Some(bridge.index) {
-            let leases = lock(&self.book).leases();
-            // A pod whose interface is gone has nothing to be put back; its check tells.
+            let leases = self.allocator.lock().leases();
+            // Errors are ignored: a pod without its interface can't be reattached, and `check`
+            // reports it.
             let _ = setup::reattach(&mut socket, &host, &bridge, &leases);
         }
-        let mut tables = lock(&self.tables);
+        let mut tables = self.tables.lock();
         tables.forwarding = forwarding;
         tables.rebuild(&self.pods());
         Ok(bridge)
     }
 }
 
-/// Protocols without an end would otherwise follow the translation of before.
+/// Conntrack entries of connectionless protocols would otherwise keep the old translation.
 fn forget_connections(ports: &[PortMapping]) {
     for protocol in [Protocol::Udp, Protocol::Sctp] {
         let of_protocol: Vec<u16> = ports
@@ -476,7 +484,7 @@ fn forget_connections(ports: &[PortMapping]) {
             .map(|port| port.host_port)
             .collect();
         if !of_protocol.is_empty() {
-            // Where connections can't be listed they end by themselves, later.
+            // Without this the entries time out.
             let _ = nft::forget(protocol.number(), &of_protocol);
         }
     }
@@ -489,7 +497,7 @@ fn result(lease: &Lease, request: &NetworkRequest) -> NetworkResult {
     ];
     NetworkResult {
         ips: lease.addresses.clone(),
-        interface: plumbing::INSIDE.to_owned(),
+        interface: pod_interface::INSIDE.to_owned(),
         mac: lease
             .addresses
             .first()
@@ -499,12 +507,8 @@ fn result(lease: &Lease, request: &NetworkRequest) -> NetworkResult {
             .iter()
             .filter(|name| request.annotations.contains_key(**name))
             .map(|name| {
-                format!("the annotation {name} has no effect on the built-in bridge: it needs a CNI configuration with the bandwidth plugin")
+                format!("the annotation {name} has no effect with the built-in bridge: use a CNI configuration with the bandwidth plugin")
             })
             .collect(),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

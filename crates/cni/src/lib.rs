@@ -1,13 +1,26 @@
-//! Networks of pods: CNI configurations, and a bridge of its own.
+//! Pod networks: CNI plugins, or the built-in bridge.
 //!
-//! [`network`] makes a [`PodNetwork`]. Whether there is a CNI configuration is looked up anew for each
-//! pod: with one, its plugins are run as libcni runs them; without any, pods are put on a bridge that
-//! needs no other program. Which of the two a pod was added with is recorded, so that it is removed
-//! the same way even if the configuration has come or gone since.
+//! [`network`] returns a [`PodNetwork`]. For each pod it checks whether there is a CNI
+//! configuration: with one, its plugins are run as libcni runs them; without one, pods are attached
+//! to a bridge that needs no other program. A record stores how a pod was added, so that it is
+//! removed the same way even if the configuration has changed since.
+//!
+//! This crate never decides which pods exist, and never touches an interface that it did not
+//! create.
+//!
+//! ```
+//! use rubelet_cni::Cidr;
+//!
+//! let pods: Cidr = "10.244.1.0/24".parse().expect("an address range");
+//! assert_eq!(pods.gateway().to_string(), "10.244.1.1");
+//! assert!(pods.contains("10.244.1.7".parse().expect("an address")));
+//! assert!("10.244.1.0/33".parse::<Cidr>().is_err());
+//! ```
 
 mod address;
 mod attachment;
 mod attachments;
+mod blocking;
 mod bridge;
 mod error;
 mod network;

@@ -1,91 +1,95 @@
-//! The trait the runtime knows, and what is behind it.
+//! The trait for the runtime, and its implementation.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
     Cidr, NetworkChoice, NetworkError, NetworkRequest, NetworkResult, NetworkSettings,
-    attachment::{Attachment, How},
+    attachment::{Attachment, AttachmentKind},
     attachments::{Attachments, check_id},
+    blocking::blocking,
     bridge::BridgeNetwork,
-    plugins::{ConfigList, Configured, PluginNetwork, lock},
+    plugins::{ConfigDir, ConfigList, PluginNetwork},
 };
 
-/// How many pods that are gone plugins are told of at a time.
-const BURIALS: usize = 16;
+/// How many DELs of dead pods run at a time.
+const CONCURRENT_DELS: usize = 16;
 
-/// How long the plugins may take to free what no pod has. Pods that come meanwhile wait for it.
-const COLLECTING: Duration = Duration::from_secs(10);
+/// Deadline of GC. New pods wait for it.
+const GC_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pauses and tries until no pod is being added: then what no pod has is known.
-const QUIET: (Duration, u32) = (Duration::from_millis(500), 20);
+/// Interval and number of attempts to find a moment in which no pod is being added; only then is
+/// the set of valid attachments complete.
+const GC_RETRY: (Duration, u32) = (Duration::from_millis(500), 20);
 
-/// Puts pods on a network and takes them off it. Calls for different sandboxes may run at the same
-/// time; calls for one sandbox are made one after the other by the caller.
+/// Adds pods to a network and removes them. Calls for different sandboxes may run concurrently; the
+/// caller serializes calls for the same sandbox.
 #[async_trait]
 pub trait PodNetwork: Send + Sync {
     /// Whether pods can be added now.
     ///
     /// # Errors
     /// Why not: the message of the CRI's condition `NetworkReady`.
-    async fn status(&self) -> Result<(), String>;
+    async fn status(&self) -> Result<(), NetworkError>;
 
-    /// What works less well than it should although pods can be added, one sentence each.
+    /// Problems that do not keep pods from being added, one sentence each.
     async fn warnings(&self) -> Vec<String>;
 
-    /// Puts the pod's network namespace on the network. Adding a pod that is already there gives
-    /// the same result again.
+    /// Attaches the pod's network namespace to the network. Adding a pod again returns the same
+    /// result.
     ///
     /// # Errors
-    /// See [`NetworkError`]. What was begun is recorded, or undone: `del` cleans up either way.
+    /// See [`NetworkError`]. `del` cleans up after a failure.
     async fn add(&self, request: &NetworkRequest) -> Result<NetworkResult, NetworkError>;
 
-    /// Takes the pod off the network and frees what it had. A pod that isn't known, or whose
-    /// network namespace is gone, is no error.
+    /// Removes the pod from the network and frees its resources. An unknown pod or a missing
+    /// network namespace is no error.
     ///
     /// # Errors
-    /// Something could not be freed; `del` can be called again.
+    /// A resource could not be freed; call `del` again.
     async fn del(&self, request: &NetworkRequest) -> Result<(), NetworkError>;
 
-    /// Whether the pod is still on the network as it was added (CNI's CHECK). That it is not is among the
-    /// [`PodNetwork::warnings`] until it is, or until the pod is gone.
+    /// Checks that the pod is still on the network as it was added (CNI's CHECK). A failure is
+    /// among the [`PodNetwork::warnings`] until the check succeeds or the pod is removed.
     ///
     /// # Errors
-    /// [`NetworkError::Broken`] with what is missing.
+    /// [`NetworkError::Broken`], naming what is missing.
     async fn check(&self, request: &NetworkRequest) -> Result<(), NetworkError>;
 
-    /// Frees what belongs to sandboxes other than `live` and needs no plugin: records, addresses,
-    /// interfaces, rules. To be called at start, before the first `add`, with [`PodNetwork::bury`]
-    /// after it. Tells what was freed.
+    /// Frees records, addresses, interfaces and rules of sandboxes other than `live`, as far as no
+    /// plugin is needed. Call it at the start, before the first `add` and before
+    /// [`PodNetwork::collect_garbage`]. Returns what was freed.
     ///
     /// # Errors
-    /// What was left; everything else was freed.
+    /// What could not be freed; everything else was.
     async fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError>;
 
-    /// Lets plugins free what belongs to sandboxes that the last `reconcile` found dead. It may take
-    /// as long as the plugins do; other calls need not wait for it. Tells what was freed.
+    /// Runs the plugins for sandboxes that the last `reconcile` found dead (DEL), and GC. It may
+    /// take as long as the plugins do; other calls need not wait for it. Returns what was freed.
     ///
     /// # Errors
-    /// What was left; everything else was freed.
-    async fn bury(&self) -> Result<Vec<String>, NetworkError>;
+    /// What could not be freed; everything else was.
+    async fn collect_garbage(&self) -> Result<Vec<String>, NetworkError>;
 
-    /// Sets the ranges that new pods get their addresses from; none means those of the settings.
-    /// Pods that run keep theirs. Plugins with the capability `ipRanges` are told as well.
+    /// Sets the ranges for addresses of new pods; an empty list means those of the settings.
+    /// Running pods keep their addresses. Plugins with the capability `ipRanges` get the ranges as
+    /// well.
     ///
     /// # Errors
-    /// A range is too small, of a family twice, or taken by another interface of the host.
+    /// A range is too small, has the same IP family as another, or overlaps with a route of the
+    /// host.
     async fn set_pod_cidrs(&self, cidrs: &[Cidr]) -> Result<(), NetworkError>;
 }
 
-/// The network of the pods, as the settings tell. Touches nothing yet; records are read at the first
-/// call.
+/// The pod network for these settings. Does nothing yet; records are read at the first call.
 #[must_use]
 pub fn network(settings: NetworkSettings) -> Arc<dyn PodNetwork> {
     Arc::new(Network {
@@ -97,25 +101,25 @@ pub fn network(settings: NetworkSettings) -> Arc<dyn PodNetwork> {
     })
 }
 
-/// How many pods that are off the network are named.
-const MOST_TOLD: usize = 5;
-/// What containerd says while there is no CNI configuration.
+/// Maximum number of pods with a damaged network in the warnings.
+const MAX_WARNINGS: usize = 5;
+/// containerd's message while there is no CNI configuration.
 const NOT_INITIALIZED: &str = "Network plugin returns error: cni plugin not initialized";
 
-/// The network that looks for each pod which kind it gets.
+/// The network that chooses between plugins and the bridge for each pod.
 struct Network {
     settings: Arc<NetworkSettings>,
     parts: Mutex<Option<Parts>>,
-    /// What plugins have to be told of.
+    /// Attachments of dead sandboxes, which need a DEL by plugins.
     dead: Mutex<Vec<Attachment>>,
-    /// What the last check found of pods that are not on the network as they were added, by sandbox.
+    /// Failures of the last checks, by sandbox.
     broken: Mutex<BTreeMap<String, String>>,
-    /// Shared by calls that add pods through plugins. Held alone while plugins free what no pod has:
-    /// they must not take a new pod for none.
+    /// Read-locked by ADD, write-locked by GC: GC frees all attachments that are not in its list,
+    /// and must not run while a pod is being added.
     adding: tokio::sync::RwLock<()>,
 }
 
-/// What works once the records were read.
+/// The parts that need the records.
 #[derive(Clone)]
 struct Parts {
     attachments: Arc<Attachments>,
@@ -124,13 +128,9 @@ struct Parts {
 }
 
 impl Network {
-    /// Reads the records at the first call; an error is found again by the next one.
+    /// Reads the records at the first call; after an error the next call tries again.
     async fn parts(&self) -> Result<Parts, NetworkError> {
-        let known = self
-            .parts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let known = self.parts.lock().clone();
         if let Some(parts) = known {
             return Ok(parts);
         }
@@ -149,62 +149,62 @@ impl Network {
             })
         })
         .await?;
-        // Two first calls may both have read; the state of the one that came first counts.
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        // Concurrent first calls may both have read the records; the first result is used.
+        let mut parts = self.parts.lock();
         Ok(parts.get_or_insert(opened).clone())
     }
 
     /// The CNI configuration, if there is one.
-    async fn configured(&self) -> Configured {
+    async fn configured(&self) -> ConfigDir {
         let found = match self.settings.choice {
-            NetworkChoice::Bridge => return Configured::None,
+            NetworkChoice::Bridge => return ConfigDir::None,
             NetworkChoice::Any | NetworkChoice::Cni => self.look().await,
         };
         match found {
-            // In the words of other runtimes, which those who wait for a network know.
-            Configured::None if self.settings.choice == NetworkChoice::Cni => {
-                Configured::Broken(NOT_INITIALIZED.to_owned())
+            // Same message as containerd: scripts and operators that wait for a network know it.
+            ConfigDir::None if self.settings.choice == NetworkChoice::Cni => {
+                ConfigDir::Broken(NOT_INITIALIZED.to_owned())
             }
             found => found,
         }
     }
 
-    async fn look(&self) -> Configured {
+    async fn look(&self) -> ConfigDir {
         let dir = self.settings.cni_conf_dir.clone();
-        match blocking(move || Ok(Configured::look(&dir))).await {
+        match blocking(move || Ok(ConfigDir::read(&dir))).await {
             Ok(configured) => configured,
-            Err(error) => Configured::Broken(error.to_string()),
+            Err(error) => ConfigDir::Broken(error.to_string()),
         }
     }
 
-    /// Lets the plugins free what no pod has, in a moment in which none is being added. Nobody queues
-    /// behind somebody who waits for that moment.
+    /// Runs GC while no pod is being added. Uses `try_write`, because a queued writer would block
+    /// all new readers, which are pods.
     async fn collect_garbage(
         &self,
         plugins: &PluginNetwork,
         list: &ConfigList,
     ) -> Result<(), String> {
-        let (pause, tries) = QUIET;
+        let (pause, tries) = GC_RETRY;
         for _ in 0..tries {
             let Ok(_alone) = self.adding.try_write() else {
                 tokio::time::sleep(pause).await;
                 continue;
             };
-            return match timeout(COLLECTING, plugins.collect_garbage(list)).await {
+            return match timeout(GC_TIMEOUT, plugins.collect_garbage(list)).await {
                 Ok(done) => done.map_err(|error| error.to_string()),
                 Err(_) => Err(format!(
-                    "the plugins of the network {} did not free what no pod has within {} s (GC)",
+                    "GC of the CNI plugins of the network {} did not finish within {} s",
                     list.name,
-                    COLLECTING.as_secs()
+                    GC_TIMEOUT.as_secs()
                 )),
             };
         }
-        Err("what no pod has was not looked for: pods were added all the time".to_owned())
+        Err("GC of the CNI plugins was skipped: pods were being added all the time".to_owned())
     }
 }
 
-/// What was freed, in words.
-fn buried(attachment: &Attachment) -> String {
+/// A line about what was freed.
+fn describe(attachment: &Attachment) -> String {
     format!("sandbox {} of pod {}", attachment.sandbox, attachment.pod)
 }
 
@@ -218,25 +218,23 @@ fn outcome(freed: Vec<String>, left: &[String]) -> Result<Vec<String>, NetworkEr
 
 #[async_trait]
 impl PodNetwork for Network {
-    async fn status(&self) -> Result<(), String> {
-        let parts = self.parts().await.map_err(|error| error.to_string())?;
+    async fn status(&self) -> Result<(), NetworkError> {
+        let parts = self.parts().await?;
         let bridge = parts.bridge;
         let configured = self.configured().await;
-        if matches!(configured, Configured::None) {
-            return blocking(move || bridge.status())
-                .await
-                .map_err(|error| error.to_string());
+        if matches!(configured, ConfigDir::None) {
+            return blocking(move || bridge.status()).await;
         }
-        // Pods from before the configuration came are still on the bridge.
+        // Pods that were added before there was a CNI configuration are still on the bridge.
         let kept = blocking(move || {
-            bridge.keep_tables();
+            bridge.ensure_tables();
             Ok(())
         });
-        kept.await.map_err(|error| error.to_string())?;
+        kept.await?;
         match configured {
-            Configured::List(list) => parts.plugins.status(&list).await,
-            Configured::Broken(why) => Err(why),
-            Configured::None => unreachable!("answered above"),
+            ConfigDir::List(list) => parts.plugins.status(&list).await,
+            ConfigDir::Broken(why) => Err(NetworkError::Failed(why)),
+            ConfigDir::None => unreachable!("answered above"),
         }
     }
 
@@ -251,38 +249,36 @@ impl PodNetwork for Network {
             warnings.extend(more);
         }
         let attachments = parts.attachments;
-        let mut broken = lock(&self.broken);
+        let mut broken = self.broken.lock();
         broken.retain(|sandbox, _| attachments.get(sandbox).is_some());
-        warnings.extend(broken.values().take(MOST_TOLD).cloned());
-        if let Some(more @ 1..) = broken.len().checked_sub(MOST_TOLD) {
-            warnings.push(format!(
-                "{more} more pods are not on the network as they were added"
-            ));
+        warnings.extend(broken.values().take(MAX_WARNINGS).cloned());
+        if let Some(more @ 1..) = broken.len().checked_sub(MAX_WARNINGS) {
+            warnings.push(format!("{more} more pods have a damaged network"));
         }
         warnings
     }
 
     async fn add(&self, request: &NetworkRequest) -> Result<NetworkResult, NetworkError> {
         check_id(&request.sandbox)?;
-        // Ports that are only declared lead nowhere.
+        // Ports without a host port need no mapping.
         let mut request = request.clone();
         request.port_mappings.retain(|port| port.host_port != 0);
         let parts = self.parts().await?;
-        // A pod that is there stays as it was added, whatever the configuration is by now.
+        // A recorded pod keeps its network, even if the configuration has changed since.
         let known = parts.attachments.get(&request.sandbox);
         let on_bridge = match known.map(|attachment| attachment.how) {
-            Some(How::Bridge(_)) => true,
-            Some(How::Cni(plugged)) => {
+            Some(AttachmentKind::Bridge(_)) => true,
+            Some(AttachmentKind::Cni(cni)) => {
                 let _shared = self.adding.read().await;
-                return parts.plugins.add_again(&request, plugged).await;
+                return parts.plugins.add_again(&request, cni).await;
             }
             None => false,
         };
         if !on_bridge {
             match self.configured().await {
-                Configured::None => {}
-                Configured::Broken(why) => return Err(NetworkError::Failed(why)),
-                Configured::List(list) => {
+                ConfigDir::None => {}
+                ConfigDir::Broken(why) => return Err(NetworkError::Failed(why)),
+                ConfigDir::List(list) => {
                     let _shared = self.adding.read().await;
                     return parts.plugins.add(&request, &list).await;
                 }
@@ -294,18 +290,20 @@ impl PodNetwork for Network {
     async fn del(&self, request: &NetworkRequest) -> Result<(), NetworkError> {
         let parts = self.parts().await?;
         let Some(attachment) = parts.attachments.get(&request.sandbox) else {
-            // The bridge may know it all the same: its record may have been lost.
+            // The bridge may have recovered its lease after its record was lost.
             let sandbox = request.sandbox.clone();
             return blocking(move || parts.bridge.forget(&sandbox)).await;
         };
         match attachment.how {
-            How::Cni(plugged) => {
+            AttachmentKind::Cni(cni) => {
                 parts
                     .plugins
-                    .del(&attachment.sandbox, &attachment.netns, &plugged)
+                    .del(&attachment.sandbox, &attachment.netns, &cni)
                     .await
             }
-            How::Bridge(_) => blocking(move || parts.bridge.del(&attachment.sandbox)).await,
+            AttachmentKind::Bridge(_) => {
+                blocking(move || parts.bridge.del(&attachment.sandbox)).await
+            }
         }
     }
 
@@ -313,30 +311,30 @@ impl PodNetwork for Network {
         let parts = self.parts().await?;
         let Some(attachment) = parts.attachments.get(&request.sandbox) else {
             return Err(NetworkError::Broken(format!(
-                "sandbox {} is not on the network",
+                "sandbox {} is not attached to the network",
                 request.sandbox
             )));
         };
         let pod = attachment.pod.clone();
         let checked = match attachment.how {
-            How::Cni(plugged) => {
+            AttachmentKind::Cni(cni) => {
                 parts
                     .plugins
-                    .check(&attachment.sandbox, &attachment.netns, &plugged)
+                    .check(&attachment.sandbox, &attachment.netns, &cni)
                     .await
             }
-            How::Bridge(_) => {
+            AttachmentKind::Bridge(_) => {
                 let request = request.clone();
                 blocking(move || parts.bridge.check(&request)).await
             }
         };
-        let mut broken = lock(&self.broken);
+        let mut broken = self.broken.lock();
         match &checked {
             Ok(()) => broken.remove(&request.sandbox),
             Err(error) => broken.insert(
                 request.sandbox.clone(),
                 format!(
-                    "the pod {pod} is not on the network as it was added: {error}; delete it to have it added again"
+                    "the network of pod {pod} is damaged: {error}; delete the pod to recreate it"
                 ),
             ),
         };
@@ -351,11 +349,11 @@ impl PodNetwork for Network {
         let mut dead = Vec::new();
         for attachment in parts.attachments.all() {
             let stays = live.contains(&attachment.sandbox);
-            on_bridge |= stays && matches!(attachment.how, How::Bridge(_));
+            on_bridge |= stays && matches!(attachment.how, AttachmentKind::Bridge(_));
             if stays {
                 continue;
             }
-            if matches!(attachment.how, How::Cni(_)) {
+            if matches!(attachment.how, AttachmentKind::Cni(_)) {
                 dead.push(attachment);
                 continue;
             }
@@ -364,17 +362,17 @@ impl PodNetwork for Network {
                 ..NetworkRequest::default()
             };
             match self.del(&gone).await {
-                Ok(()) => freed.push(buried(&attachment)),
+                Ok(()) => freed.push(describe(&attachment)),
                 Err(error) => left.push(error.to_string()),
             }
         }
-        *self.dead.lock().unwrap_or_else(PoisonError::into_inner) = dead;
+        *self.dead.lock() = dead;
         let configured = self.configured().await;
         let bridge = Arc::clone(&parts.bridge);
         let live = live.clone();
-        let unused = !on_bridge && !matches!(configured, Configured::None);
+        let unused = !on_bridge && !matches!(configured, ConfigDir::None);
         let done = blocking(move || match unused {
-            true => bridge.retire(),
+            true => bridge.remove_unused(),
             false => bridge.reconcile(&live),
         })
         .await;
@@ -385,33 +383,33 @@ impl PodNetwork for Network {
         outcome(freed, &left)
     }
 
-    async fn bury(&self) -> Result<Vec<String>, NetworkError> {
+    async fn collect_garbage(&self) -> Result<Vec<String>, NetworkError> {
         let parts = self.parts().await?;
-        let dead = std::mem::take(&mut *self.dead.lock().unwrap_or_else(PoisonError::into_inner));
-        let turns = Arc::new(Semaphore::new(BURIALS));
-        let mut burials = JoinSet::new();
+        let dead = std::mem::take(&mut *self.dead.lock());
+        let turns = Arc::new(Semaphore::new(CONCURRENT_DELS));
+        let mut deletions = JoinSet::new();
         for attachment in dead {
             let (plugins, turns) = (Arc::clone(&parts.plugins), Arc::clone(&turns));
-            burials.spawn(async move {
-                // It is never closed.
+            deletions.spawn(async move {
+                // The semaphore is never closed.
                 let _turn = turns.acquire().await;
-                let How::Cni(plugged) = &attachment.how else {
-                    return Ok(buried(&attachment));
+                let AttachmentKind::Cni(cni) = &attachment.how else {
+                    return Ok(describe(&attachment));
                 };
                 let (sandbox, netns) = (&attachment.sandbox, &attachment.netns);
-                let done = plugins.del(sandbox, netns, plugged).await;
-                done.map(|()| buried(&attachment))
+                let done = plugins.del(sandbox, netns, cni).await;
+                done.map(|()| describe(&attachment))
             });
         }
         let (mut freed, mut left) = (Vec::new(), Vec::new());
-        while let Some(done) = burials.join_next().await {
+        while let Some(done) = deletions.join_next().await {
             match done {
                 Ok(Ok(line)) => freed.push(line),
                 Ok(Err(error)) => left.push(error.to_string()),
                 Err(error) => left.push(error.to_string()),
             }
         }
-        if let Configured::List(list) = self.configured().await {
+        if let ConfigDir::List(list) = self.configured().await {
             left.extend(self.collect_garbage(&parts.plugins, &list).await.err());
         }
         outcome(freed, &left)
@@ -420,27 +418,14 @@ impl PodNetwork for Network {
     async fn set_pod_cidrs(&self, cidrs: &[Cidr]) -> Result<(), NetworkError> {
         let parts = self.parts().await?;
         parts.plugins.set_pod_cidrs(cidrs);
-        // With plugins there needn't be a bridge; the ranges are kept for when there is one.
-        let set_up = matches!(self.configured().await, Configured::None);
+        // With plugins there may be no bridge; the ranges are stored for later.
+        let set_up = matches!(self.configured().await, ConfigDir::None);
         let cidrs = cidrs.to_vec();
         blocking(move || parts.bridge.set_pod_cidrs(&cidrs, set_up)).await
     }
 }
 
-/// Runs what blocks where it may.
-pub(crate) async fn blocking<T: Send + 'static>(
-    act: impl FnOnce() -> Result<T, NetworkError> + Send + 'static,
-) -> Result<T, NetworkError> {
-    tokio::task::spawn_blocking(act)
-        .await
-        .unwrap_or_else(|error| {
-            Err(NetworkError::Failed(format!(
-                "the network's work ended early: {error}"
-            )))
-        })
-}
-
-/// The kernel's rule for names of interfaces, less what `nft` would have to quote.
+/// The kernel's rule for interface names, without characters that `nft` would have to quote.
 fn check_bridge_name(name: &str) -> Result<(), NetworkError> {
     let fits = (1..=15).contains(&name.len())
         && Path::new(name).components().count() == 1
@@ -455,6 +440,6 @@ fn check_bridge_name(name: &str) -> Result<(), NetworkError> {
         return Ok(());
     }
     Err(NetworkError::Refused(format!(
-        "{name:?} cannot be the name of the pods' bridge: it begins with a letter and has at most 15 letters, digits, '_' and '-'"
+        "{name:?} is not a valid name of the pods' bridge: use at most 15 letters, digits, '_' and '-', a letter first"
     )))
 }

@@ -1,56 +1,59 @@
-//! Networks that plugins make: the part of libcni in a container runtime.
+//! Networks by CNI plugins: the role of libcni in other runtimes.
 //!
-//! What a pod was added with is recorded and used again when it goes, whatever the configuration is by
-//! then.
+//! The configuration of ADD is recorded and used again for DEL, even if the file has changed since.
 
 mod cache;
 mod capabilities;
 mod conf;
-mod documents;
+mod error;
 mod exec;
+mod json_file;
 mod leftovers;
-mod outcome;
+mod result;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
+use rubelet_base::ErrorChain;
 use rubelet_host::netns;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::{
     Cidr, NetworkError, NetworkRequest, NetworkResult, NetworkSettings,
-    attachment::{Attachment, How, Plugged, PodRef},
+    attachment::{Attachment, AttachmentKind, CniAttachment, PodRef},
     attachments::Attachments,
-    network::blocking,
+    blocking::blocking,
 };
 
-pub(crate) use conf::{ConfigList, Configured};
+pub(crate) use conf::{ConfigDir, ConfigList};
 
 use cache::INTERFACE;
 use conf::Version;
-use exec::Run;
+use error::PluginError;
+use exec::PluginCall;
 
-/// How long a good answer to STATUS counts: kubelets ask every few seconds.
-const STATUS_COUNTS: Duration = Duration::from_secs(10);
+/// How long a successful STATUS is cached: the kubelet asks every few seconds.
+const STATUS_CACHE_TIME: Duration = Duration::from_secs(10);
 
-/// Networks that plugins make.
+/// Networks by CNI plugins.
 pub(crate) struct PluginNetwork {
     settings: Arc<NetworkSettings>,
     attachments: Arc<Attachments>,
     pod_cidrs: Mutex<Vec<Cidr>>,
-    /// The configuration that was ready, and when.
+    /// The configuration with the last successful STATUS, and when.
     was_ready: Mutex<Option<(Value, Instant)>>,
 }
 
-/// One pod's attachment while verbs are run.
+/// A pod's attachment during a call.
 struct Pod<'a> {
     sandbox: &'a str,
     netns: PathBuf,
-    plugged: &'a Plugged,
+    cni: &'a CniAttachment,
 }
 
 impl PluginNetwork {
@@ -64,25 +67,26 @@ impl PluginNetwork {
     }
 
     pub(crate) fn set_pod_cidrs(&self, cidrs: &[Cidr]) {
-        *lock(&self.pod_cidrs) = cidrs.to_vec();
+        *self.pod_cidrs.lock() = cidrs.to_vec();
     }
 
-    /// Whether the plugins are there and ready.
-    pub(crate) async fn status(&self, list: &ConfigList) -> Result<(), String> {
+    /// Checks that the plugins are installed and ready.
+    pub(crate) async fn status(&self, list: &ConfigList) -> Result<(), NetworkError> {
         let dirs = &self.settings.cni_bin_dirs;
         for plugin in &list.plugins {
             let for_addresses = plugin.get("ipam").and_then(|ipam| ipam["type"].as_str());
             for kind in [conf::kind(plugin)].into_iter().chain(for_addresses) {
-                exec::find(kind, dirs)
-                    .map_err(|why| format!("the network {} is not ready: {why}", list.name))?;
+                exec::find(kind, dirs).map_err(|error| not_ready(list, &error))?;
             }
         }
         if list.version < Version::WITH_STATUS {
             return Ok(());
         }
-        let was_ready = lock(&self.was_ready)
+        let was_ready = self
+            .was_ready
+            .lock()
             .as_ref()
-            .is_some_and(|(raw, at)| *raw == list.raw && at.elapsed() < STATUS_COUNTS);
+            .is_some_and(|(raw, at)| *raw == list.raw && at.elapsed() < STATUS_CACHE_TIME);
         if was_ready {
             return Ok(());
         }
@@ -91,9 +95,9 @@ impl PluginNetwork {
             let input = list.input(plugin, &none, None, &none);
             self.run(plugin, "STATUS", Vec::new(), &input)
                 .await
-                .map_err(|why| format!("the network {} is not ready: {why}", list.name))?;
+                .map_err(|error| not_ready(list, &error))?;
         }
-        *lock(&self.was_ready) = Some((list.raw.clone(), Instant::now()));
+        *self.was_ready.lock() = Some((list.raw.clone(), Instant::now()));
         Ok(())
     }
 
@@ -102,9 +106,8 @@ impl PluginNetwork {
         request: &NetworkRequest,
         list: &ConfigList,
     ) -> Result<NetworkResult, NetworkError> {
-        let args = capabilities::args(request).map_err(NetworkError::Refused)?;
-        let capabilities =
-            capabilities::values(request, &lock(&self.pod_cidrs)).map_err(NetworkError::Refused)?;
+        let args = capabilities::args(request)?;
+        let capabilities = capabilities::values(request, &self.pod_cidrs.lock())?;
         let path = request.netns.clone();
         blocking(move || {
             netns::open(&path)
@@ -116,7 +119,7 @@ impl PluginNetwork {
             sandbox: request.sandbox.clone(),
             pod: PodRef::of(request),
             netns: request.netns.clone(),
-            how: How::Cni(Plugged {
+            how: AttachmentKind::Cni(CniAttachment {
                 config: list.raw.clone(),
                 args,
                 capabilities,
@@ -124,31 +127,32 @@ impl PluginNetwork {
             }),
         };
         self.save(&attachment).await?;
-        let How::Cni(plugged) = &mut attachment.how else {
-            unreachable!("made so above")
+        let AttachmentKind::Cni(cni) = &mut attachment.how else {
+            unreachable!("set above")
         };
         let pod = Pod {
             sandbox: &request.sandbox,
             netns: request.netns.clone(),
-            plugged,
+            cni,
         };
         let result = match self.add_all(&pod, list).await {
             Ok(result) => result,
-            Err(why) => {
-                // What the plugins can't undo stays recorded, and is tried again with the pod.
-                let plugged = plugged.clone();
-                let _ = self.del(&request.sandbox, &request.netns, &plugged).await;
+            Err(error) => {
+                // Anything that the plugins can't undo stays recorded, and DEL of the pod retries
+                // it.
+                let cni = cni.clone();
+                let _ = self.del(&request.sandbox, &request.netns, &cni).await;
                 return Err(NetworkError::Failed(format!(
-                    "cannot add pod {} to the network {}: {why}",
+                    "cannot add pod {} to the network {}: {}",
                     PodRef::of(request),
-                    list.name
+                    list.name,
+                    ErrorChain(&error)
                 )));
             }
         };
-        plugged.result = Some(result);
-        let mut summary =
-            outcome::summary(plugged.result.as_ref().unwrap_or(&Value::Null), INTERFACE);
-        let for_cache = plugged.clone();
+        cni.result = Some(result);
+        let mut summary = result::summary(cni.result.as_ref().unwrap_or(&Value::Null), INTERFACE);
+        let for_cache = cni.clone();
         self.save(&attachment).await?;
         let dir = self.settings.cni_cache_dir.clone();
         let (network, sandbox) = (list.name.clone(), request.sandbox.clone());
@@ -164,64 +168,65 @@ impl PluginNetwork {
         }
         if !request.port_mappings.is_empty() && !list.declares("portMappings") {
             summary.warnings.push(format!(
-                "host ports do not work: the CNI configuration {} has no plugin with the capability portMappings",
+                "host ports do not work: no plugin of the CNI configuration {} has the capability portMappings",
                 list.name
             ));
         }
         Ok(summary)
     }
 
-    async fn add_all(&self, pod: &Pod<'_>, list: &ConfigList) -> Result<Value, String> {
+    async fn add_all(&self, pod: &Pod<'_>, list: &ConfigList) -> Result<Value, PluginError> {
         let none = Map::new();
         let mut previous: Option<Value> = None;
         for plugin in &list.plugins {
-            let input = list.input(plugin, &pod.plugged.capabilities, previous.as_ref(), &none);
-            let environment = cache::environment(pod.sandbox, &pod.netns, pod.plugged);
+            let input = list.input(plugin, &pod.cni.capabilities, previous.as_ref(), &none);
+            let environment = cache::environment(pod.sandbox, &pod.netns, pod.cni);
             let answer = self.run(plugin, "ADD", environment, &input).await?;
             let kind = conf::kind(plugin);
-            previous = Some(outcome::parse(kind, list.version.as_str(), &answer)?);
+            previous = Some(result::parse(kind, list.version.as_str(), &answer)?);
         }
         Ok(previous.unwrap_or(Value::Null))
     }
 
-    /// A pod that was added before: its result again, or, when adding it was cut short, from anew.
+    /// Adds a recorded pod again: returns its result, or repeats an interrupted ADD.
     pub(crate) async fn add_again(
         &self,
         request: &NetworkRequest,
-        plugged: Plugged,
+        cni: CniAttachment,
     ) -> Result<NetworkResult, NetworkError> {
-        if let Some(result) = &plugged.result {
-            return Ok(outcome::summary(result, INTERFACE));
+        if let Some(result) = &cni.result {
+            return Ok(result::summary(result, INTERFACE));
         }
-        self.del(&request.sandbox, &request.netns, &plugged).await?;
-        let list = recorded(&plugged)?;
+        self.del(&request.sandbox, &request.netns, &cni).await?;
+        let list = recorded(&cni)?;
         self.add(request, &list).await
     }
 
-    /// Takes a pod off, with the plugins it was added by, in the other direction.
+    /// Runs DEL with the recorded plugins in reverse order.
     pub(crate) async fn del(
         &self,
         sandbox: &str,
         netns: &Path,
-        plugged: &Plugged,
+        cni: &CniAttachment,
     ) -> Result<(), NetworkError> {
-        let list = recorded(plugged)?;
+        let list = recorded(cni)?;
         let pod = Pod {
             sandbox,
             netns: self.if_there(netns).await?,
-            plugged,
+            cni,
         };
-        let previous = plugged
+        let previous = cni
             .result
             .as_ref()
             .filter(|_| list.version >= Version::WITH_CHECK);
         for plugin in list.plugins.iter().rev() {
             self.verb("DEL", &pod, &list, plugin, previous)
                 .await
-                .map_err(|why| {
+                .map_err(|error| {
                     NetworkError::Failed(format!(
-                        "cannot remove sandbox {sandbox} from the network {}: {why}",
-                        list.name
+                        "cannot remove sandbox {sandbox} from the network {}: {}",
+                        list.name,
+                        ErrorChain(&error)
                     ))
                 })?;
         }
@@ -244,12 +249,12 @@ impl PluginNetwork {
         &self,
         sandbox: &str,
         netns: &Path,
-        plugged: &Plugged,
+        cni: &CniAttachment,
     ) -> Result<(), NetworkError> {
-        let list = recorded(plugged)?;
-        let Some(result) = &plugged.result else {
+        let list = recorded(cni)?;
+        let Some(result) = &cni.result else {
             return Err(NetworkError::Broken(format!(
-                "sandbox {sandbox} was never wholly added to the network {}",
+                "sandbox {sandbox} was never completely added to the network {}",
                 list.name
             )));
         };
@@ -259,17 +264,17 @@ impl PluginNetwork {
         let pod = Pod {
             sandbox,
             netns: netns.to_owned(),
-            plugged,
+            cni,
         };
         for plugin in &list.plugins {
             self.verb("CHECK", &pod, &list, plugin, Some(result))
                 .await
-                .map_err(NetworkError::Broken)?;
+                .map_err(|error| NetworkError::Broken(ErrorChain(&error).to_string()))?;
         }
         Ok(())
     }
 
-    /// Ends plugins that an agent which died has left running.
+    /// Kills plugin processes of an agent that was killed.
     pub(crate) async fn end_leftovers(&self) -> Vec<String> {
         let dir = self.settings.state_dir.clone();
         blocking(move || Ok(leftovers::kill(&dir)))
@@ -277,8 +282,7 @@ impl PluginNetwork {
             .unwrap_or_default()
     }
 
-    /// Tells the plugins which attachments there are, so that they free what belongs to others. Those
-    /// that another runtime on this host made count too.
+    /// Runs GC with all valid attachments, including those of other runtimes on this host.
     pub(crate) async fn collect_garbage(&self, list: &ConfigList) -> Result<(), NetworkError> {
         if list.version < Version::WITH_STATUS || !list.collect {
             return Ok(());
@@ -286,8 +290,8 @@ impl PluginNetwork {
         let (dir, name) = (self.settings.cni_cache_dir.clone(), list.name.clone());
         let mut valid = blocking(move || Ok(cache::attachments(&dir, &name))).await?;
         for attachment in self.attachments.all() {
-            if let How::Cni(plugged) = &attachment.how
-                && plugged.config["name"].as_str() == Some(&list.name)
+            if let AttachmentKind::Cni(cni) = &attachment.how
+                && cni.config["name"].as_str() == Some(&list.name)
             {
                 valid.push((attachment.sandbox, INTERFACE.to_owned()));
             }
@@ -299,14 +303,16 @@ impl PluginNetwork {
             .map(|(sandbox, interface)| json!({ "containerID": sandbox, "ifname": interface }))
             .collect();
         let mut extra = Map::new();
-        // The second name is from before the specification was settled.
+        // `cni.dev/attachments` is the key of an earlier draft of the specification.
         for key in ["cni.dev/valid-attachments", "cni.dev/attachments"] {
             extra.insert(key.to_owned(), Value::Array(valid.clone()));
         }
         let mut failed = Vec::new();
         for plugin in &list.plugins {
             let input = list.input(plugin, &Map::new(), None, &extra);
-            failed.extend(self.run(plugin, "GC", Vec::new(), &input).await.err());
+            if let Err(error) = self.run(plugin, "GC", Vec::new(), &input).await {
+                failed.push(ErrorChain(&error).to_string());
+            }
         }
         if failed.is_empty() {
             Ok(())
@@ -322,9 +328,9 @@ impl PluginNetwork {
         list: &ConfigList,
         plugin: &Map<String, Value>,
         previous: Option<&Value>,
-    ) -> Result<(), String> {
-        let input = list.input(plugin, &pod.plugged.capabilities, previous, &Map::new());
-        let environment = cache::environment(pod.sandbox, &pod.netns, pod.plugged);
+    ) -> Result<(), PluginError> {
+        let input = list.input(plugin, &pod.cni.capabilities, previous, &Map::new());
+        let environment = cache::environment(pod.sandbox, &pod.netns, pod.cni);
         self.run(plugin, verb, environment, &input).await.map(drop)
     }
 
@@ -334,10 +340,10 @@ impl PluginNetwork {
         verb: &'static str,
         environment: Vec<(&'static str, std::ffi::OsString)>,
         input: &Value,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, PluginError> {
         let marks = leftovers::marks(&self.settings.state_dir);
         let environment = environment.into_iter().chain(marks).collect();
-        Run {
+        PluginCall {
             kind: conf::kind(plugin),
             dirs: &self.settings.cni_bin_dirs,
             verb,
@@ -345,11 +351,12 @@ impl PluginNetwork {
             input,
             deadline: self.settings.plugin_deadline,
         }
-        .go()
+        .execute()
         .await
     }
 
-    /// The namespace's path, empty when there is none any more: so plugins are told.
+    /// The namespace's path, or an empty `CNI_NETNS` if it does not exist any more, as the
+    /// specification requires.
     async fn if_there(&self, path: &Path) -> Result<PathBuf, NetworkError> {
         let path = path.to_owned();
         blocking(move || Ok(netns::open(&path).map(|_| path).unwrap_or_default())).await
@@ -362,13 +369,17 @@ impl PluginNetwork {
     }
 }
 
-/// The configuration a pod was added with.
-fn recorded(plugged: &Plugged) -> Result<ConfigList, NetworkError> {
-    ConfigList::from_value(plugged.config.clone()).map_err(|why| {
-        NetworkError::Failed(format!("the recorded CNI configuration of a pod {why}"))
-    })
+fn not_ready(list: &ConfigList, error: &PluginError) -> NetworkError {
+    NetworkError::Failed(format!(
+        "the network {} is not ready: {}",
+        list.name,
+        ErrorChain(error)
+    ))
 }
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The configuration a pod was added with.
+fn recorded(cni: &CniAttachment) -> Result<ConfigList, NetworkError> {
+    ConfigList::from_value(cni.config.clone()).map_err(|error| {
+        NetworkError::Failed(format!("the recorded CNI configuration of a pod {error}"))
+    })
 }

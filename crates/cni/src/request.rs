@@ -1,4 +1,4 @@
-//! What is asked of a pod's network, and what comes of it.
+//! Requests to a pod's network, and their results.
 
 use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf};
 
@@ -38,7 +38,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// A port of the host that leads to a port of the pod.
+/// A host port that is mapped to a port of the pod.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PortMapping {
@@ -46,14 +46,14 @@ pub struct PortMapping {
     pub protocol: Protocol,
     /// The port in the pod.
     pub container_port: u16,
-    /// The port of the host. With 0 the port is only declared and leads nowhere.
+    /// The port of the host. 0 means that the port is only declared, without a mapping.
     pub host_port: u16,
-    /// The address of the host that the port is opened on; all addresses if there is none.
+    /// The host address that the port is opened on; `None` means all addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ip: Option<IpAddr>,
 }
 
-/// How names are resolved in the pod; CNI plugins may ask for it.
+/// DNS settings of the pod; CNI plugins may request them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dns {
     /// Name servers.
@@ -67,13 +67,13 @@ pub struct Dns {
     pub options: Vec<String>,
 }
 
-/// A pod that is put on the network, or taken off it. The same values are given for both, as far
-/// as they are still known: only `sandbox` is needed to remove a pod that was recorded.
+/// A pod that is added to the network, or removed from it. Both calls get the same values, as far
+/// as they are still known: only `sandbox` is needed to remove a recorded pod.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkRequest {
     /// The sandbox's id.
     pub sandbox: String,
-    /// Where its network namespace is bound. When a pod is removed, it may be gone.
+    /// Path of its network namespace. It may be gone when a pod is removed.
     pub netns: PathBuf,
     /// The pod's name.
     pub pod_name: String,
@@ -81,27 +81,27 @@ pub struct NetworkRequest {
     pub pod_namespace: String,
     /// The pod's uid.
     pub pod_uid: String,
-    /// Ports of the host that lead to the pod.
+    /// Host ports mapped to the pod.
     pub port_mappings: Vec<PortMapping>,
     /// The pod's annotations.
     pub annotations: BTreeMap<String, String>,
-    /// The pod's cgroup, as CNI's capability `cgroupPath` wants it.
+    /// The pod's cgroup, for CNI's capability `cgroupPath`.
     pub cgroup_parent: String,
-    /// How names are resolved in the pod.
+    /// DNS settings of the pod.
     pub dns: Dns,
 }
 
-/// What a pod got.
+/// The network of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NetworkResult {
-    /// The pod's addresses, the primary one first. Empty when the plugins gave none.
+    /// The pod's addresses, the primary one first. Empty if the plugins returned none.
     pub ips: Vec<IpAddr>,
     /// The name of its interface inside: `eth0`.
     pub interface: String,
     /// The hardware address of its interface.
     pub mac: Option<String>,
-    /// The host's end of its interface, where it is known.
+    /// The host's end of its interface, if known.
     pub host_interface: Option<String>,
-    /// What works less well than it should, for a log line or an event.
+    /// Problems that do not keep the pod from starting, for a log line or an event.
     pub warnings: Vec<String>,
 }

@@ -1,18 +1,18 @@
-//! What can be set.
+//! Settings of the pods' network.
 
 use std::{path::PathBuf, time::Duration};
 
 use crate::Cidr;
 
-/// Where new pods get their network from. Those that have one keep it.
+/// Where new pods get their network from. Existing ones keep theirs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NetworkChoice {
-    /// A CNI configuration where there is one, else the built-in bridge.
+    /// The CNI configuration if there is one, else the built-in bridge.
     #[default]
     Any,
-    /// A CNI configuration. Until there is one the network is not ready.
+    /// The CNI configuration. Without one the network is not ready.
     Cni,
-    /// The built-in bridge, whatever configurations there are.
+    /// The built-in bridge, even if there are CNI configurations.
     Bridge,
 }
 
@@ -21,34 +21,34 @@ pub enum NetworkChoice {
 pub struct NetworkSettings {
     /// Where pods get their network from.
     pub choice: NetworkChoice,
-    /// Where CNI configurations are looked for.
+    /// The directory of CNI configurations.
     pub cni_conf_dir: PathBuf,
-    /// Where CNI plugins are looked for, in this order.
+    /// The directories of CNI plugins, in search order.
     pub cni_bin_dirs: Vec<PathBuf>,
-    /// Where CNI results are kept in libcni's form; plugins and other runtimes look there.
+    /// The cache of CNI results in libcni's format, which plugins and other runtimes read.
     pub cni_cache_dir: PathBuf,
-    /// Where the network keeps its own records.
+    /// The directory of the network's own records.
     pub state_dir: PathBuf,
     /// The name of the bridge: all other names on the host derive from it, so that two runtimes
     /// with bridges of different names never touch each other. At most 15 bytes.
     pub bridge_name: String,
-    /// The ranges of pod addresses, at most one of each family. Without any, a range that overlaps
-    /// with nothing on this host is chosen and kept.
+    /// The ranges of pod addresses, at most one of each family. Without any, a range that does not
+    /// overlap with others on this host is chosen and stored.
     pub subnets: Vec<Cidr>,
     /// Destinations outside of the pods' own ranges that see the pods' addresses instead of the
     /// host's.
     pub masquerade_exempt: Vec<Cidr>,
-    /// Whether pods on the bridge are kept from one another: they reach the host and what is
-    /// outside, and no other pod, by its address or by a port of the host.
+    /// Whether pods on the bridge are isolated from each other: they reach the host and external
+    /// addresses, and no other pod, by its address or by a host port.
     pub isolate_pods: bool,
-    /// The largest packet of the pods' interfaces; without it, that of the host's default route.
+    /// The MTU of the pods' interfaces; without it, that of the host's default route.
     pub mtu: Option<u32>,
-    /// How long one CNI plugin may take.
+    /// Timeout of one CNI plugin.
     pub plugin_deadline: Duration,
 }
 
 impl NetworkSettings {
-    /// The usual folders and names, with records below `state_dir`.
+    /// The usual directories and names, with records below `state_dir`.
     #[must_use]
     pub fn new(state_dir: PathBuf) -> Self {
         Self {

@@ -2,11 +2,15 @@
 //!
 //! Source of the rules: `pkg/credentialprovider/plugin/config.go` of Kubernetes 1.36.
 
+mod token_attributes;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use rubelet_base::duration::parse_go;
 use rubelet_yaml::documents;
 use serde::Deserialize;
+
+pub use token_attributes::{TokenAttributes, TokenCacheType};
 
 /// Versions of the configuration.
 const CONFIG_VERSIONS: [&str; 3] = [
@@ -24,7 +28,7 @@ const PROVIDER_VERSIONS: [&str; 3] = [
 /// A program that gives credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CredentialProvider {
-    /// `name`: that of the program in the folder of plugins.
+    /// `name`: that of the program in the directory of plugins.
     pub name: String,
     /// `matchImages`: it is asked for images that one of them fits.
     pub match_images: Vec<String>,
@@ -36,6 +40,9 @@ pub struct CredentialProvider {
     pub args: Vec<String>,
     /// `env`, beside the agent's own.
     pub env: Vec<(String, String)>,
+    /// `tokenAttributes`: it is given tokens of the pods' service accounts. `None`: its credentials are
+    /// the node's.
+    pub token_attributes: Option<TokenAttributes>,
 }
 
 #[derive(Deserialize)]
@@ -60,7 +67,7 @@ struct Written {
     #[serde(default)]
     env: Option<Vec<Variable>>,
     #[serde(default)]
-    token_attributes: Option<serde_json::Value>,
+    token_attributes: Option<token_attributes::Written>,
 }
 
 #[derive(Deserialize)]
@@ -70,11 +77,32 @@ struct Variable {
     value: String,
 }
 
-/// Reads one file.
+/// Why the configuration of credential providers can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialProvidersError {
+    /// A file is not valid: the error, with line and field where known, and without the path.
+    #[error("{0}")]
+    Invalid(String),
+    /// Two providers have one name.
+    #[error("two providers have the name {0:?}")]
+    Duplicate(String),
+    /// No file has a provider.
+    #[error("must have at least one provider")]
+    Empty,
+}
+
+/// Reads one file. `tokens` is the feature gate `KubeletServiceAccountTokenForCredentialProviders`.
 ///
 /// # Errors
-/// What is wrong, with line and field where there is one; without the path.
-pub fn parse_credential_providers(text: &str) -> Result<Vec<CredentialProvider>, String> {
+/// See [`CredentialProvidersError::Invalid`].
+pub fn parse_credential_providers(
+    text: &str,
+    tokens: bool,
+) -> Result<Vec<CredentialProvider>, CredentialProvidersError> {
+    parse(text, tokens).map_err(CredentialProvidersError::Invalid)
+}
+
+fn parse(text: &str, tokens: bool) -> Result<Vec<CredentialProvider>, String> {
     let mut documents = documents(text).map_err(|error| error.to_string())?;
     if documents.len() != 1 {
         return Err("must be one document with kind: CredentialProviderConfig".to_owned());
@@ -95,12 +123,12 @@ pub fn parse_credential_providers(text: &str) -> Result<Vec<CredentialProvider>,
     let providers = written.into_iter().enumerate().map(|(index, provider)| {
         let at =
             |(field, problem): (&str, String)| format!("providers[{index}].{field}: {problem}");
-        checked(provider).map_err(at)
+        checked(provider, tokens).map_err(at)
     });
     providers.collect()
 }
 
-fn checked(written: Written) -> Result<CredentialProvider, (&'static str, String)> {
+fn checked(written: Written, tokens: bool) -> Result<CredentialProvider, (&'static str, String)> {
     let name = written.name;
     if name.is_empty() || [".", ".."].contains(&&*name) || name.contains(['/', ' ']) {
         let problem = format!("must be the name of a program, without / and blanks, is {name:?}");
@@ -110,11 +138,6 @@ fn checked(written: Written) -> Result<CredentialProvider, (&'static str, String
         let known = PROVIDER_VERSIONS.join(", ");
         let problem = format!("must be one of {known}, is {:?}", written.api_version);
         return Err(("apiVersion", problem));
-    }
-    if written.token_attributes.is_some() {
-        let problem = "service account tokens are not given to plugins yet; leave the field out, or use \
-                       a plugin with credentials of the node";
-        return Err(("tokenAttributes", problem.to_owned()));
     }
     let match_images = written.match_images.unwrap_or_default();
     if match_images.is_empty() || match_images.iter().any(String::is_empty) {
@@ -126,6 +149,14 @@ fn checked(written: Written) -> Result<CredentialProvider, (&'static str, String
         let problem = format!("must be a duration such as 10m, is {duration:?}");
         ("defaultCacheDuration", problem)
     })?;
+    let token_attributes = match written.token_attributes {
+        Some(attributes) => Some(token_attributes::checked(
+            attributes,
+            &written.api_version,
+            tokens,
+        )?),
+        None => None,
+    };
     let env = written.env.unwrap_or_default().into_iter();
     Ok(CredentialProvider {
         name,
@@ -136,23 +167,24 @@ fn checked(written: Written) -> Result<CredentialProvider, (&'static str, String
         env: env
             .map(|variable| (variable.name, variable.value))
             .collect(),
+        token_attributes,
     })
 }
 
 /// All files together, in their order.
 ///
 /// # Errors
-/// There is no provider, or two have one name.
+/// No provider, or two with one name.
 pub fn merge_credential_providers(
     files: Vec<Vec<CredentialProvider>>,
-) -> Result<Vec<CredentialProvider>, String> {
+) -> Result<Vec<CredentialProvider>, CredentialProvidersError> {
     let providers: Vec<CredentialProvider> = files.into_iter().flatten().collect();
     let mut names = BTreeSet::new();
     if let Some(again) = providers.iter().find(|one| !names.insert(&one.name)) {
-        return Err(format!("two providers have the name {:?}", again.name));
+        return Err(CredentialProvidersError::Duplicate(again.name.clone()));
     }
     match providers.is_empty() {
-        true => Err("must have at least one provider".to_owned()),
+        true => Err(CredentialProvidersError::Empty),
         false => Ok(providers),
     }
 }
@@ -173,7 +205,7 @@ mod tests {
     #[test]
     fn a_configuration_as_clouds_write_it_is_read() {
         let text = provider(", args: [get], env: [{name: A, value: b}]");
-        let found = parse_credential_providers(&text).unwrap();
+        let found = parse_credential_providers(&text, true).unwrap();
         assert_eq!(
             found,
             [CredentialProvider {
@@ -183,10 +215,14 @@ mod tests {
                 api_version: "credentialprovider.kubelet.k8s.io/v1".to_owned(),
                 args: vec!["get".to_owned()],
                 env: vec![("A".to_owned(), "b".to_owned())],
+                token_attributes: None,
             }]
         );
         let twice = merge_credential_providers(vec![found.clone(), found.clone()]);
-        assert_eq!(twice.unwrap_err(), "two providers have the name \"ecr\"");
+        assert_eq!(
+            twice.unwrap_err().to_string(),
+            "two providers have the name \"ecr\""
+        );
         assert_eq!(
             merge_credential_providers(vec![found.clone()]).unwrap(),
             found
@@ -194,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_field() {
+    fn errors_name_their_field() {
         for (text, part) in [
             (
                 provider("").replace("ecr", "../ecr"),
@@ -212,10 +248,6 @@ mod tests {
                 provider("").replace("k8s.io/v1}", "k8s.io/v9}"),
                 "providers[0].apiVersion: must be one of",
             ),
-            (
-                provider(", tokenAttributes: {cacheType: Token}"),
-                "providers[0].tokenAttributes: service account tokens",
-            ),
             (provider(", tokens: x"), "tokens"),
             (
                 provider("").replace("CredentialProviderConfig", "Config"),
@@ -223,13 +255,131 @@ mod tests {
             ),
             (String::new(), "must be one document"),
         ] {
-            let error = parse_credential_providers(&text).unwrap_err();
+            let error = parse_credential_providers(&text, true)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(part), "{error}");
         }
         assert!(
             merge_credential_providers(vec![Vec::new()])
                 .unwrap_err()
+                .to_string()
                 .contains("at least one provider")
         );
+    }
+
+    const TOKENS: &str = "serviceAccountTokenAudience: registry, cacheType: Token, requireServiceAccount: true, \
+                          requiredServiceAccountAnnotationKeys: [Example.com/role], \
+                          optionalServiceAccountAnnotationKeys: [region]";
+
+    fn with_tokens(attributes: &str) -> String {
+        provider(&format!(", tokenAttributes: {{{attributes}}}"))
+    }
+
+    #[test]
+    fn a_provider_may_be_given_tokens_of_service_accounts() {
+        let read = |text: &str| {
+            let mut found = parse_credential_providers(text, true).unwrap();
+            found.remove(0).token_attributes
+        };
+        let mut expected = TokenAttributes {
+            audience: "registry".to_owned(),
+            cache_type: TokenCacheType::Token,
+            require_service_account: true,
+            required_annotations: vec!["Example.com/role".to_owned()],
+            optional_annotations: vec!["region".to_owned()],
+        };
+        assert_eq!(read(&with_tokens(TOKENS)), Some(expected.clone()));
+        let least = "serviceAccountTokenAudience: r, cacheType: ServiceAccount, requireServiceAccount: false";
+        expected = TokenAttributes {
+            audience: "r".to_owned(),
+            cache_type: TokenCacheType::ServiceAccount,
+            require_service_account: false,
+            required_annotations: Vec::new(),
+            optional_annotations: Vec::new(),
+        };
+        assert_eq!(read(&with_tokens(least)), Some(expected));
+        assert_eq!(read(&provider(", tokenAttributes: null")), None);
+    }
+
+    #[test]
+    fn errors_in_token_attributes_name_their_field() {
+        for (from, to, part) in [
+            (
+                "serviceAccountTokenAudience: registry, ",
+                "",
+                ".serviceAccountTokenAudience: must be the audience",
+            ),
+            (
+                "registry",
+                "''",
+                ".serviceAccountTokenAudience: must be the audience",
+            ),
+            (
+                "cacheType: Token, ",
+                "",
+                ".cacheType: must be ServiceAccount or Token, is \"\"",
+            ),
+            (
+                "Token,",
+                "Pod,",
+                ".cacheType: must be ServiceAccount or Token, is \"Pod\"",
+            ),
+            (
+                "requireServiceAccount: true, ",
+                "",
+                ".requireServiceAccount: must be true or false",
+            ),
+            (
+                "true",
+                "false",
+                ".requiredServiceAccountAnnotationKeys: must be empty unless requireServiceAccount is true",
+            ),
+            (
+                "Example.com/role",
+                "-role",
+                ".requiredServiceAccountAnnotationKeys: \"-role\" cannot be an annotation",
+            ),
+            (
+                "[region]",
+                "[a/b/c]",
+                ".optionalServiceAccountAnnotationKeys: \"a/b/c\" cannot be an annotation",
+            ),
+            (
+                "[region]",
+                "[region, zone, region]",
+                ".optionalServiceAccountAnnotationKeys: \"region\" is there twice",
+            ),
+            (
+                "[region]",
+                "[Example.com/role]",
+                ": \"Example.com/role\" is in requiredServiceAccountAnnotationKeys and in",
+            ),
+            ("cacheType", "cacheKind", "cacheKind"),
+        ] {
+            let text = with_tokens(&TOKENS.replacen(from, to, 1));
+            let error = parse_credential_providers(&text, true)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(part), "{error}");
+            let is_ours = part.starts_with(['.', ':']);
+            assert!(
+                !is_ours || error.starts_with("providers[0].tokenAttributes"),
+                "{error}"
+            );
+        }
+        let old = with_tokens(TOKENS).replace("k8s.io/v1,", "k8s.io/v1beta1,");
+        let error = parse_credential_providers(&old, true)
+            .unwrap_err()
+            .to_string();
+        let expected = "providers[0].tokenAttributes: needs apiVersion: credentialprovider.kubelet.k8s.io/v1, \
+                        is credentialprovider.kubelet.k8s.io/v1beta1";
+        assert_eq!(error, expected);
+        let error = parse_credential_providers(&with_tokens(TOKENS), false)
+            .unwrap_err()
+            .to_string();
+        let expected = "providers[0].tokenAttributes: cannot be used while the feature gate \
+                        KubeletServiceAccountTokenForCredentialProviders is off";
+        assert_eq!(error, expected);
     }
 }

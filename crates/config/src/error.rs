@@ -1,7 +1,7 @@
 //! The one thing that is wrong with a configuration.
 
 use crate::origins::Origin;
-use rubelet_yaml::{DecodeError, Place};
+use rubelet_yaml::{DecodeError, Position};
 use std::fmt;
 
 /// Why a configuration is refused.
@@ -10,10 +10,10 @@ use std::fmt;
 /// `--max-pods: must be 0 or more, is -1` when a flag gave the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Who gave the value.
+    /// The origin of the value.
     pub origin: Origin,
     /// Where in that file.
-    pub place: Option<Place>,
+    pub position: Option<Position>,
     /// Path of the field.
     pub field: Option<String>,
     /// What is wrong, and what is allowed.
@@ -26,7 +26,7 @@ impl ConfigError {
     /// An error of a decoder, in the file that `origin` names.
     pub(crate) fn in_file(origin: &Origin, error: DecodeError) -> Self {
         let DecodeError {
-            place,
+            position,
             field,
             message,
             snippet,
@@ -35,7 +35,7 @@ impl ConfigError {
         let snippet = snippet.map(String::into_boxed_str);
         Self {
             origin: origin.clone(),
-            place,
+            position,
             field,
             message,
             snippet,
@@ -45,9 +45,9 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.origin, self.place) {
-            (Origin::File { path, .. } | Origin::DropIn { path, .. }, Some(place)) => {
-                write!(f, "{path}:{}:{}: ", place.line, place.column)?;
+        match (&self.origin, self.position) {
+            (Origin::File { path, .. } | Origin::DropIn { path, .. }, Some(position)) => {
+                write!(f, "{path}:{}:{}: ", position.line, position.column)?;
             }
             (Origin::File { path, .. } | Origin::DropIn { path, .. }, None) => {
                 write!(f, "{path}: ")?;

@@ -1,7 +1,7 @@
 //! What is known about each field of the configuration beside its value: the one table that feeds
 //! defaults, warnings, `config show` and the documentation.
 
-use rubelet_base::parity::Verdict;
+use rubelet_base::parity::ParityVerdict;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ pub enum Kind {
 /// Whether the zero of a field's type is a value or means 'not given'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zero {
-    /// Zero counts as not given and gives the default: the type is no pointer upstream.
+    /// Zero counts as not given and means the default: upstream's type is not a pointer.
     Unset,
     /// Zero is a value like any other: the type is a pointer, a list or a mapping upstream.
     Counts,
@@ -82,12 +82,12 @@ pub enum Effect {
 impl Effect {
     /// How the field compares with the kubelet's.
     #[must_use]
-    pub const fn verdict(self) -> Verdict {
+    pub const fn verdict(self) -> ParityVerdict {
         match self {
-            Self::Works | Self::Cluster => Verdict::Same,
-            Self::Better(_) => Verdict::Better,
-            Self::Differs(_) => Verdict::Differs,
-            Self::Partly(_) | Self::NotYet => Verdict::NotYet,
+            Self::Works | Self::Cluster => ParityVerdict::Same,
+            Self::Better(_) => ParityVerdict::Better,
+            Self::Differs(_) => ParityVerdict::Differs,
+            Self::Partly(_) | Self::NotYet => ParityVerdict::NotYet,
         }
     }
 
@@ -137,7 +137,7 @@ impl<T: Described> Described for Option<T> {
     const KIND: Kind = T::KIND;
 }
 
-/// Calls `visit` with the path of each field that is no section.
+/// Calls `visit` with the path of each field, without sections.
 pub(crate) fn each_leaf(
     fields: &'static [Field],
     prefix: &str,

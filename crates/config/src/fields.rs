@@ -54,14 +54,14 @@ section! {
         /// Whether the kubelet's HTTPS server runs. Alone on a machine it runs only where this or
         /// `port` is given.
         enable_server: bool = true, "enableServer", Counts, Works;
-        /// Folder with pod manifests, or one manifest. Empty: none.
+        /// Directory with pod manifests, or one manifest. Empty: none.
         static_pod_path: String = String::new(), "staticPodPath", Unset, Works;
-        /// Folder under which the runtime writes container logs.
+        /// Directory under which the runtime writes container logs.
         pod_logs_dir: String = "/var/log/pods".to_owned(), "podLogsDir", Unset, Works;
         /// Longest time between two looks at a pod.
         #[serde(with = "go_duration")]
         sync_frequency: Duration = seconds(60), "syncFrequency", Unset, Better("pods are looked at when something changes, not by the clock; a watch of a ConfigMap or Secret that no pod uses any more ends after five times as long");
-        /// Time between two full looks at the manifest folder; changes are also seen at once.
+        /// Time between two full looks at the manifest directory; changes are also seen at once.
         #[serde(with = "go_duration")]
         file_check_frequency: Duration = seconds(20), "fileCheckFrequency", Unset, Works;
         /// Time between two requests to the manifest URL.
@@ -125,8 +125,8 @@ section! {
         cluster_domain: String = String::new(), "clusterDomain", Unset, Works;
         /// DNS servers for pods with `dnsPolicy: ClusterFirst`.
         cluster_dns: Vec<String> = Vec::new(), "clusterDNS", Counts, Works;
-        /// How long an exec, attach or port-forward connection may be silent. Does nothing in the
-        /// kubelet either.
+        /// How long an exec, attach or port-forward session may be silent before it ends. The kubelet
+        /// reads it, and leaves the limit to the container runtime.
         #[serde(with = "go_duration")]
         streaming_connection_idle_timeout: Duration = seconds(4 * 3600), "streamingConnectionIdleTimeout", Unset, Works;
         /// Time between two computations of the node's status.
@@ -140,14 +140,14 @@ section! {
         node_lease_duration_seconds: i32 = 40, "nodeLeaseDurationSeconds", Unset, Cluster;
         /// How old an unused image must be before it is removed.
         #[serde(with = "go_duration")]
-        image_minimum_gc_age: Duration = seconds(120), "imageMinimumGCAge", Unset, NotYet;
+        image_minimum_gc_age: Duration = seconds(120), "imageMinimumGCAge", Unset, Works;
         /// After how long an unused image is removed in any case; 0s means never.
         #[serde(with = "go_duration")]
-        image_maximum_gc_age: Duration = Duration::ZERO, "imageMaximumGCAge", Unset, NotYet;
+        image_maximum_gc_age: Duration = Duration::ZERO, "imageMaximumGCAge", Unset, Works;
         /// Disk use in percent above which unused images are removed; 100 switches it off.
-        image_gc_high_threshold_percent: i32 = 85, "imageGCHighThresholdPercent", Counts, NotYet;
+        image_gc_high_threshold_percent: i32 = 85, "imageGCHighThresholdPercent", Counts, Works;
         /// Disk use in percent down to which they are removed.
-        image_gc_low_threshold_percent: i32 = 80, "imageGCLowThresholdPercent", Counts, NotYet;
+        image_gc_low_threshold_percent: i32 = 80, "imageGCLowThresholdPercent", Counts, Works;
         /// Time between two measurements of the volumes' disk use; a negative one means never.
         #[serde(with = "go_duration::or_never")]
         volume_stats_agg_period: Option<Duration> = Some(seconds(60)), "volumeStatsAggPeriod", Unset, NotYet;
@@ -193,7 +193,7 @@ section! {
         /// How many pods may run.
         max_pods: i32 = 110, "maxPods", Unset, Cluster;
         /// Addresses for pods on a node without a cluster. The runtime inside takes them for its
-        /// bridge; others are told.
+        /// bridge; other runtimes receive them over the CRI.
         pod_cidr: String = String::new(), "podCIDR", Unset, Works;
         /// How many processes a pod may have; -1 means no limit.
         pod_pids_limit: i64 = -1, "podPidsLimit", Counts, Works;
@@ -263,15 +263,16 @@ section! {
         fail_swap_on: bool = true, "failSwapOn", Counts, Works;
         /// How containers use swap.
         memory_swap: MemorySwap = MemorySwap::default(), "memorySwap", Unset, Works;
-        /// Size at which a container's log is rotated.
-        container_log_max_size: String = "10Mi".to_owned(), "containerLogMaxSize", Unset, NotYet;
+        /// Size at which a container's log is rotated; a negative one means never.
+        container_log_max_size: String = "10Mi".to_owned(), "containerLogMaxSize", Unset, Works;
         /// How many log files a container keeps, at least 2.
-        container_log_max_files: i32 = 5, "containerLogMaxFiles", Counts, NotYet;
+        container_log_max_files: i32 = 5, "containerLogMaxFiles", Counts, Works;
         /// How many logs are rotated at once.
-        container_log_max_workers: i32 = 1, "containerLogMaxWorkers", Counts, NotYet;
-        /// Time between two looks at the sizes of logs, at least 3s.
+        container_log_max_workers: i32 = 1, "containerLogMaxWorkers", Counts, Works;
+        /// Time between two looks at the sizes of logs, at least 3s. Logs that grow fast are looked at
+        /// sooner.
         #[serde(with = "go_duration")]
-        container_log_monitor_interval: Duration = seconds(10), "containerLogMonitorInterval", Counts, NotYet;
+        container_log_monitor_interval: Duration = seconds(10), "containerLogMonitorInterval", Counts, Better("a log that grows so fast that it would be far above its size by the next look is looked at sooner, each second at most");
         /// How changes of ConfigMaps and Secrets are seen: `Watch`, `Cache` or `Get`.
         config_map_and_secret_change_detection_strategy: String = "Watch".to_owned(), "configMapAndSecretChangeDetectionStrategy", Unset, Cluster;
         /// Resources that are kept for the system, such as `cpu: 200m`.
@@ -293,7 +294,7 @@ section! {
         enforce_node_allocatable: Vec<String> = vec!["pods".to_owned()], "enforceNodeAllocatable", Counts, NotYet;
         /// Sysctls that pods may set although they are not safe; may end in `*`.
         allowed_unsafe_sysctls: Vec<String> = Vec::new(), "allowedUnsafeSysctls", Counts, Works;
-        /// Folder of volume plugins.
+        /// Directory of volume plugins.
         volume_plugin_dir: String = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/".to_owned(), "volumePluginDir", Unset, NotYet;
         /// Name by which a cloud knows the node.
         provider_id: String = String::new(), "providerID", Unset, Cluster;
@@ -355,13 +356,4 @@ impl KubeletConfiguration {
         Kind::Section(fields) => fields,
         _ => &[],
     };
-
-    /// Address of the image service: its own, or that of the runtime.
-    #[must_use]
-    pub fn image_endpoint(&self) -> &str {
-        match self.image_service_endpoint.as_str() {
-            "" => &self.container_runtime_endpoint,
-            endpoint => endpoint,
-        }
-    }
 }

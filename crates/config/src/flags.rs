@@ -42,9 +42,9 @@ pub enum Role {
     Ignored(&'static str),
 }
 
-/// Where the kubelet keeps its data unless told otherwise.
+/// The kubelet's default data directory.
 const ROOT_DIR: &str = "/var/lib/kubelet";
-/// Where the kubelet keeps its certificates unless told otherwise.
+/// The kubelet's default certificate directory.
 const CERT_DIR: &str = "/var/lib/kubelet/pki";
 
 /// The flags that were given.
@@ -78,13 +78,13 @@ impl Flags {
         self.text("config")
     }
 
-    /// Path of the folder of drop-ins.
+    /// Path of the directory of drop-ins.
     #[must_use]
     pub fn config_dir(&self) -> Option<&str> {
         self.text("config-dir")
     }
 
-    /// What says which plugins give credentials for registries, a file or a folder, and the folder of the
+    /// What says which plugins give credentials for registries, a file or a directory, and the directory of the
     /// plugins.
     #[must_use]
     pub fn image_credential_provider(&self) -> (Option<&str>, Option<&str>) {
@@ -94,13 +94,13 @@ impl Flags {
         )
     }
 
-    /// Folder of the kubelet's data.
+    /// Directory of the kubelet's data.
     #[must_use]
     pub fn root_dir(&self) -> &str {
         self.text("root-dir").unwrap_or(ROOT_DIR)
     }
 
-    /// Folder of the kubelet's certificates.
+    /// Directory of the kubelet's certificates.
     #[must_use]
     pub fn cert_dir(&self) -> &str {
         self.text("cert-dir").unwrap_or(CERT_DIR)
@@ -176,12 +176,6 @@ impl Flags {
             .collect()
     }
 
-    /// Format of the log, if it was given.
-    #[must_use]
-    pub fn logging_format(&self) -> Option<&str> {
-        self.text("logging-format")
-    }
-
     /// Whether containers without a seccomp profile get the runtime's own.
     #[must_use]
     pub fn seccomp_default(&self) -> bool {
@@ -194,7 +188,7 @@ impl Flags {
         self.text("lock-file")
     }
 
-    /// Whether the agent ends when somebody else opens the lock file.
+    /// Whether the agent exits when another process opens the lock file.
     #[must_use]
     pub fn exit_on_lock_contention(&self) -> bool {
         self.is_set("exit-on-lock-contention")

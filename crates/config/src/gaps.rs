@@ -1,12 +1,12 @@
 //! What the kubelet of Kubernetes 1.36 does by default and Rubelet does not do yet. A start says it
-//! in one line, because nobody sets what is a default.
+//! in one line, because users do not set defaults.
 
 use crate::field::{Effect, each_leaf};
 use crate::fields::KubeletConfiguration;
 use crate::gates::Gate;
-use rubelet_base::parity::Verdict;
+use rubelet_base::parity::ParityVerdict;
 
-/// One behaviour that is missing. It is told for as long as one of its fields or gates is not built,
+/// One behaviour that is missing. The start warns of it while one of its fields or gates is not built,
 /// or without end where it has none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
@@ -16,7 +16,7 @@ pub(crate) struct Gap {
     pub(crate) fields: &'static [&'static str],
     /// The gates, likewise.
     pub(crate) gates: &'static [&'static str],
-    /// Whether a configuration wants none of it, so that nothing is missed.
+    /// Whether a configuration disables it, so that nothing is missed.
     pub(crate) off: fn(&KubeletConfiguration) -> bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) const GAPS: &[Gap] = &[
     gap(
         "eviction of pods when the node runs out of memory or disk",
         &["evictionHard"],
-        &[],
+        &["KubeletSeparateDiskGC"],
         |config| config.eviction_hard.is_empty() && config.eviction_soft.is_empty(),
     ),
     gap(
@@ -62,37 +62,10 @@ pub(crate) const GAPS: &[Gap] = &[
         |config| !config.local_storage_capacity_isolation,
     ),
     gap(
-        "removal of unused images",
-        &[
-            "imageMinimumGCAge",
-            "imageGCHighThresholdPercent",
-            "imageGCLowThresholdPercent",
-        ],
-        &["KubeletSeparateDiskGC"],
-        |config| config.image_gc_high_threshold_percent == 100,
-    ),
-    gap(
-        "rotation of container logs",
-        &[
-            "containerLogMaxSize",
-            "containerLogMaxFiles",
-            "containerLogMaxWorkers",
-            "containerLogMonitorInterval",
-        ],
-        &[],
-        never,
-    ),
-    gap(
         "a bound on image pulls per second",
         &["registryPullQPS", "registryBurst"],
         &[],
         |config| config.registry_pull_qps == 0,
-    ),
-    gap(
-        "exec, attach, port-forward and run over the HTTPS server",
-        &[],
-        &["ExtendWebSocketsToKubelet"],
-        |config| !config.enable_debugging_handlers,
     ),
     gap(
         "/stats/summary, /metrics/resource, /metrics/cadvisor and some numbers of /metrics",
@@ -169,11 +142,6 @@ pub(crate) const IDLE: &[(&str, &str)] = &[
         "GracefulNodeShutdownBasedOnPodPriority",
         "shutdownGracePeriodByPodPriority",
     ),
-    ("ImageMaximumGCAge", "imageMaximumGCAge"),
-    (
-        "KubeletServiceAccountTokenForCredentialProviders",
-        "tokenAttributes of a credential provider",
-    ),
     ("KubeletTracing", "tracing"),
     ("LoggingBetaOptions", "logging.options"),
     ("NodeLogQuery", "enableSystemLogQuery"),
@@ -207,7 +175,7 @@ fn is_open(gap: &Gap) -> bool {
     }
     let mut missing = gap.gates.iter().any(|name| {
         let verdict = Gate::find(name).and_then(Gate::verdict);
-        verdict.is_some_and(|(verdict, _)| verdict == Verdict::NotYet)
+        verdict.is_some_and(|(verdict, _)| verdict == ParityVerdict::NotYet)
     });
     each_leaf(KubeletConfiguration::FIELDS, "", &mut |path, field| {
         let undone = matches!(field.effect, Effect::NotYet | Effect::Partly(_));

@@ -14,7 +14,7 @@ const ALL_ALPHA: &str = "AllAlpha";
 const ALL_BETA: &str = "AllBeta";
 
 /// Gates that decide which configurations are valid.
-const CHECKS: [&str; 11] = [
+const CHECKS: [&str; 12] = [
     "CPUManagerPolicyAlphaOptions",
     "CPUManagerPolicyBetaOptions",
     "CustomCPUCFSQuotaPeriod",
@@ -22,6 +22,7 @@ const CHECKS: [&str; 11] = [
     "GracefulNodeShutdownBasedOnPodPriority",
     "KubeletCrashLoopBackOffMax",
     "KubeletEnsureSecretPulledImages",
+    "KubeletServiceAccountTokenForCredentialProviders",
     "LoggingAlphaOptions",
     "MemoryQoS",
     "QOSReserved",
@@ -63,7 +64,7 @@ pub enum Stage {
 /// Which component a gate is for. A kubelet accepts all of them, so that one list of gates can be
 /// given to every component of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum GateOwner {
     /// The kubelet's.
     Kubelet,
     /// Another component's.
@@ -82,7 +83,7 @@ pub struct Gate {
     /// Whether it can't be set to anything but its default.
     pub locked: bool,
     /// Which component it is for.
-    pub whose: Whose,
+    pub whose: GateOwner,
 }
 
 impl Gate {
@@ -91,7 +92,7 @@ impl Gate {
         default: bool,
         stage: Stage,
         locked: bool,
-        whose: Whose,
+        whose: GateOwner,
     ) -> Self {
         Self {
             name,
@@ -135,7 +136,7 @@ pub enum GateError {
     /// No component has a gate of this name.
     #[error("unknown feature gate{}", match nearest {
         Some(nearest) => format!("; did you mean {nearest:?}?"),
-        None => "; Kubernetes 1.36 has none of this name".to_owned(),
+        None => "; Kubernetes 1.36 has no gate of this name".to_owned(),
     })]
     Unknown {
         /// The name that was given.
@@ -218,68 +219,4 @@ fn unknown(name: &str) -> GateError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{FeatureGates, Gate, GateError, Stage, Whose};
-    use std::collections::BTreeMap;
-
-    fn gates(entries: &[(&str, bool)]) -> Result<FeatureGates, (String, GateError)> {
-        let map: BTreeMap<String, bool> = entries
-            .iter()
-            .map(|&(name, value)| (name.to_owned(), value))
-            .collect();
-        FeatureGates::from_map(&map)
-    }
-
-    #[test]
-    fn the_table_is_sorted_so_that_names_are_found() {
-        assert!(Gate::all().is_sorted_by(|a, b| a.name < b.name));
-        assert_eq!(Gate::find("NodeSwap").unwrap().stage, Stage::Stable);
-        assert_eq!(Gate::find("GangScheduling").unwrap().whose, Whose::Other);
-        for name in super::CHECKS.iter().chain(&super::SWITCHES) {
-            assert!(Gate::find(name).is_some(), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_gate_is_what_it_was_set_to_else_its_default() {
-        let gates = gates(&[("MemoryQoS", true), ("KubeletCrashLoopBackOffMax", false)]).unwrap();
-        assert!(gates.enabled("MemoryQoS"));
-        assert!(!gates.enabled("KubeletCrashLoopBackOffMax"));
-        assert!(gates.enabled("GracefulNodeShutdown"));
-        assert!(gates.enabled("EventedPLEG"), "not as upstream");
-        assert!(!gates.enabled("CPUManagerPolicyAlphaOptions"));
-        assert!(!gates.enabled("NoSuchGate"));
-    }
-
-    #[test]
-    fn a_stage_is_set_as_a_whole_except_what_is_named() {
-        let gates = gates(&[
-            ("AllAlpha", true),
-            ("EventedPLEG", false),
-            ("AllBeta", false),
-        ])
-        .unwrap();
-        assert!(gates.enabled("MemoryQoS"));
-        assert!(!gates.enabled("EventedPLEG"));
-        assert!(!gates.enabled("GracefulNodeShutdown"));
-        assert!(gates.enabled("NodeSwap"));
-    }
-
-    #[test]
-    fn unknown_and_fixed_gates_are_refused() {
-        let message = |name: &str, value| gates(&[(name, value)]).unwrap_err().1.to_string();
-        assert_eq!(
-            message("GracefulNodeShutdwn", true),
-            "unknown feature gate; did you mean \"GracefulNodeShutdown\"?"
-        );
-        assert_eq!(
-            message("Dockershim", true),
-            "unknown feature gate; Kubernetes 1.36 has none of this name"
-        );
-        assert_eq!(
-            message("NodeSwap", false),
-            "can't be false; the feature is fixed to true and the gate about to go"
-        );
-        assert!(gates(&[("NodeSwap", true), ("GangScheduling", true)]).is_ok());
-    }
-}
+mod tests;

@@ -19,7 +19,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
 }
 
 struct DurationVisitor {
-    /// Whether a whole number is taken for nanoseconds.
+    /// Whether a whole number means nanoseconds.
     numbers: bool,
 }
 

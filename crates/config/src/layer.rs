@@ -1,4 +1,4 @@
-//! One file of the configuration, read and checked by itself.
+//! One file of the configuration, read and checked alone.
 
 use crate::error::ConfigError;
 use crate::fields::{API_VERSION, KIND, KubeletConfiguration};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Key of Rubelet's own section.
 pub(crate) const RUBELET: &str = "rubelet";
-/// Keys of a file that are no fields of the configuration.
+/// Keys of a file besides the fields of the configuration.
 const HEADER: [&str; 3] = ["apiVersion", "kind", RUBELET];
 
 /// Which kind of file.
@@ -34,7 +34,7 @@ impl Layer {
         let origin = origin(kind, &path, 0);
         let fail = |message: String| ConfigError {
             origin: origin.clone(),
-            place: None,
+            position: None,
             field: None,
             message,
             snippet: None,
@@ -87,7 +87,7 @@ impl Layer {
                 .map_err(|error| *error)?;
             unknown.extend(own.unknown);
         }
-        match unknown.into_iter().min_by_key(|error| error.place) {
+        match unknown.into_iter().min_by_key(|error| error.position) {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -104,9 +104,12 @@ impl Layer {
         fields
     }
 
-    /// The origin of the field at `path`, if it stands in this file.
+    /// The origin of the field at `path`, if it is in this file.
     pub(crate) fn origin(&self, path: &str) -> Origin {
-        let line = self.document.place_of(path).map_or(0, |place| place.line);
+        let line = self
+            .document
+            .position_of(path)
+            .map_or(0, |position| position.line);
         origin(self.kind, &self.path, line)
     }
 

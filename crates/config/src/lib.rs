@@ -23,7 +23,7 @@
 //!
 //! Without `--config` a kubelet falls back to the defaults of old days: an open read-only port and no
 //! authentication. On a node of a cluster (`--kubeconfig`) Rubelet does the same, and says so. Alone on
-//! a machine it has the defaults of `v1beta1`, and opens no port that nobody asked for.
+//! a machine it has the defaults of `v1beta1`, and opens no port unasked.
 
 mod credential_providers;
 mod defaults;
@@ -48,13 +48,14 @@ mod validation;
 mod warnings;
 
 pub use credential_providers::{
-    CredentialProvider, merge_credential_providers, parse_credential_providers,
+    CredentialProvider, CredentialProvidersError, TokenAttributes, TokenCacheType,
+    merge_credential_providers, parse_credential_providers,
 };
 pub use endpoint::{EMBEDDED, Invocation, KUBELETS_DEFAULT};
 pub use error::ConfigError;
 pub use fields::*;
 pub use flags::{Flag, FlagError, FlagKind, Flags, Role, all_flags, parse_flags};
-pub use gates::{FeatureGates, Gate, GateError, Stage, Whose};
+pub use gates::{FeatureGates, Gate, GateError, GateOwner, Stage};
 pub use markdown::{configuration_markdown, flags_help, flags_markdown};
 pub use origins::{Origin, Origins};
 pub use quantity::Quantity;

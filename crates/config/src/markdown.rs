@@ -46,7 +46,7 @@ fn cell(text: &str) -> String {
     text.trim().replace('|', "\\|").replace('\n', " ")
 }
 
-/// A value as it would stand in a file, or nothing.
+/// A value as it would be in a file, or nothing.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -41,7 +41,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The origin of each value that is no default, by the path of its field. Entries of mappings have
+/// The origin of each value other than a default, by the path of its field. Entries of mappings have
 /// their own, lists have one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(BTreeMap<String, Origin>);
@@ -72,7 +72,7 @@ impl Origins {
             .map(|(known, origin)| (known.as_str(), origin))
     }
 
-    /// Every value that is no default, in the order of the paths.
+    /// Every value other than a default, in the order of the paths.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Origin)> {
         self.0.iter().map(|(path, origin)| (path.as_str(), origin))
     }

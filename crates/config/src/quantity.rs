@@ -69,7 +69,7 @@ const SUFFIXES: [&str; 16] = [
     "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
 ];
 
-/// The sign of a quantity, or `None` if `text` is none.
+/// The sign of a quantity, or `None` if `text` is not a quantity.
 pub(crate) fn sign(text: &str) -> Option<Sign> {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -105,7 +105,7 @@ mod tests {
     use super::{Sign, sign};
 
     #[test]
-    fn quantities_are_told_from_other_text() {
+    fn quantities_are_distinguished_from_other_text() {
         for (text, expected) in [
             ("1", Some(Sign::Positive)),
             ("100m", Some(Sign::Positive)),

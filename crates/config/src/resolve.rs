@@ -40,7 +40,7 @@ pub struct Resolved {
     pub origins: Origins,
     /// What was given and has no effect yet. Show each of them when the agent starts.
     pub warnings: Vec<Warning>,
-    /// What the kubelet does by default, or is told to do, and Rubelet does not do yet.
+    /// What the kubelet does by default, or by configuration, and Rubelet does not do yet.
     pub gaps: Vec<&'static str>,
     /// Whether the machine is a node of a cluster.
     pub joined: bool,
@@ -53,12 +53,12 @@ pub struct Leaf {
     pub path: String,
     /// Its value, in the form it has in a file.
     pub value: Value,
-    /// Who gave it.
+    /// Its origin.
     pub origin: Origin,
 }
 
 /// Sorts the paths of drop-ins as they take effect, and leaves out all that don't end in `.conf`.
-/// Names are compared part by part, so that a folder's files stay together.
+/// Names are compared part by part, so that a directory's files stay together.
 #[must_use]
 pub fn drop_in_order(mut paths: Vec<String>) -> Vec<String> {
     paths.retain(|path| path.ends_with(".conf"));
@@ -82,7 +82,7 @@ pub fn resolve(sources: Sources<'_>) -> Result<Resolved, ConfigError> {
     let rubelet = merged.values.remove(RUBELET).unwrap_or_else(|| json!({}));
     let wrong = |error: &serde_json::Error| ConfigError {
         origin: Origin::Default,
-        place: None,
+        position: None,
         field: None,
         message: error.to_string(),
         snippet: None,
@@ -186,7 +186,7 @@ fn merge_all(layers: &[Layer], sources: Sources<'_>) -> Merged {
     Merged { values, origins }
 }
 
-/// Turns a broken rule into an error about the field that somebody gave.
+/// Turns a violation into an error about the field that was given.
 fn blame(invalid: Invalid, origins: &Origins, layers: &[Layer]) -> ConfigError {
     let Invalid { fields, message } = invalid;
     let guilty = fields
@@ -202,7 +202,7 @@ fn blame(invalid: Invalid, origins: &Origins, layers: &[Layer]) -> ConfigError {
         Some(layer) => layer.error_at(path, message),
         None => ConfigError {
             origin: origin.clone(),
-            place: None,
+            position: None,
             field: Some(path.to_owned()),
             message,
             snippet: None,

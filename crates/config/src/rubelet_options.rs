@@ -1,4 +1,4 @@
-//! Rubelet's own options: the section `rubelet` of the configuration file, which no kubelet knows.
+//! Rubelet's own options: the section `rubelet` of the configuration file, unknown to the kubelet.
 
 use crate::field::{Described, Field, Kind, section};
 use crate::go_duration;
@@ -12,6 +12,8 @@ section! {
         socket: String = "/run/rubelet/rubelet.sock".to_owned(), "socket", Unset, Works;
         /// Group that may use the socket beside root. Empty means root only.
         socket_group: String = String::new(), "socketGroup", Unset, Works;
+        /// Image of the pod of `rubelet shell` where its `--image` is not given. Empty: none.
+        tool_image: String = String::new(), "toolImage", Unset, Works;
         /// How often the runtime is asked for all of its containers.
         #[serde(with = "go_duration")]
         relist_period: Duration = Duration::from_secs(1), "relistPeriod", Unset, Works;
@@ -54,9 +56,9 @@ section! {
 section! {
     /// The embedded container runtime.
     pub struct EmbeddedRuntime {
-        /// Folder of images and of all that has to outlive a reboot.
+        /// Directory of images and of all that has to outlive a reboot.
         root_dir: String = "/var/lib/rubelet/runtime".to_owned(), "rootDir", Unset, Works;
-        /// Folder of sockets, namespaces and all that ends with a reboot.
+        /// Directory of sockets, namespaces and all that ends with a reboot.
         run_dir: String = "/run/rubelet/runtime".to_owned(), "runDir", Unset, Works;
         /// Path of the unix socket on which crictl and others reach the runtime. Empty: `cri.sock`
         /// in `runDir`. `none`: nowhere.
@@ -71,12 +73,12 @@ section! {
         /// Addresses for the pods on the bridge: a subnet of IPv4, one of IPv6, or both. A pod CIDR
         /// of the node goes first. Empty: a subnet of IPv4 that is private to the machine.
         bridge_subnets: Vec<String> = Vec::new(), "bridgeSubnets", Counts, Works;
-        /// Folder of CNI configurations. With one in it, pods get their network from it.
+        /// Directory of CNI configurations. With one in it, pods get their network from it.
         cni_conf_dir: String = "/etc/cni/net.d".to_owned(), "cniConfDir", Unset, Works;
-        /// Folders of CNI plugins.
+        /// Directories of CNI plugins.
         cni_bin_dirs: Vec<String> = vec!["/opt/cni/bin".to_owned(), "/usr/lib/cni".to_owned()], "cniBinDirs", Counts, Works;
-        /// Folders with specifications of devices by the Container Device Interface (CDI). Of two
-        /// folders with the same device the later one counts.
+        /// Directories with specifications of devices by the Container Device Interface (CDI). Of two
+        /// directories with the same device the later one counts.
         cdi_spec_dirs: Vec<String> = vec!["/etc/cdi".to_owned(), "/var/run/cdi".to_owned()], "cdiSpecDirs", Counts, Works;
         /// Registries, as `host` or `host:port`, that may speak plain HTTP or show any certificate.
         /// Those on loopback addresses always may.
@@ -84,11 +86,11 @@ section! {
         /// File with further certificate authorities for registries, in PEM form. Empty: those of
         /// the system only.
         registry_authorities: String = String::new(), "registryAuthorities", Unset, Works;
-        /// Folders that say which mirrors are asked before registries, in containerd's form: a folder
-        /// for each registry with a `hosts.toml`, or `_default` for all others. Of several folders
+        /// Directories that say which mirrors are asked before registries, in containerd's form: a directory
+        /// for each registry with a `hosts.toml`, or `_default` for all others. Of several directories
         /// the first one that has something for a registry counts.
         registry_hosts_dirs: Vec<String> = vec!["/etc/rubelet/certs.d".to_owned()], "registryHostsDirs", Counts, Works;
-        /// How long the download of an image may go on without progress: less than 64 KiB in this
+        /// How long the download of an image may continue without progress: less than 64 KiB in this
         /// time. One from which nothing at all comes for a minute is given up in any case. 0: as
         /// long as something comes.
         #[serde(with = "go_duration")]
@@ -110,7 +112,7 @@ section! {
 }
 
 impl EmbeddedRuntime {
-    /// Path of the socket, if there is to be one.
+    /// Path of the socket, if there is one.
     #[must_use]
     pub fn socket_path(&self) -> Option<String> {
         match self.socket.as_str() {

@@ -10,7 +10,7 @@ impl Resolved {
     /// where `enableServer` or `port` was given.
     ///
     /// # Errors
-    /// It is asked for alone on a machine, and who calls, or what they may do, is to be asked of an
+    /// It is asked for alone on a machine, and who calls, or what they may do, must be asked of an
     /// API server.
     pub fn secure_address(&self) -> Result<Option<SocketAddr>, ConfigError> {
         let config = &self.config;
@@ -55,7 +55,7 @@ impl Resolved {
             .map_or(Origin::Default, |(_, origin)| origin.clone());
         ConfigError {
             origin,
-            place: None,
+            position: None,
             field: Some(field.to_owned()),
             message: message.to_owned(),
             snippet: None,

@@ -34,7 +34,7 @@ pub(crate) struct Check<'a> {
     pub(crate) given: &'a dyn Fn(&str) -> bool,
 }
 
-/// A rule that is broken.
+/// A rule that is violation.
 #[derive(Debug)]
 pub(crate) struct Invalid {
     /// The fields involved. The one that was given, or else the first, is to blame.
@@ -43,10 +43,10 @@ pub(crate) struct Invalid {
     pub(crate) message: String,
 }
 
-type Verdict = Result<(), Invalid>;
+type CheckResult = Result<(), Invalid>;
 
-/// Checks every rule; the first broken one is returned.
-pub(crate) fn validate(check: &Check<'_>) -> Verdict {
+/// Checks every rule; the first violation one is returned.
+pub(crate) fn validate(check: &Check<'_>) -> CheckResult {
     sources::validate(check)?;
     server::validate(check)?;
     runtime::validate(check)?;
@@ -60,53 +60,53 @@ pub(crate) fn validate(check: &Check<'_>) -> Verdict {
     rubelet::validate(check)
 }
 
-fn broken<const N: usize>(fields: [&str; N], message: String) -> Verdict {
+fn violation<const N: usize>(fields: [&str; N], message: String) -> CheckResult {
     Err(Invalid {
         fields: fields.map(str::to_owned).into(),
         message,
     })
 }
 
-fn at_least(field: &str, value: impl Into<i64>, least: i64) -> Verdict {
+fn at_least(field: &str, value: impl Into<i64>, least: i64) -> CheckResult {
     let value = value.into();
     match value >= least {
         true => Ok(()),
-        false => broken([field], format!("must be {least} or more, is {value}")),
+        false => violation([field], format!("must be {least} or more, is {value}")),
     }
 }
 
-fn range(field: &str, value: impl Into<i64>, least: i64, most: i64) -> Verdict {
+fn range(field: &str, value: impl Into<i64>, least: i64, most: i64) -> CheckResult {
     let value = value.into();
     match (least..=most).contains(&value) {
         true => Ok(()),
-        false => broken(
+        false => violation(
             [field],
             format!("must be from {least} to {most}, is {value}"),
         ),
     }
 }
 
-fn one_of(field: &str, value: &str, allowed: &[&str]) -> Verdict {
+fn one_of(field: &str, value: &str, allowed: &[&str]) -> CheckResult {
     match allowed.contains(&value) {
         true => Ok(()),
-        false => broken(
+        false => violation(
             [field],
             format!("must be {}, is {value:?}", either(allowed)),
         ),
     }
 }
 
-fn not_zero(field: &str, value: Duration) -> Verdict {
+fn not_zero(field: &str, value: Duration) -> CheckResult {
     match value.is_zero() {
         false => Ok(()),
-        true => broken([field], "must be more than 0s".to_owned()),
+        true => violation([field], "must be more than 0s".to_owned()),
     }
 }
 
-fn ip_address(field: &str, value: &str) -> Verdict {
+fn ip_address(field: &str, value: &str) -> CheckResult {
     match value.parse::<core::net::IpAddr>() {
         Ok(_) => Ok(()),
-        Err(_) => broken([field], format!("must be an IP address, is {value:?}")),
+        Err(_) => violation([field], format!("must be an IP address, is {value:?}")),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::defaults::legacy;
 use crate::field::{Effect, each_leaf};
 use crate::fields::{API_VERSION, KubeletConfiguration};
 use crate::flags::{Flags, Role};
-use crate::gates::{FeatureGates, Gate, GateEffect, Whose};
+use crate::gates::{FeatureGates, Gate, GateEffect, GateOwner};
 use crate::origins::{Origin, Origins};
 use rubelet_yaml::join_path;
 use serde_json::Value;
@@ -13,9 +13,9 @@ use std::fmt;
 /// Something that was given and does nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Who gave it.
+    /// Its origin.
     pub origin: Origin,
-    /// Path of the field. Empty for a flag that is no field.
+    /// Path of the field. Empty for a flag without a field.
     pub field: String,
     /// Why it does nothing.
     pub message: String,
@@ -119,7 +119,7 @@ fn features(
             continue;
         };
         let changed = gates.enabled(name) != gate.default;
-        if changed && gate.whose == Whose::Kubelet && gate.effect() == GateEffect::Nothing {
+        if changed && gate.whose == GateOwner::Kubelet && gate.effect() == GateEffect::Nothing {
             let field = join_path("featureGates", name);
             let origin = origins.of(&field).clone();
             let message = "this feature gate has no effect yet".to_owned();

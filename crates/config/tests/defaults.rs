@@ -142,7 +142,7 @@ fn compare(fields: &[Field], ours: &Value, upstream: &Value, path: &str, count: 
 }
 
 #[test]
-fn a_field_that_nobody_gives_has_upstreams_default() {
+fn an_unset_field_has_upstreams_default() {
     let flags = Flags::default();
     let resolved = resolve(Sources {
         file: None,

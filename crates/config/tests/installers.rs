@@ -195,7 +195,7 @@ fn k3s_drop_ins_and_flags() {
         "/var/lib/rancher/k3s/agent/pod-manifests"
     );
     assert_eq!(
-        resolved.config.image_endpoint(),
+        resolved.config.image_service_endpoint,
         "unix:///run/k3s/containerd/containerd.sock"
     );
     assert!(!resolved.config.serialize_image_pulls);

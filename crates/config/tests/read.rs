@@ -24,8 +24,8 @@ const DECIDES: &[&str] = &[
     "rubelet_options.rs",
 ];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("the folder is there") {
+fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("the directory is there") {
         let path = entry.expect("it can be listed").path();
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.unwrap_or_default();
@@ -43,7 +43,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 fn code() -> String {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
-    sources(own.parent().expect("the folder of crates"), &mut paths);
+    sources(own.parent().expect("the directory of crates"), &mut paths);
     let read = |path: &PathBuf| fs::read_to_string(path).expect("a source is text");
     let counts = |path: &&PathBuf| match path.strip_prefix(own) {
         Ok(inside) => DECIDES

@@ -26,9 +26,18 @@ fn refusal(file: &str, drop_in: &str, args: &[&str]) -> String {
     }
 }
 
+/// Lines of a configuration, and the error of each.
+#[track_caller]
+fn are_refused(rows: &[(&str, &str)]) {
+    for (line, expected) in rows {
+        let text = format!("{HEAD}{line}\n");
+        assert_eq!(refusal(&text, "", &[]), *expected, "{line}");
+    }
+}
+
 #[test]
-fn a_bad_field_is_named_with_its_place_and_what_is_allowed() {
-    for (line, expected) in [
+fn an_invalid_field_is_named_with_its_position_and_the_allowed_values() {
+    are_refused(&[
         (
             "maxPod: 3",
             "k.yaml:3:1: maxPod: unknown field; did you mean \"maxPods\"?",
@@ -70,30 +79,6 @@ fn a_bad_field_is_named_with_its_place_and_what_is_allowed() {
             "k.yaml:3:1: imageServiceEndpoint: needs containerRuntimeEndpoint: the embedded runtime has its own images",
         ),
         (
-            "rubelet: {runtime: {bridge: a-bridge-of-mine}}",
-            "k.yaml:3:21: rubelet.runtime.bridge: must be a network interface's name of at most 15 characters, is \"a-bridge-of-mine\"",
-        ),
-        (
-            "rubelet: {runtime: {containerLogMaxTotal: lots}}",
-            "k.yaml:3:21: rubelet.runtime.containerLogMaxTotal: must be empty or a quantity such as 100Mi, is \"lots\"",
-        ),
-        (
-            "rubelet: {runtime: {bridgeSubnets: [10.88.0.0]}}",
-            "k.yaml:3:21: rubelet.runtime.bridgeSubnets: must be subnets such as 10.88.0.0/16, has \"10.88.0.0\"",
-        ),
-        (
-            "rubelet: {runtime: {network: calico}}",
-            "k.yaml:3:21: rubelet.runtime.network: must be empty, `bridge` or `cni`, is \"calico\"",
-        ),
-        (
-            "rubelet: {runtime: {cgroup: /}}",
-            "k.yaml:3:21: rubelet.runtime.cgroup: must be an absolute path other than /, is \"/\"",
-        ),
-        (
-            "rubelet: {runtime: {socket: r.sock}}",
-            "k.yaml:3:21: rubelet.runtime.socket: must be `none` or the absolute path of a unix socket of at most 107 bytes, is \"r.sock\"",
-        ),
-        (
             "cpuCFSQuotaPeriod: 2s",
             "k.yaml:3:1: cpuCFSQuotaPeriod: must be from 1ms to 1s, is 2s",
         ),
@@ -121,69 +106,112 @@ fn a_bad_field_is_named_with_its_place_and_what_is_allowed() {
             "kubeReserved:\n  cpu: 1",
             "k.yaml:4:8: kubeReserved.cpu: expected a string, found the number 1; put it in quotes",
         ),
+    ]);
+    are_refused(&BAD_FIELDS);
+}
+
+/// More fields.
+const BAD_FIELDS: [(&str, &str); 18] = [
+    (
+        "enforceNodeAllocatable: [pods, kube-reserved]",
+        "k.yaml:3:32: enforceNodeAllocatable[1]: \"kube-reserved\" needs kubeReservedCgroup",
+    ),
+    (
+        "clusterDNS: [10.0.0.10, dns]",
+        "k.yaml:3:25: clusterDNS[1]: must be an IP address, is \"dns\"",
+    ),
+    (
+        "featureGates: {EventedPleg: true}",
+        "k.yaml:3:16: featureGates.EventedPleg: unknown feature gate; did you mean \"EventedPLEG\"?",
+    ),
+    (
+        "featureGates: {NodeSwap: false}",
+        "k.yaml:3:16: featureGates.NodeSwap: can't be false; the feature is fixed to true and the gate about to go",
+    ),
+    (
+        "shutdownGracePeriodCriticalPods: 5s",
+        "k.yaml:3:1: shutdownGracePeriodCriticalPods: shutdownGracePeriodCriticalPods must not be more than shutdownGracePeriod; they are 5s and 0s",
+    ),
+    (
+        "registerWithTaints:\n- key: a\n  effect: Never",
+        "k.yaml:5:3: registerWithTaints[0].effect: must be \"NoSchedule\", \"PreferNoSchedule\" or \"NoExecute\", is \"Never\"",
+    ),
+    (
+        "logging:\n  verbositee: 1",
+        "k.yaml:4:3: logging.verbositee: unknown field; did you mean \"verbosity\"?",
+    ),
+    (
+        "logging: {format: xml}",
+        "k.yaml:3:11: logging.format: must be \"text\" or \"json\", is \"xml\"",
+    ),
+    (
+        "crashLoopBackOff: {maxContainerRestartPeriod: 400s}",
+        "k.yaml:3:20: crashLoopBackOff.maxContainerRestartPeriod: must be from 1s to 300s, is 6m40s",
+    ),
+    (
+        "staticPodURL: ftp://x/y",
+        "k.yaml:3:1: staticPodURL: must begin with http:// or https:// and name a host, is \"ftp://x/y\"",
+    ),
+    (
+        "podLogsDir: /var/../log",
+        "k.yaml:3:1: podLogsDir: must hold no empty, \".\" or \"..\" part, is \"/var/../log\"",
+    ),
+    (
+        "runOnce: true",
+        "k.yaml:3:1: runOnce: must be false; upstream removed this mode",
+    ),
+    (
+        "allowedUnsafeSysctls: [vm.swappiness]",
+        "k.yaml:3:24: allowedUnsafeSysctls[0]: must belong to a pod's namespaces: kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* or net.*; is \"vm.swappiness\"",
+    ),
+    (
+        "tlsCertFile: /a",
+        "k.yaml:3:1: tlsCertFile: tlsCertFile and tlsPrivateKeyFile must be given together",
+    ),
+    (
+        "tlsCipherSuites: [TLS_AES_128_GCM_SHA265]",
+        "k.yaml:3:19: tlsCipherSuites[0]: must be a cipher suite by Go's name, is \"TLS_AES_128_GCM_SHA265\"; did you mean \"TLS_AES_128_GCM_SHA256\"?",
+    ),
+    (
+        "memorySwap: {swapBehavior: UnlimitedSwap}",
+        "k.yaml:3:14: memorySwap.swapBehavior: must be \"\", \"LimitedSwap\" or \"NoSwap\", is \"UnlimitedSwap\"",
+    ),
+    (
+        "maxPods: 3\nmaxPods: 4",
+        "k.yaml:4:1: maxPods: field is given twice",
+    ),
+    (
+        "\tmaxPods: 3",
+        "k.yaml:3:1: tab in the indentation; YAML is indented with spaces",
+    ),
+];
+
+#[test]
+fn an_invalid_option_of_rubelets_own_is_named_in_the_same_way() {
+    are_refused(&[
         (
-            "enforceNodeAllocatable: [pods, kube-reserved]",
-            "k.yaml:3:32: enforceNodeAllocatable[1]: \"kube-reserved\" needs kubeReservedCgroup",
+            "rubelet: {runtime: {bridge: a-bridge-of-mine}}",
+            "k.yaml:3:21: rubelet.runtime.bridge: must be a network interface's name of at most 15 characters, is \"a-bridge-of-mine\"",
         ),
         (
-            "clusterDNS: [10.0.0.10, dns]",
-            "k.yaml:3:25: clusterDNS[1]: must be an IP address, is \"dns\"",
+            "rubelet: {runtime: {containerLogMaxTotal: lots}}",
+            "k.yaml:3:21: rubelet.runtime.containerLogMaxTotal: must be empty or a quantity such as 100Mi, is \"lots\"",
         ),
         (
-            "featureGates: {EventedPleg: true}",
-            "k.yaml:3:16: featureGates.EventedPleg: unknown feature gate; did you mean \"EventedPLEG\"?",
+            "rubelet: {runtime: {bridgeSubnets: [10.88.0.0]}}",
+            "k.yaml:3:21: rubelet.runtime.bridgeSubnets: must be subnets such as 10.88.0.0/16, has \"10.88.0.0\"",
         ),
         (
-            "featureGates: {NodeSwap: false}",
-            "k.yaml:3:16: featureGates.NodeSwap: can't be false; the feature is fixed to true and the gate about to go",
+            "rubelet: {runtime: {network: calico}}",
+            "k.yaml:3:21: rubelet.runtime.network: must be empty, `bridge` or `cni`, is \"calico\"",
         ),
         (
-            "shutdownGracePeriodCriticalPods: 5s",
-            "k.yaml:3:1: shutdownGracePeriodCriticalPods: shutdownGracePeriodCriticalPods must not be more than shutdownGracePeriod; they are 5s and 0s",
+            "rubelet: {runtime: {cgroup: /}}",
+            "k.yaml:3:21: rubelet.runtime.cgroup: must be an absolute path other than /, is \"/\"",
         ),
         (
-            "registerWithTaints:\n- key: a\n  effect: Never",
-            "k.yaml:5:3: registerWithTaints[0].effect: must be \"NoSchedule\", \"PreferNoSchedule\" or \"NoExecute\", is \"Never\"",
-        ),
-        (
-            "logging:\n  verbositee: 1",
-            "k.yaml:4:3: logging.verbositee: unknown field; did you mean \"verbosity\"?",
-        ),
-        (
-            "logging: {format: xml}",
-            "k.yaml:3:11: logging.format: must be \"text\" or \"json\", is \"xml\"",
-        ),
-        (
-            "crashLoopBackOff: {maxContainerRestartPeriod: 400s}",
-            "k.yaml:3:20: crashLoopBackOff.maxContainerRestartPeriod: must be from 1s to 300s, is 6m40s",
-        ),
-        (
-            "staticPodURL: ftp://x/y",
-            "k.yaml:3:1: staticPodURL: must begin with http:// or https:// and name a host, is \"ftp://x/y\"",
-        ),
-        (
-            "podLogsDir: /var/../log",
-            "k.yaml:3:1: podLogsDir: must hold no empty, \".\" or \"..\" part, is \"/var/../log\"",
-        ),
-        (
-            "runOnce: true",
-            "k.yaml:3:1: runOnce: must be false; upstream removed this mode",
-        ),
-        (
-            "allowedUnsafeSysctls: [vm.swappiness]",
-            "k.yaml:3:24: allowedUnsafeSysctls[0]: must belong to a pod's namespaces: kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* or net.*; is \"vm.swappiness\"",
-        ),
-        (
-            "tlsCertFile: /a",
-            "k.yaml:3:1: tlsCertFile: tlsCertFile and tlsPrivateKeyFile must be given together",
-        ),
-        (
-            "tlsCipherSuites: [TLS_AES_128_GCM_SHA265]",
-            "k.yaml:3:19: tlsCipherSuites[0]: must be a cipher suite by Go's name, is \"TLS_AES_128_GCM_SHA265\"; did you mean \"TLS_AES_128_GCM_SHA256\"?",
-        ),
-        (
-            "memorySwap: {swapBehavior: UnlimitedSwap}",
-            "k.yaml:3:14: memorySwap.swapBehavior: must be \"\", \"LimitedSwap\" or \"NoSwap\", is \"UnlimitedSwap\"",
+            "rubelet: {runtime: {socket: r.sock}}",
+            "k.yaml:3:21: rubelet.runtime.socket: must be `none` or the absolute path of a unix socket of at most 107 bytes, is \"r.sock\"",
         ),
         (
             "rubelet: {secretsAtRest: plain}",
@@ -221,21 +249,7 @@ fn a_bad_field_is_named_with_its_place_and_what_is_allowed() {
             "rubelet: {socket: r.sock}",
             "k.yaml:3:11: rubelet.socket: must be the absolute path of a unix socket of at most 107 bytes, is \"r.sock\"",
         ),
-        (
-            "maxPods: 3\nmaxPods: 4",
-            "k.yaml:4:1: maxPods: field is given twice",
-        ),
-        (
-            "\tmaxPods: 3",
-            "k.yaml:3:1: tab in the indentation; YAML is indented with spaces",
-        ),
-    ] {
-        assert_eq!(
-            refusal(&format!("{HEAD}{line}\n"), "", &[]),
-            expected,
-            "{line}"
-        );
-    }
+    ]);
 }
 
 #[test]
@@ -290,7 +304,7 @@ fn a_drop_in_needs_a_head_of_its_own_and_is_named() {
 }
 
 #[test]
-fn a_bad_flag_is_named() {
+fn an_invalid_flag_is_named() {
     for (args, expected) in [
         (
             &["--max-pods=-1"][..],
@@ -329,7 +343,7 @@ fn a_bad_flag_is_named() {
         ),
         (
             &["--cluster-domain=a", "--feature-gates=Nope=true"],
-            "--feature-gates: unknown feature gate; Kubernetes 1.36 has none of this name",
+            "--feature-gates: unknown feature gate; Kubernetes 1.36 has no gate of this name",
         ),
         (
             &["--eviction-hard=memory.available=1Gi"],

@@ -284,7 +284,7 @@ fn the_seccomp_flag_switches_on_and_never_off() {
 #[test]
 fn what_has_no_effect_yet_is_said() {
     let resolved = resolved(
-        "containerLogMaxFiles: 9\ncontainerLogMaxSize: 10Mi\ntlsMinVersion: VersionTLS13\nlogging:\n  flushFrequency: 1s\n\
+        "registryBurst: 9\ncontainerLogMaxSize: 10Mi\ntlsMinVersion: VersionTLS13\nlogging:\n  flushFrequency: 1s\n\
          evictionHard:\n  memory.available: 5%\nfeatureGates: {CRIListStreaming: true, GangScheduling: true, NodeSwap: true}\n",
         &[],
         &[
@@ -297,10 +297,10 @@ fn what_has_no_effect_yet_is_said() {
     assert_eq!(
         warnings,
         [
+            "/etc/kubelet.yaml:3: registryBurst: has no effect yet",
             "--kube-api-content-type: has no effect: requests are JSON, whatever stands here",
             "/etc/kubelet.yaml:9: evictionHard: works in part: the pressure conditions of a node of a cluster \
              follow it, and no pod is evicted yet",
-            "/etc/kubelet.yaml:3: containerLogMaxFiles: has no effect yet",
             "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect: each line of the log is written at once",
             "/etc/kubelet.yaml:10: featureGates.CRIListStreaming: this feature gate has no effect yet",
             "--pod-infra-container-image: has no effect: the runtime chooses the image of sandboxes, \

@@ -1,5 +1,5 @@
-//! What a process becomes before it executes its program: its user, its rights, its limits. The
-//! same for a container's init and for a process that joins a container.
+//! Applies a process's user, capabilities, limits and seccomp filter before it executes its
+//! program. The same for a container's init and for an exec.
 
 use std::os::fd::OwnedFd;
 
@@ -24,10 +24,10 @@ use crate::{
     sys::{keyring, process, seccomp},
 };
 
-/// `umask` of a process that names none.
+/// `umask` of a process without one in the specification.
 const DEFAULT_UMASK: u32 = 0o022;
 
-/// A process, read and checked.
+/// A process of a specification, parsed and checked.
 #[derive(Debug)]
 pub(crate) struct Actor<'a> {
     process: &'a Process,
@@ -37,7 +37,7 @@ pub(crate) struct Actor<'a> {
     filter: Option<Filter<'a>>,
 }
 
-/// A filter of system calls.
+/// A compiled seccomp filter.
 #[derive(Debug, Clone, Copy)]
 struct Filter<'a> {
     program: &'a [u8],
@@ -45,7 +45,7 @@ struct Filter<'a> {
 }
 
 impl<'a> Actor<'a> {
-    /// Reads a process. `filter` is the compiled filter of system calls; its flags are in `spec`.
+    /// Parses a process. `filter` is the compiled seccomp filter; its flags are in `spec`.
     pub(crate) fn read(
         process: &'a Process,
         spec: &Spec,
@@ -71,7 +71,7 @@ impl<'a> Actor<'a> {
         })
     }
 
-    /// What needs rights that a user namespace doesn't give, and the host's `/proc`.
+    /// Steps that need the host's `/proc` and rights outside of a user namespace.
     pub(crate) fn prepare(&self, reporter: &Reporter) -> Result<(), Failure> {
         let wanted = self.process.oom_score_adj.unwrap_or(0);
         match proc::write("thread-self/oom_score_adj", &wanted.to_string()) {
@@ -87,13 +87,14 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Opens what sets the security labels of the program; also with the host's `/proc`, and by the
-    /// process itself that executes it.
+    /// Opens the files that set the security labels of the program. Needs the host's `/proc`, and
+    /// must run in the process that executes the program.
     pub(crate) fn labels(&self) -> Result<Vec<ExecLabel>, Failure> {
         ExecLabel::open(&self.process.apparmor_profile, &self.process.selinux_label)
     }
 
-    /// Limits of the host's own; to be set before a user namespace is joined.
+    /// Sets resource limits. Must run before a user namespace is joined, where raising a hard limit
+    /// is not permitted.
     pub(crate) fn limit(&self, reporter: &Reporter) -> Result<(), Failure> {
         for warning in rlimits::apply(&self.limits)? {
             reporter.warning(&warning);
@@ -101,13 +102,13 @@ impl<'a> Actor<'a> {
         Ok(())
     }
 
-    /// The user it becomes, in the numbers of its user namespace.
+    /// The user ID in the user namespace.
     pub(crate) fn uid(&self) -> u32 {
         self.process.user.uid
     }
 
-    /// Becomes the process in everything but its program, tells so, waits for the gate and executes
-    /// the program. Returns only when that failed; the result is an exit code.
+    /// Applies everything, reports that it is created, waits for the gate and executes the program.
+    /// Returns, with an exit code, only on failure.
     pub(crate) fn run(
         mut self,
         reporter: &Reporter,
@@ -118,7 +119,7 @@ impl<'a> Actor<'a> {
         let told = found.and_then(|program| {
             reporter
                 .created(console.as_ref())
-                .step(|| "cannot tell that the container is created")?;
+                .step(|| "cannot report that the container is created")?;
             Ok(program)
         });
         drop(console);
@@ -132,7 +133,7 @@ impl<'a> Actor<'a> {
         if !reporter.pass_gate() {
             return 1;
         }
-        // A program that is missing is a failure of the start, as callers know it.
+        // As with runc, a missing program fails the start, not the creation.
         let program = match program {
             Ok(program) => program,
             Err(failure) => {
@@ -158,8 +159,8 @@ impl<'a> Actor<'a> {
         reporter: &Reporter,
         labels: &[ExecLabel],
     ) -> Result<Result<std::ffi::CString, Failure>, Failure> {
-        process::close_all_on_exec().step(|| "cannot have descriptors closed")?;
-        keyring::new_session().step(|| "cannot leave the session keyring")?;
+        process::close_all_on_exec().step(|| "cannot set close-on-exec on the file descriptors")?;
+        keyring::new_session().step(|| "cannot create a session keyring")?;
         for label in labels {
             label.apply()?;
         }
@@ -167,18 +168,18 @@ impl<'a> Actor<'a> {
             let missing = sets.bound()?;
             if !missing.is_empty() {
                 reporter.warning(&format!(
-                    "this machine has not got the capabilities {} and can't give them",
+                    "the runtime does not have the capabilities {} and can't grant them",
                     missing.join(", ")
                 ));
             }
         }
-        // As root first: the folder may be one that only root can enter, as other runtimes allow.
-        let entered = self.program.enter_folder();
+        // First as root: as with runc, the working directory may be accessible to root only.
+        let entered = self.program.enter_directory();
         self.change_user()?;
         if entered.is_err() {
-            self.program.enter_folder()?;
+            self.program.enter_directory()?;
         }
-        // Looked for as the user it is now, before the last capabilities go.
+        // As the final user, but before the capabilities are dropped.
         let program = self.program.find();
         if self.process.no_new_privileges {
             set_no_new_privs(true).step(|| "cannot set no_new_privs")?;
@@ -186,7 +187,8 @@ impl<'a> Actor<'a> {
         } else if self.filter.is_none() {
             self.final_capabilities()?;
         } else {
-            // Without no_new_privs it takes CAP_SYS_ADMIN to filter system calls.
+            // Without no_new_privs, seccomp(2) needs CAP_SYS_ADMIN, so the filter is loaded while
+            // all capabilities are still there.
             capabilities::raise_permitted()?;
         }
         Ok(program)
@@ -224,7 +226,7 @@ impl<'a> Actor<'a> {
         let uid = Uid::from_raw(user.uid);
         set_thread_res_uid(uid, uid, uid)
             .map_err(|error| failed(format!("cannot become the user {}", user.uid), error))?;
-        set_keep_capabilities(false).step(|| "cannot give up capabilities")
+        set_keep_capabilities(false).step(|| "cannot clear keep_capabilities")
     }
 
     fn final_capabilities(&self) -> Result<(), Failure> {
@@ -243,7 +245,7 @@ impl<'a> Actor<'a> {
         if self.process.no_new_privileges {
             return Ok(());
         }
-        // From here on the filter counts for this process, too.
+        // From here on the filter applies to this process, too.
         self.final_capabilities()
     }
 }

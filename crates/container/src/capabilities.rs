@@ -1,4 +1,4 @@
-//! Capabilities by name, and the sets of a process.
+//! The capability sets of a process.
 
 use rubelet_oci::{CAPABILITIES, Capabilities};
 use rustix::thread::{
@@ -31,10 +31,10 @@ impl Sets {
         })
     }
 
-    /// Gives up what can never be had again. Returns the names of what the process would need and
-    /// doesn't have itself: it can't be given to anyone.
+    /// Drops capabilities from the bounding set. Returns the names of requested capabilities that
+    /// this process does not have and can't grant.
     pub(crate) fn bound(&mut self) -> Result<Vec<&'static str>, Failure> {
-        let own = capabilities(None).step(|| "cannot read the own capabilities")?;
+        let own = capabilities(None).step(|| "cannot read the capabilities of this process")?;
         let wanted = self.effective | self.permitted | self.inheritable | self.bounding;
         let missing = wanted - own.permitted;
         self.effective &= own.permitted;
@@ -49,7 +49,7 @@ impl Sets {
                         .step(|| format!("cannot drop the capability {}", name(number)))?;
                 }
                 Ok(_) => {}
-                // The kernel has no more of them.
+                // EINVAL: the kernel has no more capabilities.
                 Err(_) => break,
             }
         }
@@ -57,7 +57,7 @@ impl Sets {
         Ok(missing.map(name).collect())
     }
 
-    /// Puts the sets in force; to be called as the final user.
+    /// Applies the sets. Must run as the final user.
     pub(crate) fn apply(&self) -> Result<(), Failure> {
         let sets = CapabilitySets {
             effective: self.effective,
@@ -65,7 +65,7 @@ impl Sets {
             inheritable: self.inheritable,
         };
         set_capabilities(None, sets).step(|| "cannot set the capabilities")?;
-        // Where the kernel has no ambient set, none is wanted either.
+        // Fails only on a kernel without ambient capabilities.
         let _ = clear_ambient_capability_set();
         for number in 0..CAPABILITIES.len() {
             let one = CapabilitySet::from_bits_retain(1 << number);
@@ -78,14 +78,14 @@ impl Sets {
     }
 }
 
-/// Puts everything in force that a change of the user left permitted.
+/// Makes all permitted capabilities effective again: setuid(2) clears the effective set.
 pub(crate) fn raise_permitted() -> Result<(), Failure> {
-    let own = capabilities(None).step(|| "cannot read the own capabilities")?;
+    let own = capabilities(None).step(|| "cannot read the capabilities of this process")?;
     let sets = CapabilitySets {
         effective: own.permitted,
         ..own
     };
-    set_capabilities(None, sets).step(|| "cannot raise the own capabilities")
+    set_capabilities(None, sets).step(|| "cannot raise the capabilities of this process")
 }
 
 fn name(number: usize) -> &'static str {

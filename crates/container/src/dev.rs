@@ -1,6 +1,6 @@
-//! The container's `/dev`: a tmpfs with the devices in it, made before the container's init exists.
-//! Made by the host's root, its devices work in a user namespace as well, and no rule for devices
-//! of the container's cgroup stands in the way.
+//! The container's `/dev`: a tmpfs with its devices, created before the container's init. Because
+//! the host's root creates it outside of the container's cgroup, it works for user namespaces,
+//! where mknod(2) is forbidden, and the cgroup's device rules do not apply.
 
 use std::{
     io,
@@ -49,14 +49,14 @@ pub(crate) fn is_dev(mount: &Mount) -> bool {
     mount.destination == Path::new("/dev") && mount.kind == "tmpfs"
 }
 
-/// Makes the tmpfs, mounted nowhere yet.
+/// Creates the tmpfs as a detached mount.
 pub(crate) fn make(
     options: &MountOptions<'_>,
     spec: &Spec,
     ids: &HostIds<'_>,
 ) -> Result<OwnedFd, Failure> {
     let fs = Filesystem::open("tmpfs")?;
-    // What `df` shows; every value will do.
+    // The source that `df` shows; any value works.
     let _ = fs.set("source", "tmpfs");
     for option in &options.data {
         fs.option(option)?;
@@ -75,7 +75,7 @@ pub(crate) fn make(
         chownat(&dev, path, uid, gid, flags)
     };
     let own_root = |path: &str| {
-        owned(path, root, root_group).step(|| format!("cannot give /dev/{path} to the container"))
+        owned(path, root, root_group).step(|| format!("cannot change the owner of /dev/{path}"))
     };
     if ids.uid(0) != Some(Uid::ROOT) {
         own_root("")?;
@@ -89,20 +89,21 @@ pub(crate) fn make(
             makedev(major, minor),
         )
         .and_then(|()| exact_mode(&dev, Path::new(name), 0o666))
-        .step(|| format!("cannot make the device /dev/{name}"))?;
+        .step(|| format!("cannot create the device /dev/{name}"))?;
         own_root(name)?;
     }
     for (name, target) in LINKS {
-        symlinkat(target, &dev, name).step(|| format!("cannot make the link /dev/{name}"))?;
+        symlinkat(target, &dev, name)
+            .step(|| format!("cannot create the symbolic link /dev/{name}"))?;
         own_root(name)?;
     }
     for device in inside(spec) {
         let name = name(device)?;
-        let what = || format!("cannot make the device {}", device.path.display());
+        let what = || format!("cannot create the device {}", device.path.display());
         make_parents(&dev, name).step(what)?;
         match make_node(&dev, name, device) {
             Ok(()) => exact_mode(&dev, name, mode(device)).step(what)?,
-            // One of those that every container has.
+            // One of the default devices.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             other => other.step(what)?,
         }
@@ -119,8 +120,8 @@ pub(crate) fn inside(spec: &Spec) -> impl Iterator<Item = &Device> {
     devices.filter(|device| device.path.starts_with("/dev"))
 }
 
-/// Makes a device node by its path below a folder. Its permissions are lessened by the umask: where
-/// others can write, a mode that is set afterwards could be that of something else.
+/// Creates a device node below a directory. The umask applies: in a directory that others can write
+/// to, a later chmod could hit another file.
 pub(crate) fn make_node(dir: impl AsFd, path: &Path, device: &Device) -> io::Result<()> {
     let kind = match device.kind {
         DeviceKind::Char => FileType::CharacterDevice,
@@ -144,8 +145,8 @@ fn node(dir: impl AsFd, path: &Path, kind: FileType, mode: u32, dev: Dev) -> Res
     mknodat(&dir, path, kind, Mode::from_raw_mode(mode & 0o7777), dev)
 }
 
-/// Gives a node the mode whatever the umask of the calling process is. Only for a folder that nobody
-/// else has: a link would be followed.
+/// Sets the mode of a node regardless of the umask. Only for a directory that no other process can
+/// change, because chmod follows symbolic links.
 fn exact_mode(dir: impl AsFd, path: &Path, mode: u32) -> Result<(), Errno> {
     chmodat(
         dir,
@@ -161,7 +162,12 @@ fn name(device: &Device) -> Result<&Path, Failure> {
         parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
     };
     let name = device.path.strip_prefix("/dev").ok().filter(plain);
-    name.ok_or_else(|| Failure(format!("{} is no path of a device", device.path.display())))
+    name.ok_or_else(|| {
+        Failure(format!(
+            "{} is not a valid device path",
+            device.path.display()
+        ))
+    })
 }
 
 fn make_parents(dev: &OwnedFd, name: &Path) -> io::Result<()> {

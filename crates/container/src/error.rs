@@ -1,21 +1,21 @@
-//! What fails in the calling process, before a child can report for itself.
+//! Failures in the calling process, before a child can report its own.
 
 use std::io;
 
 use crate::step::reason;
 
-/// Why nothing was started.
+/// Why no process was started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The specification asks for what can't be done, or a child told that it failed.
+    /// The specification requests something unsupported, or a child reported a failure.
     #[error("{0}")]
     Refused(String),
     /// A step failed in this process; the text names the step and its object.
     #[error("{step}: {}", reason(source))]
     Step {
-        /// What was tried.
+        /// The step.
         step: String,
-        /// What the kernel said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },

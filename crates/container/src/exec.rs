@@ -24,27 +24,27 @@ use crate::{
     sys::{clone, process},
 };
 
-/// A process to be started in a running container.
+/// A process to start in a running container.
 #[derive(Debug)]
 pub struct ExecLaunch<'a> {
     /// The container's init.
     pub target: BorrowedFd<'a>,
-    /// What the container was started from: tells which namespaces are its own.
+    /// The container's specification, which lists the namespaces of its own.
     pub spec: &'a Spec,
     /// What is executed.
     pub process: &'a Process,
     /// Its standard input, output and error.
     pub stdio: Stdio,
-    /// Joined before anything of the process runs.
+    /// The cgroup, joined before the process does anything else.
     pub cgroup: &'a CgroupTarget,
-    /// The compiled filter of system calls, as for [`launch`](crate::launch).
+    /// The compiled seccomp filter, as for [`launch`](crate::launch).
     pub seccomp: Option<&'a [u8]>,
 }
 
 /// Forks the process and returns at once.
 ///
 /// # Errors
-/// The process can't be described to the kernel, or the container is not running.
+/// The process is invalid, or the container is not running.
 pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
     let ExecLaunch {
         target,
@@ -70,7 +70,8 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
         clone::fork(0, into, || joiner.take().map_or(1, Joiner::run))
     };
     let mut fork = || match begin(into) {
-        // The container has cgroups of its own within its own, and no room beside them.
+        // EBUSY: the container enabled controllers for cgroups below its own, so the kernel allows
+        // no processes in it (no internal processes, cgroups(7)).
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
             let leaf = cgroup.dir_of(target)?;
             begin(Some(leaf.as_fd()))
@@ -80,7 +81,7 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
     let child = if spec.linux.namespace(NamespaceKind::Pid).is_some() {
         in_pid_namespace(target, fork)?
     } else {
-        fork().map_err(|error| LaunchError::step("cannot start a process", error))?
+        fork().map_err(|error| LaunchError::step("cannot fork a process", error))?
     };
     Ok(Launching {
         pid: child.pid,
@@ -91,7 +92,7 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
     })
 }
 
-/// A process on its way into a container.
+/// A process that joins a container.
 struct Joiner<'a> {
     target: BorrowedFd<'a>,
     spec: &'a Spec,
@@ -99,7 +100,7 @@ struct Joiner<'a> {
     standard: Standard,
     reporter: Reporter,
     cgroup: &'a CgroupTarget,
-    /// Whether it begins in the unified hierarchy's cgroup.
+    /// Whether it was forked into its version 2 cgroup (CLONE_INTO_CGROUP).
     begins_inside: bool,
 }
 
@@ -134,7 +135,7 @@ impl Joiner<'_> {
             kept.extend(files.descriptors());
         }
         process::close_all_but(&kept).step(|| "cannot close inherited descriptors")?;
-        setsid().step(|| "cannot make a session")?;
+        setsid().step(|| "cannot create a session")?;
         self.actor.prepare(&self.reporter)?;
         let labels = self.actor.labels()?;
         let linux = &self.spec.linux;
@@ -168,8 +169,8 @@ impl Joiner<'_> {
         Ok((labels, console))
     }
 
-    /// The namespaces that the container doesn't share with the host. The one of process IDs is
-    /// joined by the fork.
+    /// The namespaces that the container does not share with the host, apart from the PID
+    /// namespace, which the fork joins.
     fn namespaces(&self) -> ThreadNameSpaceType {
         let kinds = self.spec.linux.namespaces.iter().map(|one| match one.kind {
             NamespaceKind::Pid | NamespaceKind::Time => ThreadNameSpaceType::empty(),

@@ -1,4 +1,4 @@
-//! File systems mounted anew, as descriptors that are attached later.
+//! New file systems, as detached mounts that are attached later.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use rustix::mount::{
 
 use crate::step::{Failure, reason};
 
-/// A file system that is being described to the kernel.
+/// A file system context (fsopen(2)).
 #[derive(Debug)]
 pub(crate) struct Filesystem<'a> {
     kind: &'a str,
@@ -20,7 +20,7 @@ pub(crate) struct Filesystem<'a> {
 }
 
 impl<'a> Filesystem<'a> {
-    /// One of that type.
+    /// Opens a context for a file system type.
     pub(crate) fn open(kind: &'a str) -> Result<Self, Failure> {
         match fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC) {
             Ok(fd) => Ok(Self { kind, fd }),
@@ -31,7 +31,7 @@ impl<'a> Filesystem<'a> {
         }
     }
 
-    /// Sets an option that has a value.
+    /// Sets an option with a value.
     pub(crate) fn set(&self, key: &str, value: &str) -> io::Result<()> {
         Ok(fsconfig_set_string(&self.fd, key, value)?)
     }
@@ -45,13 +45,13 @@ impl<'a> Filesystem<'a> {
         result.map_err(|error| self.failed(&error.into(), &format!("option {option}")))
     }
 
-    /// Mounts it, with these flags (MOUNT_ATTR_…), nowhere yet.
+    /// Creates a detached mount with these flags (MOUNT_ATTR_…).
     pub(crate) fn mount(&self, attr: u64) -> Result<OwnedFd, Failure> {
         self.try_mount(attr)
             .map_err(|error| self.failed(&error, "mount"))
     }
 
-    /// As [`Self::mount`], for a caller that knows what to make of an error.
+    /// As [`Self::mount`], with the bare error.
     pub(crate) fn try_mount(&self, attr: u64) -> io::Result<OwnedFd> {
         let attr = u32::try_from(attr).unwrap_or_default();
         fsconfig_create(&self.fd)?;
@@ -59,13 +59,13 @@ impl<'a> Filesystem<'a> {
         Ok(fsmount(&self.fd, FsMountFlags::FSMOUNT_CLOEXEC, attr)?)
     }
 
-    /// What the kernel says, with its own words in addition where it has some.
+    /// The error, with the kernel's message from the context if there is one.
     pub(crate) fn failed(&self, error: &io::Error, step: &str) -> Failure {
         let mut text = format!("file system {}: {step}: {}", self.kind, reason(error));
         let mut line = [0_u8; 512];
         while let Ok(length @ 1..) = rustix::io::read(&self.fd, &mut line) {
             let words = String::from_utf8_lossy(&line[..length]);
-            // A letter tells errors from warnings.
+            // Messages begin with a letter for their level; `e` is an error.
             if let Some(words) = words.strip_prefix("e ") {
                 text.push_str("; ");
                 text.push_str(words.trim());
@@ -75,13 +75,13 @@ impl<'a> Filesystem<'a> {
     }
 }
 
-/// Attaches a mount that is nowhere yet, or a copy, on what `target` is open on.
+/// Attaches a detached mount on what `target` refers to.
 pub(crate) fn attach(mount: impl AsFd, target: impl AsFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(mount, "", target, "", flags)?)
 }
 
-/// A copy of the mount, from what the descriptor is open on downwards.
+/// A detached copy of the mount below what the descriptor refers to.
 pub(crate) fn copy(of: BorrowedFd<'_>, recursive: bool) -> io::Result<OwnedFd> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC

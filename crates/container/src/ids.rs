@@ -11,7 +11,7 @@ pub(crate) struct HostIds<'a> {
 }
 
 impl<'a> HostIds<'a> {
-    /// Those of a container with these mappings; none are the host's own IDs.
+    /// The IDs of a container with these mappings; without mappings they are the host's.
     pub(crate) fn new(uids: &'a [IdMapping], gids: &'a [IdMapping]) -> Self {
         Self { uids, gids }
     }

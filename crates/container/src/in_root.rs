@@ -1,5 +1,5 @@
-//! Paths below a root, which nothing in that root can lead out of: symbolic links are followed as
-//! if the root were `/`, and the links of `/proc` that lead to other files are not followed at all.
+//! Paths below a root directory, without escape: symbolic links are resolved as if the root were
+//! `/` (RESOLVE_IN_ROOT), and magic links of `/proc` are refused.
 
 use std::{
     ffi::OsStr,
@@ -13,19 +13,20 @@ use rustix::{
     io::Errno,
 };
 
-/// How many symbolic links that lead nowhere are followed while folders are made.
+/// Most dangling symbolic links that are followed while directories are created.
 const MOST_LINKS: u32 = 40;
-/// How often a path is tried again while somebody renames folders of it.
+/// Attempts while another process renames directories of the path: openat2(2) then fails with
+/// EAGAIN.
 const MOST_RENAMES: u32 = 128;
 
-/// A file that was not there before.
+/// Flags for a new file.
 const NEW_FILE: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// An open root folder.
+/// An open root directory.
 #[derive(Debug)]
 pub(crate) struct Root(OwnedFd);
 
@@ -36,7 +37,7 @@ impl Root {
         Ok(Self(openat(CWD, "/", flags, Mode::empty())?))
     }
 
-    /// Opens a path without looking at what is there.
+    /// Opens a path with O_PATH.
     pub(crate) fn find(&self, path: &Path) -> io::Result<OwnedFd> {
         self.open(path, OFlags::PATH, ResolveFlags::empty())
     }
@@ -66,7 +67,7 @@ impl Root {
         }
     }
 
-    /// Opens a folder, and makes it and those above it as far as they are missing.
+    /// Opens a directory; creates it and its parents if they are missing.
     pub(crate) fn make_dir(&self, path: &Path, mode: Mode) -> io::Result<OwnedFd> {
         match self.open(
             path,
@@ -85,7 +86,7 @@ impl Root {
         let mut dir = self.find(&done)?;
         let mut links = 0;
         while let Some(name) = left.pop() {
-            // The kernel resolves each prefix anew, with its links and `..` inside of the root.
+            // The kernel resolves each prefix from the root, with links and `..`.
             let next = done.join(&name);
             let flags = OFlags::PATH | OFlags::DIRECTORY;
             match self.open(&next, flags, ResolveFlags::empty()) {
@@ -100,7 +101,7 @@ impl Root {
             match mkdirat(&dir, &name, mode) {
                 Ok(()) => left.push(name),
                 Err(Errno::EXIST) => {
-                    // A link that leads nowhere yet, unless somebody else made the folder.
+                    // A dangling link, unless another process created the directory.
                     links += 1;
                     if links > MOST_LINKS {
                         return Err(Errno::LOOP.into());
@@ -123,8 +124,7 @@ impl Root {
         Ok(dir)
     }
 
-    /// As [`Self::make_dir`], but a path with a symbolic link is refused (`ELOOP`), and nothing is made
-    /// beyond one.
+    /// As [`Self::make_dir`], but refuses symbolic links in the path (`ELOOP`).
     pub(crate) fn make_ordinary_dir(&self, path: &Path, mode: Mode) -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let mut done = PathBuf::from("/");
@@ -134,7 +134,7 @@ impl Root {
             let mut opened = self.open(&done, flags, ResolveFlags::NO_SYMLINKS);
             if matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
                 match mkdirat(&dir, &name, mode) {
-                    // Whatever somebody else made meanwhile is opened under the same rule.
+                    // What another process created meanwhile is opened under the same rule.
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -157,7 +157,7 @@ impl Root {
         }
     }
 
-    /// Opens a file for being mounted on, and makes it empty if it is missing.
+    /// Opens a file as a mount point; creates an empty one if it is missing.
     pub(crate) fn make_file(&self, path: &Path) -> io::Result<OwnedFd> {
         match self.find(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -173,7 +173,7 @@ impl Root {
     }
 }
 
-/// Names of a path, with `..` as it is: only the kernel knows where it leads.
+/// Components of a path. `..` stays: only the kernel can resolve it after a link.
 fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
     path.components().filter_map(|component| match component {
         Component::Normal(_) | Component::ParentDir => Some(PathBuf::from(component.as_os_str())),
@@ -181,92 +181,11 @@ fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
     })
 }
 
-/// Whether a descriptor is of a folder.
+/// Whether a descriptor is of a directory.
 pub(crate) fn is_dir(fd: impl AsFd) -> io::Result<bool> {
     let stat = rustix::fs::fstat(fd)?;
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::{fs, os::unix::fs::symlink};
-
-    fn root() -> (tempfile::TempDir, Root) {
-        let dir = tempfile::Builder::new()
-            .prefix("rbt-container-")
-            .tempdir()
-            .unwrap();
-        let fd = rustix::fs::open(
-            dir.path(),
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .unwrap();
-        (dir, Root(fd))
-    }
-
-    #[test]
-    fn links_and_parents_stay_inside() {
-        let (dir, root) = root();
-        let outside = tempfile::tempdir().unwrap();
-        symlink(outside.path(), dir.path().join("out")).unwrap();
-        symlink("../../../../../..", dir.path().join("up")).unwrap();
-        root.make_dir(Path::new("/out/a"), Mode::RWXU).unwrap();
-        root.make_dir(Path::new("/up/../../b"), Mode::RWXU).unwrap();
-        assert!(!outside.path().join("a").exists());
-        assert!(dir.path().join("b").is_dir());
-        let inside = dir.path().join(outside.path().strip_prefix("/").unwrap());
-        assert!(inside.join("a").is_dir());
-    }
-
-    #[test]
-    fn an_ordinary_directory_has_no_link_on_its_path() {
-        let (dir, root) = root();
-        let mode = Mode::from_raw_mode(0o755);
-        fs::create_dir(dir.path().join("plain")).unwrap();
-        symlink("plain", dir.path().join("link")).unwrap();
-        symlink("missing", dir.path().join("dangling")).unwrap();
-        symlink("/plain", dir.path().join("plain/above")).unwrap();
-        fs::write(dir.path().join("file"), "").unwrap();
-        root.make_ordinary_dir(Path::new("/plain/a/b"), mode)
-            .unwrap();
-        assert!(dir.path().join("plain/a/b").is_dir());
-        for (path, error) in [
-            ("/link", libc::ELOOP),
-            ("/link/x", libc::ELOOP),
-            ("/dangling", libc::ELOOP),
-            ("/dangling/x/y", libc::ELOOP),
-            ("/plain/above/x", libc::ELOOP),
-            ("/file", libc::ENOTDIR),
-            ("/file/x", libc::ENOTDIR),
-        ] {
-            let refused = root.make_ordinary_dir(Path::new(path), mode).unwrap_err();
-            let raw = refused.raw_os_error();
-            assert!(
-                raw == Some(error) || raw == Some(libc::ENOTDIR),
-                "{path}: {refused}"
-            );
-        }
-        assert!(!dir.path().join("plain/x").exists() && !dir.path().join("missing").exists());
-    }
-
-    #[test]
-    fn files_are_made_with_the_folders_above() {
-        let (dir, root) = root();
-        root.make_file(Path::new("/etc/x/hosts")).unwrap();
-        assert!(dir.path().join("etc/x/hosts").is_file());
-        fs::write(dir.path().join("etc/x/hosts"), "kept").unwrap();
-        root.make_file(Path::new("/etc/x/hosts")).unwrap();
-        let text = fs::read_to_string(dir.path().join("etc/x/hosts")).unwrap();
-        assert_eq!(text, "kept");
-    }
-
-    #[test]
-    fn links_in_a_circle_end() {
-        let (dir, root) = root();
-        symlink("b", dir.path().join("a")).unwrap();
-        symlink("a", dir.path().join("b")).unwrap();
-        assert!(root.make_dir(Path::new("/a/c"), Mode::RWXU).is_err());
-    }
-}
+mod tests;

@@ -1,14 +1,14 @@
-//! What a container's init does from its first instruction to its program.
+//! A container's init, from the fork to the execution of its program.
 //!
 //! 1. On the host ([`host`]): it joins its cgroup and the pod's namespaces, and opens everything of
-//!    the host that the container will see, as mounts that are nowhere yet.
-//! 2. It enters a mount namespace of its own and turns the root file system into its root. From
-//!    then on nothing of the host can be reached by any path ([`root`]).
-//! 3. Inside it attaches the mounts ([`mounts`]), hides what must not be seen ([`hidden`]) and
-//!    becomes the container's process ([`crate::actor`]).
+//!    the host that the container gets, as detached mounts.
+//! 2. It enters a new mount namespace and makes the root file system its root with pivot_root(2).
+//!    From then on no path leads to the host ([`root`]).
+//! 3. Inside, it attaches the mounts ([`mounts`]), masks paths ([`hidden`]) and becomes the
+//!    container's process ([`crate::actor`]).
 //!
-//! With a user namespace, step 1 is done by a process of the host's root, which then joins the user
-//! namespace and forks the init as its sibling.
+//! With a user namespace, a process with the host's root does step 1, then joins the user namespace
+//! and forks the init as its sibling (CLONE_PARENT), so that the init is a child of the shim.
 
 mod cgroups;
 mod hidden;
@@ -40,30 +40,30 @@ use crate::{
 pub(crate) use host::Gathered;
 pub(crate) use root::enter_mount_namespace;
 
-/// Standard input, output and error of a process that is being started.
+/// Standard input, output and error of a process.
 #[derive(Debug)]
 pub(crate) enum Standard {
-    /// Descriptors that are there.
+    /// Open descriptors.
     Files(Files),
-    /// A terminal that is to be made.
+    /// A terminal to create.
     Console(Console),
 }
 
-/// Everything a process on its way needs.
+/// Everything the init needs.
 #[derive(Debug)]
 pub(crate) struct Init<'a> {
     pub(crate) plan: Plan<'a>,
     pub(crate) actor: Actor<'a>,
     pub(crate) standard: Standard,
     pub(crate) reporter: Reporter,
-    /// Joined first, unless the process was started in it.
+    /// The cgroup, joined first, unless the process was forked into it.
     pub(crate) cgroup: &'a CgroupTarget,
-    /// Whether it begins in the unified hierarchy's cgroup.
+    /// Whether it was forked into its version 2 cgroup (CLONE_INTO_CGROUP).
     pub(crate) begins_inside: bool,
 }
 
 impl Init<'_> {
-    /// The whole life of the init. Returns, with an exit code, only if it failed.
+    /// Runs the init. Returns, with an exit code, only on failure.
     pub(crate) fn run(self) -> i32 {
         let gathered = self.start().and_then(|()| {
             let gathered = Gathered::gather(&self)?;
@@ -79,12 +79,12 @@ impl Init<'_> {
         }
     }
 
-    /// The life of the process that prepares everything for an init in a user namespace, forks it, and
-    /// hands it over.
+    /// Runs the process that prepares an init in a user namespace, forks it, and reports it.
     pub(crate) fn run_before_user_namespace(self) -> i32 {
         let prepared = self.start().and_then(|()| {
             let mut gathered = Gathered::gather(&self)?;
-            // The overlay is mounted by the host's root, in passing through a namespace of its own.
+            // The host's root mounts the overlay, in a temporary mount namespace: root
+            // of a user namespace can't ID-map the layers.
             enter_mount_namespace(UnshareFlags::NEWNS)?;
             gathered.mount_images(&self.plan)?;
             self.actor.limit(&self.reporter)?;
@@ -98,6 +98,7 @@ impl Init<'_> {
                 return 1;
             }
         };
+        // The shim reaps the init, so the init must be its child and not that of this process.
         let mut flags = libc::CLONE_PARENT;
         match &self.plan.pid {
             PidPlan::Same => {}
@@ -126,7 +127,7 @@ impl Init<'_> {
             .step(|| "cannot start the container's init")
             .and_then(|child| {
                 let handed = reporter.init(child.pid, &child.pidfd);
-                handed.step(|| "cannot hand the container's init over")
+                handed.step(|| "cannot report the container's init")
             });
         if let Err(failure) = handed {
             reporter.failed(&failure.0);
@@ -135,10 +136,11 @@ impl Init<'_> {
         0
     }
 
-    /// What every process does first.
+    /// The first steps of every process.
     fn start(&self) -> Result<(), Failure> {
         process::reset_signals();
-        // Processes that are in the container already must not be able to trace this one.
+        // Processes that run in the container already, as with a shared PID namespace, must not be
+        // able to trace this one while it has the host's rights (CVE-2016-9962).
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .step(|| "cannot protect the init from being traced")?;
         let joined = match self.begins_inside {
@@ -157,7 +159,8 @@ impl Init<'_> {
             kept.push(fd.as_fd());
         }
         process::close_all_but(&kept).step(|| "cannot close inherited descriptors")?;
-        setsid().step(|| "cannot make a session")?;
+        // Without a session of its own it could push input into a terminal of the agent (TIOCSTI).
+        setsid().step(|| "cannot create a session")?;
         Ok(())
     }
 
@@ -168,7 +171,7 @@ impl Init<'_> {
     fn enter_user_namespace(&self) -> Result<(), Failure> {
         if let PidPlan::Join(pid) = &self.plan.pid {
             move_into_link_name_space(pid.as_fd(), Some(LinkNameSpaceType::ProcessID))
-                .step(|| "cannot join the process ID namespace")?;
+                .step(|| "cannot join the PID namespace")?;
         }
         let Some(user) = &self.plan.user else {
             return Ok(());
@@ -193,7 +196,7 @@ impl Init<'_> {
         }
     }
 
-    /// From a mount namespace of its own to the container as its program will see it.
+    /// Sets the container up, in its new mount namespace.
     fn set_up(&self, gathered: Gathered) -> Result<(Vec<ExecLabel>, Option<Terminal>), Failure> {
         let plan = &self.plan;
         let labels = self.actor.labels()?;
@@ -209,6 +212,7 @@ impl Init<'_> {
         } = gathered;
         let new_root = new_root.ok_or_else(|| Failure::new("the root file system is missing"))?;
         root::enter(&new_root)?;
+        // From here on the host's mounts are gone, and paths of the container can be followed.
         drop(new_root);
         let root = Root::current().step(|| "cannot open the container's root")?;
         mounts::attach_all(plan, mounts, &root)?;
@@ -225,9 +229,10 @@ impl Init<'_> {
                 Some(terminal)
             }
         };
+        // After the mounts: one of them could cover a path that must be masked.
         hidden::hide(plan, null, &root)?;
         let cwd = &plan.spec.process.cwd;
-        // A folder that can't be made is told when the process goes there.
+        // If mkdir fails, chdir reports it later.
         let _ = root.make_dir(cwd, rustix::fs::Mode::from_raw_mode(0o755));
         mounts::finish_root(plan, &root)?;
         if plan.user.is_none() {
@@ -237,13 +242,14 @@ impl Init<'_> {
     }
 }
 
-/// Takes the IDs of root in the user namespace that was joined.
+/// Becomes root of the joined user namespace.
 pub(crate) fn become_root_inside() -> Result<(), Failure> {
     use rustix::thread::{Gid, Uid, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
     let what = || "cannot become root in the pod's user namespace";
+    // The agent's supplementary groups would keep their rights on the files that mounts bring in.
     set_thread_groups(&[]).step(what)?;
     set_thread_res_gid(Gid::ROOT, Gid::ROOT, Gid::ROOT).step(what)?;
     set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).step(what)?;
-    // A change of the user makes a process dumpable as the kernel's setting has it.
+    // setuid(2) resets the dumpable flag to fs.suid_dumpable.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).step(what)
 }

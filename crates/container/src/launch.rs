@@ -28,22 +28,23 @@ use crate::{
 pub struct Overlay {
     /// Read-only layers, topmost first; at least one.
     pub lower: Vec<PathBuf>,
-    /// Where changes go; without it the root file system can't be written.
+    /// The upper directory; without it the root file system is read-only.
     pub upper: Option<PathBuf>,
-    /// Empty folder on the file system of `upper`; needed with it.
+    /// Empty directory on the file system of `upper`; needed with it.
     pub work: Option<PathBuf>,
 }
 
-/// Where a container's root file system comes from.
+/// The source of a container's root file system.
 #[derive(Debug, Clone, Copy)]
 pub enum RootfsSource<'a> {
-    /// The init mounts it in its own mount namespace, where it ends with the container.
+    /// Layers that the init mounts in its mount namespace, where they are unmounted with the
+    /// container.
     Overlay(&'a Overlay),
-    /// A folder that is ready.
-    Folder(&'a Path),
+    /// A prepared directory.
+    Directory(&'a Path),
 }
 
-/// What becomes the standard input, output and error.
+/// The standard input, output and error.
 #[derive(Debug)]
 pub enum Stdio {
     /// Three descriptors. They are closed in the calling process when the call returns.
@@ -55,7 +56,7 @@ pub enum Stdio {
         /// Standard error.
         stderr: OwnedFd,
     },
-    /// A pseudo terminal made inside of the container; its other end comes with
+    /// A pseudo terminal created inside of the container; its master comes with
     /// [`Report::Created`](crate::Report::Created).
     Console(Console),
 }
@@ -63,53 +64,53 @@ pub enum Stdio {
 /// Size of a terminal at the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Console {
-    /// Lines; 0 leaves the size alone.
+    /// Rows; 0 keeps the default size.
     pub height: u16,
     /// Columns.
     pub width: u16,
 }
 
-/// A container to be started.
+/// A container to start.
 #[derive(Debug)]
 pub struct Launch<'a> {
-    /// What it is. `spec.root.path` is not looked at.
+    /// Its specification. `spec.root.path` is ignored.
     pub spec: &'a Spec,
     /// Its root file system.
     pub rootfs: RootfsSource<'a>,
-    /// An existing folder of the host on which the root file system is mounted inside of the init's
-    /// own mount namespace; nothing of it is seen on the host, and every folder will do.
+    /// Any existing directory of the host: the root file system is mounted there, in the init's
+    /// mount namespace only.
     pub mount_at: &'a Path,
     /// Its standard input, output and error.
     pub stdio: Stdio,
-    /// Joined by the init before anything of the container runs.
+    /// The cgroup, joined by the init before anything else.
     pub cgroup: &'a CgroupTarget,
     /// Namespaces to join instead of the paths in `spec.linux.namespaces`.
     pub namespaces: Joined<'a>,
-    /// The compiled filter of system calls, an array of the kernel's `struct sock_filter`.
+    /// The compiled seccomp filter, an array of `struct sock_filter`.
     pub seccomp: Option<&'a [u8]>,
 }
 
-/// An init, or a process that joins a container, on its way.
+/// An init, or a process that joins a container, during its start.
 #[derive(Debug)]
 pub struct Launching {
-    /// The process, as seen by the caller, whose child it is.
+    /// Its PID in the caller's PID namespace; it is a child of the caller.
     pub pid: i32,
-    /// The same process.
+    /// Its pidfd.
     pub pidfd: OwnedFd,
-    /// Whether it is not the init itself. It makes the init, which is a child of the caller too,
-    /// tells of it in [`Report::Init`](crate::Report::Init), and ends.
+    /// Whether it only prepares the init: it forks the init, which is a child of the caller too,
+    /// reports it in [`Report::Init`](crate::Report::Init), and exits.
     pub prepares: bool,
-    /// What it has to tell; to be polled for readability.
+    /// Its reports; poll for readability.
     pub reports: Reports,
-    /// Lets it execute its program. Dropped without being opened, the process ends.
+    /// Lets it execute its program. If the gate is dropped without being opened, the process exits.
     pub gate: Gate,
 }
 
-/// Forks the init of a container and returns at once: what is mounted into it may be on a file system
-/// that does not answer. With a user namespace it forks the process that prepares the init.
+/// Forks the init of a container and returns at once, because its mounts may be on a file system
+/// that hangs. With a user namespace it forks the process that prepares the init.
 ///
 /// # Errors
-/// The specification can't be carried out, or the kernel refuses a new process.
+/// The specification is invalid or unsupported, or the kernel refuses a new process.
 pub fn launch(launch: Launch<'_>) -> Result<Launching, LaunchError> {
     let Launch {
         spec,
@@ -123,7 +124,7 @@ pub fn launch(launch: Launch<'_>) -> Result<Launching, LaunchError> {
     let plan = Plan::read(spec, rootfs, mount_at, namespaces)?;
     let actor = Actor::read(&spec.process, spec, seccomp)?;
     let (mut reports, gate, reporter) = open_channel()?;
-    // A process can begin in its cgroup of version 2, which is faster than being moved there.
+    // CLONE_INTO_CGROUP is faster than moving the process, which takes a global lock in the kernel.
     let into = cgroup.dir();
     let init = Init {
         plan,
@@ -165,7 +166,7 @@ pub fn launch(launch: Launch<'_>) -> Result<Launching, LaunchError> {
 const FORK: &str = "cannot start the container's init";
 
 pub(crate) fn open_channel() -> Result<(Reports, Gate, Reporter), LaunchError> {
-    channel().map_err(|error| LaunchError::step("cannot make a socket for the container", error))
+    channel().map_err(|error| LaunchError::step("cannot create a socket for the container", error))
 }
 
 pub(crate) fn standard(stdio: Stdio) -> Result<Standard, LaunchError> {
@@ -176,14 +177,14 @@ pub(crate) fn standard(stdio: Stdio) -> Result<Standard, LaunchError> {
             stderr,
         } => {
             let files = Files::new([stdin, stdout, stderr]);
-            let what = "cannot take standard input, output and error";
+            let what = "cannot duplicate standard input, output and error";
             Standard::Files(files.map_err(|error| LaunchError::step(what, error))?)
         }
         Stdio::Console(size) => Standard::Console(size),
     })
 }
 
-/// Forks such that the child is in another process ID namespace.
+/// Forks a child into another PID namespace.
 pub(crate) fn in_pid_namespace(
     namespace: BorrowedFd<'_>,
     fork: impl FnOnce() -> io::Result<Child>,
@@ -192,22 +193,28 @@ pub(crate) fn in_pid_namespace(
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let own = match rustix::fs::open("/proc/self/ns/pid", flags, Mode::empty()) {
         Ok(own) => own,
-        Err(error) => return failed("cannot open the own process ID namespace", error.into()),
+        Err(error) => {
+            return failed(
+                "cannot open the PID namespace of this process",
+                error.into(),
+            );
+        }
     };
-    // Only children are concerned: a process never changes its own.
+    // setns(2) with a PID namespace affects only children, so this process itself stays where it is.
     let kind = ThreadNameSpaceType::PROCESS_ID;
     if let Err(error) = move_into_thread_name_spaces(namespace, kind) {
-        return failed("cannot join the process ID namespace", error.into());
+        return failed("cannot join the PID namespace", error.into());
     }
     let child = fork();
+    // Before the result is checked: later children of this process must not land in the container.
     if let Err(error) = move_into_thread_name_spaces(own.as_fd(), kind) {
-        return failed("cannot leave the process ID namespace again", error.into());
+        return failed("cannot return to the original PID namespace", error.into());
     }
     match child {
         Ok(child) => Ok(child),
-        // What the kernel says when the first process of the namespace is dead.
+        // ENOMEM: the init of the PID namespace has exited (pid_namespaces(7)).
         Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Err(LaunchError::Refused(
-            "the container to be joined is not running".to_owned(),
+            "the container is not running".to_owned(),
         )),
         Err(error) => failed(FORK, error),
     }

@@ -1,15 +1,32 @@
-//! Starts containers from OCI specifications: the embedded runtime, without policy.
+//! Starts containers from OCI specifications, as runc does: the mechanism of the embedded runtime,
+//! without policy.
 //!
-//! Everything here is called from a process with a single thread, the shim: [`launch`] and [`exec`]
-//! fork, and what runs in the child allocates memory.
+//! Call it only from a process with a single thread, the shim: [`launch`] and [`exec`] fork, and
+//! the child allocates memory.
 //!
-//! - [`make_namespaces`] makes what the containers of a pod share.
-//! - [`launch`] forks a container's init and returns at once. The init sets itself up and tells how
-//!   that went through [`Reports`]; it waits at a [`Gate`] until it may execute its program.
+//! - [`make_namespaces`] creates the namespaces that the containers of a pod share.
+//! - [`launch`] forks a container's init and returns at once. The init sets itself up, reports by
+//!   [`Reports`], and waits at a [`Gate`] until it may execute its program.
 //! - [`exec`] does the same for a process that joins a running container.
-//! - [`sealed_executable`] protects the program that all of them run until they execute another.
+//! - [`sealed_executable`] protects the program file that all of these processes execute at first.
 //!
 //! Needs Linux 5.12: `mount_setattr`, `openat2`, `close_range` and the file-descriptor based mounts.
+//!
+//! ```no_run
+//! use rubelet_container::{LaunchError, NamespacesWanted, make_namespaces};
+//!
+//! let wanted = NamespacesWanted {
+//!     net: true,
+//!     ipc: true,
+//!     uts: true,
+//!     hostname: "web".to_owned(),
+//!     ..NamespacesWanted::default()
+//! };
+//! let namespaces = make_namespaces(&wanted)?;
+//! // What a container of this pod joins.
+//! assert!(namespaces.joined().net.is_some());
+//! # Ok::<(), LaunchError>(())
+//! ```
 
 mod actor;
 mod capabilities;

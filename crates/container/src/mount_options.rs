@@ -1,25 +1,25 @@
-//! Options of a mount, as the runtime specification names them, in the kernel's terms.
+//! Parses the mount options of the OCI specification into the kernel's flags.
 
 use rubelet_oci::NO_SYMLINKS;
 
 use crate::sys::mount_attr::MountAttr;
 
-/// What the options of one mount say.
+/// The parsed options of one mount.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct MountOptions<'a> {
     /// Flags of the mount itself.
     pub(crate) attr: MountAttr,
     /// Flags of it and of all mounts below it.
     pub(crate) recursive_attr: MountAttr,
-    /// Propagation (MS_PRIVATE…), and whether it goes for the mounts below, too.
+    /// Propagation (MS_PRIVATE…), and whether it is recursive.
     pub(crate) propagation: Option<(u64, bool)>,
-    /// Whether a bind mount takes along the mounts below its source.
+    /// Whether a bind mount is recursive.
     pub(crate) rbind: bool,
-    /// Whether IDs are mapped, and then whether on the mounts below, too.
+    /// Whether the mount is ID-mapped, and if so, whether recursively.
     pub(crate) idmap: Option<bool>,
-    /// Whether a destination with symbolic links is refused.
+    /// Whether symbolic links in the destination are refused.
     pub(crate) no_symlinks: bool,
-    /// What the file system itself is told: `name` or `name=value`.
+    /// Options of the file system: `name` or `name=value`.
     pub(crate) data: Vec<&'a str>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct MountOptions<'a> {
 enum Flag {
     Set(u64),
     Clear(u64),
-    /// One of the values of the field for access times.
+    /// A value of the access time field.
     Atime(u64),
 }
 

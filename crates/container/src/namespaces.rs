@@ -1,4 +1,4 @@
-//! What the containers of a pod share.
+//! The namespaces that the containers of a pod share.
 
 use std::{
     collections::BTreeMap,
@@ -35,36 +35,36 @@ pub struct IdMappings {
     pub gids: Vec<IdMapping>,
 }
 
-/// The namespaces a pod gets; what is not wanted stays the host's.
+/// The namespaces of a pod; the others stay the host's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamespacesWanted {
-    /// A network of its own; its loopback device is up.
+    /// A network namespace, with its loopback interface up.
     pub net: bool,
-    /// System V IPC and POSIX message queues of its own.
+    /// An IPC namespace.
     pub ipc: bool,
-    /// A host name of its own.
+    /// A UTS namespace.
     pub uts: bool,
     /// A user namespace with these IDs.
     pub user: Option<IdMappings>,
-    /// A process ID namespace that all containers share, with a pause process as its first.
+    /// A PID namespace that all containers share, with a pause process as its init.
     pub pid: bool,
     /// Host name; needs `uts`.
     pub hostname: String,
-    /// Kernel parameters by name (`net.ipv4.ip_forward`, or with slashes); each must belong to a
-    /// namespace that is wanted.
+    /// Kernel parameters by name (`net.ipv4.ip_forward`, or with slashes); each must belong to one
+    /// of these namespaces.
     pub sysctls: BTreeMap<String, String>,
 }
 
-/// The first process of a shared process ID namespace. It reaps orphans and does nothing else.
+/// The init of a shared PID namespace. It only reaps orphans.
 #[derive(Debug)]
 pub struct Pause {
-    /// The process, a child of the caller.
+    /// Its PID; it is a child of the caller.
     pub pid: i32,
-    /// The same process.
+    /// Its pidfd.
     pub pidfd: OwnedFd,
 }
 
-/// Open namespaces of a pod. They last as long as a descriptor or a process is in them.
+/// Open namespaces of a pod. The kernel keeps each while a descriptor or a process refers to it.
 #[derive(Debug, Default)]
 pub struct PodNamespaces {
     /// Network.
@@ -77,7 +77,7 @@ pub struct PodNamespaces {
     pub user: Option<OwnedFd>,
     /// Process IDs.
     pub pid: Option<OwnedFd>,
-    /// The process that keeps the process ID namespace alive.
+    /// The process that keeps the PID namespace alive.
     pub pause: Option<Pause>,
 }
 
@@ -94,12 +94,12 @@ pub struct Joined<'a> {
     pub uts: Option<BorrowedFd<'a>>,
     /// User and group IDs.
     pub user: Option<BorrowedFd<'a>>,
-    /// Process IDs: of the pod, or of the container that is a target.
+    /// The PID namespace: of the pod, or of the target container.
     pub pid: Option<BorrowedFd<'a>>,
 }
 
 impl PodNamespaces {
-    /// All of them, to be joined.
+    /// All of them, for joining.
     #[must_use]
     pub fn joined(&self) -> Joined<'_> {
         Joined {
@@ -112,8 +112,8 @@ impl PodNamespaces {
     }
 }
 
-/// Makes the namespaces of a pod through short-lived children. Blocks for about a millisecond, or
-/// ten with a network.
+/// Creates the namespaces of a pod in short-lived children. Blocks for about a millisecond, or ten
+/// with a network namespace.
 ///
 /// # Errors
 /// The kernel refuses a namespace, the host name or a kernel parameter.
@@ -134,18 +134,18 @@ pub fn make_namespaces(wanted: &NamespacesWanted) -> Result<PodNamespaces, Launc
     if flags == 0 {
         return Ok(PodNamespaces::default());
     }
-    // The child is in the new namespaces and does nothing until the other end of the pipe closes;
-    // then it ends, or becomes the pause process.
+    // The child waits in the new namespaces until the other end of the pipe closes; then it exits,
+    // or becomes the pause process.
     let (hold, release) = pipe_with(PipeFlags::CLOEXEC)
-        .map_err(|error| LaunchError::step("cannot make a pipe", error))?;
+        .map_err(|error| LaunchError::step("cannot create a pipe", error))?;
     let is_pause = wanted.pid;
     let child = clone::fork(flags, None, || hold_namespaces(&hold, is_pause))
-        .map_err(|error| LaunchError::step("cannot make the pod's namespaces", error))?;
+        .map_err(|error| LaunchError::step("cannot create the pod's namespaces", error))?;
     drop(hold);
     let made = open_namespaces(wanted, &child);
     let pause = is_pause && made.is_ok();
     if pause {
-        // One byte makes it stay.
+        // A byte makes it the pause process.
         let _ = rustix::io::write(&release, b"p");
     }
     drop(release);
@@ -165,7 +165,7 @@ pub fn make_namespaces(wanted: &NamespacesWanted) -> Result<PodNamespaces, Launc
     })
 }
 
-/// A user namespace with these IDs, for ID-mapped mounts.
+/// Creates a user namespace for ID-mapped mounts.
 pub(crate) fn user_namespace(mappings: &IdMappings) -> Result<OwnedFd, LaunchError> {
     let wanted = NamespacesWanted {
         user: Some(mappings.clone()),
@@ -193,8 +193,7 @@ impl NamespacesWanted {
             {
                 self.uts
             } else {
-                // The kernel's own list of what belongs to IPC: kernel.msg*, kernel.sem,
-                // kernel.shm*, fs.mqueue.*.
+                // Parameters of IPC namespaces: kernel.msg*, kernel.sem, kernel.shm*, fs.mqueue.*.
                 self.ipc
                     && (["kernel.msg", "kernel.shm", "fs.mqueue."]
                         .iter()
@@ -203,7 +202,7 @@ impl NamespacesWanted {
             };
             if !has {
                 return Err(LaunchError::Refused(format!(
-                    "the kernel parameter {name} belongs to no namespace that the pod has of its own"
+                    "the kernel parameter {name} does not belong to one of the pod's own namespaces"
                 )));
             }
         }
@@ -232,7 +231,7 @@ fn hold_namespaces(hold: &OwnedFd, is_pause: bool) -> i32 {
         return 0;
     }
     let _ = setsid();
-    // Nothing of the shim's is kept open, not even a folder.
+    // Keep nothing of the shim open, not even a working directory.
     let _ = rustix::process::chdir("/");
     if let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty()) {
         let _ = rustix::stdio::dup2_stdin(&null);
@@ -245,7 +244,7 @@ fn hold_namespaces(hold: &OwnedFd, is_pause: bool) -> i32 {
     process::pause_forever()
 }
 
-/// Opens the namespaces of the child and sets them up.
+/// Opens the namespaces of the child and configures them.
 fn open_namespaces(wanted: &NamespacesWanted, child: &Child) -> Result<PodNamespaces, LaunchError> {
     if let Some(mappings) = &wanted.user {
         for (file, ids) in [("gid_map", &mappings.gids), ("uid_map", &mappings.uids)] {
@@ -285,11 +284,11 @@ fn open_namespaces(wanted: &NamespacesWanted, child: &Child) -> Result<PodNamesp
     Ok(made)
 }
 
-/// Sets the namespaces up from a child that joins them as the host's root: in a user namespace some
-/// kernels let nobody else write kernel parameters.
+/// Configures the namespaces in a child that joins them as the host's root: in a user namespace,
+/// some kernels let only that write kernel parameters.
 fn configure(wanted: &NamespacesWanted, made: &PodNamespaces) -> Result<(), LaunchError> {
     let (mut reports, gate, reporter) =
-        channel().map_err(|error| LaunchError::step("cannot make a socket", error))?;
+        channel().map_err(|error| LaunchError::step("cannot create a socket", error))?;
     let child = clone::fork(0, None, || match configure_here(wanted, made) {
         Ok(()) => 0,
         Err(failure) => {
@@ -305,7 +304,7 @@ fn configure(wanted: &NamespacesWanted, made: &PodNamespaces) -> Result<(), Laun
         Some(text) => Err(LaunchError::Refused(text)),
         None if worked => Ok(()),
         None => Err(LaunchError::Refused(
-            "the process that sets up the pod's namespaces was killed".to_owned(),
+            "the process that configures the pod's namespaces was killed".to_owned(),
         )),
     }
 }
@@ -324,7 +323,7 @@ fn configure_here(wanted: &NamespacesWanted, made: &PodNamespaces) -> Result<(),
         }
     }
     if wanted.net {
-        loopback::up().step(|| "cannot bring the loopback device of the pod up")?;
+        loopback::up().step(|| "cannot bring up the loopback interface of the pod")?;
     }
     if !wanted.hostname.is_empty() {
         rustix::system::sethostname(wanted.hostname.as_bytes())

@@ -1,4 +1,4 @@
-//! The overlay file system a container has as its root.
+//! The overlay file system of a container's root.
 
 use std::{
     ffi::CString,
@@ -24,14 +24,15 @@ use crate::{
     sys::mount_attr::{self, MountAttr},
 };
 
-/// Longest value of an option that the kernel takes.
+/// The kernel's limit for the value of an option.
 const LONGEST_VALUE: usize = 255;
 
-/// Mounts an overlay, nowhere yet; its files have the SELinux label `label`, if any. With `userns`, the IDs of the lower layers are mapped into that
-/// user namespace and the top folder is given to its root.
+/// Creates a detached overlay mount; its files have the SELinux label `label`, if any. With
+/// `userns`, the lower layers are ID-mapped to that user namespace, and its root owns the upper
+/// directory.
 ///
-/// The calling process must have a mount namespace of its own whose mounts propagate nowhere, and
-/// `at` as its working folder: things are mounted on it on the way, and stay there.
+/// The calling process must have a private mount namespace, and `at` as its working directory:
+/// layers are mounted on it temporarily, and stay there until the namespace ends.
 pub(crate) fn mount_overlay(
     overlay: &Overlay,
     label: &str,
@@ -46,12 +47,16 @@ pub(crate) fn mount_overlay(
     if let Some(upper) = &overlay.upper {
         if userns.is_some() {
             let (uid, gid) = (ids.uid(0), ids.gid(0));
-            chownat(CWD, upper, uid, gid, AtFlags::empty())
-                .step(|| format!("cannot give {} to the container's root", upper.display()))?;
+            chownat(CWD, upper, uid, gid, AtFlags::empty()).step(|| {
+                format!(
+                    "cannot change the owner of {} to the container's root",
+                    upper.display()
+                )
+            })?;
         }
         if let Some(work) = &overlay.work {
-            // What tells the kernel that an earlier mount of the same folders was not synced. They
-            // are used for one life of one container only.
+            // With `volatile`, the kernel refuses directories of an earlier mount that was not
+            // synced. Removing its marker is safe: they are used by one container only.
             let dirty = work.join("work/incompat/volatile/dirty");
             let _ = unlinkat(CWD, dirty, AtFlags::empty());
             let _ = unlinkat(CWD, work.join("work/incompat/volatile"), AtFlags::REMOVEDIR);
@@ -60,7 +65,7 @@ pub(crate) fn mount_overlay(
     }
     match mount_by_layer(overlay, label, &layers)? {
         Ok(mount) => Ok(mount),
-        // Of two failures the one tells more in which the kernel explains itself.
+        // Report the error that has a message of the kernel.
         Err(first) => mount_by_list(overlay, label, &layers, at).map_err(|second| {
             if first.0.contains("; ") {
                 first
@@ -71,7 +76,7 @@ pub(crate) fn mount_overlay(
     }
 }
 
-/// Mounts one layer by itself, read-only and nowhere yet; under the conditions of [`mount_overlay`].
+/// Creates a detached read-only mount of a single layer; same conditions as [`mount_overlay`].
 pub(crate) fn mount_single(
     layer: &Path,
     userns: Option<BorrowedFd<'_>>,
@@ -88,7 +93,7 @@ pub(crate) fn mount_single(
     Ok(mount)
 }
 
-/// The lower layers, by paths that are short and free of characters with a meaning.
+/// The lower layers, by short paths without special characters.
 struct Layers {
     paths: Vec<String>,
     _open: Vec<OwnedFd>,
@@ -125,7 +130,7 @@ fn open_dir(path: &Path) -> Result<OwnedFd, Failure> {
     open(path, flags, Mode::empty()).step(|| format!("cannot open the layer {}", path.display()))
 }
 
-/// A layer with mapped IDs. It has to be attached: kernels before 6.15 take no other as a layer.
+/// An ID-mapped layer. It must be attached: kernels before 6.15 refuse detached mounts as layers.
 fn mapped(lower: &Path, userns: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let layer = open_tree(CWD, lower, flags)
@@ -138,21 +143,21 @@ fn mapped(lower: &Path, userns: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
 fn map(layer: &OwnedFd, path: &Path, userns: BorrowedFd<'_>) -> Result<(), Failure> {
     mount_attr::change(layer, &MountAttr::idmap(userns), false).step(|| {
         format!(
-            "the file system of {} can't map IDs, as a pod with a user namespace needs it",
+            "the file system of {} does not support ID-mapped mounts, which pods with a user namespace need",
             path.display()
         )
     })
 }
 
-/// One option per layer. The inner failure may only mean that this kernel is older than 6.5 and takes
-/// them as a list.
+/// One option per layer (`lowerdir+`). The inner failure may mean that this kernel is older than
+/// 6.5, which only supports a list.
 fn mount_by_layer(
     overlay: &Overlay,
     label: &str,
     layers: &Layers,
 ) -> Result<Result<OwnedFd, Failure>, Failure> {
     let fs = Filesystem::open("overlay")?;
-    // What `df` shows.
+    // The source that `df` shows.
     let _ = fs.set("source", "overlay");
     for (number, layer) in layers.paths.iter().enumerate() {
         match fs.set("lowerdir+", layer) {
@@ -183,14 +188,14 @@ fn mount_by_layer(
                 fs.set(key, &value)
                     .map_err(|error| fs.failed(&error, &format!("{key} {}", path.display())))?;
             }
-            // A container's changes are of no use after a crash of the machine, so the kernel need
-            // not write them out whenever one asks, nor when the container ends.
+            // `volatile` skips syncs: a container's changes are discarded after a crash of the
+            // machine anyway.
             fs.option("volatile")?;
         }
         (None, None) => attr = libc::MOUNT_ATTR_RDONLY,
         _ => {
             return Err(Failure::new(
-                "an overlay needs both an upper and a work folder",
+                "an overlay needs both an upper and a work directory",
             ));
         }
     }
@@ -201,7 +206,7 @@ fn mount_by_layer(
     fs.option("index=off")?;
     match fs.try_mount(attr) {
         Ok(mount) => Ok(Ok(mount)),
-        // Before Linux 6.5 nobody looks at the options until here.
+        // Before Linux 6.5 the kernel parses the options only here.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             Ok(Err(fs.failed(&error, "mount")))
         }
@@ -209,7 +214,7 @@ fn mount_by_layer(
     }
 }
 
-/// All layers in one option of the old system call.
+/// All layers in one option of mount(2).
 fn mount_by_list(
     overlay: &Overlay,
     label: &str,
@@ -224,7 +229,7 @@ fn mount_by_list(
         Ok(text)
     };
     let whole: usize = layers.paths.iter().map(|path| path.len() + 1).sum();
-    // All options together must fit into a page.
+    // All options together must fit into a page (4 KiB).
     let long = whole > 3000;
     let mut data = String::from("lowerdir=");
     for (number, layer) in layers.paths.iter().enumerate() {
@@ -250,7 +255,7 @@ fn mount_by_list(
         (None, None) => flags = MountFlags::RDONLY,
         _ => {
             return Err(Failure::new(
-                "an overlay needs both an upper and a work folder",
+                "an overlay needs both an upper and a work directory",
             ));
         }
     }
@@ -261,7 +266,7 @@ fn mount_by_list(
     let data = CString::new(data).map_err(|_| Failure::new("a layer's path has a zero byte"))?;
     mount("overlay", at, "overlay", flags, data.as_c_str()).map_err(|error| {
         let hint = match error {
-            Errno::INVAL => " (more about it in the kernel's log)",
+            Errno::INVAL => " (see the kernel log)",
             _ => "",
         };
         let reason = reason(&error.into());
@@ -298,8 +303,8 @@ mod tests {
             fs::write(layer.join("topmost"), number.to_string()).unwrap();
             overlay.lower.push(layer);
         }
-        for folder in ["upper", "work,1", "at"] {
-            fs::create_dir(path.join(folder)).unwrap();
+        for directory in ["upper", "work,1", "at"] {
+            fs::create_dir(path.join(directory)).unwrap();
         }
         // The mounts are seen by this thread only, and end with it.
         let mounted = std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! A container's specification, read and checked before anything is started.
+//! A container's specification, parsed and checked before anything is started.
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -16,28 +16,28 @@ use crate::{
     step::Failure,
 };
 
-/// Everything the init has to do but to become its process.
+/// The work of the init, apart from becoming its process.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
-    /// What was asked for.
+    /// The specification.
     pub(crate) spec: &'a Spec,
     /// Its root file system.
     pub(crate) rootfs: RootfsSource<'a>,
-    /// A folder to mount on.
+    /// The directory to mount the root on.
     pub(crate) mount_at: &'a Path,
     /// IDs of its user namespace.
     pub(crate) ids: HostIds<'a>,
     /// Its mounts, in order.
     pub(crate) mounts: Vec<MountPlan<'a>>,
-    /// Its `/dev`, mounted nowhere yet.
+    /// Its `/dev`, a detached mount.
     pub(crate) dev: Option<OwnedFd>,
-    /// Devices that are not in that.
+    /// Devices outside of `/dev`.
     pub(crate) devices: Vec<&'a Device>,
     /// Namespaces to join: network, IPC, host name.
     pub(crate) joins: Vec<(LinkNameSpaceType, NamespaceFd<'a>)>,
-    /// Namespaces to make that other containers could share.
+    /// New namespaces of kinds that pods share.
     pub(crate) shared: UnshareFlags,
-    /// Namespaces to make that are always the container's own.
+    /// New namespaces of kinds that are always the container's own.
     pub(crate) own: UnshareFlags,
     /// User namespace to join.
     pub(crate) user: Option<NamespaceFd<'a>>,
@@ -48,20 +48,20 @@ pub(crate) struct Plan<'a> {
 /// One mount.
 #[derive(Debug)]
 pub(crate) struct MountPlan<'a> {
-    /// As it was asked for.
+    /// Its entry in the specification.
     pub(crate) mount: &'a Mount,
     /// Its options.
     pub(crate) options: MountOptions<'a>,
-    /// Where it comes from.
+    /// Its source.
     pub(crate) from: From,
 }
 
-/// Where a mount comes from.
+/// The source of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum From {
-    /// A file or folder of the host.
+    /// A file or directory of the host.
     Bind,
-    /// The `/dev` that is made beforehand.
+    /// The `/dev` that was created before.
     Dev,
     /// The cgroups of the container.
     Cgroup,
@@ -76,18 +76,18 @@ pub(crate) enum From {
 pub(crate) enum PidPlan<'a> {
     /// The one of the caller.
     Same,
-    /// A new one, of which the process is the first.
+    /// A new one, with the process as init.
     New,
-    /// One that is there.
+    /// An existing one.
     Join(NamespaceFd<'a>),
 }
 
 /// An open namespace.
 #[derive(Debug)]
 pub(crate) enum NamespaceFd<'a> {
-    /// Somebody else's descriptor.
+    /// A descriptor of the caller.
     Borrowed(BorrowedFd<'a>),
-    /// Opened for this.
+    /// A descriptor opened from a path.
     Owned(OwnedFd),
 }
 
@@ -101,7 +101,7 @@ impl AsFd for NamespaceFd<'_> {
 }
 
 impl<'a> Plan<'a> {
-    /// Reads a specification.
+    /// Parses a specification.
     pub(crate) fn read(
         spec: &'a Spec,
         rootfs: RootfsSource<'a>,
@@ -116,7 +116,7 @@ impl<'a> Plan<'a> {
             return refused("a container needs a mount namespace of its own");
         }
         if linux.namespace(NamespaceKind::Time).is_some() {
-            return refused("a time namespace can't be given to a container");
+            return refused("time namespaces are not supported");
         }
         let mut plan = Self {
             spec,
@@ -234,7 +234,7 @@ impl<'a> Plan<'a> {
         {
             let path = device.path.display();
             return refused(&format!(
-                "the device {path} can't be made in a user namespace: only those below /dev can"
+                "the device {path} can't be created in a user namespace: only devices below /dev can"
             ));
         }
         Ok(())
@@ -242,7 +242,7 @@ impl<'a> Plan<'a> {
 }
 
 impl MountPlan<'_> {
-    /// A failure to mount it, in the words of other runtimes.
+    /// A mount error in runc's words.
     pub(crate) fn failure(&self, reason: &str) -> Failure {
         let source = self.mount.source.display().to_string();
         let source = if source.is_empty() {
@@ -261,7 +261,7 @@ impl MountPlan<'_> {
             return Err(self.failure("the mount's destination is not absolute"));
         }
         if self.from != From::Bind && self.options.idmap.is_some() {
-            return Err(self.failure("only bind mounts can have mapped IDs"));
+            return Err(self.failure("only bind mounts can be ID-mapped"));
         }
         if self.from == From::Bind {
             if let Some(option) = self.options.data.first() {

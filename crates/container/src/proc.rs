@@ -1,4 +1,4 @@
-//! Files of `/proc`, as the host has it mounted, and proof that they are what they seem to be.
+//! Files of the host's `/proc`, with checks that they are on a procfs.
 
 use std::{io, os::fd::OwnedFd, path::Path};
 
@@ -6,8 +6,8 @@ use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, fstatfs, ope
 
 use crate::step::{Failure, Step};
 
-/// Opens a file of `/proc` by its path there. To be called before this process gives up the host's
-/// mounts: what a container shows as `/proc` is never written to.
+/// Opens a file of `/proc`. Must be called before pivot_root: a container could have mounted
+/// anything over its `/proc` (CVE-2019-16884, CVE-2025-52881).
 pub(crate) fn open(path: impl AsRef<Path>, flags: OFlags) -> io::Result<OwnedFd> {
     let dir = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let proc = openat(CWD, "/proc", dir, Mode::empty())?;
@@ -15,12 +15,12 @@ pub(crate) fn open(path: impl AsRef<Path>, flags: OFlags) -> io::Result<OwnedFd>
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = openat2(&proc, path.as_ref(), flags, Mode::empty(), resolve)?;
     if fstatfs(&file)?.f_type != PROC_SUPER_MAGIC {
-        return Err(io::Error::other("/proc is no procfs"));
+        return Err(io::Error::other("/proc is not a procfs"));
     }
     Ok(file)
 }
 
-/// Writes all of a text at once into a file of `/proc`.
+/// Writes a text to a file of `/proc` in one write.
 pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> io::Result<()> {
     let file = open(path, OFlags::WRONLY)?;
     rustix::io::write(&file, text.as_bytes())?;
@@ -30,14 +30,13 @@ pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> io::Result<()> {
 /// Sets a kernel parameter, by its name with dots or slashes, in the namespaces of this process.
 pub(crate) fn set_parameter(name: &str, value: &str) -> Result<(), Failure> {
     let what = || format!("cannot set the kernel parameter {name} to {value:?}");
-    let path = parameter(name)
-        .ok_or_else(|| Failure(format!("{}: it is no name of a parameter", what())))?;
+    let path = parameter(name).ok_or_else(|| Failure(format!("{}: invalid name", what())))?;
     write(Path::new("sys").join(path), value).step(what)
 }
 
-/// The path below `/proc/sys` of a parameter. The separator that comes first separates, as for
-/// `sysctl`; the other one is a dot within a name, such as that of an interface. A name that would
-/// lead elsewhere has no path.
+/// The path of a parameter below `/proc/sys`. As in sysctl(8), the first of `.` and `/` is the
+/// separator, and the other one is a dot within a name, such as that of an interface. `None` for a
+/// name that would leave `/proc/sys`.
 fn parameter(name: &str) -> Option<String> {
     let path = match name.find(['.', '/']) {
         Some(at) if name.as_bytes()[at] == b'.' => name
@@ -54,7 +53,7 @@ fn parameter(name: &str) -> Option<String> {
     (!path.split('/').any(leads_elsewhere)).then_some(path)
 }
 
-/// The file through which a label is set for the program that is executed next.
+/// The file that sets a label for the next execve(2).
 #[derive(Debug)]
 pub(crate) struct ExecLabel {
     file: OwnedFd,
@@ -62,12 +61,12 @@ pub(crate) struct ExecLabel {
 }
 
 impl ExecLabel {
-    /// For an AppArmor profile or an SELinux label, whichever is there.
+    /// Opens the files for an AppArmor profile and an SELinux label, as far as they are set.
     pub(crate) fn open(apparmor: &str, selinux: &str) -> Result<Vec<Self>, Failure> {
         let mut labels = Vec::new();
         if !apparmor.is_empty() {
             let own = open("thread-self/attr/apparmor/exec", OFlags::WRONLY);
-            // Kernels before 5.8 have one file for all security modules.
+            // Kernels before 5.8 have one file for all security modules, `attr/exec`.
             let file = own
                 .or_else(|_| open("thread-self/attr/exec", OFlags::WRONLY))
                 .step(|| format!("cannot use the AppArmor profile {apparmor:?}"))?;

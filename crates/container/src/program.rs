@@ -1,4 +1,4 @@
-//! The program a process executes: arguments, environment, and where it is found.
+//! The program of a process: arguments, environment, and lookup.
 
 use std::{
     ffi::{CString, OsStr},
@@ -13,7 +13,7 @@ use rustix::{
 };
 
 use crate::step::{Failure, Step, reason};
-use crate::sys::process::working_folder;
+use crate::sys::process::working_directory;
 
 /// What is executed.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// Reads what the process says.
+    /// Reads the fields of the process.
     pub(crate) fn read(process: &'a Process) -> Result<Self, Failure> {
         if process.args.first().is_none_or(String::is_empty) {
             return Err(Failure::new("the container has no program to execute"));
@@ -32,7 +32,7 @@ impl<'a> Program<'a> {
         if !process.cwd.is_absolute() {
             let cwd = process.cwd.display();
             return Err(Failure(format!(
-                "the working folder {cwd:?} is not absolute"
+                "the working directory {cwd:?} is not absolute"
             )));
         }
         Ok(Self {
@@ -52,9 +52,9 @@ impl<'a> Program<'a> {
         &self.env
     }
 
-    /// Goes to the working folder. A folder that can't be seen from the root is refused: through it
-    /// a process would get out of its container.
-    pub(crate) fn enter_folder(&self) -> Result<(), Failure> {
+    /// Changes to the working directory. Refuses a directory outside of the root, such as a leaked
+    /// descriptor of the host in `/proc/self/fd` (CVE-2024-21626).
+    pub(crate) fn enter_directory(&self) -> Result<(), Failure> {
         let cwd = &self.process.cwd;
         let what = || {
             format!(
@@ -63,7 +63,7 @@ impl<'a> Program<'a> {
             )
         };
         rustix::process::chdir(cwd).step(what)?;
-        let now = working_folder().step(what)?;
+        let now = working_directory().step(what)?;
         if now.first() == Some(&b'/') {
             Ok(())
         } else {
@@ -74,8 +74,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Finds the program as the process itself would, as the user it is now. The words are those
-    /// that other runtimes use, too.
+    /// Looks up the program as the current user. The messages are runc's.
     pub(crate) fn find(&self) -> Result<CString, Failure> {
         let name = &self.process.args[0];
         let found = self.search(name).map_err(|reason| {
@@ -96,12 +95,12 @@ impl<'a> Program<'a> {
                 Err(error) => Err(reason(&error.into())),
             };
         }
-        // The last one counts, as with most shells.
+        // The last value wins, as in most shells.
         let mut env = self.process.env.iter().rev();
         let path = env.find_map(|one| one.strip_prefix("PATH="));
         let mut denied = false;
         for dir in path.unwrap_or_default().split(':') {
-            // An empty entry is the working folder; relative ones are as dangerous.
+            // Skip relative entries; an empty one means the working directory.
             if !dir.starts_with('/') {
                 continue;
             }
@@ -124,7 +123,7 @@ fn executable(path: &Path) -> Result<(), Errno> {
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
         return Err(Errno::ISDIR);
     }
-    // The effective user's right, where the kernel can tell.
+    // The permission of the effective user, if the kernel has faccessat2(2).
     match accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS) {
         Err(Errno::NOSYS | Errno::INVAL) if stat.st_mode & 0o111 != 0 => Ok(()),
         Err(Errno::NOSYS | Errno::INVAL) => Err(Errno::ACCESS),

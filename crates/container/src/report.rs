@@ -1,7 +1,7 @@
-//! What a child tells its parent on the way to its program, and the gate it waits at.
+//! Reports of a child to its parent during the start, and the gate it waits at.
 //!
-//! Each report is one packet on a socket: a letter and a text. The socket closes when the child
-//! executes its program or ends, so that neither can be missed.
+//! Each report is one packet on a socket: a letter and a text. The socket closes at execve(2) or
+//! exit, so that neither can be missed.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
@@ -27,33 +27,32 @@ const START_FAILED: u8 = b's';
 
 use crate::standard::above;
 
-/// Longest report in bytes; what is longer is cut.
+/// Most bytes of a report; longer ones are truncated.
 const LONGEST: usize = 4096;
 
-/// One thing a child tells.
+/// A report of a child.
 #[derive(Debug)]
 pub enum Report {
-    /// The init that another process has prepared, see [`crate::Launching::prepares`]. The first
-    /// report.
+    /// The init was forked by the process that prepares it, see [`crate::Launching::prepares`]. The
+    /// first report.
     Init {
-        /// The process, as seen by the caller, whose child it is.
+        /// Its PID in the caller's PID namespace; it is a child of the caller.
         pid: i32,
-        /// The same process.
+        /// Its pidfd.
         pidfd: OwnedFd,
     },
-    /// It is set up and waits at the gate.
+    /// The process is set up and waits at the gate.
     Created {
-        /// The other end of its terminal, if one was asked for.
+        /// The master of its terminal, if requested.
         console: Option<OwnedFd>,
-        /// What could not be done and is not worth failing, such as a limit that this machine
-        /// doesn't let anyone raise.
+        /// Steps that failed and are not fatal, such as a limit that can't be raised.
         warnings: Vec<String>,
     },
-    /// It could not be set up and ended; nothing of the container ran. The last report.
+    /// The setup failed, and the process exits; nothing of the container ran. The last report.
     Failed(String),
     /// The program runs. The last report.
     Started,
-    /// The program could not be executed; the process ended. The last report.
+    /// The program could not be executed; the process exits. The last report.
     StartFailed(String),
 }
 
@@ -64,11 +63,11 @@ pub struct Reports {
     warnings: Vec<String>,
     created: bool,
     passed: bool,
-    /// Whether the child itself told that it failed.
+    /// Whether the child reported a failure.
     told: bool,
-    /// Whether an init is to be handed over, which may speak before that.
+    /// Whether [`Report::Init`] is expected; the init's own reports may arrive before it.
     expects_init: bool,
-    /// What it said.
+    /// The init's early report.
     kept: Option<Report>,
 }
 
@@ -85,7 +84,7 @@ pub(crate) struct Reporter {
     gate: OwnedFd,
 }
 
-/// Makes both ends.
+/// Creates both ends.
 pub(crate) fn channel() -> io::Result<(Reports, Gate, Reporter)> {
     let flags = SocketFlags::CLOEXEC;
     let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -113,8 +112,8 @@ impl AsFd for Reports {
     }
 }
 
-/// The next report; `None` if there is none yet. Never blocks. After the last report (see
-/// [`Report`]) it is to be dropped.
+/// The next report; `None` if there is none yet. Never blocks. Drop `reports` after the last one
+/// (see [`Report`]).
 ///
 /// # Errors
 /// The descriptor can't be read.
@@ -135,7 +134,7 @@ pub fn read_report(reports: &mut Reports) -> io::Result<Option<Report>> {
         match *kind {
             INIT => {
                 let (pid, pidfd) = text().parse().ok().zip(console).ok_or_else(|| {
-                    io::Error::new(io::ErrorKind::InvalidData, "an init without a number")
+                    io::Error::new(io::ErrorKind::InvalidData, "an init without a PID")
                 })?;
                 reports.expects_init = false;
                 return Ok(Some(Report::Init { pid, pidfd }));
@@ -161,7 +160,7 @@ pub fn read_report(reports: &mut Reports) -> io::Result<Option<Report>> {
     }
 }
 
-/// Why a child failed that has ended by now; `None` if it did not.
+/// The failure of a child that has exited; `None` if it succeeded.
 pub(crate) fn read_failure(reports: &mut Reports) -> Option<String> {
     match read_report(reports) {
         Ok(Some(Report::Failed(text))) if reports.told => Some(text),
@@ -170,7 +169,7 @@ pub(crate) fn read_failure(reports: &mut Reports) -> Option<String> {
 }
 
 impl Reports {
-    /// From now on [`Report::Init`] comes before all that the init tells.
+    /// From now on, [`Report::Init`] is returned before the init's own reports.
     pub(crate) fn expect_init(&mut self) {
         self.expects_init = true;
     }
@@ -179,7 +178,7 @@ impl Reports {
         match (self.created, self.passed) {
             (_, true) => Report::Started,
             (false, false) => Report::Failed(
-                "the container's init was killed before it was set up; perhaps its memory limit is too low"
+                "the container's init was killed during its setup; its memory limit may be too low"
                     .to_owned(),
             ),
             (true, false) => Report::StartFailed(
@@ -189,7 +188,7 @@ impl Reports {
     }
 }
 
-/// Receives a packet; an empty one at the end, nothing if there is none yet.
+/// Receives a packet: an empty one at the end, `None` if there is none yet.
 fn receive(socket: &OwnedFd) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
     let mut packet = vec![0; LONGEST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -213,35 +212,35 @@ fn receive(socket: &OwnedFd) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
     Ok(Some((packet, console)))
 }
 
-/// Lets a child execute its program. May be done before the child has come to the gate.
+/// Lets a child execute its program. May be called before the child waits.
 pub fn open_gate(gate: Gate) {
-    // A child that died meanwhile tells so by its reports.
+    // The exit of a child shows in its reports.
     let _ = rustix::io::write(&gate.pipe, b"g");
     drop(gate);
 }
 
 impl Reporter {
-    /// The descriptors, which the child keeps until it executes its program.
+    /// Its descriptors, which must stay open until execve(2).
     pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.socket.as_fd(), self.gate.as_fd()]
     }
 
-    /// Tells what could not be done and is not worth failing.
+    /// Reports a step that failed and is not fatal.
     pub(crate) fn warning(&self, text: &str) {
         self.send(WARNING, text);
     }
 
-    /// Tells why nothing will run.
+    /// Reports that the setup failed.
     pub(crate) fn failed(&self, text: &str) {
         self.send(FAILED, text);
     }
 
-    /// Tells why the program could not be executed.
+    /// Reports that the program could not be executed.
     pub(crate) fn start_failed(&self, text: &str) {
         self.send(START_FAILED, text);
     }
 
-    /// The same for another process.
+    /// A copy for another process.
     pub(crate) fn twin(&self) -> io::Result<Self> {
         Ok(Self {
             socket: self.socket.try_clone()?,
@@ -249,12 +248,12 @@ impl Reporter {
         })
     }
 
-    /// Hands an init over.
+    /// Reports a forked init.
     pub(crate) fn init(&self, pid: i32, pidfd: &OwnedFd) -> io::Result<()> {
         self.pass(INIT, &pid.to_string(), Some(pidfd))
     }
 
-    /// Tells that everything is set up.
+    /// Reports that the setup is complete.
     pub(crate) fn created(&self, console: Option<&OwnedFd>) -> io::Result<()> {
         self.pass(CREATED, "", console)
     }
@@ -272,7 +271,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Waits until the gate is opened, and tells so. `false` if it never will be.
+    /// Waits until the gate is opened, and reports it. `false` if the gate was dropped.
     pub(crate) fn pass_gate(&self) -> bool {
         let mut byte = [0];
         let opened = loop {
@@ -288,71 +287,15 @@ impl Reporter {
         opened
     }
 
-    /// Plain `write`, which is the call that filters of system calls are least likely to forbid.
+    /// Plain write(2), because the container's seccomp filter may already apply and is least likely
+    /// to forbid that.
     fn send(&self, kind: u8, text: &str) {
         let mut packet = vec![kind];
         packet.extend(text.bytes().take(LONGEST - 1));
-        // Without a parent there is nobody to tell.
+        // Errors are ignored: the parent may have exited.
         let _ = rustix::io::write(&self.socket, &packet);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tells_in_order_and_passes_the_console() {
-        let (mut reports, gate, reporter) = channel().unwrap();
-        assert!(read_report(&mut reports).unwrap().is_none());
-        reporter.warning("one");
-        let console = rustix::fs::open(
-            "/dev/null",
-            rustix::fs::OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        )
-        .unwrap();
-        reporter.created(Some(&console)).unwrap();
-        let report = read_report(&mut reports).unwrap();
-        assert!(matches!(
-            report,
-            Some(Report::Created { console: Some(_), warnings }) if warnings == ["one"]
-        ));
-        open_gate(gate);
-        assert!(reporter.pass_gate());
-        drop(reporter);
-        let report = read_report(&mut reports).unwrap();
-        assert!(matches!(report, Some(Report::Started)), "{report:?}");
-    }
-
-    #[test]
-    fn an_init_is_known_before_what_it_tells() {
-        let (mut reports, gate, reporter) = channel().unwrap();
-        reports.expect_init();
-        reporter.created(None).unwrap();
-        assert!(read_report(&mut reports).unwrap().is_none());
-        reporter.init(7, &gate.pipe).unwrap();
-        let report = read_report(&mut reports).unwrap();
-        assert!(matches!(report, Some(Report::Init { pid: 7, .. })));
-        let report = read_report(&mut reports).unwrap();
-        assert!(matches!(report, Some(Report::Created { .. })));
-    }
-
-    #[test]
-    fn a_child_that_is_killed_is_no_success() {
-        let (mut reports, gate, reporter) = channel().unwrap();
-        drop(reporter);
-        let report = read_report(&mut reports).unwrap();
-        assert!(matches!(report, Some(Report::Failed(_))), "{report:?}");
-        drop(gate);
-
-        let (mut reports, gate, reporter) = channel().unwrap();
-        reporter.created(None).unwrap();
-        read_report(&mut reports).unwrap();
-        drop(gate);
-        assert!(!reporter.pass_gate());
-        drop(reporter);
-        let report = read_report(&mut reports).unwrap();
-        assert!(matches!(report, Some(Report::StartFailed(_))), "{report:?}");
-    }
-}
+mod tests;

@@ -22,7 +22,7 @@ pub(crate) fn read(limits: &[Rlimit]) -> Result<Vec<Limit<'_>>, Failure> {
     limits.iter().map(Limit::read).collect()
 }
 
-/// Puts limits in force. Returns what this machine doesn't let anyone raise.
+/// Sets limits. Returns warnings about hard limits that can't be raised.
 pub(crate) fn apply(limits: &[Limit<'_>]) -> Result<Vec<String>, Failure> {
     let mut warnings = Vec::new();
     for limit in limits {
@@ -52,7 +52,7 @@ impl<'a> Limit<'a> {
             "RLIMIT_STACK" => Resource::Stack,
             other => return Err(Failure(format!("unknown resource limit {other:?}"))),
         };
-        // The largest number stands for no limit.
+        // The largest number means unlimited.
         let number = |value| (value != u64::MAX).then_some(value);
         Ok(Self {
             name: &limit.kind,

@@ -1,4 +1,4 @@
-//! The program file that containers must not be able to change.
+//! Protects the program file from containers.
 
 use std::{io, os::fd::OwnedFd, path::Path};
 
@@ -12,14 +12,14 @@ use crate::{
     sys::mount_attr::{self, MountAttr},
 };
 
-/// Opens the running program such that nobody can write to its file through the result, nor through
-/// `/proc/<pid>/exe` of a process that executes it: shims are executed from this descriptor
-/// (`/proc/self/fd/<n>`), since until they execute another program, processes that are on their way
-/// into a container show it their own program file (CVE-2019-5736).
+/// Opens the running program such that its file can't be written through the result, nor through
+/// `/proc/<pid>/exe` of a process that executes it. Shims are executed from this descriptor
+/// (`/proc/self/fd/<n>`): a process that enters a container exposes its own program file there
+/// until it executes another one (CVE-2019-5736).
 ///
-/// The descriptor is of a read-only mount that is nowhere in the file system. It shares the memory
-/// of the file and may be kept and used for any number of processes. Where the kernel can't make
-/// one, it is a sealed copy in memory.
+/// The descriptor is on a detached read-only mount. It shares the page cache of the file, and can
+/// be used for any number of processes. If the kernel does not support that, it is a sealed copy in
+/// memory (memfd_create(2)).
 ///
 /// # Errors
 /// The kernel refuses both.
@@ -27,7 +27,7 @@ pub fn sealed_executable() -> Result<OwnedFd, LaunchError> {
     let own = Path::new("/proc/self/exe");
     read_only_mount(own)
         .or_else(|_| sealed_copy(own))
-        .map_err(|error| LaunchError::step("cannot protect the own program file", error))
+        .map_err(|error| LaunchError::step("cannot protect the program file", error))
 }
 
 fn read_only_mount(program: &Path) -> io::Result<OwnedFd> {

@@ -26,7 +26,7 @@ const DEVPTS: i64 = 0x1cd1;
 pub(crate) struct Files([OwnedFd; 3]);
 
 impl Files {
-    /// Takes these, in their order.
+    /// Uses these, in their order.
     pub(crate) fn new(files: [OwnedFd; 3]) -> io::Result<Self> {
         let [stdin, stdout, stderr] = files;
         Ok(Self([above(stdin)?, above(stdout)?, above(stderr)?]))
@@ -37,20 +37,21 @@ impl Files {
         self.0.iter().map(AsFd::as_fd)
     }
 
-    /// Gives pipes and files to the user of the process, so that it can open `/dev/stdout`.
+    /// Changes the owner of pipes and files to the user of the process, so that it can open
+    /// `/dev/stdout`.
     pub(crate) fn give_to(&self, uid: Option<Uid>) {
         let Some(uid) = uid else { return };
         for file in &self.0 {
             let Ok(stat) = fstat(file) else { continue };
             let shared = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
             if stat.st_uid != uid.as_raw() && !shared {
-                // Some files have no owner to change; opening them anew is then not possible.
+                // Fails for some files; then only reopening them does not work.
                 let _ = fchown(file, Some(uid), None);
             }
         }
     }
 
-    /// Makes them the standard ones.
+    /// Installs them as the standard streams.
     pub(crate) fn install(&self) -> Result<(), Failure> {
         let [stdin, stdout, stderr] = &self.0;
         rustix::stdio::dup2_stdin(stdin)
@@ -60,7 +61,7 @@ impl Files {
     }
 }
 
-/// The same file under a number that is not that of a standard one.
+/// Duplicates the descriptor to a number above the standard ones.
 pub(crate) fn above(fd: OwnedFd) -> io::Result<OwnedFd> {
     if fd.as_raw_fd() > 2 {
         return Ok(fd);
@@ -68,30 +69,31 @@ pub(crate) fn above(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(fd, 3)?)
 }
 
-/// A terminal of the container's own.
+/// A container's terminal.
 #[derive(Debug)]
 pub(crate) struct Terminal {
-    /// The end for whoever reads and writes as a user would.
+    /// The master end.
     pub(crate) master: OwnedFd,
-    /// The end of the processes.
+    /// The slave end.
     pub(crate) slave: OwnedFd,
 }
 
 impl Terminal {
-    /// Makes one in the devpts that the container has on `/dev/pts`. Nothing there is believed: a
-    /// container may have put something else in its place.
+    /// Creates a terminal in the container's `/dev/pts`. Everything is checked: the container may
+    /// have put something else there.
     pub(crate) fn open(root: &Root, size: Console, owner: u32) -> Result<Self, Failure> {
         let path = Path::new("/dev/pts/ptmx");
-        let what = || "cannot make a terminal in the container's /dev/pts";
+        let what = || "cannot create a terminal in the container's /dev/pts";
         let flags = OFlags::RDWR | OFlags::NOCTTY;
         let master = root
             .open(path, flags, ResolveFlags::NO_SYMLINKS)
             .step(what)?;
         if fstatfs(&master).step(what)?.f_type != DEVPTS {
-            return Err(Failure(format!("{}: it is no devpts", what())));
+            return Err(Failure(format!("{}: not a devpts", what())));
         }
         unlockpt(&master).step(what)?;
-        // By the descriptor, not by a path that could be exchanged.
+        // TIOCGPTPEER opens the slave by the master's descriptor, not by a path that could be
+        // replaced.
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let slave = ioctl_tiocgptpeer(&master, flags).step(what)?;
         if size.height > 0 && size.width > 0 {
@@ -105,16 +107,16 @@ impl Terminal {
         }
         let uid = Uid::from_raw(owner);
         let own = fstat(&slave).step(what)?;
-        // The group stays that of terminals, which the mount's options name.
+        // The group stays the one of the mount option gid= (tty).
         if own.st_uid != uid.as_raw() {
             fchown(&slave, Some(uid), None).step(what)?;
         }
         Ok(Self { master, slave })
     }
 
-    /// Makes it the controlling terminal and the standard files of this session leader.
+    /// Makes it the controlling terminal and the standard streams of this session leader.
     pub(crate) fn install(&self) -> Result<(), Failure> {
-        let what = || "cannot take the terminal";
+        let what = || "cannot set the controlling terminal";
         rustix::process::ioctl_tiocsctty(&self.slave).step(what)?;
         rustix::stdio::dup2_stdin(&self.slave).step(what)?;
         rustix::stdio::dup2_stdout(&self.slave).step(what)?;

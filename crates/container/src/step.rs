@@ -1,13 +1,13 @@
-//! Failures of a child, as one line of text that names the step and its object.
+//! Failures of a child: one line that names the step and its object.
 
 use std::io;
 
-/// A failure, ready to be shown.
+/// A failure message.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
 
 impl Failure {
-    /// A failure that no system call reported.
+    /// A failure without a system call error.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -19,9 +19,9 @@ impl From<Failure> for crate::LaunchError {
     }
 }
 
-/// Names the step that failed.
+/// Adds the failed step to an error.
 pub(crate) trait Step<T> {
-    /// The text comes before what the kernel said.
+    /// Prefixes the kernel's error with `text`.
     fn step<S: Into<String>>(self, text: impl FnOnce() -> S) -> Result<T, Failure>;
 }
 
@@ -34,14 +34,13 @@ impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
     }
 }
 
-/// What the kernel said, in the words that users of other runtimes search for: in lower case and
-/// without a number.
+/// The kernel's error in the form of Go programs such as runc: lower case, without a number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut letters = text.chars();
     match letters.next() {
-        // A word such as RPC stays as it is.
+        // An acronym such as RPC is kept.
         Some(first) if !text.chars().nth(1).is_some_and(char::is_uppercase) => {
             first.to_lowercase().chain(letters).collect()
         }

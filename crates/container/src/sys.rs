@@ -1,4 +1,4 @@
-//! System calls that have no safe wrapper elsewhere. All `unsafe` of the crate is below here.
+//! System calls without a safe wrapper in a library. All `unsafe` code of the crate is here.
 
 pub(crate) mod clone;
 pub(crate) mod keyring;

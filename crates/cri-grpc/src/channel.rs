@@ -1,7 +1,7 @@
-//! One HTTP/2 connection over a unix socket, made when it is needed and again when it is lost.
+//! One HTTP/2 connection over a unix socket, opened on demand and reopened after a loss.
 //!
-//! Nothing waits here on purpose: a call that cannot connect fails at once, and whoever made it
-//! decides when to try again.
+//! Never waits on purpose: a call that cannot connect fails at once, and its caller decides when to
+//! retry.
 
 use std::{
     error::Error as _,
@@ -21,28 +21,27 @@ use tokio::{net::UnixStream, sync::Mutex};
 use tonic::{Status, body::Body};
 use tower::Service;
 
-/// How much the runtime may send before we have read it, in bytes: what is in flight is memory of
-/// ours.
+/// How much the runtime may send before we have read it, in bytes: data in flight uses our memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Windows {
-    /// Of one answer.
+    /// Of one response.
     pub(crate) stream: u32,
-    /// Of all answers together.
+    /// Of all responses together.
     pub(crate) connection: u32,
 }
 
 impl Windows {
-    /// For answers that somebody waits for. Small, because the socket is local.
+    /// For unary responses. Small, because the socket is local.
     pub(crate) const CALLS: Self = Self {
         stream: 64 * 1024,
         connection: 256 * 1024,
     };
 }
 
-/// A runtime's error message travels in a header; containerd's can quote whole files.
+/// A runtime's error message is sent in a header; containerd's can quote whole files.
 const HEADER_LIST_SIZE: u32 = 256 * 1024;
 
-/// Outgoing requests are small; this bounds what one stream may have queued.
+/// Outgoing requests are small; this limits the queue of one stream.
 const SEND_BUFFER: usize = 64 * 1024;
 
 /// A handle on the connection. Clones share it.
@@ -52,19 +51,19 @@ pub(crate) struct Channel(Arc<Shared>);
 struct Shared {
     socket: PathBuf,
     windows: Windows,
-    /// Locked while connecting, so that callers who find no connection make one between them.
+    /// Locked while connecting, so that concurrent callers open one connection.
     connection: Mutex<Option<Connection>>,
 }
 
 #[derive(Clone)]
 struct Connection {
-    /// How many there were on this channel before it.
+    /// How many connections this channel had before.
     number: u64,
     sender: http2::SendRequest<Body>,
 }
 
-/// An answer whose broken-off body reads as an unavailable runtime.
-type Answer = Response<MapErr<Incoming, fn(hyper::Error) -> Status>>;
+/// A response that reports an interrupted body as an unavailable runtime.
+type RpcResponse = Response<MapErr<Incoming, fn(hyper::Error) -> Status>>;
 
 impl Channel {
     pub(crate) fn new(socket: PathBuf, windows: Windows) -> Self {
@@ -79,17 +78,18 @@ impl Channel {
         &self.0.socket
     }
 
-    /// The number of the connection that a call made now would use. Connects where there is none.
+    /// The number of the connection for the next call. Connects if necessary.
     pub(crate) async fn connection(&self) -> Result<u64, Status> {
         Ok(self.0.connection().await?.number)
     }
 
-    async fn send(self, request: Request<Body>) -> Result<Answer, Status> {
+    async fn send(self, request: Request<Body>) -> Result<RpcResponse, Status> {
         let mut sender = self.0.connection().await?.sender;
         let answer = match sender.try_send_request(request).await {
             Ok(answer) => answer,
             Err(mut failure) => {
-                // Given back means that not a byte left: the connection had just gone away.
+                // hyper returns the request if no byte of it was sent: the connection was just
+                // closed.
                 let Some(unsent) = failure.take_message() else {
                     return Err(lost(&failure.into_error()));
                 };
@@ -129,18 +129,18 @@ impl Shared {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| lost(&error))?;
-        tracing::debug!(socket = %self.socket.display(), "connected to the runtime");
-        // Ends by itself: when the last sender is dropped or the runtime closes the socket.
+        tracing::debug!(socket = %self.socket.display(), "Connected to the runtime");
+        // Ends when the last sender is dropped or the runtime closes the socket.
         tokio::spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "the connection to the runtime broke");
+                tracing::debug!(%error, "Connection to the runtime failed");
             }
         });
         Ok(sender)
     }
 }
 
-/// What an operator needs to hear about a connect that failed.
+/// The message for an operator about a failed connect.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such socket; is the runtime running?".to_owned(),
@@ -157,13 +157,13 @@ fn lost(error: &hyper::Error) -> Status {
         .source()
         .map(|cause| format!(" ({cause})"))
         .unwrap_or_default();
-    Status::unavailable(format!("the connection was lost: {error}{cause}"))
+    Status::unavailable(format!("connection to the runtime lost: {error}{cause}"))
 }
 
 impl Service<Request<Body>> for Channel {
-    type Response = Answer;
+    type Response = RpcResponse;
     type Error = Status;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, Status>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<RpcResponse, Status>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
         Poll::Ready(Ok(()))

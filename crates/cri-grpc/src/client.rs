@@ -1,7 +1,7 @@
 //! The client: both CRI services of a runtime behind one socket.
 
-/// Implements one of the traits, call by call, with the generated client of the same service. What
-/// stands in braces at the end is written by hand.
+/// Implements one of the traits, call by call, with the generated client of the same service. The
+/// part in braces at the end is written by hand.
 macro_rules! rpcs {
     (
         { $($method:ident $request:ident $response:ident;)* } { $($lists:tt)* }
@@ -18,14 +18,15 @@ macro_rules! rpcs {
     };
 }
 
+mod detached;
 mod events;
 mod images;
 mod lists;
 mod runtime;
-mod unattended;
 
 use std::{future::Future, path::Path, sync::Arc, time::Duration};
 
+use detached::DetachedCalls;
 use lists::Unary;
 use rubelet_cri::{
     Call, CriError, CriErrorKind, CriResult, Timeouts,
@@ -33,7 +34,6 @@ use rubelet_cri::{
 };
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
-use unattended::Unattended;
 
 use crate::{
     CallObserver, EndpointError, IgnoreCalls, MAX_MESSAGE_SIZE,
@@ -47,17 +47,18 @@ use crate::{
 const ORIGIN: &str = "http://localhost";
 
 /// A runtime behind a unix socket. Implements both traits of `rubelet-cri`; clones share one
-/// connection, and each stream of events has another of its own.
+/// connection, and each event stream has its own.
 ///
-/// Each call carries a deadline and, where it cannot connect, fails at once with the kind
-/// `Unavailable`. A lost connection is made anew by the next call. Dropping a call's future cancels
-/// the RPC in the runtime, and so does its deadline, unless it [changes](Call::changes) something:
-/// such a call goes on without anybody who waits for it, up to twice its deadline, and its answer is
-/// told to the [observer](CallObserver::answered_late). Dropping a stream of events closes its
-/// connection; dropping the last clone of the client cancels everything.
+/// Each call has a deadline and, if it cannot connect, fails at once with the kind `Unavailable`.
+/// The next call reopens a lost connection. Dropping a call's future cancels the RPC in the
+/// runtime, and so does its deadline, unless it [changes](Call::changes) an object: such a call
+/// continues without its caller, up to twice its deadline, and its result is reported to the
+/// [observer](CallObserver::answered_late). Dropping an event stream closes its connection;
+/// dropping the last clone of the client cancels everything.
 ///
-/// Lists of everything come in pieces from a runtime that offers `StreamPodSandboxes` and
-/// `StreamContainers`, so that they may be larger than one message. Each connection is asked once.
+/// Full lists are received in pieces from a runtime that supports `StreamPodSandboxes` and
+/// `StreamContainers`, so that they may be larger than one message. Support is tested once per
+/// connection.
 #[derive(Clone)]
 pub struct CriClient {
     channel: Channel,
@@ -67,7 +68,7 @@ pub struct CriClient {
     images: ImageServiceClient<Channel>,
     unary_sandboxes: Arc<Unary>,
     unary_containers: Arc<Unary>,
-    unattended: Arc<Unattended>,
+    detached: Arc<DetachedCalls>,
 }
 
 impl CriClient {
@@ -75,7 +76,7 @@ impl CriClient {
     /// Connects with the first call, not now.
     ///
     /// # Errors
-    /// The endpoint names no unix socket.
+    /// The endpoint is not a unix socket.
     pub fn connect_lazy(endpoint: &str, timeouts: Timeouts) -> Result<Self, EndpointError> {
         let channel = Channel::new(socket_path(endpoint)?, Windows::CALLS);
         let origin = http::Uri::from_static(ORIGIN);
@@ -89,20 +90,20 @@ impl CriClient {
             observer: Arc::new(IgnoreCalls),
             unary_sandboxes: Arc::default(),
             unary_containers: Arc::default(),
-            unattended: Arc::default(),
+            detached: Arc::default(),
         })
     }
 
-    /// The same client, telling `observer` of each call's end. Streams of events are no calls; a
-    /// list that came in pieces is a call of the RPC that brought it.
+    /// The same client, with an observer of each call's end. Event streams are not calls; a list in
+    /// pieces is a call of the streaming RPC.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn CallObserver>) -> Self {
         Self { observer, ..self }
     }
 
-    /// Has a runtime of our own load all images of a file on its machine: an OCI layout (a folder or
-    /// a tar archive) or a docker archive. Returns their names. No deadline: it takes as long as the
-    /// file is large.
+    /// Makes the embedded runtime load all images of a file on its machine: an OCI layout (a
+    /// directory or a tar archive) or a docker archive. Returns their names. No deadline: the time
+    /// depends on the file's size.
     ///
     /// # Errors
     /// `Unimplemented` from every other runtime.
@@ -129,13 +130,13 @@ impl CriClient {
     {
         let deadline = message.deadline(&self.timeouts);
         if let (Some(changed), Some(limit)) = (message.changes(), deadline) {
-            return self.lasting(changed, limit, message, send).await;
+            return self.call_detachable(changed, limit, message, send).await;
         }
         let answer = |request| async move { send(request).await.map(Response::into_inner) };
         self.limited(C::NAME, deadline, message, answer).await
     }
 
-    /// One RPC from its request to the last of its answer, observed, and cut at `deadline`.
+    /// One RPC from its request to the end of its response, observed, and canceled at `deadline`.
     async fn limited<M, R, F>(
         &self,
         call: &'static str,
@@ -149,7 +150,7 @@ impl CriClient {
         let ended = CallEnd::new(call, self.observer.as_ref());
         let mut request = Request::new(message);
         if let Some(limit) = deadline {
-            // So that the runtime gives up too, even if our cancelling never reaches it.
+            // The runtime also aborts the call, even if the cancellation never reaches it.
             request.set_timeout(limit);
         }
         let answer = match deadline {
@@ -166,7 +167,7 @@ impl CriClient {
     }
 }
 
-/// Tells the observer how a call ended, also when its future is dropped.
+/// Notifies the observer of a call's end, also when its future is dropped.
 struct CallEnd<'a> {
     call: &'static str,
     start: Instant,

@@ -1,14 +1,14 @@
-//! Where a runtime listens: `unix:///run/x.sock`, `unix:/run/x.sock` or just the path.
+//! The address of a runtime: `unix:///run/x.sock`, `unix:/run/x.sock` or just the path.
 
 use std::path::{Path, PathBuf};
 
 /// The longest path a unix socket address holds, in bytes (unix(7): `sun_path` less its NUL).
 const LONGEST_SOCKET_PATH: usize = 107;
 
-/// Why a text names no unix socket.
+/// Why a text is not a unix socket endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// Nothing was given.
+    /// It is empty.
     #[error("the runtime endpoint is empty; write unix:// and the absolute path of its socket")]
     Empty,
     /// A scheme other than `unix`.
@@ -16,10 +16,10 @@ pub enum EndpointError {
         "runtime endpoint {0:?}: only unix sockets are supported; write unix:// and an absolute path"
     )]
     Scheme(String),
-    /// The path does not start at the root or names a folder.
+    /// The path is not absolute or is a directory.
     #[error("runtime endpoint {0:?}: not the absolute path of a socket")]
     Path(String),
-    /// The kernel takes no socket address of this length.
+    /// The path is too long for a socket address.
     #[error(
         "runtime endpoint {0:?}: longer than the {LONGEST_SOCKET_PATH} bytes a socket may have"
     )]

@@ -1,5 +1,18 @@
 //! The CRI traits over a unix socket: a client for runtimes in another process and, behind the
 //! feature `server`, the other end for any implementor of the traits.
+//!
+//! ```no_run
+//! use rubelet_cri::{RuntimeService, Timeouts, v1};
+//! use rubelet_cri_grpc::CriClient;
+//!
+//! # async fn version() -> Result<(), Box<dyn std::error::Error>> {
+//! let socket = "unix:///run/containerd/containerd.sock";
+//! let client = CriClient::connect_lazy(socket, Timeouts::default())?;
+//! let version = client.version(v1::VersionRequest::default()).await?;
+//! println!("{} {}", version.runtime_name, version.runtime_version);
+//! # Ok(())
+//! # }
+//! ```
 
 mod channel;
 mod client;
@@ -17,6 +30,6 @@ pub use rubelet_cri::Timeouts;
 #[cfg(feature = "server")]
 pub use server::{serve, serve_loading};
 
-/// The largest message either side takes, in bytes: the kubelet's limit. A list of some ten
+/// Maximum size of a message in either direction, in bytes: the kubelet's limit. A list of some ten
 /// thousand containers fits.
 pub const MAX_MESSAGE_SIZE: usize = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
-//! Loading images from a file over the socket: one RPC of our own beside the CRI's services.
+//! Loads images from a file over the socket: a Rubelet RPC beside the CRI's services.
 //!
 //! `rubelet.runtime.v1.Images/Load` takes the path of an archive on the runtime's machine. Only
-//! root reaches the socket, so that the path tells nobody more than he may read.
+//! root can connect to the socket, so the path exposes no file to others.
 
 use http::{Uri, uri::PathAndQuery};
 use rubelet_cri::CriResult;
@@ -27,7 +27,7 @@ pub(crate) struct LoadResponse {
     pub(crate) images: Vec<String>,
 }
 
-/// Asks the runtime behind a channel. It takes as long as the archive is large.
+/// Sends the request to the runtime. The time depends on the archive's size.
 pub(crate) async fn ask(channel: Channel, origin: Uri, path: String) -> CriResult<Vec<String>> {
     let ask = async {
         let mut client = Grpc::with_origin(channel, origin);

@@ -1,30 +1,30 @@
-//! Who wants to know about every call: metrics, mostly.
+//! Observers of calls, mostly for metrics.
 
 use std::time::Duration;
 
-use rubelet_cri::{Changed, CriErrorKind};
+use rubelet_cri::{ChangedObject, CriErrorKind};
 
-/// Is told of each call when it ends.
+/// Observes the end of each call.
 pub trait CallObserver: Send + Sync + 'static {
     /// `call` is the RPC as the proto names it, `took` the time from the caller's request to the
-    /// answer. A call whose future was dropped ends as [`CriErrorKind::Canceled`].
+    /// response. A call whose future was dropped ends as [`CriErrorKind::Canceled`].
     ///
     /// Runs on the caller's task: it must not block.
     fn call_ended(&self, call: &'static str, took: Duration, outcome: Result<(), CriErrorKind>);
 
-    /// A call that changes `changed` was answered, or failed, after its end had been told: its
+    /// A call that changes `changed` succeeded or failed after [`Self`] observed its end: its
     /// deadline had passed, or its future was dropped.
     fn answered_late(
         &self,
         call: &'static str,
-        changed: &Changed,
+        changed: &ChangedObject,
         outcome: Result<(), CriErrorKind>,
     ) {
         let _ = (call, changed, outcome);
     }
 }
 
-/// The observer of a client that nobody watches.
+/// Observes nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IgnoreCalls;
 

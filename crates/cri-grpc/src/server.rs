@@ -27,7 +27,7 @@ use tower::Service;
 
 use crate::{MAX_MESSAGE_SIZE, loader};
 
-/// How long to leave a listener alone that cannot accept, usually for want of file descriptors.
+/// Delay after a failed accept, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
@@ -37,13 +37,13 @@ struct Services {
     loader: Option<Arc<dyn ImageLoader>>,
 }
 
-/// Serves both services to whoever connects to `listener`, until `shutdown` resolves.
+/// Serves both services on `listener`, until `shutdown` resolves.
 ///
-/// Then it accepts nobody any more, ends the streams of events, lets the calls under way finish and
-/// returns. Dropping the future instead cuts every connection at once, as a killed runtime does.
+/// Then it accepts no more clients, ends the event streams, lets the current calls finish and
+/// returns. Dropping the future instead closes every connection at once, like a killed runtime.
 ///
-/// Both lists are also offered in pieces. A client that takes events slower than they happen holds
-/// up nobody: one with a thousand events waiting gets those and then the error `ResourceExhausted`.
+/// Both lists are also available in pieces. A client that reads events too slowly delays nobody:
+/// after a thousand queued events it gets those and then the error `ResourceExhausted`.
 pub async fn serve(
     listener: UnixListener,
     runtime: Arc<dyn RuntimeService>,
@@ -53,7 +53,7 @@ pub async fn serve(
     serve_loading(listener, runtime, images, None, shutdown).await;
 }
 
-/// As [`serve`], and with a loader images can be brought in from files:
+/// Like [`serve`], with a loader for images from files:
 /// [`CriClient::load_images`](crate::CriClient::load_images).
 pub async fn serve_loading(
     listener: UnixListener,
@@ -88,14 +88,14 @@ pub async fn serve_loading(
         }
     }
     drop(listener);
-    // The receivers live in the connections; with none of them there is nobody to tell.
+    // The receivers are in the connections; without connections nothing needs to be stopped.
     let _ = stop.send(true);
     while connections.join_next().await.is_some() {}
 }
 
 async fn pause(error: &io::Error) {
     if error.kind() != io::ErrorKind::ConnectionAborted {
-        tracing::warn!(%error, "cannot accept a connection");
+        tracing::warn!(%error, "Cannot accept a connection");
         tokio::time::sleep(ACCEPT_PAUSE).await;
     }
 }
@@ -126,17 +126,17 @@ async fn connection(stream: UnixStream, services: Services, mut stopped: watch::
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => ended,
-        () = told(&mut stopped) => {
+        () = stop_requested(&mut stopped) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a client's connection broke");
+        tracing::debug!(%error, "Connection of a client failed");
     }
 }
 
-async fn told(stopped: &mut watch::Receiver<bool>) {
-    // An error means that `serve` is gone, and this task with it.
+async fn stop_requested(stopped: &mut watch::Receiver<bool>) {
+    // An error means that `serve` was dropped, and this task with it.
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }

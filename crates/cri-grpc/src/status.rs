@@ -5,11 +5,11 @@ use std::time::Duration;
 use rubelet_cri::{Code, CriError, CriErrorKind};
 use tonic::Status;
 
-/// What containerd says, with code `Unknown`, between its socket's opening and its CRI part being
-/// ready. Waiting helps, so it counts as unavailable.
+/// containerd's message, with code `Unknown`, between the opening of its socket and the start of
+/// its CRI plugin. Waiting helps, so it counts as unavailable.
 const CONTAINERD_STARTING: &str = "server is not initialized yet";
 
-/// The error a caller sees for `status`, received within the `deadline` it had set.
+/// The caller's error for `status`, received within the `deadline` it had set.
 pub(crate) fn error_from(
     call: &'static str,
     status: &Status,
@@ -19,7 +19,7 @@ pub(crate) fn error_from(
         Code::Unknown if status.message().contains(CONTAINERD_STARTING) => {
             CriErrorKind::Unavailable
         }
-        // The codec's own answer to a message over the size limit; grpc-go's is ResourceExhausted.
+        // The codec's error for a message over the size limit; grpc-go's is ResourceExhausted.
         Code::OutOfRange if status.message().contains("message length too large") => {
             CriErrorKind::ResourceExhausted
         }
@@ -28,7 +28,7 @@ pub(crate) fn error_from(
     CriError::new(call, kind, status.message())
 }
 
-/// The status that carries `error` over the wire.
+/// The status that represents `error` on the wire.
 #[cfg(feature = "server")]
 pub(crate) fn status_from(error: CriError) -> Status {
     Status::new(error.kind.code(), error.message)

@@ -1,39 +1,39 @@
-//! What can go wrong with a CRI call, whichever way it travelled.
+//! Errors of CRI calls, over any transport.
 
 use std::{fmt, time::Duration};
 
 use rubelet_base::duration::format_go;
 use tonic::Code;
 
-/// A CRI call that did not succeed. The side effect may have happened all the same, unless the
-/// kind is [`Unavailable`](CriErrorKind::Unavailable) because nothing could be sent.
+/// A CRI call that did not succeed. It may have had its effect nevertheless, unless the kind is
+/// [`Unavailable`](CriErrorKind::Unavailable) because nothing could be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CriError {
     /// The RPC as the proto names it, such as `RunPodSandbox`.
     pub call: &'static str,
-    /// What a caller can decide on.
+    /// The kind, for callers' decisions.
     pub kind: CriErrorKind,
-    /// The runtime's own words, or those of the transport. May be empty.
+    /// The runtime's message, or the transport's. May be empty.
     pub message: String,
 }
 
-/// The kinds of failure that lead to different decisions.
+/// The kinds of errors that lead to different decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CriErrorKind {
     /// No such sandbox, container or image.
     NotFound,
-    /// The name and attempt, or the image, is there already.
+    /// The name and attempt, or the image, exists already.
     AlreadyExists,
-    /// The runtime is older or smaller than this RPC.
+    /// The runtime does not implement this RPC.
     Unimplemented,
-    /// No connection, a connection lost on the way, or a server that is not initialised yet.
+    /// No connection, a lost connection, or a server that is not initialised yet.
     Unavailable,
-    /// No answer within the time the caller allowed, or the runtime itself says that something
-    /// took too long. Zero when no deadline of the caller's is known.
+    /// No response within the caller's deadline, or the runtime itself reports a timeout. Zero if
+    /// no deadline of the caller is known.
     DeadlineExceeded(Duration),
-    /// The runtime gave the call up because it was told to, or was shutting down.
+    /// The runtime canceled the call on request, or because it was shutting down.
     Canceled,
-    /// The request makes no sense to the runtime.
+    /// The request is invalid for the runtime.
     InvalidArgument,
     /// A quota or message size was exceeded.
     ResourceExhausted,
@@ -51,7 +51,7 @@ impl CriError {
         }
     }
 
-    /// The answer to an RPC that an implementor does not have.
+    /// The error for an RPC that an implementor does not have.
     #[must_use]
     pub fn unimplemented(call: &'static str) -> Self {
         Self::new(
@@ -61,25 +61,25 @@ impl CriError {
         )
     }
 
-    /// The object is not there: success for a stop or remove.
+    /// The object does not exist: success for a stop or remove.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.kind == CriErrorKind::NotFound
     }
 
-    /// The object is there already.
+    /// The object exists already.
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.kind == CriErrorKind::AlreadyExists
     }
 
-    /// The runtime does not know the RPC; asking again is pointless until it is replaced.
+    /// The runtime does not know the RPC; retrying is pointless until it is replaced.
     #[must_use]
     pub fn is_unimplemented(&self) -> bool {
         self.kind == CriErrorKind::Unimplemented
     }
 
-    /// The runtime cannot be talked to: everyone's trouble, not one pod's.
+    /// The runtime is unreachable: a problem of the node, not of one pod.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         self.kind == CriErrorKind::Unavailable
@@ -90,16 +90,10 @@ impl CriError {
     pub fn is_deadline_exceeded(&self) -> bool {
         matches!(self.kind, CriErrorKind::DeadlineExceeded(_))
     }
-
-    /// The call was given up.
-    #[must_use]
-    pub fn is_canceled(&self) -> bool {
-        self.kind == CriErrorKind::Canceled
-    }
 }
 
 impl CriErrorKind {
-    /// The gRPC code this kind travels as.
+    /// The gRPC code of this kind.
     #[must_use]
     pub fn code(self) -> Code {
         match self {
@@ -115,7 +109,7 @@ impl CriErrorKind {
         }
     }
 
-    /// The kind a gRPC code stands for. `deadline` is what the caller allowed, if it is known.
+    /// The kind of a gRPC code. `deadline` is the caller's, if it is known.
     #[must_use]
     pub fn from_code(code: Code, deadline: Option<Duration>) -> Self {
         match code {
@@ -158,7 +152,7 @@ impl fmt::Display for CriError {
             message,
         } = self;
         match kind {
-            // Our own deadline passed in silence; the runtime would have said something.
+            // Our own deadline has passed; the runtime would have sent a message.
             CriErrorKind::DeadlineExceeded(limit) if message.is_empty() => {
                 write!(f, "{call}: no answer within {}", format_go(*limit))
             }

@@ -1,4 +1,4 @@
-//! Events of a runtime, reduced to what may be believed of them.
+//! Events of a runtime, reduced to the reliable parts.
 
 use std::pin::Pin;
 
@@ -8,23 +8,23 @@ use crate::{CriResult, v1};
 
 /// A hint that something happened to a container or a sandbox.
 ///
-/// The message of the protocol also carries statuses. They are left out on purpose: runtimes read
-/// them, stamp the event and queue it in three steps that nothing orders, so that a later event may
-/// tell an older state. Whoever gets a hint looks for himself.
+/// The protocol's message also contains statuses. They are omitted on purpose: runtimes read them,
+/// stamp the event and queue it in three unordered steps, so that a later event may contain an
+/// older state. The receiver of a hint must query the state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerEvent {
     /// Identifier of the container, or of the sandbox where `container` is `sandbox`.
     pub container: String,
-    /// What is said to have happened.
+    /// The reported type of event.
     pub kind: v1::ContainerEventType,
     /// When, by the runtime's wall clock, in nanoseconds since 1970.
     pub created_at: i64,
-    /// Identifier of the sandbox; containerd leaves it out when that is gone.
+    /// Identifier of the sandbox; containerd omits it if the sandbox is gone.
     pub sandbox: Option<String>,
-    /// UID of the pod, from the sandbox's metadata; missing where `sandbox` is.
+    /// UID of the pod, from the sandbox's metadata; missing if `sandbox` is.
     pub pod_uid: Option<String>,
-    /// Position among all events of a runtime in this process; a number that is skipped was said of
-    /// the same object as a later one. The protocol has no field for it.
+    /// Position among all events of a runtime in this process; a skipped number was an event of the
+    /// same object as a later one. The protocol has no field for it.
     pub sequence: Option<u64>,
 }
 
@@ -36,8 +36,8 @@ impl ContainerEvent {
     }
 }
 
-/// Events in the order in which they came. The first failure is the last item, and its end says
-/// that the runtime closed the stream.
+/// Events in order of arrival. The first error is the last item, and the end of the stream means
+/// that the runtime closed it.
 pub type EventStream = Pin<Box<dyn Stream<Item = CriResult<ContainerEvent>> + Send>>;
 
 impl From<v1::ContainerEventResponse> for ContainerEvent {
@@ -57,7 +57,7 @@ impl From<v1::ContainerEventResponse> for ContainerEvent {
 }
 
 impl From<ContainerEvent> for v1::ContainerEventResponse {
-    /// The sandbox's status has its identifier and the pod's UID, and nothing else.
+    /// The sandbox's status only has its identifier and the pod's UID.
     fn from(event: ContainerEvent) -> Self {
         let status = |id| v1::PodSandboxStatus {
             id,

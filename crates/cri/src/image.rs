@@ -1,4 +1,6 @@
-//! The image service: what is on the node, and pulling.
+//! The image service: listing and pulling images.
+
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 
@@ -6,11 +8,11 @@ use crate::{Call, CriError, CriResult, v1};
 
 /// The RPCs of `runtime.v1.ImageService` that a kubelet calls (Kubernetes 1.37, api.proto).
 ///
-/// A method an implementor leaves out answers `Unimplemented`, as a runtime does that is older
-/// than the RPC. Dropping a returned future abandons the call; its effect may still happen.
+/// Methods that an implementor omits return `Unimplemented`, like a runtime that is older than the
+/// RPC. Dropping a returned future abandons the call; its effect may still happen.
 #[async_trait]
 pub trait ImageService: Send + Sync + 'static {
-    /// The images a filter matches, all of them without a filter.
+    /// The images that match the filter, or all.
     async fn list_images(
         &self,
         _request: v1::ListImagesRequest,
@@ -18,7 +20,7 @@ pub trait ImageService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::ListImagesRequest::NAME))
     }
 
-    /// Looks one image up. An image that is not there is no error: the response has none.
+    /// Returns one image. A missing image is not an error: the response has none.
     async fn image_status(
         &self,
         _request: v1::ImageStatusRequest,
@@ -26,12 +28,12 @@ pub trait ImageService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::ImageStatusRequest::NAME))
     }
 
-    /// Pulls an image and returns its reference. May take as long as the registry takes.
+    /// Pulls an image and returns its reference. Has no timeout.
     async fn pull_image(&self, _request: v1::PullImageRequest) -> CriResult<v1::PullImageResponse> {
         Err(CriError::unimplemented(v1::PullImageRequest::NAME))
     }
 
-    /// Removes an image with all its names. Succeeds for one that is gone.
+    /// Removes an image with all its names. Succeeds if it does not exist.
     async fn remove_image(
         &self,
         _request: v1::RemoveImageRequest,
@@ -39,7 +41,7 @@ pub trait ImageService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::RemoveImageRequest::NAME))
     }
 
-    /// Space and inodes that images and container layers take.
+    /// Space and inodes used by images and container layers.
     async fn image_fs_info(
         &self,
         _request: v1::ImageFsInfoRequest,
@@ -48,18 +50,26 @@ pub trait ImageService: Send + Sync + 'static {
     }
 }
 
-/// Annotation of the image in `RemoveImageRequest` by which a runtime of our own takes away only the
-/// name that is given, and the image only with its last one. Others do not know it.
+/// The directory of the runtime's images, by its answer to `ImageFsInfo`; `None` if it names none.
+#[must_use]
+pub fn image_directory(answer: v1::ImageFsInfoResponse) -> Option<PathBuf> {
+    let first = answer.image_filesystems.into_iter().next()?;
+    let path = first.fs_id?.mountpoint;
+    (!path.is_empty()).then(|| path.into())
+}
+
+/// Annotation of the image in `RemoveImageRequest` with which the embedded runtime removes only the
+/// given name, and the image only with its last one. Other runtimes ignore it.
 pub const ONE_NAME: &str = "rubelet.dev/one-name";
 
-/// Annotation of the image in `PullImageRequest` by which a runtime of our own pulls it for another
-/// platform, `os/architecture[/variant]`. Others do not know it.
+/// Annotation of the image in `PullImageRequest` with which the embedded runtime pulls for another
+/// platform, `os/architecture[/variant]`. Other runtimes ignore it.
 pub const PLATFORM: &str = "rubelet.dev/platform";
 
-/// What a runtime of our own can do with images beyond the CRI: take them from a file.
+/// The embedded runtime's image operation beyond the CRI: loading from a file.
 #[async_trait]
 pub trait ImageLoader: Send + Sync + 'static {
-    /// Takes all images of an OCI layout (a folder or a tar archive) or of a docker archive on the
-    /// machine of the runtime. Returns their names, or their digests where they have no name.
-    async fn load(&self, path: std::path::PathBuf) -> CriResult<Vec<String>>;
+    /// Loads all images of an OCI layout (a directory or a tar archive) or of a docker archive on
+    /// the runtime's machine. Returns their names, or their digests if they have no name.
+    async fn load(&self, path: PathBuf) -> CriResult<Vec<String>>;
 }

@@ -2,6 +2,16 @@
 //!
 //! A caller holds an `Arc<dyn RuntimeService>` and an `Arc<dyn ImageService>` and cannot tell a
 //! runtime behind a socket from one in the same process. No transport, no clock, no effects here.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use rubelet_cri::{Call, Timeouts, v1};
+//!
+//! let stop = v1::StopContainerRequest { timeout: 30, ..Default::default() };
+//! // The runtime waits for the grace period, so the call may take that much longer.
+//! assert_eq!(stop.deadline(&Timeouts::default()), Some(Duration::from_secs(150)));
+//! ```
 
 mod call;
 mod error;
@@ -11,10 +21,10 @@ mod methods;
 mod runtime;
 pub mod v1;
 
-pub use call::{CALLS, Call, Changed, Timeouts};
+pub use call::{CALLS, Call, ChangedObject, Timeouts};
 pub use error::{CriError, CriErrorKind};
 pub use event::{ContainerEvent, EventStream};
-pub use image::{ImageLoader, ImageService, ONE_NAME, PLATFORM};
+pub use image::{ImageLoader, ImageService, ONE_NAME, PLATFORM, image_directory};
 pub use runtime::RuntimeService;
 pub use tonic::Code;
 

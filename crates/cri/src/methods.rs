@@ -1,11 +1,11 @@
-//! The methods of the two services as rows for macros, so that whoever hands all of them on in the same
-//! way names none of them.
+//! The methods of the two services as rows for macros, so that code which forwards all of them in
+//! the same way does not list them.
 //!
 //! A row is `method Request Response;`, the messages being those of [`v1`](crate::v1).
 
 /// Expands to `NAME! { { rows } { rows of lists } GIVEN }` with the methods of
-/// [`RuntimeService`](crate::RuntimeService), of which lists of sandboxes and containers stand apart:
-/// a transport may send them in pieces. The stream of events is no row.
+/// [`RuntimeService`](crate::RuntimeService). Lists of sandboxes and containers are separate: a
+/// transport may send them in pieces. The event stream is not a row.
 #[macro_export]
 macro_rules! runtime_methods {
     ($name:ident! $($given:tt)*) => {

@@ -4,24 +4,24 @@ use async_trait::async_trait;
 
 use crate::{Call, CriError, CriResult, EventStream, v1};
 
-/// The RPCs of `runtime.v1.RuntimeService` (Kubernetes 1.37, api.proto). Those that send a list in
-/// pieces are a matter of the transport.
+/// The RPCs of `runtime.v1.RuntimeService` (Kubernetes 1.37, api.proto). The variants that send a
+/// list in pieces are an option of the transport.
 ///
-/// A method an implementor leaves out answers `Unimplemented`, as a runtime does that is older
-/// than the RPC. Dropping a returned future abandons the call; its effect may still happen.
+/// Methods that an implementor omits return `Unimplemented`, like a runtime that is older than the
+/// RPC. Dropping a returned future abandons the call; its effect may still happen.
 #[async_trait]
 pub trait RuntimeService: Send + Sync + 'static {
-    /// Names the runtime and the CRI versions it speaks.
+    /// Returns the runtime's name and its supported CRI versions.
     async fn version(&self, _request: v1::VersionRequest) -> CriResult<v1::VersionResponse> {
         Err(CriError::unimplemented(v1::VersionRequest::NAME))
     }
 
-    /// Tells whether the runtime and its network are ready, and which handlers and features it has.
+    /// Returns whether the runtime and its network are ready, and its handlers and features.
     async fn status(&self, _request: v1::StatusRequest) -> CriResult<v1::StatusResponse> {
         Err(CriError::unimplemented(v1::StatusRequest::NAME))
     }
 
-    /// Tells the cgroup driver of the runtime.
+    /// Returns the cgroup driver of the runtime.
     async fn runtime_config(
         &self,
         _request: v1::RuntimeConfigRequest,
@@ -29,7 +29,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::RuntimeConfigRequest::NAME))
     }
 
-    /// Hands the node's pod CIDR to the runtime.
+    /// Passes the node's pod CIDR to the runtime.
     async fn update_runtime_config(
         &self,
         _request: v1::UpdateRuntimeConfigRequest,
@@ -47,7 +47,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::RunPodSandboxRequest::NAME))
     }
 
-    /// Kills what still runs in the sandbox and takes its network away. Succeeds for one that is
+    /// Kills the remaining processes in the sandbox and removes its network. Succeeds if it is
     /// stopped or gone.
     async fn stop_pod_sandbox(
         &self,
@@ -56,7 +56,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::StopPodSandboxRequest::NAME))
     }
 
-    /// Removes the sandbox and its containers. Succeeds for one that is gone.
+    /// Removes the sandbox and its containers. Succeeds if it does not exist.
     async fn remove_pod_sandbox(
         &self,
         _request: v1::RemovePodSandboxRequest,
@@ -64,7 +64,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::RemovePodSandboxRequest::NAME))
     }
 
-    /// State, network and labels of one sandbox; `NotFound` when it is gone.
+    /// State, network and labels of one sandbox; `NotFound` if it does not exist.
     async fn pod_sandbox_status(
         &self,
         _request: v1::PodSandboxStatusRequest,
@@ -72,7 +72,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::PodSandboxStatusRequest::NAME))
     }
 
-    /// The sandboxes a filter matches, all of them without a filter.
+    /// The sandboxes that match the filter, or all.
     async fn list_pod_sandbox(
         &self,
         _request: v1::ListPodSandboxRequest,
@@ -96,8 +96,8 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::StartContainerRequest::NAME))
     }
 
-    /// Sends the stop signal, waits up to `timeout` seconds, kills. Succeeds for one that is
-    /// stopped or gone.
+    /// Sends the stop signal, waits up to `timeout` seconds, kills. Succeeds if it is stopped or
+    /// gone.
     async fn stop_container(
         &self,
         _request: v1::StopContainerRequest,
@@ -105,7 +105,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::StopContainerRequest::NAME))
     }
 
-    /// Removes a container, killing it first when it runs. Succeeds for one that is gone.
+    /// Removes a container, killing it first if it runs. Succeeds if it does not exist.
     async fn remove_container(
         &self,
         _request: v1::RemoveContainerRequest,
@@ -113,7 +113,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::RemoveContainerRequest::NAME))
     }
 
-    /// The containers a filter matches, all of them without a filter.
+    /// The containers that match the filter, or all.
     async fn list_containers(
         &self,
         _request: v1::ListContainersRequest,
@@ -121,7 +121,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::ListContainersRequest::NAME))
     }
 
-    /// State, exit code, times and configuration of one container; `NotFound` when it is gone.
+    /// State, exit code, times and configuration of one container; `NotFound` if it does not exist.
     async fn container_status(
         &self,
         _request: v1::ContainerStatusRequest,
@@ -129,7 +129,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::ContainerStatusRequest::NAME))
     }
 
-    /// Changes the resource limits of a container that exists.
+    /// Changes the resource limits of an existing container.
     async fn update_container_resources(
         &self,
         _request: v1::UpdateContainerResourcesRequest,
@@ -139,7 +139,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         ))
     }
 
-    /// Opens the log file of a running container anew, after a rotation moved it away.
+    /// Reopens the log file of a running container after a rotation.
     async fn reopen_container_log(
         &self,
         _request: v1::ReopenContainerLogRequest,
@@ -153,7 +153,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::ExecSyncRequest::NAME))
     }
 
-    /// CPU, memory and disk use of one container; `NotFound` when it is gone.
+    /// CPU, memory and disk use of one container; `NotFound` if it does not exist.
     async fn container_stats(
         &self,
         _request: v1::ContainerStatsRequest,
@@ -161,7 +161,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::ContainerStatsRequest::NAME))
     }
 
-    /// CPU, memory and disk use of the containers a filter matches.
+    /// CPU, memory and disk use of the containers that match the filter.
     async fn list_container_stats(
         &self,
         _request: v1::ListContainerStatsRequest,
@@ -169,7 +169,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::ListContainerStatsRequest::NAME))
     }
 
-    /// Changes the resources of a sandbox that exists, before or after those of its containers.
+    /// Changes the resources of an existing sandbox, before or after those of its containers.
     async fn update_pod_sandbox_resources(
         &self,
         _request: v1::UpdatePodSandboxResourcesRequest,
@@ -179,7 +179,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         ))
     }
 
-    /// CPU, memory, network and processes of one sandbox; `NotFound` when it is gone.
+    /// CPU, memory, network and processes of one sandbox; `NotFound` if it does not exist.
     async fn pod_sandbox_stats(
         &self,
         _request: v1::PodSandboxStatsRequest,
@@ -187,7 +187,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::PodSandboxStatsRequest::NAME))
     }
 
-    /// CPU, memory, network and processes of the sandboxes a filter matches.
+    /// CPU, memory, network and processes of the sandboxes that match the filter.
     async fn list_pod_sandbox_stats(
         &self,
         _request: v1::ListPodSandboxStatsRequest,
@@ -253,7 +253,7 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::CheckpointPodRequest::NAME))
     }
 
-    /// Makes a sandbox with its containers from such a file.
+    /// Creates a sandbox with its containers from such a file.
     async fn restore_pod(
         &self,
         _request: v1::RestorePodRequest,
@@ -261,12 +261,12 @@ pub trait RuntimeService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::RestorePodRequest::NAME))
     }
 
-    /// What happens in the runtime from now on, until the stream is dropped. The request leaves
-    /// when the stream is first polled.
+    /// Events of the runtime from now on, until the stream is dropped. The request is sent when the
+    /// stream is first polled.
     ///
-    /// Nothing tells when the subscription took effect, and nothing is sent again after it was
-    /// lost: each beginning of a stream is a gap, which only a list can close. A runtime without
-    /// events ends the stream with `Unimplemented`, or at once with nothing.
+    /// No message reports when the subscription took effect, and lost events are not repeated: each
+    /// start of a stream is a gap, which only a list can close. A runtime without events ends the
+    /// stream with `Unimplemented`, or at once.
     fn container_events(&self) -> EventStream {
         let none = Err(CriError::unimplemented(v1::GetEventsRequest::NAME));
         Box::pin(futures_util::stream::iter([none]))

@@ -1,5 +1,5 @@
-//! Messages and gRPC glue of `runtime.v1`, generated from `proto/runtime/v1/api.proto` by
-//! `cargo xtask codegen`. What a message or field means is said in the proto.
+//! Messages and gRPC glue of `runtime.v1`, generated from `proto/runtime/v1/api.proto` by `cargo
+//! xtask codegen`. The proto documents messages and fields.
 #![allow(missing_docs, unreachable_pub, unused_qualifications)]
 #![allow(clippy::all, clippy::needless_pass_by_value, clippy::disallowed_types)]
 

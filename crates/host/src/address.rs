@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
-/// The addresses that traffic to the outside would carry, one of each family, IPv4 first. The
-/// peers are documentation addresses (RFC 5737, RFC 3849); connecting a UDP socket only chooses a
+/// The source addresses of outgoing traffic, one of each family, IPv4 first. The peers are
+/// documentation addresses (RFC 5737, RFC 3849); connecting a UDP socket only selects a route.
 /// route.
 #[must_use]
 pub fn outward() -> Vec<IpAddr> {
@@ -24,8 +24,8 @@ pub fn outward() -> Vec<IpAddr> {
     v4.into_iter().chain(v6).collect()
 }
 
-/// Whether an interface of this machine has the address: only then can a socket be bound to it.
-/// Where the kernel lets sockets bind to foreign addresses (`ip_nonlocal_bind`), always true.
+/// Whether an interface of this machine has the address: only then can a socket bind to it. Always
+/// true if the kernel allows binding to foreign addresses (`ip_nonlocal_bind`).
 #[must_use]
 pub fn is_local(ip: IpAddr) -> bool {
     UdpSocket::bind((ip, 0)).is_ok()
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_addresses_are_told_from_foreign_ones() {
+    fn own_addresses_are_distinguished_from_foreign_ones() {
         assert!(is_local(Ipv4Addr::LOCALHOST.into()));
         assert!(!is_local(Ipv4Addr::new(192, 0, 2, 1).into()));
         for ip in outward() {

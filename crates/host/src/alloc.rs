@@ -1,10 +1,10 @@
-//! Keeps glibc's allocator small. By default each thread that allocates at a busy moment gets an
-//! arena of its own that is never given back; an agent that is meant to need few megabytes can't
-//! afford that.
+//! Keeps glibc's allocator small. By default each thread that allocates under contention gets an
+//! arena of its own that is never returned to the kernel; an agent that should need few megabytes
+//! can't afford that.
 
-/// Limits the allocator to two arenas and lets it give memory back early. To be called first in
-/// `main`, before any thread is started. Returns whether the allocator took the settings; another
-/// C library has none of them.
+/// Limits the allocator to two arenas and lets it return memory early. Call it first in `main`,
+/// before any thread is started. Returns whether the allocator accepted the settings; other C
+/// libraries do not have them.
 pub fn limit_arenas() -> bool {
     #[cfg(target_env = "gnu")]
     {
@@ -29,8 +29,8 @@ pub fn limit_arenas() -> bool {
     false
 }
 
-/// Gives free memory of all arenas back to the kernel. Returns whether any was given back. Takes
-/// about a millisecond; worth it after a burst of work, not in a loop.
+/// Returns free memory of all arenas to the kernel. Returns whether any was returned. Takes about a
+/// millisecond; useful after a burst of work, not in a loop.
 pub fn trim() -> bool {
     #[cfg(target_env = "gnu")]
     {

@@ -39,13 +39,13 @@ pub use stats::{
 pub use target::{CgroupTarget, CreateError, TargetError};
 pub use write::{RefusedValues, WriteError};
 
-/// How the hierarchies are laid out.
+/// The layout of the hierarchies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CgroupLayout {
     /// One hierarchy per controller, or per few controllers.
     V1,
-    /// As [`Self::V1`], with the unified hierarchy mounted beside them for the sake of systemd.
-    /// Resources are controlled by version 1.
+    /// Like [`Self::V1`], with the unified hierarchy mounted beside them for systemd. Resources are
+    /// controlled by version 1.
     Hybrid,
     /// The unified hierarchy only.
     V2,
@@ -85,13 +85,13 @@ pub struct ListError {
 }
 
 impl CgroupFs {
-    /// How the hierarchies are laid out.
+    /// The layout of the hierarchies.
     #[must_use]
     pub fn layout(&self) -> CgroupLayout {
         self.layout
     }
 
-    /// Whether the cgroup is there in every hierarchy.
+    /// Whether the cgroup exists in every hierarchy.
     #[must_use]
     pub fn exists(&self, path: &CgroupPath) -> bool {
         self.hierarchies
@@ -99,10 +99,10 @@ impl CgroupFs {
             .all(|hierarchy| hierarchy.dir(path).is_dir())
     }
 
-    /// Names of the cgroups directly below one, in whichever hierarchy; nothing if it isn't there.
+    /// Names of the cgroups directly below one, in any hierarchy; empty if it does not exist.
     ///
     /// # Errors
-    /// A folder is there and can't be read.
+    /// A directory exists and can't be read.
     pub fn children(&self, path: &CgroupPath) -> Result<BTreeSet<String>, ListError> {
         let mut names = BTreeSet::new();
         for hierarchy in &self.hierarchies {
@@ -117,8 +117,8 @@ impl CgroupFs {
         Ok(names)
     }
 
-    /// Whether the kernel can limit the swap space of cgroups. The file that tells is missing in
-    /// the root, so a cgroup must be named that exists.
+    /// Whether the kernel can limit the swap space of cgroups. The root has no file that shows it,
+    /// so an existing cgroup must be given.
     #[must_use]
     pub fn limits_swap(&self, path: &CgroupPath) -> bool {
         let file = match self.layout {
@@ -129,7 +129,7 @@ impl CgroupFs {
             .is_some_and(|dir| dir.join(file).exists())
     }
 
-    /// The folder where the files of a controller are; `None` if version 1 hasn't mounted it.
+    /// The directory with the files of a controller; `None` if version 1 has not mounted it.
     fn controller_dir(&self, controller: &str, path: &CgroupPath) -> Option<PathBuf> {
         let found = self.hierarchies.iter().find(|hierarchy| match self.layout {
             CgroupLayout::V2 => true,
@@ -139,7 +139,7 @@ impl CgroupFs {
     }
 }
 
-/// Folders directly below a folder; none if it isn't there.
+/// Directories directly below a directory; none if it does not exist.
 fn child_dirs(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -158,7 +158,7 @@ fn child_dirs(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(dirs)
 }
 
-/// The kernel answers ENODEV for files of a cgroup that was removed after they were opened.
+/// The kernel returns ENODEV for files of a cgroup that was removed after they were opened.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV))
 }

@@ -15,15 +15,15 @@ use rustix::net::{
 /// All protocols, in network byte order.
 const ALL: u16 = 0x0003u16.to_be();
 
-/// A socket for the frames of one interface of the network namespace it was opened in.
+/// A socket for the frames of one interface in the network namespace in which it was opened.
 #[derive(Debug)]
 pub struct Frames(OwnedFd);
 
 impl Frames {
-    /// Opens one for the interface with this number. Frames from then on can be received.
+    /// Opens one for the interface with this index. Receives frames from then on.
     ///
     /// # Errors
-    /// There is no such interface, or rights are missing.
+    /// There is no such interface, or the process lacks privileges.
     pub fn open(link: u32) -> io::Result<Self> {
         // Without a protocol nothing is received until the socket is bound to the interface.
         let fd = rustix::net::socket_with(
@@ -36,16 +36,17 @@ impl Frames {
         Ok(Self(fd))
     }
 
-    /// Sends a frame, from the destination's hardware address on.
+    /// Sends a frame, starting with the destination's MAC address.
     ///
     /// # Errors
-    /// The interface is switched off, or the frame is too long.
+    /// The interface is down, or the frame is too long.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         rustix::net::send(&self.0, frame, SendFlags::empty())?;
         Ok(())
     }
 
-    /// The next frame that `wanted` accepts, sent or received; nothing when none comes for `patience`.
+    /// The next frame that `wanted` accepts, sent or received; `None` if none arrives within
+    /// `patience`.
     ///
     /// # Errors
     /// The interface is gone.

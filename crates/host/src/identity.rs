@@ -1,8 +1,8 @@
-//! What the machine's system calls itself, and what its kernel enforces.
+//! The identity of the machine's system, and the security modules that its kernel enforces.
 
 use std::{fs, path::Path};
 
-/// Files with the identifier of the hardware, by architecture; the first that is there counts.
+/// Files with the hardware's identifier, by architecture; the first existing one is used.
 const SYSTEM_UUID: [&str; 4] = [
     "sys/class/dmi/id/product_uuid",
     "proc/device-tree/system-id",
@@ -10,8 +10,8 @@ const SYSTEM_UUID: [&str; 4] = [
     "etc/machine-id",
 ];
 
-/// Name of the operating system for people, such as `Debian GNU/Linux 12 (bookworm)`: the
-/// `PRETTY_NAME` of `os-release`. `Linux` where there is none.
+/// Display name of the operating system, such as `Debian GNU/Linux 12 (bookworm)`: the
+/// `PRETTY_NAME` of `os-release`. `Linux` if there is none.
 #[must_use]
 pub fn os_image(root: &Path) -> String {
     let text = ["etc/os-release", "usr/lib/os-release"]
@@ -28,7 +28,7 @@ pub fn os_image(root: &Path) -> String {
     }
 }
 
-/// Identifier of the hardware. Needs root on most machines; a machine without one has that of its
+/// Identifier of the hardware. Needs root on most machines; without one, the identifier of the
 /// installation.
 #[must_use]
 pub fn system_uuid(root: &Path) -> Option<String> {

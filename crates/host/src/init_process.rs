@@ -1,18 +1,22 @@
-//! A descriptor for the init process of a container, whose number somebody else told.
+//! A pidfd of a container's init process, whose PID the runtime reported.
+
+mod exit;
 
 use std::{fs, io, os::fd::OwnedFd};
+
+pub use exit::exit_code;
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, PidfdFlags, Resource, getrlimit, pidfd_open},
 };
 
-/// Opens a pidfd of this process, if it is one of that container. `None` for a process that is gone,
-/// and for one of something else: numbers are used again, and those of another namespace of processes
-/// mean others here. Runtimes name the cgroup of a container after its identifier.
+/// Opens a pidfd of this process, if it belongs to that container. `None` if the process is gone,
+/// or belongs to something else: PIDs are reused, and those of another PID namespace mean other
+/// processes here. Runtimes name the cgroup of a container after its identifier.
 ///
 /// # Errors
-/// The kernel gives no descriptor, or does not tell the cgroups of the process.
+/// The kernel returns no pidfd, or the cgroups of the process can't be read.
 pub fn open(pid: u32, container: &str) -> io::Result<Option<OwnedFd>> {
     let number = i32::try_from(pid).ok().filter(|&pid| pid > 1);
     let Some(number) = number
@@ -29,7 +33,7 @@ pub fn open(pid: u32, container: &str) -> io::Result<Option<OwnedFd>> {
         Err(error) if is_gone(&error) => return Ok(None),
         read => read?,
     };
-    // It was there before the file was read. If it is so still, the file was about it.
+    // The process existed before the file was read. If it still exists, the file belongs to it.
     let of_container = cgroups.lines().any(|line| names(line, container));
     Ok((of_container && !has_ended(&process)?).then_some(process))
 }
@@ -41,8 +45,8 @@ pub fn descriptors() -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// True if a cgroup of this line of `/proc/PID/cgroup` belongs to the container: it is called `ID`, or
-/// `PREFIX-ID.scope` with the driver systemd. There may be others in it.
+/// True if a cgroup in this line of `/proc/PID/cgroup` belongs to the container: it is named `ID`,
+/// or `PREFIX-ID.scope` with the systemd driver. It may contain others.
 fn names(line: &str, container: &str) -> bool {
     line.split('/').skip(1).any(|part| {
         let scope = part.strip_suffix(".scope");

@@ -1,24 +1,38 @@
-//! The machine below Rubelet, in small modules without policy. All functions block.
+//! The machine below Rubelet, in small modules without policy. All functions block, but those of [`inotify`].
 //!
-//! - [`cgroup`]: finds the hierarchies; makes, writes, lists and removes cgroups.
-//! - [`mount`], [`mountinfo`]: mounts and what is mounted.
-//! - [`machine`]: capacity and identity of the machine. [`identity`]: what its system calls itself.
-//!   [`thermal`]: what its processors tell of their heat.
+//! - [`cgroup`]: finds the hierarchies; creates, writes, lists and removes cgroups.
+//! - [`mount`], [`mountinfo`]: mounts, and the mount table.
+//! - [`machine`]: capacity and identity of the machine. [`identity`]: identity of its system.
+//!   [`thermal`]: thermal throttling of its processors.
 //! - [`netlink`], [`netns`]: interfaces, addresses, routes; network namespaces. [`nft`]: address
 //!   translation.
 //! - [`systemd`]: scopes, for the cgroup driver of that name.
-//! - [`lock`]: one process for one folder. [`net_lock`]: one for one name in a network namespace.
-//! - [`suspend`]: how long the machine slept.
-//! - [`open_files`]: how many this process may open, and what it starts.
-//! - [`process_group`]: ends a program with what it started. [`init_process`]: a descriptor for the
-//!   init process of a container. [`inotify`]: what happened to files.
-//! - [`usage`]: how much of memory, disks and processes is in use. [`address`]: IP addresses.
-//! - [`alloc`]: keeps the allocator small. [`text`]: keeps the program's code small. The only places
-//!   with `unsafe`.
+//! - [`lock`]: one process per directory. [`net_lock`]: one per name in a network namespace.
+//! - [`suspend`]: how long the machine was suspended.
+//! - [`open_files`]: the limit of open files of this process, and of the programs that it starts.
+//! - [`process_group`]: kills a program with its children. [`init_process`]: a pidfd of a
+//!   container's init process. [`inotify`]: file events.
+//! - [`usage`]: usage of memory, disks and processes. [`address`]: IP addresses.
+//! - [`alloc`]: returns freed heap memory to the kernel. [`file_pages`]: the same for pages of the
+//!   program and its libraries.
+//!
+//! This crate never decides what a pod may do, and does not know what a pod is.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use rubelet_host::mountinfo;
+//!
+//! let text = b"22 1 0:20 / /proc rw,nosuid shared:5 - proc proc rw\n";
+//! let mounts = mountinfo::parse(text).expect("a line of the kernel");
+//! assert_eq!(mounts[0].mount_point, Path::new("/proc"));
+//! assert!(mounts[0].is_shared());
+//! ```
 
 pub mod address;
 pub mod alloc;
 pub mod cgroup;
+pub mod file_pages;
 #[cfg(feature = "frames")]
 pub mod frames;
 pub mod identity;
@@ -36,7 +50,6 @@ pub mod open_files;
 pub mod process_group;
 pub mod suspend;
 pub mod systemd;
-pub mod text;
 pub mod thermal;
 pub mod usage;
 

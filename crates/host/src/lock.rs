@@ -1,8 +1,8 @@
-//! One process for one folder: a lock file that names its holder.
+//! One process for one directory: a lock file that names its holder.
 //!
-//! The lock is flock(2)'s. A child between fork and exec still has its parent's descriptors: when the
-//! parent is killed in that moment, the lock outlives it for as long as the child needs to get to
-//! its program. A taken lock is therefore waited for, for [`PATIENCE`], before it counts as taken.
+//! The lock is flock(2)'s. A child between fork and exec still has its parent's descriptors: if the
+//! parent is killed at that moment, the lock outlives it until the child execs its program. A held
+//! lock is therefore retried for [`PATIENCE`] before it counts as held.
 
 use std::{
     fs::{File, OpenOptions},
@@ -17,7 +17,7 @@ use std::{
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// How long a taken lock is waited for.
+/// How long to wait for a held lock.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Held until it is dropped, or the process dies.
@@ -26,13 +26,13 @@ pub struct FileLock {
     _held: File,
 }
 
-/// Why a lock can't be had.
+/// Why a lock can't be acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process has it.
     #[error("process {holder} has it")]
     Taken {
-        /// Its id as it wrote it down; `unknown` when it could not.
+        /// Its PID as it wrote it; `unknown` if it could not.
         holder: String,
     },
     /// The file can't be opened or locked.
@@ -40,10 +40,10 @@ pub enum LockError {
     File(#[from] io::Error),
 }
 
-/// Takes the lock of `path`, a file that is made when it is missing and then stays.
+/// Acquires the lock of `path`, a file that is created if it is missing, and then stays.
 ///
 /// # Errors
-/// When another process has it still after [`PATIENCE`], or the file can't be used.
+/// Another process still has it after [`PATIENCE`], or the file can't be used.
 pub fn take(path: &Path) -> Result<FileLock, LockError> {
     let file = OpenOptions::new()
         .read(true)
@@ -62,8 +62,8 @@ pub fn take(path: &Path) -> Result<FileLock, LockError> {
 fn wait(mut file: File) -> Result<FileLock, LockError> {
     let (done, waited) = mpsc::sync_channel(1);
     let waiting = file.try_clone()?;
-    // flock(2) has no deadline of its own. A thread that waits in vain ends with the process, or
-    // gives the lock back when it gets it too late.
+    // flock(2) has no timeout. A thread that still waits ends with the process, or releases the
+    // lock if it gets it too late.
     thread::Builder::new()
         .name("file lock".to_owned())
         .spawn(move || {
@@ -77,7 +77,7 @@ fn wait(mut file: File) -> Result<FileLock, LockError> {
         Ok(Err(error)) => Err(error.into()),
         Err(_) => {
             let mut holder = String::new();
-            // Only for the message.
+            // Only used in the message.
             let _ = file.read_to_string(&mut holder);
             let holder = match holder.trim() {
                 "" => "unknown".to_owned(),
@@ -98,7 +98,8 @@ fn retrying(file: &File) -> io::Result<()> {
 }
 
 fn held(mut file: File) -> FileLock {
-    // Only for the message of others: a full disk must not keep a process from what is its own.
+    // Only used in other processes' messages: a full disk must not keep a process from its own
+    // lock.
     let _ = file
         .set_len(0)
         .and_then(|()| file.rewind())

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Facts that don't change while the agent runs, save for what is plugged in.
+/// Facts that do not change while the agent runs, except for hotplug.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Processors that are online.
@@ -16,11 +16,11 @@ pub struct Machine {
     pub swap: u64,
     /// Huge pages, by page size.
     pub hugepages: Vec<HugepagePool>,
-    /// Identifier of this boot.
+    /// Boot ID.
     pub boot_id: String,
-    /// Identifier of the installation; machines without systemd or D-Bus have none.
+    /// Machine ID of the installation; machines without systemd or D-Bus have none.
     pub machine_id: Option<String>,
-    /// Host name as the kernel has it.
+    /// The kernel's host name.
     pub hostname: String,
     /// Release of the kernel.
     pub kernel_version: String,
@@ -31,11 +31,11 @@ pub struct Machine {
 pub struct HugepagePool {
     /// Size of a page in bytes.
     pub page_size: u64,
-    /// Number of pages set aside.
+    /// Number of reserved pages.
     pub pages: u64,
 }
 
-/// Why a fact about the machine can't be had.
+/// Why a fact about the machine can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
     /// A file of the kernel can't be read.
@@ -43,15 +43,15 @@ pub enum MachineError {
     Read {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A file of the kernel says something unexpected.
+    /// A file of the kernel has unexpected content.
     #[error("{} has no {what}", file.display())]
     Content {
         /// The file.
         file: PathBuf,
-        /// What was looked for.
+        /// The missing field.
         what: &'static str,
     },
 }
@@ -84,10 +84,10 @@ impl Machine {
     }
 }
 
-/// Whether the machine swaps at this moment.
+/// Whether swap is enabled at this moment.
 ///
 /// # Errors
-/// The kernel's list of swap areas is there and can't be read.
+/// The kernel's list of swap areas exists and can't be read.
 pub fn swap_is_on(root: &Path) -> Result<bool, MachineError> {
     match File::read(root, "proc/swaps") {
         // The first line is the heading.
@@ -100,7 +100,7 @@ pub fn swap_is_on(root: &Path) -> Result<bool, MachineError> {
     }
 }
 
-/// Memory of this process that is resident, in bytes.
+/// Resident memory of this process, in bytes.
 ///
 /// # Errors
 /// `/proc` is not mounted.
@@ -176,7 +176,7 @@ pub(crate) fn kib_field(text: &str, name: &str) -> Option<u64> {
         .checked_mul(1024)
 }
 
-/// How many numbers a list like `0-3,6` has.
+/// The count of numbers in a list like `0-3,6`.
 fn count_list(text: &str) -> Option<u64> {
     text.trim().split(',').try_fold(0, |sum: u64, part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -186,92 +186,4 @@ fn count_list(text: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fake(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let root = tempfile::Builder::new()
-            .prefix("rubelet-t")
-            .tempdir()
-            .unwrap();
-        for (name, text) in files {
-            let path = root.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        root
-    }
-
-    const FILES: [(&str, &str); 6] = [
-        (
-            "proc/meminfo",
-            "MemTotal:       2048 kB\nSwapTotal:  1024 kB\n",
-        ),
-        ("sys/devices/system/cpu/online", "0-3,6,8-9\n"),
-        ("proc/sys/kernel/random/boot_id", "b00t\n"),
-        ("var/lib/dbus/machine-id", "abc\n"),
-        (
-            "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
-            "0\n",
-        ),
-        (
-            "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-            "3\n",
-        ),
-    ];
-
-    #[test]
-    fn facts_are_read_from_the_kernels_files() {
-        let machine = Machine::read(fake(&FILES).path()).unwrap();
-        assert_eq!(machine.cpus, 7);
-        assert_eq!((machine.memory, machine.swap), (2 << 20, 1 << 20));
-        assert_eq!(machine.boot_id, "b00t");
-        assert_eq!(machine.machine_id.as_deref(), Some("abc"));
-        let pools = [(2 << 20, 3), (1 << 30, 0)];
-        assert_eq!(
-            machine.hugepages,
-            pools.map(|(page_size, pages)| HugepagePool { page_size, pages })
-        );
-    }
-
-    #[test]
-    fn what_is_missing_is_named() {
-        let error =
-            |files: &[(&str, &str)]| Machine::read(fake(files).path()).unwrap_err().to_string();
-        assert!(
-            error(&FILES[1..]).starts_with("cannot read "),
-            "{}",
-            error(&FILES[1..])
-        );
-        let mut files = FILES;
-        files[0].1 = "MemFree: 1 kB\n";
-        assert!(
-            error(&files).ends_with("proc/meminfo has no MemTotal"),
-            "{}",
-            error(&files)
-        );
-        files = FILES;
-        files[1].1 = "3-1\n";
-        assert!(
-            error(&files).ends_with("online has no list of processors"),
-            "{}",
-            error(&files)
-        );
-    }
-
-    #[test]
-    fn swap_is_on_when_an_area_is_listed() {
-        let heading = "Filename\t\t\t\tType\t\tSize\n";
-        let area = format!("{heading}/dev/sda2 partition 1024\n");
-        assert!(!swap_is_on(fake(&[]).path()).unwrap());
-        assert!(!swap_is_on(fake(&[("proc/swaps", heading)]).path()).unwrap());
-        assert!(swap_is_on(fake(&[("proc/swaps", &area)]).path()).unwrap());
-    }
-
-    #[test]
-    fn this_machine_can_be_read() {
-        let machine = Machine::read(Path::new("/")).unwrap();
-        assert!(machine.cpus > 0 && machine.memory > 0 && !machine.boot_id.is_empty());
-        assert!(self_rss_bytes().unwrap() > 0);
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Mounting and unmounting. Nothing here runs a `mount` binary.
+//! Mounts and unmounts. Never runs a `mount` binary.
 
 use std::{
     ffi::CString,
@@ -18,60 +18,60 @@ use crate::mountinfo::{self, MountinfoError};
 /// Options of a tmpfs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TmpfsOptions {
-    /// Most bytes it may hold; the kernel's default is half of the memory.
+    /// Maximum size in bytes; the kernel's default is half of the memory.
     pub size: Option<u64>,
-    /// Mode of its root folder; the kernel's default is 1777.
+    /// Mode of its root directory; the kernel's default is 1777.
     pub mode: Option<u32>,
-    /// Never swapped out; known to kernels from 6.4.
+    /// Never swapped out; supported since Linux 6.4.
     pub noswap: bool,
 }
 
-/// Why something could not be mounted.
+/// Why a mount failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// The kernel refused a tmpfs.
+    /// The kernel rejected a tmpfs.
     #[error("cannot mount a tmpfs ({options}) on {}", target.display())]
     Tmpfs {
-        /// Where.
+        /// The mount point.
         target: PathBuf,
         /// The options as passed to the kernel.
         options: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The kernel refused a bind mount.
+    /// The kernel rejected a bind mount.
     #[error("cannot bind-mount {what} on {}", target.display())]
     Bind {
-        /// Path or description of what was to be mounted.
+        /// Path or description of the source.
         what: String,
-        /// Where.
+        /// The mount point.
         target: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The kernel refused to change the propagation.
+    /// The kernel rejected the change of propagation.
     #[error("cannot make the mount at {} shared", target.display())]
     Share {
-        /// Where.
+        /// The mount point.
         target: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A path can't be followed.
+    /// A path can't be resolved.
     #[error("cannot look at {}", path.display())]
     Path {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The list of mounts can't be had.
+    /// The list of mounts can't be read.
     #[error(transparent)]
     Mountinfo(#[from] MountinfoError),
 }
 
 impl MountError {
-    /// Whether the kernel doesn't know an option or refuses it in this namespace.
+    /// Whether the kernel does not support an option or rejects it in this namespace.
     #[must_use]
     pub fn is_invalid_option(&self) -> bool {
         matches!(self, Self::Tmpfs { source, .. }
@@ -79,10 +79,10 @@ impl MountError {
     }
 }
 
-/// Mounts a tmpfs on an existing folder.
+/// Mounts a tmpfs on an existing directory.
 ///
 /// # Errors
-/// The kernel refuses, for want of rights or because of an option it doesn't know.
+/// The kernel returns an error, for lack of privileges or because of an unknown option.
 pub fn tmpfs(target: &Path, options: TmpfsOptions) -> Result<(), MountError> {
     let mut list = Vec::new();
     if let Some(size) = options.size {
@@ -110,11 +110,11 @@ pub fn tmpfs(target: &Path, options: TmpfsOptions) -> Result<(), MountError> {
     })
 }
 
-/// Bind-mounts a file or folder on an existing one of the same kind. Mounts below the source are
-/// not taken along.
+/// Bind-mounts a file or directory on an existing one of the same type. Mounts below the source are
+/// not included.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn bind(source: &Path, target: &Path) -> Result<(), MountError> {
     rustix::mount::mount_bind(source, target).map_err(|error| MountError::Bind {
         what: source.display().to_string(),
@@ -123,11 +123,11 @@ pub fn bind(source: &Path, target: &Path) -> Result<(), MountError> {
     })
 }
 
-/// Bind-mounts what an open descriptor refers to, so that nobody can exchange it between the
-/// check and the mount. `what` describes it in errors.
+/// Bind-mounts the file of an open descriptor, so that it can't be replaced between the check and
+/// the mount. `what` describes it in errors.
 ///
 /// # Errors
-/// The kernel refuses, or `/proc` is not mounted.
+/// The kernel returns an error, or `/proc` is not mounted.
 pub fn bind_fd(source: impl AsFd, what: &str, target: &Path) -> Result<(), MountError> {
     let path = format!("/proc/self/fd/{}", source.as_fd().as_raw_fd());
     rustix::mount::mount_bind(path, target).map_err(|error| MountError::Bind {
@@ -137,22 +137,22 @@ pub fn bind_fd(source: impl AsFd, what: &str, target: &Path) -> Result<(), Mount
     })
 }
 
-/// What became of an unmount.
+/// The result of an unmount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmounted {
-    /// The topmost mount at that place is gone.
+    /// The topmost mount at that path was removed.
     Gone,
-    /// Nothing was mounted there, or the place doesn't exist.
+    /// Nothing was mounted there, or the path does not exist.
     WasNot,
-    /// Something has a file open there; try again later.
+    /// A process has a file open there; retry later.
     StillBusy,
 }
 
 /// Unmounts the topmost mount at a path, without following a symbolic link in the last component.
-/// `lazy` detaches it at once and lets the kernel clean up when the last user is gone.
+/// `lazy` detaches it immediately and lets the kernel clean up after the last user.
 ///
 /// # Errors
-/// The kernel refuses for another reason than those in [`Unmounted`].
+/// The kernel returns an error other than those in [`Unmounted`].
 pub fn unmount(target: &Path, lazy: bool) -> io::Result<Unmounted> {
     let mut flags = UnmountFlags::NOFOLLOW;
     if lazy {
@@ -166,10 +166,11 @@ pub fn unmount(target: &Path, lazy: bool) -> io::Result<Unmounted> {
     }
 }
 
-/// Whether something is mounted exactly at a path; also sees bind mounts within one file system.
+/// Whether a file system is mounted exactly at a path; also detects bind mounts within one file
+/// system.
 ///
 /// # Errors
-/// The path can't be looked at; a path that doesn't exist is an error of that kind.
+/// The path can't be inspected; a missing path is an error of that kind.
 pub fn is_mount_point(path: &Path) -> Result<bool, MountError> {
     let at = |source: io::Error| MountError::Path {
         path: path.to_owned(),
@@ -183,19 +184,19 @@ pub fn is_mount_point(path: &Path) -> Result<bool, MountError> {
     {
         return Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
     }
-    // Kernels before 5.8 don't say.
+    // Kernels before 5.8 do not report it.
     let real = path.canonicalize().map_err(at)?;
     Ok(mountinfo::read()?
         .iter()
         .any(|entry| entry.mount_point == real))
 }
 
-/// Makes sure that mounts below `dir` reach other mount namespaces and the other way round, as
-/// containers with mount propagation need it. If the mount on which `dir` lies is not shared,
-/// `dir` is bind-mounted on itself and shared. Returns whether anything was changed.
+/// Makes mounts below `dir` propagate to other mount namespaces and back, as containers with mount
+/// propagation need it. If the mount that contains `dir` is not shared, `dir` is bind-mounted on
+/// itself and shared. Returns whether anything was changed.
 ///
 /// # Errors
-/// The kernel refuses, or `dir` doesn't exist.
+/// The kernel returns an error, or `dir` does not exist.
 pub fn make_rshared(dir: &Path) -> Result<bool, MountError> {
     let real = dir.canonicalize().map_err(|source| MountError::Path {
         path: dir.to_owned(),

@@ -1,4 +1,4 @@
-//! `/proc/self/mountinfo`: what is mounted where, in the order in which it was mounted.
+//! `/proc/self/mountinfo`: the mount table, in mount order.
 
 use std::{
     ffi::OsString,
@@ -14,7 +14,7 @@ pub struct MountEntry {
     pub id: u64,
     /// Identifier of the mount it is mounted on.
     pub parent: u64,
-    /// Which part of the file system is mounted; `/` unless it is a bind mount.
+    /// The mounted directory of the file system; `/` unless it is a bind mount.
     pub root: PathBuf,
     /// Where it is mounted.
     pub mount_point: PathBuf,
@@ -31,7 +31,7 @@ pub struct MountEntry {
 }
 
 impl MountEntry {
-    /// Whether mounts made on it reach other namespaces.
+    /// Whether mounts on it propagate to other namespaces.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.propagation
@@ -40,13 +40,13 @@ impl MountEntry {
     }
 }
 
-/// Why the list of mounts can't be had.
+/// Why the mount table can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MountinfoError {
     /// The file can't be read.
     #[error("cannot read /proc/self/mountinfo")]
     Read(#[source] io::Error),
-    /// A line has not the form that the kernel promises.
+    /// A line does not have the documented format.
     #[error("line {line} of /proc/self/mountinfo is malformed: {text}")]
     Line {
         /// Number of the line, from 1.
@@ -127,7 +127,7 @@ fn path(field: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(unescape(field)))
 }
 
-/// Blank, tab, newline and backslash are written as a backslash and three octal digits.
+/// Space, tab, newline and backslash are written as a backslash and three octal digits.
 fn unescape(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -151,25 +151,25 @@ fn unescape(field: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The mounts at or below `dir`, the ones to unmount first coming first. `dir` must be free of
-/// symbolic links, as the paths in mountinfo are.
+/// The mounts at or below `dir`, in unmount order. `dir` must be free of symbolic links, as the
+/// paths in mountinfo are.
 #[must_use]
 pub fn at_or_below<'a>(mounts: &'a [MountEntry], dir: &Path) -> Vec<&'a MountEntry> {
     let mut found: Vec<&MountEntry> = mounts
         .iter()
         .filter(|entry| entry.mount_point.starts_with(dir))
         .collect();
-    // The file is in mount order, save for mounts that were moved; depth alone would not tell
-    // which of two mounts on one place is on top.
+    // The file is in mount order, except for moved mounts; depth alone would not show which of two
+    // mounts at one path is on top.
     found.reverse();
     found.sort_by_key(|entry| std::cmp::Reverse(entry.mount_point.components().count()));
     found
 }
 
-/// The mount on which `path` lies, which must be free of symbolic links.
+/// The mount that contains `path`, which must be free of symbolic links.
 #[must_use]
 pub fn containing<'a>(mounts: &'a [MountEntry], path: &Path) -> Option<&'a MountEntry> {
-    // On one place the last mount covers the ones before it.
+    // At one path the last mount covers the ones before it.
     mounts
         .iter()
         .filter(|entry| path.starts_with(&entry.mount_point))
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn mounts_below_a_folder_come_top_and_deepest_first() {
+    fn mounts_below_a_directory_come_top_and_deepest_first() {
         let mounts = parse(TEXT.as_bytes()).unwrap();
         let ids = |dir: &str| -> Vec<u64> {
             at_or_below(&mounts, Path::new(dir))

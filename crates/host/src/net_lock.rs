@@ -1,10 +1,10 @@
-//! One process for one name in a network namespace: a lock for what all processes of that namespace
-//! share, such as an interface.
+//! One process per name in a network namespace: a lock for resources that all processes of the
+//! namespace share, such as an interface.
 //!
-//! The lock is a listening socket in the abstract namespace of unix(7), which belongs to the network
-//! namespace. It leaves no file and is gone with its process. Everybody may bind such a name, so a
-//! holder counts only if it runs as the same user. A child between fork and exec has its parent's
-//! descriptors, so a holder is waited for, for [`PATIENCE`].
+//! The lock is a listening socket in the abstract namespace of unix(7), which belongs to the
+//! network namespace. It leaves no file and is released with its process. Any process may bind such
+//! a name, so a holder only counts if it runs as the same user. A child between fork and exec has
+//! its parent's descriptors, so the lock is retried for [`PATIENCE`].
 
 use std::{io, os::fd::OwnedFd};
 
@@ -20,7 +20,7 @@ use rustix::{
 
 use crate::lock::PATIENCE;
 
-/// How often the name is tried: it may be given back and taken by others meanwhile.
+/// How often the name is tried: it may be released and taken by others meanwhile.
 const ATTEMPTS: usize = 3;
 
 /// Held until it is dropped, or the process dies.
@@ -29,37 +29,38 @@ pub struct NetLock {
     _held: OwnedFd,
 }
 
-/// Why a name can't be had.
+/// Why a name can't be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum NetLockError {
     /// Another process has it.
     #[error("process {holder} has it")]
     Taken {
-        /// Its id; `unknown` where the kernel does not tell.
+        /// Its PID; `unknown` if the kernel does not report it.
         holder: String,
     },
-    /// A process of another user has it, which says nothing.
+    /// A process of another user has it, which proves nothing.
     #[error("a process of the user {uid} has it")]
     Foreign {
-        /// The user's id.
+        /// The UID.
         uid: u32,
     },
-    /// The kernel refuses.
+    /// The kernel returns an error.
     #[error(transparent)]
     Socket(#[from] io::Error),
 }
 
-/// Takes a name of at most 100 bytes.
+/// Locks a name of at most 100 bytes.
 ///
 /// # Errors
-/// When another process has it still after [`PATIENCE`], or there can't be such a socket.
+/// Another process still has it after [`PATIENCE`], or no such socket can be created.
 pub fn take(name: &str) -> Result<NetLock, NetLockError> {
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(io::Error::from)?;
     for _ in 0..ATTEMPTS {
         let own = stream()?;
         match bind(&own, &address) {
             Ok(()) => {
-                // Nobody is ever accepted: who connects sees the end of this process.
+                // Connections are never accepted: a client that connects sees the end of this
+                // process.
                 listen(&own, 16).map_err(io::Error::from)?;
                 return Ok(NetLock { _held: own });
             }
@@ -69,9 +70,9 @@ pub fn take(name: &str) -> Result<NetLock, NetLockError> {
         let other = stream()?;
         match connect(&other, &address) {
             Ok(()) => {}
-            // It was given back just now, or is not complete yet.
+            // It was just released, or is not complete yet.
             Err(Errno::CONNREFUSED) => continue,
-            // Too many wait to be accepted.
+            // The backlog is full.
             Err(_) => break,
         }
         let holder = socket_peercred(&other).map_err(io::Error::from)?;
@@ -99,7 +100,7 @@ fn stream() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Whether the holder at the other end gives up within [`PATIENCE`].
+/// Whether the holder at the other end releases it within [`PATIENCE`].
 fn ends(other: &OwnedFd) -> io::Result<bool> {
     let patience = Timespec::try_from(PATIENCE).ok();
     let mut polled = [PollFd::new(other, PollFlags::IN)];

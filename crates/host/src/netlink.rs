@@ -1,11 +1,11 @@
-//! Network interfaces, addresses, routes and neighbours through rtnetlink, natively: no `ip` binary.
+//! Network interfaces, addresses, routes and neighbours through rtnetlink, without an `ip` binary.
 //!
-//! The handful of messages Rubelet needs are encoded here. The crates for this job know hundreds,
-//! change their types a few times a year, and at the version that other crates pin they bring an
-//! unmaintained macro crate along; what is used of them would be a small fraction.
+//! The few messages that Rubelet needs are encoded here. The crates for this purpose have hundreds,
+//! change their types a few times a year, and at the version that other crates pin they depend on
+//! an unmaintained macro crate.
 //!
-//! A [`RouteSocket`] acts in the network namespace that the thread which opened it was in, for as long
-//! as it lives; see [`crate::netns`].
+//! A [`RouteSocket`] acts for its lifetime in the network namespace of the thread that opened it;
+//! see [`crate::netns`].
 
 mod address;
 mod link;
@@ -38,15 +38,15 @@ impl RouteSocket {
     /// Opens one in the network namespace of this thread.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel returns an error.
     pub fn open() -> Result<Self, NetlinkError> {
         Socket::route().map(|socket| Self { socket })
     }
 
-    /// Sends changes in one go; the kernel makes them in their order.
+    /// Sends changes in one batch; the kernel applies them in order.
     ///
     /// # Errors
-    /// The first change that was refused; those behind it were tried all the same.
+    /// The first rejected change; later ones were tried all the same.
     pub fn apply(
         &mut self,
         changes: Changes,
@@ -57,8 +57,8 @@ impl RouteSocket {
     }
 }
 
-/// Takes a socket that somebody else opened: one of rtnetlink from another process, or any socket
-/// that keeps the boundaries of datagrams, with something else than the kernel at its other end.
+/// Uses a socket that was opened elsewhere: one of rtnetlink from another process, or any socket
+/// that preserves datagram boundaries, with a peer other than the kernel.
 impl From<OwnedFd> for RouteSocket {
     fn from(fd: OwnedFd) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl From<OwnedFd> for RouteSocket {
     }
 }
 
-/// Changes that are sent together, which spares calls.
+/// Changes that are sent together, which saves system calls.
 #[derive(Debug, Default)]
 #[must_use = "changes do nothing until they are applied"]
 pub struct Changes {

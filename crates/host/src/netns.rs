@@ -1,4 +1,4 @@
-//! Network namespaces. A thread that enters one never comes back: it is made for it and ends.
+//! Network namespaces. A thread that enters one never returns: it is created for that and exits.
 
 use std::{
     fs::File,
@@ -15,19 +15,19 @@ use rustix::{
 
 use crate::netlink::{Link, NetlinkError, RouteSocket};
 
-/// What `statfs` says of a namespace's file.
+/// The file system type that `statfs` reports for a namespace's file.
 const NSFS_MAGIC: u64 = 0x6e73_6673;
 
 /// The stack of the thread that enters a namespace, in bytes.
 const STACK: usize = 256 * 1024;
 
-/// How many interfaces of a pod are looked at.
+/// Maximum number of interfaces of a pod that are read.
 const MOST_INTERFACES: usize = 256;
 
 /// Why a network namespace can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum NetnsError {
-    /// Nothing is bound there.
+    /// No namespace is bound there.
     #[error("there is no network namespace at {}", path.display())]
     Missing {
         /// Where.
@@ -38,16 +38,16 @@ pub enum NetnsError {
     Open {
         /// Where.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// There can't be another one.
+    /// It can't be created.
     #[error("cannot make a network namespace")]
     Create(#[source] io::Error),
     /// It can't be entered.
     #[error("cannot enter a network namespace")]
     Enter(#[source] io::Error),
-    /// The interfaces in it can't be seen.
+    /// Its interfaces can't be read.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
 }
@@ -55,8 +55,8 @@ pub enum NetnsError {
 /// Opens the network namespace that is bound to a path.
 ///
 /// # Errors
-/// There is nothing, or an ordinary file: what is left of a namespace after a restart of the
-/// machine, or once it was unbound.
+/// The path does not exist, or is an ordinary file: the remainder of a namespace after a reboot, or
+/// after it was unbound.
 pub fn open(path: &Path) -> Result<OwnedFd, NetnsError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -84,11 +84,11 @@ pub fn open(path: &Path) -> Result<OwnedFd, NetnsError> {
     Ok(file.into())
 }
 
-/// Makes a network namespace. It lives as long as the descriptor, or something in it, does; its
+/// Creates a network namespace. It exists as long as the descriptor, or a process in it; its
 /// loopback interface is down.
 ///
 /// # Errors
-/// The kernel refuses, for want of rights or of namespaces.
+/// The kernel returns an error, for lack of privileges or because of a limit.
 pub fn create() -> Result<OwnedFd, NetnsError> {
     let make = || {
         leave()?;
@@ -108,16 +108,16 @@ pub fn create() -> Result<OwnedFd, NetnsError> {
 
 #[expect(unsafe_code, reason = "unsharing can break what other code relies on")]
 fn leave() -> io::Result<()> {
-    // SAFETY: only descriptors and folders shared between threads could be torn apart; a network
+    // SAFETY: only descriptors and directories shared between threads could be torn apart; a network
     // namespace alone touches neither, and the thread ends right after.
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.map_err(io::Error::from)
 }
 
-/// Runs `act` on a thread of its own inside of the namespace. Sockets that are opened there stay there
+/// Runs `act` on a dedicated thread in the namespace. Sockets that are opened there stay there
 /// wherever they are used.
 ///
 /// # Errors
-/// The namespace can't be entered, or there can't be another thread.
+/// The namespace can't be entered, or no thread can be created.
 ///
 /// # Panics
 /// `act` does.
@@ -139,10 +139,10 @@ pub fn within<T: Send>(netns: impl AsFd, act: impl FnOnce() -> T + Send) -> Resu
     })
 }
 
-/// The interfaces inside, with their traffic as the pod sees it; of many, the first 256.
+/// The interfaces inside, with their traffic as the pod sees it; at most the first 256.
 ///
 /// # Errors
-/// The namespace can't be entered, or the kernel refuses.
+/// The namespace can't be entered, or the kernel returns an error.
 pub fn interfaces(path: &Path) -> Result<Vec<Link>, NetnsError> {
     let netns = open(path)?;
     let socket = within(&netns, RouteSocket::open)??;

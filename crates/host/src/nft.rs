@@ -1,8 +1,8 @@
-//! nftables through nfnetlink, natively: no `nft` binary.
+//! nftables through nfnetlink, without an `nft` binary.
 //!
-//! A [`Batch`] is one transaction: it happens as a whole or not at all. Only what is needed for address
-//! translation and for checks of the senders of frames is here. All numbers are those of
-//! `linux/netfilter/nf_tables.h`. Tables of the family `inet` need Linux 5.2 for address translation.
+//! A [`Batch`] is one atomic transaction. Only the subset for address translation and for checks of
+//! frames' senders is implemented. All numbers are those of `linux/netfilter/nf_tables.h`. Tables
+//! of the family `inet` need Linux 5.2 for address translation.
 
 mod conntrack;
 mod expression;
@@ -23,7 +23,7 @@ use crate::netlink::{
     socket::{REQUEST, Socket},
 };
 
-/// The part of nfnetlink that is nftables.
+/// The nfnetlink subsystem of nftables.
 const SUBSYSTEM: u16 = 10;
 
 const BATCH_BEGIN: u16 = 0x10;
@@ -44,9 +44,9 @@ const F_APPEND: u16 = 0x800;
 /// The packets that the chains of a table see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableFamily {
-    /// IPv4 and IPv6 on their way through the host.
+    /// IPv4 and IPv6 packets through the host.
     Inet,
-    /// Frames on their way through bridges.
+    /// Frames through bridges.
     Bridge,
 }
 
@@ -60,14 +60,14 @@ impl TableFamily {
     }
 }
 
-/// Where a chain is hooked in.
+/// The hook of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
     /// Packets that came in, before routing.
     Prerouting,
-    /// Packets that are for this host itself.
+    /// Packets for this host itself.
     Input,
-    /// Packets that this host passes on.
+    /// Packets that this host forwards.
     Forward,
     /// Packets of this host's own processes.
     Output,
@@ -87,18 +87,18 @@ impl Hook {
     }
 }
 
-/// What a chain is.
+/// The type of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChainKind {
     /// Other chains jump to it.
     Plain,
     /// Packets pass it; lower priorities first.
     Filter(Hook, i32),
-    /// The first packet of each connection passes it, and decides for the connection.
+    /// The first packet of each connection passes it, and decides about the connection.
     Nat(Hook, i32),
 }
 
-/// Changes that happen as a whole or not at all.
+/// Changes that are applied atomically.
 #[derive(Debug)]
 pub struct Batch<'t> {
     family: TableFamily,
@@ -121,26 +121,26 @@ impl<'t> Batch<'t> {
         }
     }
 
-    /// What follows changes another table, in the same transaction.
+    /// The following changes apply to another table, in the same transaction.
     pub fn turn_to(&mut self, family: TableFamily, table: &'t str) -> &mut Self {
         self.family = family;
         self.table = table;
         self
     }
 
-    /// Makes a table, unless it is there.
+    /// Creates a table, unless it exists.
     pub fn add_table(&mut self) -> &mut Self {
         self.begin(NEWTABLE, F_CREATE);
         self
     }
 
-    /// Removes a table with everything in it.
+    /// Removes a table with all its contents.
     pub fn delete_table(&mut self) -> &mut Self {
         self.begin(DELTABLE, 0);
         self
     }
 
-    /// Makes a chain, unless it is there.
+    /// Creates a chain, unless it exists.
     pub fn add_chain(&mut self, chain: &str, kind: ChainKind) -> &mut Self {
         let messages = self.begin(NEWCHAIN, F_CREATE).text(3, chain);
         let (name, hook, priority) = match kind {
@@ -169,7 +169,7 @@ impl<'t> Batch<'t> {
         self
     }
 
-    /// Makes a set or map, unless it is there.
+    /// Creates a set or map, unless it exists.
     pub fn add_set(&mut self, set: Set<'_>) -> &mut Self {
         self.sets += 1;
         let number = self.sets;
@@ -178,13 +178,13 @@ impl<'t> Batch<'t> {
         self
     }
 
-    /// Adds elements: the bytes of keys, and of values where the set is a map. An element that is
-    /// there with the same value is no error; one with another value is.
+    /// Adds elements: the bytes of keys, and of values if the set is a map. An existing element
+    /// with the same value is not an error; one with another value is.
     pub fn add_elements(&mut self, set: &str, elements: &[Element]) -> &mut Self {
         self.elements(NEWSETELEM, F_CREATE, set, elements)
     }
 
-    /// Removes elements; one that isn't there is an error.
+    /// Removes elements; a missing one is an error.
     pub fn delete_elements(&mut self, set: &str, elements: &[Element]) -> &mut Self {
         self.elements(DELSETELEM, 0, set, elements)
     }
@@ -212,10 +212,10 @@ impl<'t> Batch<'t> {
             .text(1, self.table)
     }
 
-    /// Makes the changes.
+    /// Applies the changes.
     ///
     /// # Errors
-    /// The first one that was refused. None was made then.
+    /// The first rejected change. None was applied then.
     pub fn commit(self, what: impl FnOnce() -> String) -> Result<(), NetlinkError> {
         Connection::open()?.commit(self, what)
     }
@@ -225,8 +225,8 @@ impl<'t> Batch<'t> {
         socket: &mut Socket,
         what: impl FnOnce() -> String,
     ) -> Result<(), NetlinkError> {
-        // Answers come for what is refused, and for the last change: when that is accepted with no
-        // refusal before it, all are in force.
+        // The kernel acknowledges errors, and the last change: if that succeeds and no error
+        // preceded it, all are in force.
         let last = self.messages.acknowledge_last();
         self.messages
             .begin(BATCH_END, REQUEST, &header(0, SUBSYSTEM));
@@ -234,10 +234,11 @@ impl<'t> Batch<'t> {
     }
 }
 
-/// A socket for nftables that is used again. When a process closes one, the kernel waits until all that
-/// earlier changes took away is gone, which takes some 10 ms.
+/// A reusable socket for nftables. When a process closes one, the kernel waits until everything
+/// that earlier changes removed is freed, which takes some 10 ms.
 ///
-/// It stays in the network namespace that it was opened in. After an error it is of no further use.
+/// It stays in the network namespace in which it was opened. After an error it can't be used any
+/// more.
 #[derive(Debug)]
 pub struct Connection(Socket);
 
@@ -245,15 +246,15 @@ impl Connection {
     /// Opens one in the network namespace of this thread.
     ///
     /// # Errors
-    /// The kernel has no nftables, or rights are missing.
+    /// The kernel has no nftables, or the process lacks privileges.
     pub fn open() -> Result<Self, NetlinkError> {
         Socket::netfilter().map(Self)
     }
 
-    /// Makes changes, as [`Batch::commit`] does.
+    /// Applies changes, as [`Batch::commit`] does.
     ///
     /// # Errors
-    /// The first one that was refused. None was made then.
+    /// The first rejected change. None was applied then.
     pub fn commit(
         &mut self,
         batch: Batch<'_>,
@@ -263,10 +264,10 @@ impl Connection {
     }
 }
 
-/// Whether a table is there.
+/// Whether a table exists.
 ///
 /// # Errors
-/// The kernel has no nftables, or rights are missing.
+/// The kernel has no nftables, or the process lacks privileges.
 pub fn has_table(family: TableFamily, table: &str) -> Result<bool, NetlinkError> {
     let mut request = Messages::default();
     request
@@ -283,11 +284,11 @@ pub fn has_table(family: TableFamily, table: &str) -> Result<bool, NetlinkError>
     }
 }
 
-/// Chains of anybody that drop packets on their way through this host unless one of their rules lets
-/// them pass, as `family table chain`. Where one drops, no other table can let pass.
+/// Chains of any program that drop forwarded packets unless one of their rules accepts them, as
+/// `family table chain`. If one drops a packet, no other table can accept it.
 ///
 /// # Errors
-/// The kernel has no nftables, or rights are missing.
+/// The kernel has no nftables, or the process lacks privileges.
 pub fn closed_forwarding() -> Result<Vec<String>, NetlinkError> {
     let mut found = Vec::new();
     Socket::netfilter()?.dump(

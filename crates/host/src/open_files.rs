@@ -1,22 +1,22 @@
-//! How many files this process may open: raised for itself, and as it was for the programs that it
-//! starts. Programs that use `select`, or that go through all descriptors they could have, do badly
-//! with the limit of an agent.
+//! The limit of open files: raised for this process, and as before for the programs that it starts.
+//! Programs that use `select`, or that iterate over all possible descriptors, work badly with an
+//! agent's limit.
 
 use std::{fs, io, os::unix::process::CommandExt as _, process::Command, sync::OnceLock};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The highest limit that the kernel gives anybody.
+/// The kernel's maximum.
 const NR_OPEN: &str = "/proc/sys/fs/nr_open";
-/// An agent that may open fewer can do nothing, not even say so.
+/// An agent with a lower limit can do nothing, not even report it.
 const LEAST: u64 = 256;
 
-/// The limits that this process was started with, once they were changed.
+/// The original limits of this process, once they were changed.
 static FORMER: OnceLock<Rlimit> = OnceLock::new();
 
-/// Has this process open up to `wanted` files: the soft limit becomes that number, the hard limit is
-/// raised to it where it is lower. Programs started with [`limit_as_before`] get what it was. Returns
-/// what could not be done, as a sentence. To be called once, before anything is started.
+/// Raises the limit of this process to `wanted`: the soft limit becomes that number, a lower hard
+/// limit is raised to it. Programs started with [`limit_as_before`] get the original limits.
+/// Returns what could not be done, as a sentence. Call it once, before any program is started.
 #[must_use]
 pub fn allow(wanted: u64) -> Option<String> {
     let most = fs::read_to_string(NR_OPEN)
@@ -25,7 +25,7 @@ pub fn allow(wanted: u64) -> Option<String> {
         .unwrap_or(u64::MAX);
     let now = getrlimit(Resource::Nofile);
     let chosen = choose(wanted, now, most);
-    // Children get the former limits also where only one of the two was changed.
+    // Children get the original limits even if only one of the two was changed.
     let set = |limits| {
         let done = setrlimit(Resource::Nofile, limits);
         if done.is_ok() {
@@ -49,7 +49,7 @@ pub fn allow(wanted: u64) -> Option<String> {
     ))
 }
 
-/// Has the program start with the limits that this process was started with.
+/// Makes the program start with the original limits of this process.
 pub fn limit_as_before(command: &mut Command) -> &mut Command {
     match FORMER.get() {
         Some(former) => limit(command, *former),
@@ -65,7 +65,7 @@ pub fn limit_as_before(command: &mut Command) -> &mut Command {
 fn limit(command: &mut Command, former: Rlimit) -> &mut Command {
     let set = move || -> io::Result<()> {
         if setrlimit(Resource::Nofile, former).is_err() {
-            // Somebody has lowered fs.nr_open below the hard limit since.
+            // fs.nr_open was lowered below the hard limit since.
             let lower = Rlimit {
                 maximum: former.current,
                 ..former
@@ -80,8 +80,8 @@ fn limit(command: &mut Command, former: Rlimit) -> &mut Command {
     unsafe { command.pre_exec(set) }
 }
 
-/// The limits that are wanted. `most` is what the kernel gives at all, and it refuses a hard limit
-/// above that also where there is one.
+/// The desired limits. `most` is the kernel's maximum, and it rejects a hard limit above that even
+/// if it is already in force.
 fn choose(wanted: u64, now: Rlimit, most: u64) -> Rlimit {
     let target = wanted.max(LEAST).min(most);
     let hard = now.maximum.unwrap_or(u64::MAX);
@@ -91,7 +91,7 @@ fn choose(wanted: u64, now: Rlimit, most: u64) -> Rlimit {
     }
 }
 
-/// The same without a higher hard limit.
+/// The same without raising the hard limit.
 fn within(chosen: Rlimit, now: Rlimit) -> Rlimit {
     let hard = now.maximum.unwrap_or(u64::MAX);
     Rlimit {
@@ -100,7 +100,7 @@ fn within(chosen: Rlimit, now: Rlimit) -> Rlimit {
     }
 }
 
-/// What is to be told of a number that is not the one that was asked for.
+/// The message if the chosen limit differs from the requested one.
 fn bounded(wanted: u64, chosen: Rlimit, most: u64) -> Option<String> {
     let why = match chosen.current {
         Some(soft) if soft < wanted => format!("fs.nr_open is {most}"),
@@ -118,65 +118,4 @@ fn shown(limit: Option<u64>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limits(soft: u64, hard: u64) -> Rlimit {
-        Rlimit {
-            current: Some(soft),
-            maximum: Some(hard),
-        }
-    }
-
-    #[test]
-    fn the_soft_limit_becomes_what_is_wanted_and_the_hard_one_is_never_lowered() {
-        let most = 1_048_576;
-        for (wanted, now, chosen) in [
-            // As systemd starts services.
-            (1_000_000, (1024, 524_288), (1_000_000, 1_000_000)),
-            (1_000_000, (1024, 1024), (1_000_000, 1_000_000)),
-            (4096, (1024, 524_288), (4096, 524_288)),
-            // A limit is a limit: it is lowered too.
-            (4096, (65_536, 524_288), (4096, 524_288)),
-            (2_000_000, (1024, 4096), (most, most)),
-            // fs.nr_open was lowered after this hard limit was given.
-            (4096, (1024, 2_000_000), (4096, most)),
-            (0, (1024, 4096), (LEAST, 4096)),
-        ] {
-            let (soft, hard) = now;
-            let found = choose(wanted, limits(soft, hard), most);
-            assert_eq!(found, limits(chosen.0, chosen.1), "{wanted} of {now:?}");
-        }
-        let unlimited = Rlimit {
-            current: Some(1024),
-            maximum: None,
-        };
-        assert_eq!(choose(5000, unlimited, most), limits(5000, most));
-    }
-
-    #[test]
-    fn without_the_right_to_raise_the_hard_limit_it_bounds_the_soft_one() {
-        let now = limits(1024, 4096);
-        let chosen = choose(1_000_000, now, 1_048_576);
-        assert_eq!(within(chosen, now), limits(4096, 4096));
-        let chosen = choose(2000, now, 1_048_576);
-        assert_eq!(within(chosen, now), limits(2000, 4096));
-    }
-
-    #[test]
-    fn only_a_number_that_is_not_the_wanted_one_is_told() {
-        let now = limits(1024, 4096);
-        let told = |wanted, most| bounded(wanted, choose(wanted, now, most), most);
-        assert_eq!(told(1_000_000, 1_048_576), None);
-        let text = told(1_000_000, 65_536).unwrap();
-        assert_eq!(
-            text,
-            "the limit of open files is 65536 and not 1000000: fs.nr_open is 65536"
-        );
-        let text = told(3, 65_536).unwrap();
-        assert!(
-            text.ends_with("256 and not 3: fewer are not enough for an agent"),
-            "{text}"
-        );
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Ends a process together with what it started.
+//! Kills a process together with its children.
 
 use std::{
     io,
@@ -7,14 +7,14 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// `PIDFD_SIGNAL_PROCESS_GROUP`, known to kernels from 6.9.
+/// `PIDFD_SIGNAL_PROCESS_GROUP`, supported since Linux 6.9.
 const PROCESS_GROUP: libc::c_uint = 4;
 
-/// Kills the process group whose leader the descriptor refers to. The leader must be a child of this
-/// process that was not waited for: its number, which older kernels need, is nobody else's until then.
+/// Kills the process group whose leader the descriptor refers to. The leader must be an unreaped
+/// child of this process: until then its PID, which older kernels need, is not reused.
 ///
 /// # Errors
-/// The kernel refuses. A group that is gone is no error.
+/// The kernel returns an error. A missing group is not an error.
 #[expect(
     unsafe_code,
     reason = "rustix has no binding for signals to the group of a pidfd"
@@ -37,7 +37,7 @@ pub fn kill(leader: impl AsFd, number: u32) -> io::Result<()> {
     match error.raw_os_error() {
         Some(libc::ESRCH) => Ok(()),
         Some(libc::EINVAL | libc::ENOSYS) => {
-            // 0 would be the caller's own group, and 1 everything.
+            // 0 would be the caller's own group, and 1 all processes.
             let group = i32::try_from(number)
                 .ok()
                 .filter(|&number| number > 1)

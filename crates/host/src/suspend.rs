@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// For how long in all the machine has been suspended since it booted: one clock of the kernel goes
-/// on meanwhile and the other does not. Both are read one after the other, so that a value may be
-/// off by the time that this takes.
+/// Total time for which the machine was suspended since boot: the difference of two kernel clocks,
+/// of which one continues during suspend. They are read one after the other, so the value may be
+/// off by the time in between.
 #[must_use]
 pub fn asleep() -> Duration {
     let [with, without] = [ClockId::Boottime, ClockId::Monotonic].map(|clock| {

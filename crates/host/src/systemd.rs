@@ -1,6 +1,6 @@
-//! systemd as the keeper of cgroups: the `systemd` cgroup driver asks it for a scope for each
-//! container instead of making a folder. A small client of its own for the few calls, over the
-//! system's D-Bus, or over systemd's private socket where no bus runs. Blocks.
+//! systemd as the manager of cgroups: the `systemd` cgroup driver requests a scope for each
+//! container instead of creating a directory. A small client for the few calls, over the system's
+//! D-Bus, or over systemd's private socket if no bus runs. Blocks.
 
 mod connection;
 mod limits;
@@ -21,33 +21,33 @@ use self::{
 };
 use crate::CgroupLayout;
 
-/// systemd, and how it is reached.
+/// The connection settings of systemd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Systemd {
     socket: PathBuf,
-    /// Whether a bus stands between, which wants to be greeted and told which signals to pass on.
+    /// Whether it is reached through a bus, which needs `Hello` and match rules for signals.
     bus: bool,
 }
 
-/// A scope: processes that systemd keeps in a cgroup without having started them.
+/// A scope: processes in a cgroup that systemd manages but did not start.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
     /// Its name: `rubelet-0123.scope`.
     pub unit: &'a str,
-    /// Name of the slice that it is put into: `kubepods-besteffort.slice`. It is made if missing.
+    /// Name of its slice: `kubepods-besteffort.slice`. It is created if missing.
     pub slice: &'a str,
-    /// What operators see.
+    /// Description for operators.
     pub description: &'a str,
-    /// Processes that are put into it; at least one has to live.
+    /// Initial processes; at least one must be alive.
     pub pids: &'a [u32],
-    /// Limits, so that systemd doesn't undo them when it is reloaded. They still have to be applied:
-    /// systemd doesn't know them all.
+    /// Limits, so that systemd does not revert them on a reload. They still have to be applied:
+    /// systemd does not support all of them.
     pub limits: Option<&'a LinuxResources>,
     /// The layout of the machine's cgroups.
     pub layout: CgroupLayout,
 }
 
-/// Why systemd didn't do what it was asked.
+/// Why a request to systemd failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemdError {
     /// It can't be reached.
@@ -55,10 +55,10 @@ pub enum SystemdError {
     Unreachable {
         /// The socket.
         socket: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// What came back is not D-Bus.
+    /// The reply is not valid D-Bus.
     #[error("systemd's answer through {} cannot be read: {what}", socket.display())]
     Unreadable {
         /// The socket.
@@ -66,7 +66,7 @@ pub enum SystemdError {
         /// What is wrong.
         what: &'static str,
     },
-    /// It said no.
+    /// It rejected the call.
     #[error("systemd refused {what} of {unit}: {message} ({name})")]
     Refused {
         /// The call.
@@ -78,12 +78,12 @@ pub enum SystemdError {
         /// Text of the error.
         message: String,
     },
-    /// It tried and failed.
+    /// Its job failed.
     #[error("systemd's job for {unit} ended as `{result}`: see `systemctl status {unit}`")]
     Job {
         /// The unit.
         unit: String,
-        /// What became of the job, such as `failed` or `timeout`.
+        /// The result of the job, such as `failed` or `timeout`.
         result: String,
     },
 }
@@ -93,14 +93,14 @@ const NO_SUCH_UNIT: &str = "org.freedesktop.systemd1.NoSuchUnit";
 const UNIT_EXISTS: &str = "org.freedesktop.systemd1.UnitExists";
 
 impl Systemd {
-    /// systemd, if it runs this machine.
+    /// systemd, if it manages this machine.
     #[must_use]
     pub fn find() -> Option<Self> {
         Self::find_below(Path::new("/"))
     }
 
     fn find_below(root: &Path) -> Option<Self> {
-        // The sign that `sd_booted(3)` describes.
+        // The test that `sd_booted(3)` describes.
         if !root.join("run/systemd/system").is_dir() {
             return None;
         }
@@ -126,8 +126,7 @@ impl Systemd {
         }
     }
 
-    /// Starts a scope and waits until it is there. One of that name which has failed is forgotten
-    /// first.
+    /// Starts a scope and waits until it is active. A failed one of that name is reset first.
     ///
     /// # Errors
     /// See [`SystemdError`].
@@ -138,7 +137,7 @@ impl Systemd {
             ("Slice", Value::Text(scope.slice.to_owned())),
             ("Delegate", Value::Bool(true)),
             ("DefaultDependencies", Value::Bool(false)),
-            // One that has failed is not kept until somebody resets it.
+            // A failed one is collected without a reset.
             ("CollectMode", Value::Text("inactive-or-failed".to_owned())),
             ("PIDs", Value::Numbers32(scope.pids.to_vec())),
         ];
@@ -171,7 +170,7 @@ impl Systemd {
         connection.wait_for(&job, scope.unit)
     }
 
-    /// Starts a unit and waits until it is there, such as a slice, which needs no file.
+    /// Starts a unit and waits until it is active, such as a slice, which needs no file.
     ///
     /// # Errors
     /// See [`SystemdError`].
@@ -185,8 +184,8 @@ impl Systemd {
         connection.wait_for(&job, unit)
     }
 
-    /// Stops a unit, with all processes that are left in it, and waits for that. Does nothing if it
-    /// isn't there.
+    /// Stops a unit, with all remaining processes, and waits for the end. Does nothing if it does
+    /// not exist.
     ///
     /// # Errors
     /// See [`SystemdError`].
@@ -203,7 +202,7 @@ impl Systemd {
         connection.wait_for(&job, unit)
     }
 
-    /// Tells systemd of new limits of a unit, until the next start of the machine.
+    /// Sets new limits of a unit in systemd, until the next boot.
     ///
     /// # Errors
     /// See [`SystemdError`].
@@ -227,7 +226,7 @@ impl Systemd {
     }
 }
 
-/// The reply, unless it is a refusal.
+/// The reply, unless it is an error.
 fn done(reply: Reply, what: &'static str, unit: &str) -> Result<Reply, SystemdError> {
     match reply.refusal {
         None => Ok(reply),
@@ -240,7 +239,7 @@ fn done(reply: Reply, what: &'static str, unit: &str) -> Result<Reply, SystemdEr
     }
 }
 
-/// The job that a reply names.
+/// The job in a reply.
 fn job(reply: Reply, what: &'static str, unit: &str) -> Result<String, SystemdError> {
     done(reply, what, unit).map(|reply| reply.first_text)
 }

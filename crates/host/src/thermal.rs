@@ -1,13 +1,13 @@
-//! Directories of sysfs that tell how often a processor was throttled.
+//! Directories of sysfs with a processor's throttling counters.
 
 use std::{fs, path::Path};
 
-/// `thermal_throttle` of each processor that has one, as absolute paths in the order of the
-/// processors' numbers. `root` is where the machine's `/` is.
+/// `thermal_throttle` of each processor that has one, as absolute paths in the order of CPU
+/// numbers. `root` is the machine's `/`.
 ///
 /// The kernel has these directories for Intel processors that are online. Their counters and times
-/// let a container observe what others on the machine compute, so the kubelet masks them, and looks
-/// for existing ones as this does (`ConvertToRuntimeMaskedPaths` of release 1.34 and later).
+/// let a container observe the load of others on the machine, so the kubelet masks them, and looks
+/// for existing ones in the same way (`ConvertToRuntimeMaskedPaths` of release 1.34 and later).
 #[must_use]
 pub fn thermal_throttle(root: &Path) -> Vec<String> {
     const CPUS: &str = "sys/devices/system/cpu";

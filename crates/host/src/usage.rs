@@ -1,29 +1,29 @@
-//! How much of the machine's memory, disks and processes is in use at the moment.
+//! Current usage of the machine's memory, disks and processes.
 
 use std::{io, path::Path};
 
 use crate::machine::{File, MachineError, kib_field};
 
-/// Something of which there is a limited amount.
+/// A limited resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// What can still be used.
+    /// Available amount.
     pub available: u64,
-    /// All there is.
+    /// Total amount.
     pub capacity: u64,
 }
 
 /// One file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileSystemUsage {
-    /// Bytes, as far as they are not kept for root.
+    /// Bytes, without those reserved for root.
     pub bytes: Usage,
-    /// Inodes; no capacity on file systems that make them as needed.
+    /// Inodes; no capacity on file systems that allocate them dynamically.
     pub inodes: Usage,
 }
 
-/// Memory in bytes. Available is what is not in the working set: what is free, and the part of the
-/// page cache that was not touched lately, which the kernel takes back first.
+/// Memory in bytes. Available is everything outside the working set: free memory, and the inactive
+/// part of the page cache, which the kernel reclaims first.
 ///
 /// # Errors
 /// `/proc` is not mounted, or has no such numbers.
@@ -58,10 +58,10 @@ pub fn pids(root: &Path) -> Result<Usage, MachineError> {
     })
 }
 
-/// The file system that a path is on. May block for as long as the file system does.
+/// The file system of a path. May block as long as the file system does.
 ///
 /// # Errors
-/// The path is not there, or the file system does not answer.
+/// The path does not exist, or the file system does not respond.
 pub fn file_system(path: &Path) -> io::Result<FileSystemUsage> {
     let stat = rustix::fs::statvfs(path)?;
     Ok(FileSystemUsage {

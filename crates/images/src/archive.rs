@@ -1,6 +1,7 @@
-//! Reading tar streams: POSIX, GNU and the forms before them. No effects but reading; nothing that
-//! an archive says makes this use more memory than [`MAX_SPECIAL`] allows.
+//! Reads tar streams: POSIX, GNU and older formats. No side effects but reading; no archive can
+//! make this use more memory than [`MAX_SPECIAL`] allows.
 
+mod decimal;
 mod header;
 mod pax;
 mod sparse;
@@ -13,7 +14,7 @@ use self::{
     pax::Pax,
 };
 
-/// The most bytes of an extended header or a long name. Real ones are far below.
+/// Maximum size of an extended header or a long name. Real ones are far smaller.
 pub const MAX_SPECIAL: u64 = 1 << 20;
 
 /// What an entry is.
@@ -21,9 +22,9 @@ pub const MAX_SPECIAL: u64 = 1 << 20;
 pub enum Kind {
     /// A file with content.
     File,
-    /// A folder.
+    /// A directory.
     Directory,
-    /// Another name of a file that was before it in the archive.
+    /// A hard link to an earlier file of the archive.
     HardLink,
     /// A symbolic link.
     Symlink,
@@ -40,9 +41,9 @@ pub enum Kind {
 pub struct Entry {
     /// What it is.
     pub kind: Kind,
-    /// Its name, as the archive has it.
+    /// Its name, as stored in the archive.
     pub path: Vec<u8>,
-    /// What a link leads to.
+    /// The target of a link.
     pub link: Vec<u8>,
     /// Permissions, with the setuid, setgid and sticky bits.
     pub mode: u32,
@@ -50,7 +51,7 @@ pub struct Entry {
     pub uid: u64,
     /// Group.
     pub gid: u64,
-    /// Bytes of the file as it is to be. For a sparse file more than the archive has.
+    /// Size of the unpacked file. A sparse file has fewer bytes in the archive.
     pub size: u64,
     /// Time of modification: seconds since 1970 and nanoseconds.
     pub mtime: (i64, u32),
@@ -69,32 +70,32 @@ pub enum ArchiveError {
     #[error("the archive cannot be read")]
     Read(#[source] io::Error),
     /// It ends too early.
-    #[error("the archive is cut off")]
-    Cut,
-    /// It is damaged, or no archive.
-    #[error("the archive is damaged: {0}")]
-    Damaged(&'static str),
-    /// It uses something that layers do not have.
-    #[error("the archive has an entry of the type {0:?}, which is not supported")]
+    #[error("unexpected end of the archive")]
+    Truncated,
+    /// It is corrupt, or not an archive.
+    #[error("malformed archive: {0}")]
+    Malformed(&'static str),
+    /// It has an entry type that layers do not use.
+    #[error("unsupported entry type {0:?} in the archive")]
     Type(char),
-    /// It wants too much memory.
+    /// It would need too much memory.
     #[error("the archive has an extended header of {0} bytes, more than {MAX_SPECIAL}")]
     Special(u64),
 }
 
-/// An archive that is read from its beginning to its end.
+/// An archive that is read sequentially.
 pub struct Archive<R> {
     source: R,
-    /// Bytes of the entry's content that were not read.
+    /// Unread bytes of the entry's content.
     left: u64,
-    /// Bytes behind the content, up to the next block.
+    /// Bytes after the content, up to the next block.
     padding: u64,
-    /// The end was seen.
+    /// The end was reached.
     ended: bool,
 }
 
 impl<R: Read> Archive<R> {
-    /// The archive that `source` yields.
+    /// Reads the archive from `source`.
     pub fn new(source: R) -> Self {
         Self {
             source,
@@ -104,17 +105,17 @@ impl<R: Read> Archive<R> {
         }
     }
 
-    /// What it is read from. Of that, all bytes up to the entry's content were read, no more.
+    /// The source. It is read exactly up to the entry's content.
     pub fn source(&self) -> &R {
         &self.source
     }
 
-    /// What is behind the archive's end, too.
+    /// The source, with the bytes after the archive's end.
     pub fn into_inner(self) -> R {
         self.source
     }
 
-    /// The next entry; `None` at the end. What was not read of the content before is skipped.
+    /// The next entry; `None` at the end. Skips the unread content of the previous one.
     ///
     /// # Errors
     /// See [`ArchiveError`].
@@ -125,7 +126,7 @@ impl<R: Read> Archive<R> {
             self.skip_content()?;
             let Some(header) = self.header()? else {
                 return if special {
-                    Err(ArchiveError::Cut)
+                    Err(ArchiveError::Truncated)
                 } else {
                     Ok(None)
                 };
@@ -133,18 +134,18 @@ impl<R: Read> Archive<R> {
             special = true;
             match header.kind {
                 b'x' | b'X' => pax = Pax::parse(&self.special(&header)?)?,
-                // What it says is for the archive as a whole, such as the commit it was made of.
+                // A global header, such as the commit that git archive writes.
                 b'g' => drop(self.special(&header)?),
                 b'L' => long_path = Some(until_nul(self.special(&header)?)),
                 b'K' => long_link = Some(until_nul(self.special(&header)?)),
-                // The name of the volume.
+                // The volume's label.
                 b'V' => self.content(&header)?,
                 _ => return self.entry(&header, pax, long_path, long_link).map(Some),
             }
         }
     }
 
-    /// Reads content of the entry that came last. 0 at its end.
+    /// Reads content of the current entry. 0 at its end.
     ///
     /// # Errors
     /// The source fails, or ends too early.
@@ -155,7 +156,7 @@ impl<R: Read> Archive<R> {
         }
         let read = self.source_read(&mut buffer[..most])?;
         if read == 0 {
-            return Err(ArchiveError::Cut);
+            return Err(ArchiveError::Truncated);
         }
         self.left -= read as u64;
         Ok(read)
@@ -170,7 +171,7 @@ impl<R: Read> Archive<R> {
     ) -> Result<Entry, ArchiveError> {
         let path = pax.path.or(long_path).unwrap_or_else(|| header.path());
         let kind = match header.kind {
-            // Before POSIX, a folder was a file whose name ends with a slash.
+            // Before POSIX, a directory was a file whose name ends with a slash.
             b'0' | 0 if path.ends_with(b"/") => Kind::Directory,
             b'0' | 0 | b'7' | b'S' => Kind::File,
             b'1' => Kind::HardLink,
@@ -181,7 +182,7 @@ impl<R: Read> Archive<R> {
             b'6' => Kind::Fifo,
             other => return Err(ArchiveError::Type(char::from(other))),
         };
-        // Some writers give a size to what has no content; there are no bytes then.
+        // Some writers set a size for entries without content; no bytes follow.
         let stored = match kind {
             Kind::File => match pax.size {
                 Some(size) => size,
@@ -194,7 +195,9 @@ impl<R: Read> Archive<R> {
         if kind == Kind::File {
             if header.kind == b'S' {
                 if header.format != Format::Gnu {
-                    return Err(ArchiveError::Damaged("a sparse file outside of GNU's form"));
+                    return Err(ArchiveError::Malformed(
+                        "a sparse file outside of GNU's form",
+                    ));
                 }
                 let (real, map) = self.gnu_sparse(header)?;
                 (size, segments) = (real, Some(sparse::check(map, real, self.left)?));
@@ -234,7 +237,7 @@ impl<R: Read> Archive<R> {
             return Ok(None);
         }
         let Some(block) = self.block()? else {
-            // Some writers leave the end marks out.
+            // Some writers omit the end marks.
             self.ended = true;
             return Ok(None);
         };
@@ -242,7 +245,7 @@ impl<R: Read> Archive<R> {
             self.ended = true;
             return match self.block()? {
                 Some(second) if second.iter().any(|byte| *byte != 0) => {
-                    Err(ArchiveError::Damaged("there is something behind its end"))
+                    Err(ArchiveError::Malformed("there is something behind its end"))
                 }
                 _ => Ok(None),
             };
@@ -256,7 +259,7 @@ impl<R: Read> Archive<R> {
         while filled < BLOCK {
             match self.source_read(&mut block[filled..])? {
                 0 if filled == 0 => return Ok(None),
-                0 => return Err(ArchiveError::Cut),
+                0 => return Err(ArchiveError::Truncated),
                 read => filled += read,
             }
         }
@@ -273,14 +276,14 @@ impl<R: Read> Archive<R> {
         }
     }
 
-    /// The content of the entry of `header` comes next.
+    /// The content of `header`'s entry follows.
     fn content(&mut self, header: &Header) -> Result<(), ArchiveError> {
         let size = header.size()?;
         self.expect(size)
     }
 
     fn expect(&mut self, size: u64) -> Result<(), ArchiveError> {
-        let too_large = ArchiveError::Damaged("an entry is larger than any file can be");
+        let too_large = ArchiveError::Malformed("an entry is larger than any file can be");
         if i64::try_from(size).is_err() {
             return Err(too_large);
         }
@@ -289,7 +292,7 @@ impl<R: Read> Archive<R> {
         Ok(())
     }
 
-    /// All of the content of an entry that speaks of the next one.
+    /// The whole content of an extended header.
     fn special(&mut self, header: &Header) -> Result<Vec<u8>, ArchiveError> {
         self.content(header)?;
         if self.left > MAX_SPECIAL {
@@ -305,7 +308,7 @@ impl<R: Read> Archive<R> {
         let mut filled = 0;
         while filled < buffer.len() {
             match self.read(&mut buffer[filled..])? {
-                0 => return Err(ArchiveError::Cut),
+                0 => return Err(ArchiveError::Truncated),
                 read => filled += read,
             }
         }

@@ -1,26 +1,26 @@
-//! What a puller shows to a registry. Never printed.
+//! Credentials for a registry. Never printed.
 
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// Credentials for one pull, as CRI's `AuthConfig` brings them.
+/// Credentials for one pull, from CRI's `AuthConfig`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Credentials {
     /// A user and its password, also as the `auth` of a docker configuration.
     Basic {
         /// The user.
         username: String,
-        /// The password, or an access token in its place.
+        /// The password, or an access token instead.
         password: String,
     },
     /// A token that the registry's token server exchanges for one of the registry.
     Identity(String),
-    /// A token that the registry takes as it is.
+    /// A bearer token for the registry itself.
     Registry(String),
 }
 
-/// The fields of CRI's `AuthConfig`; empty ones are not given.
+/// The fields of CRI's `AuthConfig`; empty ones are unset.
 #[derive(Clone, Copy, Default)]
 pub struct AuthFields<'a> {
     /// User.
@@ -29,7 +29,7 @@ pub struct AuthFields<'a> {
     pub password: &'a str,
     /// `user:password` in base64.
     pub auth: &'a str,
-    /// The registry that the rest is for; empty is any.
+    /// The registry that the credentials are for; empty means any.
     pub server_address: &'a str,
     /// Token for the token server.
     pub identity_token: &'a str,
@@ -37,23 +37,23 @@ pub struct AuthFields<'a> {
     pub registry_token: &'a str,
 }
 
-/// Why credentials can't be used. Says nothing of their content.
+/// Why credentials are invalid. Never contains them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// `auth` is not base64, or has no colon.
     #[error("the `auth` of the credentials is not `user:password` in base64")]
     Auth,
-    /// Something is given that no registry could use.
+    /// The fields are incomplete.
     #[error("the credentials have neither a user, nor an `auth`, nor a token")]
     Empty,
 }
 
 impl Credentials {
-    /// Reads CRI's `AuthConfig`. `None` where they are for another registry than `registry`, or
-    /// all fields are empty: the pull is anonymous then, as with containerd.
+    /// Reads CRI's `AuthConfig`. `None` if it is for another registry than `registry`, or all
+    /// fields are empty: then the pull is anonymous, as in containerd.
     ///
     /// # Errors
-    /// The fields make no sense.
+    /// The fields contradict each other, or are malformed.
     pub fn from_auth(
         fields: &AuthFields<'_>,
         registry: &str,
@@ -79,7 +79,7 @@ impl Credentials {
             return Ok(Some(Self::Identity(identity_token.to_owned())));
         }
         if !auth.is_empty() {
-            // Some writers pad the password with zero bytes; docker cuts them off, too.
+            // Some writers pad the password with zero bytes; docker trims them, too.
             let text = STANDARD.decode(auth.trim()).ok();
             let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
             let (username, password) = text

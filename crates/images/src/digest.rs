@@ -1,4 +1,4 @@
-//! Digests: the names of blobs, made from their content.
+//! Digests: the content-derived names of blobs.
 
 use std::{fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de};
 /// An algorithm that OCI registers and registries use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
-    /// SHA-256, which nearly everybody uses.
+    /// SHA-256, the usual one.
     Sha256,
     /// SHA-512.
     Sha512,
@@ -47,14 +47,14 @@ pub struct Digest {
     hex: Box<str>,
 }
 
-/// Why a text is no digest.
+/// Why a text is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DigestError {
     /// The form is wrong.
-    #[error("{0:?} is no digest; one looks like sha256: and 64 hexadecimal digits")]
+    #[error("invalid digest {0:?}: expected sha256: and 64 hexadecimal digits")]
     Form(String),
-    /// The algorithm is one that is not used here.
-    #[error("digests of the algorithm {0:?} are not supported; sha256 and sha512 are")]
+    /// The algorithm is not supported.
+    #[error("unsupported digest algorithm {0:?}; use sha256 or sha512")]
     Algorithm(String),
 }
 
@@ -75,19 +75,19 @@ impl Digest {
         hasher.finish() == *self
     }
 
-    /// The algorithm it was made with.
+    /// Its algorithm.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Its digits alone.
+    /// Its hexadecimal digits.
     #[must_use]
     pub fn hex(&self) -> &str {
         &self.hex
     }
 
-    /// Its name as a file: without the colon.
+    /// Its file name: without the colon.
     pub(crate) fn file_name(&self) -> String {
         format!("{}-{}", self.algorithm.name(), self.hex)
     }
@@ -148,14 +148,14 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// Takes the digest of what comes in pieces.
+/// Hashes content that arrives in chunks.
 pub struct Hasher {
     algorithm: Algorithm,
     context: hash::Context,
 }
 
 impl Hasher {
-    /// Of nothing yet.
+    /// A hasher without content.
     #[must_use]
     pub fn new(algorithm: Algorithm) -> Self {
         Self {
@@ -164,12 +164,12 @@ impl Hasher {
         }
     }
 
-    /// Adds the next piece.
+    /// Adds the next chunk.
     pub fn update(&mut self, bytes: &[u8]) {
         self.context.update(bytes);
     }
 
-    /// The digest of all pieces.
+    /// The digest of all chunks.
     #[must_use]
     pub fn finish(self) -> Digest {
         use fmt::Write as _;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_digest_is_refused() {
+    fn an_invalid_digest_is_refused() {
         for text in [
             "",
             "sha256",

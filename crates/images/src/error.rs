@@ -1,43 +1,43 @@
-//! What can go wrong with images.
+//! Errors of images.
 
 use std::{fmt, io, path::PathBuf, sync::Arc};
 
 use crate::{manifest::ManifestError, unpack::UnpackError};
 
-/// Why an image was not pulled. Cheap to clone: all callers that waited for one pull get the same.
+/// Why a pull failed. Cheap to clone: all callers that share a pull get the same error.
 #[derive(Debug, Clone)]
 pub struct PullError(Arc<PullFailure>);
 
 #[derive(Debug)]
 struct PullFailure {
     kind: PullErrorKind,
-    /// What was being done, and where.
+    /// The failed operation, and its object.
     message: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// What a caller of a pull can decide on.
+/// The category of an error, for callers of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullErrorKind {
-    /// The name or the credentials make no sense. Trying again does not help.
+    /// The name or the credentials are invalid. Retrying does not help.
     InvalidArgument,
     /// The registry has no such image, or none for this platform.
     NotFound,
-    /// The registry wants to know who asks.
+    /// The registry requires authentication.
     Unauthenticated,
-    /// The registry knows who asks, and refuses.
+    /// The registry denies access to this user.
     PermissionDenied,
-    /// The registry wants fewer questions.
+    /// The registry limits the rate of requests.
     TooManyRequests,
     /// The registry can't be reached, fails, or the connection broke.
     Unavailable,
-    /// What came is damaged, hostile or of a kind that is not supported.
+    /// The response is corrupt, malicious or unsupported.
     Refused,
-    /// No space on the disk of images.
+    /// The disk of images is full.
     NoSpace,
-    /// The pull was given up because nobody waits for it any more, or the store closes.
+    /// The pull was canceled: its callers dropped it, or the store closes.
     Canceled,
-    /// This machine fails: its disk, mostly.
+    /// A failure of this machine, mostly of its disk.
     Internal,
 }
 
@@ -62,13 +62,13 @@ impl PullError {
         }))
     }
 
-    /// The same error, with the image that it is about.
+    /// The same error, with the image that it concerns.
     pub(crate) fn of(self, image: &crate::Reference) -> Self {
         let kind = self.kind();
         Self::because(kind, format!("cannot pull {image}"), self)
     }
 
-    /// What a caller can decide on.
+    /// The category of the error.
     #[must_use]
     pub fn kind(&self) -> PullErrorKind {
         self.0.kind
@@ -106,13 +106,13 @@ impl From<StoreError> for PullError {
         } else {
             PullErrorKind::Internal
         };
-        Self::because(kind, "the image cannot be kept", error)
+        Self::because(kind, "cannot store the image", error)
     }
 }
 
 impl From<ManifestError> for PullError {
     fn from(error: ManifestError) -> Self {
-        Self::because(PullErrorKind::Refused, "the image cannot be used", error)
+        Self::because(PullErrorKind::Refused, "cannot use the image", error)
     }
 }
 
@@ -123,7 +123,7 @@ impl From<UnpackError> for PullError {
             UnpackError::Disk { .. } => PullErrorKind::Internal,
             _ => PullErrorKind::Refused,
         };
-        Self::because(kind, "a layer cannot be unpacked", error)
+        Self::because(kind, "cannot unpack a layer", error)
     }
 }
 
@@ -132,61 +132,61 @@ impl From<UnpackError> for PullError {
 pub enum OpenError {
     /// Another process uses it.
     #[error(
-        "the images in {} are in use by another process; ask that one, or stop it first",
+        "the image store {} is in use by another process; stop that process first",
         .0.display()
     )]
     InUse(PathBuf),
     /// The disk fails.
-    #[error("cannot open the images: cannot {step} {}", path.display())]
+    #[error("cannot open the image store: cannot {step} {}", path.display())]
     Disk {
-        /// What was being done.
+        /// The failed operation.
         step: &'static str,
-        /// With what.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A name in the settings is none.
-    #[error("the settings of images name {name:?}, which is no image")]
+    /// A name in the settings is not an image name.
+    #[error("invalid image name {name:?} in the settings of images")]
     Pinned {
         /// The name.
         name: String,
-        /// Why it is none.
+        /// What is wrong with it.
         source: crate::reference::ReferenceError,
     },
 }
 
-/// Why something that is here could not be used or removed.
+/// Why a local image or root file system could not be used or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No such image.
-    #[error("there is no image {0:?} on this node; pull it first")]
+    #[error("image {0:?} not found on this node; pull it first")]
     NoImage(String),
     /// No such root file system.
-    #[error("there is no root file system of {0:?}")]
+    #[error("root file system of container {0:?} not found")]
     NoRootfs(String),
-    /// There is one already.
-    #[error("there is a root file system of {0:?} already")]
+    /// It exists already.
+    #[error("root file system of container {0:?} already exists")]
     RootfsExists(String),
-    /// The container's identifier can't be a folder's name.
-    #[error("{0:?} cannot name a container: it must be letters, digits, _ . -")]
+    /// The container's identifier can't be a directory's name.
+    #[error("invalid container ID {0:?}: use letters, digits, _ . and -")]
     ContainerId(String),
     /// The disk fails.
     #[error("cannot {step} {}", path.display())]
     Disk {
-        /// What was being done.
+        /// The failed operation.
         step: &'static str,
-        /// With what.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A volume that the image declares can't be made.
+    /// A volume that the image declares can't be created.
     #[error("cannot make the volume {} of the image", path.display())]
     Volume {
         /// The path of the volume in the image.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// A file of a root file system can't be read.
@@ -194,7 +194,7 @@ pub enum StoreError {
     ImageFile {
         /// Its path in the root file system.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// A file of a root file system is too long.
@@ -202,14 +202,14 @@ pub enum StoreError {
     LongFile {
         /// Its path in the root file system.
         path: PathBuf,
-        /// Most bytes that are read.
+        /// Maximum size that is read.
         limit: u64,
     },
     /// A record can't be written.
-    #[error("cannot keep the image")]
+    #[error("cannot store the image")]
     Save(#[from] rubelet_store::SaveError),
     /// A record can't be removed.
-    #[error("cannot forget the image")]
+    #[error("cannot remove the image")]
     Remove(#[from] rubelet_store::RemoveError),
 }
 
@@ -221,28 +221,28 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// It is none.
+    /// It has another format.
     #[error(
         "{} is neither an OCI layout nor a docker archive: {why}",
         path.display()
     )]
     Form {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// What is missing.
         why: String,
     },
-    /// An image in it is damaged, hostile or not for this machine.
+    /// An image in it is corrupt, malicious or not for this machine.
     #[error("cannot load the image {image} of {}", path.display())]
     Image {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// Which image in it.
         image: String,
-        /// Why.
+        /// The error.
         source: PullError,
     },
 }

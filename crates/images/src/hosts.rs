@@ -1,14 +1,14 @@
-//! Where a registry's images come from, as the administrator says: folders of `hosts.toml` files in
-//! the form that containerd documents, or of certificates in docker's.
+//! Where a registry's images are pulled from, as the administrator configures it: directories of
+//! `hosts.toml` files in containerd's documented format, or of certificates in docker's.
 //!
-//! Files are read for each pull, so a change needs no restart. Unlike with containerd, a file with a
-//! mistake fails the pulls of its registry rather than being left out: what is left out could be the
-//! only host that may be asked.
+//! Files are read for each pull, so a change needs no restart. Unlike in containerd, an invalid
+//! file fails the pulls of its registry instead of being ignored: it could name the only host that
+//! may be used.
 
-mod faults;
+mod check;
 mod file;
 
-pub use faults::faults;
+pub use check::check;
 
 use std::{
     fs, io,
@@ -20,21 +20,21 @@ use http::HeaderMap;
 
 use crate::{PullError, PullErrorKind};
 
-/// The folder for registries that have none of their own.
+/// The directory for registries without their own.
 const FOR_ALL: &str = "_default";
 
-/// A host that is asked for images.
+/// A host that images are pulled from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HostSettings {
-    /// Where it is; `None` is the image's own registry.
+    /// Its URL; `None` is the image's own registry.
     pub(crate) url: Option<HostUrl>,
-    /// What it may be asked for.
+    /// What may be requested from it.
     pub(crate) capabilities: Capabilities,
     /// Files of certificate authorities, beside those of the system.
     pub(crate) authorities: Vec<NamedFile>,
-    /// The certificate that it is shown, and its key.
+    /// The client certificate for it, and its key.
     pub(crate) client: Option<(NamedFile, NamedFile)>,
-    /// Whether any certificate will do.
+    /// Whether its certificate is not verified.
     pub(crate) skip_verify: Option<bool>,
     /// Sent with each request to it.
     pub(crate) headers: HeaderMap,
@@ -48,16 +48,16 @@ pub(crate) struct HostUrl {
     pub(crate) https: bool,
     /// Host and port.
     pub(crate) authority: String,
-    /// Mostly `/v2`.
+    /// Usually `/v2`.
     pub(crate) path: String,
 }
 
-/// What a host may be asked for.
+/// What may be requested from a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capabilities {
     /// Blobs and manifests by their digests.
     pub(crate) pull: bool,
-    /// What a tag leads to.
+    /// Tags.
     pub(crate) resolve: bool,
 }
 
@@ -70,31 +70,31 @@ impl Default for Capabilities {
     }
 }
 
-/// A file, and who names it.
+/// A file, and where it is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedFile {
     pub(crate) path: PathBuf,
-    /// `FILE:LINE: FIELD`, or empty where it was found by its name.
+    /// `FILE:LINE: FIELD`, or empty if it was found by its name.
     pub(crate) named_at: String,
 }
 
-/// The hosts of a registry in the order in which they are to be asked; `None` where nothing is said
-/// of it. Of several folders the first one that says something counts. Blocks.
+/// The hosts of a registry in the order in which they are tried; `None` if the registry is not
+/// configured. The first directory that configures it counts. Blocks.
 ///
 /// # Errors
-/// A file can't be read, or has a mistake.
+/// A file can't be read, or has an error.
 pub(crate) fn of_registry(
-    folders: &[PathBuf],
+    directories: &[PathBuf],
     registry: &str,
 ) -> Result<Option<Vec<HostSettings>>, PullError> {
     let unusable = |message: String| {
-        let message = format!("it is unclear where images of {registry} come from: {message}");
+        let message = format!("cannot read the registry hosts of {registry}: {message}");
         PullError::new(PullErrorKind::Internal, message)
     };
-    let folder = folder_of(folders, registry)
+    let directory = directory_of(directories, registry)
         .map_err(|(path, error)| unusable(unreadable(&path, &error)))?;
-    folder
-        .map(|folder| of_folder(&folder).map_err(unusable))
+    directory
+        .map(|directory| of_directory(&directory).map_err(unusable))
         .transpose()
 }
 
@@ -102,23 +102,26 @@ fn unreadable(path: &Path, error: &io::Error) -> String {
     format!("cannot read {}: {error}", path.display())
 }
 
-/// What a registry's folder says; an error is a sentence.
-fn of_folder(folder: &Path) -> Result<Vec<HostSettings>, String> {
-    let file = folder.join("hosts.toml");
+/// The settings in a registry's directory; an error is a sentence.
+fn of_directory(directory: &Path) -> Result<Vec<HostSettings>, String> {
+    let file = directory.join("hosts.toml");
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(unreadable(&file, &error)),
     };
     if text.is_empty() {
-        let found = certificates(folder).map_err(|error| unreadable(folder, &error))?;
+        let found = certificates(directory).map_err(|error| unreadable(directory, &error))?;
         return Ok(vec![found]);
     }
     file::parse(&text, &file).map_err(|error| error.to_string())
 }
 
-fn folder_of(folders: &[PathBuf], registry: &str) -> Result<Option<PathBuf>, (PathBuf, io::Error)> {
-    for path in folders.iter().flat_map(|root| paths(root, registry)) {
+fn directory_of(
+    directories: &[PathBuf],
+    registry: &str,
+) -> Result<Option<PathBuf>, (PathBuf, io::Error)> {
+    for path in directories.iter().flat_map(|root| paths(root, registry)) {
         match path.try_exists() {
             Ok(true) => return Ok(Some(path)),
             Ok(false) => {}
@@ -128,7 +131,7 @@ fn folder_of(folders: &[PathBuf], registry: &str) -> Result<Option<PathBuf>, (Pa
     Ok(None)
 }
 
-/// Where a registry's folder may be, best first.
+/// Where a registry's directory may be, best first.
 fn paths(root: &Path, registry: &str) -> Vec<PathBuf> {
     let with_port = registry.rsplit_once(':');
     let with_port = with_port.map(|(host, port)| format!("{host}_{port}_"));
@@ -137,10 +140,10 @@ fn paths(root: &Path, registry: &str) -> Vec<PathBuf> {
     names.map(|name| root.join(name)).collect()
 }
 
-/// A folder without `hosts.toml` is one of docker: authorities in `*.crt`, a certificate to show in
-/// `*.cert` with its key in `*.key`.
-fn certificates(folder: &Path) -> io::Result<HostSettings> {
-    let mut names: Vec<PathBuf> = fs::read_dir(folder)?
+/// A directory without `hosts.toml` has docker's format: authorities in `*.crt`, a client
+/// certificate in `*.cert` with its key in `*.key`.
+fn certificates(directory: &Path) -> io::Result<HostSettings> {
+    let mut names: Vec<PathBuf> = fs::read_dir(directory)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<io::Result<_>>()?;
     names.sort();

@@ -1,4 +1,4 @@
-//! An image as the runtime and the user see it.
+//! An image, for the runtime and for users.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -10,8 +10,9 @@ use crate::{
     platform::Platform,
 };
 
-/// Identifies an image on this node: the digest of its configuration file, which says what the
-/// layers hold. The same for each way in which the image came here, and what CRI calls `image_ref`.
+/// Identifies an image on this node: the digest of its configuration file, which names the contents
+/// of the layers. It does not depend on how the image was pulled or loaded, and is what CRI calls
+/// `image_ref`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ImageId(pub(crate) Digest);
@@ -38,7 +39,7 @@ impl FromStr for ImageId {
     }
 }
 
-/// An image that is here, whole, with all its layers.
+/// An image in the store, with all its layers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Image {
     /// Identifies it.
@@ -47,29 +48,29 @@ pub struct Image {
     pub repo_tags: Vec<String>,
     /// Its names with the digest of the manifest or index it was pulled by. Sorted.
     pub repo_digests: Vec<String>,
-    /// Bytes that its layers take on disk, together with the configuration. Layers that it shares
-    /// with other images are counted in each.
+    /// Bytes that its layers use on disk, together with the configuration. Layers that it shares
+    /// with other images are counted for each.
     pub size: u64,
-    /// What its author wants the container to be.
+    /// The `config` of its configuration file: the defaults for containers.
     pub config: Arc<ImageConfig>,
-    /// Its layers, by the digest of their plain archives, from the bottom to the top. The last one
-    /// may be made here: folders that layers use without an entry get their attributes in it.
+    /// Its layers, by diff ID, from the bottom to the top. The last one may be created here: it
+    /// sets the attributes of directories that layers use without an entry.
     pub layers: Vec<Digest>,
-    /// What it was built for.
+    /// The platform it was built for.
     pub platform: Platform,
-    /// Garbage collection should pass it over.
+    /// Garbage collection must skip it.
     pub pinned: bool,
-    /// When it came here, in nanoseconds since 1970.
+    /// When it was pulled or loaded, in nanoseconds since 1970.
     pub arrived_at: u64,
 }
 
-/// All that is known of an image, for a user who looks into it.
+/// An image with its documents, for `rubelet image inspect`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImageDetails {
     /// The image.
     pub image: Arc<Image>,
-    /// Its configuration file, byte for byte, as its author wrote it.
+    /// Its configuration file, unchanged.
     pub config_file: String,
-    /// Its manifest, byte for byte; none where it came from a docker archive, which has none.
+    /// Its manifest, unchanged; docker archives have none.
     pub manifest: Option<String>,
 }

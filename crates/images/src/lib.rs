@@ -1,26 +1,26 @@
 //! Images: pulling, unpacking, root file systems.
 //!
-//! [`ImageStore`] is the front: it pulls images from registries, loads them from archives, lists
+//! [`ImageStore`] pulls images from registries, loads them from archives, lists
 //! and removes them, and prepares the root file systems of containers. Below it:
 //!
-//! - [`reference`], [`digest`], [`platform`], [`manifest`]: names and documents, without effects.
-//! - [`hosts`]: which mirrors are asked before a registry.
+//! - [`mod@reference`], [`digest`], [`platform`], [`manifest`]: names and documents, without effects.
+//! - [`hosts`]: which mirrors are tried before a registry.
 //! - `registry`: the client of registries: connections, credentials, redirects, blobs.
-//! - [`archive`]: reads tar streams, without effects; [`unpack`]: applies them to layer folders.
-//! - `volumes`: what a container gets for the volumes that its image declares.
-//! - `store`: what is on disk, who uses it, and what nobody uses any more.
+//! - [`archive`]: reads tar streams, without effects; [`unpack`]: applies them to layer directories.
+//! - `volumes`: the volumes of a container that its image declares.
+//! - `store`: images and layers on disk, their users, and the removal of unused ones.
 //!
 //! On disk, below the root given to [`ImageStore::open`]:
 //!
 //! ```text
 //! images/<config digest>.json   one record an image: names, layers, configuration
-//! layers/<diff digest>/         a whole layer: fs/ for overlayfs, and its record
+//! layers/<diff digest>/         a complete layer: fs/ for overlayfs, and its record
 //! snapshots/<container>/        what a container wrote: fs/, work/, image-volumes/, the layers below
-//! ingest/                       half things; emptied at each start
+//! ingest/                       incomplete downloads; emptied at each start
 //! ```
 //!
-//! A layer is made below `ingest`, flushed, and renamed; an image's record is written when all its
-//! layers are there. A crash at any instant leaves whole layers and whole images only.
+//! A layer is created below `ingest`, flushed, and renamed; an image's record is written when all
+//! its layers are committed. A crash at any instant leaves complete layers and images only.
 
 pub mod archive;
 mod clock;

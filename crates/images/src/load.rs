@@ -10,19 +10,19 @@ use std::{
     sync::Arc,
 };
 
-use self::source::Source;
+use self::source::ArchiveFiles;
 use crate::{
     Digest, Image, ImageId, ImageStore, LoadError, PullError, PullErrorKind, Reference,
     manifest::{Config, parse_config},
     platform::Platform,
-    store::{Arrival, LayerHold, blocking, open_folder},
-    unpack::{self, Unpacked},
+    store::{LayerLease, NewImage, blocking, open_directory},
+    unpack::{self, UnpackedLayer},
 };
 
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadRequest {
-    /// A folder or tar archive (plain, gzip or zstd) with an OCI layout, or a docker archive.
+    /// A directory or tar archive (plain, gzip or zstd) with an OCI layout, or a docker archive.
     pub path: PathBuf,
     /// A name for the image, if there is only one in the archive.
     pub name: Option<String>,
@@ -31,9 +31,9 @@ pub struct LoadRequest {
 /// An image that was loaded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// The image as it is now.
+    /// The image in the store.
     pub image: Arc<Image>,
-    /// The names that it was given.
+    /// The names that it got.
     pub names: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl ImageStore {
     /// Loads all images of an archive that are for this platform.
     ///
     /// # Errors
-    /// See [`LoadError`]. Images before the one that failed stay.
+    /// See [`LoadError`]. Images that were loaded before the failure stay.
     pub async fn load(self: &Arc<Self>, request: LoadRequest) -> Result<Vec<Loaded>, LoadError> {
         let store = Arc::clone(self);
         blocking(move || {
@@ -60,8 +60,8 @@ impl ImageStore {
         };
         let given = request.name.as_deref().map(str::parse::<Reference>);
         let given = given.transpose();
-        let given = given.map_err(|error| form(format!("the name for it is none: {error}")))?;
-        let source = Source::open(path, self)?;
+        let given = given.map_err(|error| form(format!("invalid image name: {error}")))?;
+        let source = ArchiveFiles::open(path, self)?;
         let mut found = Vec::new();
         let is_layout = source.has("index.json");
         if is_layout {
@@ -70,15 +70,13 @@ impl ImageStore {
         if source.has("manifest.json") {
             docker::find(&source, path, &mut found)?;
         } else if !is_layout {
-            return Err(form(
-                "there is neither index.json nor manifest.json in it".into(),
-            ));
+            return Err(form("neither index.json nor manifest.json found".into()));
         }
         let platform = &self.settings().platform;
         let is_single = found.len() == 1;
         if given.is_some() && !is_single {
             return Err(form(format!(
-                "a name was given for one image, but there are {} in it",
+                "a name needs an archive with one image, it has {}",
                 found.len()
             )));
         }
@@ -103,7 +101,7 @@ impl ImageStore {
         if loaded.is_empty() {
             let others: Vec<String> = others.iter().map(Platform::to_string).collect();
             return Err(form(format!(
-                "there is no image for {platform} in it, only for: {}",
+                "no image for platform {platform}, only for: {}",
                 others.join(", ")
             )));
         }
@@ -112,10 +110,10 @@ impl ImageStore {
 
     fn take_archived(
         self: &Arc<Self>,
-        source: &Source,
-        archived: Archived,
+        source: &ArchiveFiles,
+        archived: ArchivedImage,
     ) -> Result<Loaded, PullError> {
-        let Archived {
+        let ArchivedImage {
             id,
             config,
             config_file,
@@ -125,7 +123,7 @@ impl ImageStore {
             digest,
         } = archived;
         check_count(&config, layers.len(), self.settings().limits.layers)?;
-        let mut hold = LayerHold::new(self);
+        let mut hold = LayerLease::new(self);
         for (diff_id, layer) in config.diff_ids.iter().zip(&layers) {
             if hold.add(diff_id) {
                 continue;
@@ -138,8 +136,8 @@ impl ImageStore {
             let reference = name.parse::<Reference>().ok()?;
             Some(reference.at(digest.as_ref()?))
         };
-        let layers = self.with_seam(config.diff_ids, &mut hold)?;
-        let image = self.commit_image(Arrival {
+        let layers = self.with_implicit_dirs(config.diff_ids, &mut hold)?;
+        let image = self.commit_image(NewImage {
             id,
             digests: names.iter().filter_map(at).collect(),
             tags: names.clone(),
@@ -150,14 +148,14 @@ impl ImageStore {
         Ok(Loaded { image, names })
     }
 
-    /// Unpacks a layer, checks all its digests, and keeps it. Blocks.
+    /// Unpacks a layer, verifies its digests, and commits it. Blocks.
     pub(crate) fn take_layer(
         self: &Arc<Self>,
         content: impl Read + Send,
         blob: Option<&(Digest, u64)>,
         diff_id: &Digest,
-    ) -> Result<LayerHold, PullError> {
-        let made = self.folders().unused();
+    ) -> Result<LayerLease, PullError> {
+        let made = self.directories().unused();
         let taken = self.unpack_to(&made, content, blob, diff_id);
         if taken.is_err() {
             self.throw_away(&made);
@@ -171,28 +169,28 @@ impl ImageStore {
         content: impl Read + Send,
         blob: Option<&(Digest, u64)>,
         diff_id: &Digest,
-    ) -> Result<LayerHold, PullError> {
+    ) -> Result<LayerLease, PullError> {
         let internal = |error| {
-            let message = "the folder of a layer cannot be made";
+            let message = "cannot make the directory of a layer";
             PullError::because(PullErrorKind::Internal, message, error)
         };
         let tree = made.join("fs");
         std::fs::create_dir(made).map_err(internal)?;
-        open_folder(&tree).map_err(internal)?;
+        open_directory(&tree).map_err(internal)?;
         let algorithm = blob.map_or(diff_id.algorithm(), |(blob, _)| blob.algorithm());
         let limits = &self.settings().limits.unpack;
         let algorithms = (algorithm, diff_id.algorithm());
         let found = unpack::unpack(content, algorithms, &tree, limits)?;
         check_digests(&found, blob, diff_id)?;
         if !found.applied.left_out.is_empty() {
-            tracing::warn!(layer = %diff_id, devices = ?found.applied.left_out, "devices were left out");
+            tracing::warn!(layer = %diff_id, devices = ?found.applied.left_out, "Skipped device nodes of the layer");
         }
         Ok(self.commit_layer(made, diff_id, &found.applied)?)
     }
 }
 
 fn check_digests(
-    found: &Unpacked,
+    found: &UnpackedLayer,
     blob: Option<&(Digest, u64)>,
     diff_id: &Digest,
 ) -> Result<(), PullError> {
@@ -206,29 +204,29 @@ fn check_digests(
         }
         if found.blob != *digest {
             return Err(refused(format!(
-                "the layer {digest} is damaged: its digest is {}",
+                "the layer {digest} does not match its digest, which is {}",
                 found.blob
             )));
         }
     }
     if found.diff_id != *diff_id {
         return Err(refused(format!(
-            "a layer's content has the digest {}, the image's configuration says {diff_id}",
+            "the uncompressed layer has the digest {}, the image configuration says {diff_id}",
             found.diff_id
         )));
     }
     Ok(())
 }
 
-/// An image in an archive, before its layers are looked at.
-pub(crate) struct Archived {
+/// An image in an archive, before its layers are read.
+pub(crate) struct ArchivedImage {
     id: ImageId,
     config: Config,
     config_file: String,
     manifest: Option<String>,
     layers: Vec<ArchivedLayer>,
     names: Vec<String>,
-    /// Of the manifest or index that it is named by.
+    /// The digest of its manifest or index.
     digest: Option<Digest>,
 }
 
@@ -237,7 +235,7 @@ struct ArchivedLayer {
     blob: Option<(Digest, u64)>,
 }
 
-impl Archived {
+impl ArchivedImage {
     fn shown(&self) -> String {
         self.names
             .first()
@@ -246,7 +244,7 @@ impl Archived {
     }
 }
 
-/// The error of an archive for that of an image in it.
+/// Converts the error of an image to that of its archive.
 fn of_image(path: &Path, image: &str) -> impl FnOnce(PullError) -> LoadError + use<> {
     let (path, image) = (path.to_owned(), image.to_owned());
     move |source| LoadError::Image {
@@ -256,12 +254,12 @@ fn of_image(path: &Path, image: &str) -> impl FnOnce(PullError) -> LoadError + u
     }
 }
 
-/// Whether each layer has its digest, and there are not too many.
+/// Checks that there is one diff ID per layer, and not too many layers.
 pub(crate) fn check_count(config: &Config, layers: usize, most: usize) -> Result<(), PullError> {
     let refused = |message: String| Err(PullError::new(PullErrorKind::Refused, message));
     if config.diff_ids.len() != layers {
         return refused(format!(
-            "the image has {layers} layers, but its configuration speaks of {}",
+            "the manifest has {layers} layers, the image configuration {}",
             config.diff_ids.len()
         ));
     }
@@ -271,7 +269,7 @@ pub(crate) fn check_count(config: &Config, layers: usize, most: usize) -> Result
     Ok(())
 }
 
-/// A configuration file, its text, and the identifier that it makes.
+/// A configuration file, its text, and the image's identifier.
 pub(crate) fn read_config(bytes: Vec<u8>) -> Result<(ImageId, Config, String), PullError> {
     let id = ImageId(Digest::of(&bytes));
     let config = parse_config(&bytes)?;

@@ -1,4 +1,4 @@
-//! Manifests, indexes and configuration files, of docker's and of OCI's media types. No effects.
+//! Manifests, indexes and configuration files, of docker's and OCI's media types. Pure.
 
 mod media;
 
@@ -10,26 +10,26 @@ use serde::Deserialize;
 pub use self::media::{MANIFEST_TYPES, Media};
 use crate::{Digest, platform::Platform};
 
-/// What another document is, and how to know it when it comes.
+/// A reference to a document, and how to verify it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    /// What it claims to be.
+    /// Its claimed media type.
     #[serde(default)]
     pub media_type: String,
-    /// Its content's digest.
+    /// Its digest.
     pub digest: Digest,
-    /// Its content's bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// For which machine it is.
+    /// Its platform.
     #[serde(default)]
     pub platform: Option<Platform>,
-    /// What else its author says.
+    /// Its annotations.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What an image is made of.
+/// The parts of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     /// Its configuration file.
@@ -47,45 +47,45 @@ pub enum Document {
     Index(Vec<Descriptor>),
 }
 
-/// A configuration file, with its layers' digests read.
+/// A configuration file, with its parsed diff IDs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// All it says.
+    /// The whole file.
     pub file: ImageFile,
-    /// Digests of the layers' plain archives, from the bottom to the top.
+    /// Diff IDs of the layers, from the bottom to the top.
     pub diff_ids: Vec<Digest>,
-    /// What it was built for.
+    /// The platform it was built for.
     pub platform: Platform,
 }
 
-/// Why a document can't be used.
+/// Why a document is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// It is not JSON of this form.
-    #[error("the {what} is damaged")]
+    /// It is not valid JSON of this type.
+    #[error("cannot decode the {what}")]
     Json {
         /// Which document.
         what: &'static str,
-        /// What is wrong.
+        /// The error.
         source: serde_json::Error,
     },
-    /// It could be read in two ways, so that two readers see two images.
+    /// It is ambiguous, so that two readers could see different images.
     #[error("the manifest is ambiguous: {0}")]
     Ambiguous(&'static str),
-    /// Docker's first form, which names no content by digest.
+    /// Docker's schema 1, which has no content digests.
     #[error(
-        "the image has only a manifest of docker's schema 1, which nobody can check; \
+        "the image has only a Docker schema 1 manifest, which is not supported; \
          push it again with a newer tool"
     )]
     Schema1,
-    /// It is something else than an image.
-    #[error("{0:?} is not the media type of an image; this cannot run as a container")]
+    /// It is not an image.
+    #[error("unsupported media type {0:?}: not a container image")]
     Media(String),
-    /// It has what no image has.
-    #[error("the image is not valid: {0}")]
+    /// It is an invalid image.
+    #[error("invalid image: {0}")]
     Invalid(&'static str),
-    /// A layer that can't be used.
-    #[error("the image has a layer of the media type {0:?}, which is not supported")]
+    /// An unsupported layer.
+    #[error("unsupported layer media type {0:?}")]
     Layer(String),
 }
 
@@ -102,7 +102,7 @@ struct Raw {
     fs_layers: Option<serde::de::IgnoredAny>,
 }
 
-/// Reads a manifest or index. `claimed` is what the one who gave it says that it is.
+/// Parses a manifest or index. `claimed` is the media type that its sender claims.
 ///
 /// # Errors
 /// See [`ManifestError`].
@@ -112,7 +112,7 @@ pub fn parse(bytes: &[u8], claimed: Option<&str>) -> Result<Document, ManifestEr
         return Err(ManifestError::Schema1);
     }
     if raw.schema_version != 2 {
-        return Err(ManifestError::Invalid("its schema version is not 2"));
+        return Err(ManifestError::Invalid("schemaVersion is not 2"));
     }
     let says = |text: &str| match Media::of(text) {
         Media::Manifest => Some(true),
@@ -128,7 +128,7 @@ pub fn parse(bytes: &[u8], claimed: Option<&str>) -> Result<Document, ManifestEr
         && inner != outer
     {
         return Err(ManifestError::Ambiguous(
-            "its media type is not what the registry says",
+            "mediaType differs from the Content-Type of the registry",
         ));
     }
     let is_manifest = inner.or(outer);
@@ -139,11 +139,9 @@ pub fn parse(bytes: &[u8], claimed: Option<&str>) -> Result<Document, ManifestEr
         (Some(config), Some(layers), None) if is_manifest != Some(false) => {
             Ok(Document::Manifest(check(config, layers)?))
         }
-        (None, None, None) => Err(ManifestError::Invalid(
-            "it has neither layers nor manifests",
-        )),
+        (None, None, None) => Err(ManifestError::Invalid("neither layers nor manifests")),
         _ => Err(ManifestError::Ambiguous(
-            "it has parts of a manifest and of an index",
+            "fields of a manifest and of an index",
         )),
     }
 }
@@ -163,11 +161,11 @@ fn check(config: Descriptor, layers: Vec<Descriptor>) -> Result<Manifest, Manife
 /// Reads the configuration file of an image.
 ///
 /// # Errors
-/// It is not one.
+/// It is invalid.
 pub fn parse_config(bytes: &[u8]) -> Result<Config, ManifestError> {
     let file: ImageFile = object(bytes, "image configuration")?;
     let ids: Result<Vec<Digest>, _> = file.rootfs.diff_ids.iter().map(|id| id.parse()).collect();
-    let diff_ids = ids.map_err(|_| ManifestError::Invalid("a layer's digest is none"))?;
+    let diff_ids = ids.map_err(|_| ManifestError::Invalid("invalid layer diff ID"))?;
     let platform = Platform::new(&file.os, &file.architecture, &file.variant);
     Ok(Config {
         file,
@@ -180,9 +178,9 @@ fn object<T: serde::de::DeserializeOwned>(
     bytes: &[u8],
     what: &'static str,
 ) -> Result<T, ManifestError> {
-    // A list of the fields' values would do otherwise.
+    // serde would also accept a list of the fields' values.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(ManifestError::Invalid("a document of it is no JSON object"));
+        return Err(ManifestError::Invalid("expected a JSON object"));
     }
     serde_json::from_slice(bytes).map_err(|source| ManifestError::Json { what, source })
 }

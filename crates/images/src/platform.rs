@@ -1,24 +1,24 @@
-//! For which machine an image is, and which of an index's images fits this one best.
+//! Platforms, and which image of an index matches this machine best.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// Operating system and processor, in Go's names as OCI uses them.
+/// Operating system and architecture, in Go's names as OCI uses them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Platform {
     /// Operating system: `linux`.
     pub os: String,
-    /// Processor: `amd64`, `arm64`, `arm`, ….
+    /// Architecture: `amd64`, `arm64`, `arm`, ….
     pub architecture: String,
-    /// Variant of the processor: `v8`, or empty.
+    /// Variant of the architecture: `v8`, or empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub variant: String,
 }
 
 impl Default for Platform {
-    /// Nothing is said.
+    /// No platform specified.
     fn default() -> Self {
         Self {
             os: String::new(),
@@ -39,7 +39,7 @@ impl Platform {
         }
     }
 
-    /// What this program runs on.
+    /// The platform of this program.
     #[must_use]
     pub fn host() -> Self {
         let (architecture, variant) = match std::env::consts::ARCH {
@@ -53,8 +53,8 @@ impl Platform {
         Self::new("linux", architecture, variant)
     }
 
-    /// How well an image for `image` runs on `self`: more is better, `None` is not at all. Empty
-    /// fields of an image say nothing and fit, though worse than fields that say the right thing.
+    /// How well an image for `image` runs on `self`: higher is better, `None` means not at all.
+    /// Empty fields of an image match anything, but rank below fields that match exactly.
     #[must_use]
     pub fn fit(&self, image: &Self) -> Option<u32> {
         const NATIVE: u32 = 1000;
@@ -64,7 +64,7 @@ impl Platform {
             os if os == self.os => 10_000,
             _ => return None,
         };
-        // A variant that is higher than the machine's would crash.
+        // A variant that is newer than the machine's would crash.
         let level = |base: u32, has: u32, wants: u32| (wants <= has).then_some(base + wants);
         let (has, wants) = (self.variant.as_str(), image.variant.as_str());
         let processor = match (self.architecture.as_str(), image.architecture.as_str()) {
@@ -73,7 +73,7 @@ impl Platform {
             ("amd64", "amd64") => level(NATIVE, version(has, 1)?, version(wants, 1)?)?,
             ("arm64", "arm64") => level(NATIVE, version(has, 8)?, version(wants, 8)?)?,
             ("arm", "arm") => level(NATIVE, version(has, 7)?, version(wants, 7)?)?,
-            // The kernels of 64 bits run programs of 32.
+            // 64-bit kernels run 32-bit programs.
             ("arm64", "arm") => level(FOREIGN, 8, version(wants, 7)?)?,
             ("amd64", "386") => FOREIGN,
             (has, wants) if has == wants => {
@@ -85,7 +85,7 @@ impl Platform {
     }
 }
 
-/// The number of a variant such as `v8`; `silent` where nothing is said.
+/// The number of a variant such as `v8`; `silent` if it is empty.
 fn version(variant: &str, silent: u32) -> Option<u32> {
     if variant.is_empty() {
         return Some(silent);
@@ -116,17 +116,17 @@ fn x86_level() -> &'static str {
     ""
 }
 
-/// A text that names no platform.
+/// An invalid platform.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no platform; write OS/ARCHITECTURE or OS/ARCHITECTURE/VARIANT, such as linux/arm64"
+    "invalid platform {0:?}: write OS/ARCHITECTURE or OS/ARCHITECTURE/VARIANT, such as linux/arm64"
 )]
 pub struct PlatformError(String);
 
 impl FromStr for Platform {
     type Err = PlatformError;
 
-    /// `os/architecture[/variant]`; the kernel's names of processors count, too.
+    /// `os/architecture[/variant]`; the kernel's names of architectures are accepted, too.
     fn from_str(text: &str) -> Result<Self, PlatformError> {
         let wrong = || PlatformError(text.to_owned());
         let is_word = |word: &&str| {
@@ -166,92 +166,4 @@ impl fmt::Display for Platform {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn best(
-        host: (&str, &str),
-        images: &[(&'static str, &'static str)],
-    ) -> Option<(&'static str, &'static str)> {
-        let host = Platform::new("linux", host.0, host.1);
-        let fit = |(architecture, variant): &(&str, &str)| {
-            host.fit(&Platform::new("linux", architecture, variant))
-        };
-        let fitting = images.iter().filter_map(|image| Some((fit(image)?, image)));
-        fitting.max_by_key(|(fit, _)| *fit).map(|(_, image)| *image)
-    }
-
-    #[test]
-    fn the_best_image_that_runs_is_chosen() {
-        let levels = [
-            ("amd64", ""),
-            ("amd64", "v2"),
-            ("amd64", "v3"),
-            ("386", ""),
-            ("arm64", "v8"),
-        ];
-        assert_eq!(best(("amd64", "v1"), &levels), Some(("amd64", "")));
-        assert_eq!(best(("amd64", "v2"), &levels), Some(("amd64", "v2")));
-        assert_eq!(best(("amd64", "v4"), &levels), Some(("amd64", "v3")));
-        assert_eq!(best(("arm64", "v8"), &levels), Some(("arm64", "v8")));
-        assert_eq!(
-            best(("amd64", "v1"), &[("386", ""), ("arm", "v7")]),
-            Some(("386", ""))
-        );
-        assert_eq!(
-            best(("arm64", "v8"), &[("arm", "v6"), ("arm", "v7")]),
-            Some(("arm", "v7"))
-        );
-        assert_eq!(best(("arm64", "v8"), &[("arm64", "v9")]), None);
-        assert_eq!(
-            best(("amd64", "v1"), &[("amd64", "v3"), ("s390x", "")]),
-            None
-        );
-        assert_eq!(
-            best(("riscv64", ""), &[("riscv64", "")]),
-            Some(("riscv64", ""))
-        );
-    }
-
-    #[test]
-    fn platforms_are_read_as_they_are_written() {
-        for (text, platform) in [
-            ("linux/arm64", Platform::new("linux", "arm64", "")),
-            ("linux/arm/v7", Platform::new("linux", "arm", "v7")),
-            ("linux/x86_64", Platform::new("linux", "amd64", "")),
-        ] {
-            assert_eq!(text.parse::<Platform>(), Ok(platform));
-        }
-        for text in [
-            "",
-            "arm64",
-            "linux/",
-            "/arm64",
-            "linux/arm/v7/x",
-            "linux/arm/",
-            "a b/c",
-        ] {
-            assert!(text.parse::<Platform>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn another_system_never_fits_and_silence_fits_worst() {
-        let host = Platform::host();
-        assert_eq!(
-            host.fit(&Platform {
-                os: "windows".into(),
-                ..host.clone()
-            }),
-            None
-        );
-        assert_eq!(host.fit(&Platform::new("unknown", "unknown", "")), None);
-        let silent = host.fit(&Platform::default()).unwrap();
-        assert!(host.fit(&host).unwrap() > silent);
-        let old = Platform {
-            variant: String::new(),
-            ..host.clone()
-        };
-        assert!(host.fit(&old).unwrap() > silent);
-    }
-}
+mod tests;

@@ -1,10 +1,10 @@
-//! Pulling an image from a registry.
+//! Pulls an image from a registry.
 
 mod layer;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use futures_util::{
@@ -12,56 +12,57 @@ use futures_util::{
     future::{BoxFuture, Shared, WeakShared},
     stream,
 };
+use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 
 use crate::{
     Credentials, Digest, ImageId, ImageStore, Platform, PullError, PullErrorKind, Reference,
     load::{check_count, read_config},
     manifest::{self, Descriptor, Document, Manifest},
-    registry::{RawManifest, Session, Shown, Transport},
-    store::{Arrival, LayerHold, LayerSource, blocking},
+    registry::{OfferedCredentials, RawManifest, Session, Transport},
+    store::{LayerLease, LayerSource, NewImage, blocking},
 };
 
-/// Indexes in indexes.
+/// Nesting of indexes.
 const MAX_DEPTH: usize = 4;
 
 /// What to pull.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest<'a> {
-    /// Name, perhaps a short one, perhaps with a digest.
+    /// Name, optionally a short one, optionally with a digest.
     pub image: &'a str,
-    /// What to show to the registry when it asks.
+    /// Credentials for the registry.
     pub auth: Option<Credentials>,
-    /// Whether mirrors of the registry may see `auth`, too. They may where it names no server.
+    /// Whether mirrors of the registry may get `auth`, too. They may if it names no server.
     pub auth_for_mirrors: bool,
-    /// What to choose from an index of images; `None` is what this machine runs.
+    /// What to choose from an index of images; `None` is this machine's platform.
     pub platform: Option<Platform>,
 }
 
-/// The pulls that go on.
+/// The current pulls.
 #[derive(Default)]
 pub(crate) struct Pulls {
-    current: Mutex<HashMap<Wanted, WeakShared<Pulling>>>,
-    /// One downloads a layer at a time.
+    current: Mutex<HashMap<PullKey, WeakShared<PullFuture>>>,
+    /// A lock per layer: only one pull downloads it at a time.
     layers: Mutex<HashMap<Digest, Weak<tokio::sync::Mutex<()>>>>,
     transport: Mutex<Weak<Transport>>,
 }
 
-type Wanted = (Reference, Shown, Platform);
-type Pulling = BoxFuture<'static, Result<ImageId, PullError>>;
+type PullKey = (Reference, OfferedCredentials, Platform);
+type PullFuture = BoxFuture<'static, Result<ImageId, PullError>>;
 
 impl ImageStore {
-    /// Pulls an image and all its layers that are not here. Callers that pull the same with the
-    /// same credentials share one pull, which ends when the last of them gives up.
+    /// Pulls an image and all its missing layers. Callers that pull the same image with the same
+    /// credentials share one pull, which is canceled when the last of them drops it.
     ///
     /// # Errors
-    /// See [`PullError`]. Nothing is tried again: back-off is the caller's.
+    /// See [`PullError`]. Nothing is retried: back-off is up to the caller.
     pub async fn pull(self: &Arc<Self>, request: PullRequest<'_>) -> Result<ImageId, PullError> {
         let reference = request.image.parse::<Reference>().map_err(|error| {
-            let message = format!("{:?} cannot be pulled", request.image);
+            let message = format!("invalid image name {:?}", request.image);
             PullError::because(PullErrorKind::InvalidArgument, message, error)
         })?;
-        let shown = Shown {
+        let shown = OfferedCredentials {
             credentials: request.auth,
             to_mirrors: request.auth_for_mirrors,
         };
@@ -70,19 +71,18 @@ impl ImageStore {
         self.shared((reference, shown, platform)).await
     }
 
-    /// The pull of `wanted` that goes on, or a new one.
-    fn shared(self: &Arc<Self>, wanted: Wanted) -> Shared<Pulling> {
-        let current = self.pulls.current.lock();
-        let mut current = current.unwrap_or_else(PoisonError::into_inner);
+    /// Joins the current pull of `key`, or starts one.
+    fn shared(self: &Arc<Self>, key: PullKey) -> Shared<PullFuture> {
+        let mut current = self.pulls.current.lock();
         current.retain(|_, pull| pull.upgrade().is_some_and(|pull| pull.peek().is_none()));
-        if let Some(pull) = current.get(&wanted).and_then(WeakShared::upgrade) {
+        if let Some(pull) = current.get(&key).and_then(WeakShared::upgrade) {
             return pull;
         }
-        let (store, (reference, shown, platform)) = (Arc::clone(self), wanted.clone());
+        let (store, (reference, shown, platform)) = (Arc::clone(self), key.clone());
         let pull = async move { store.pull_and_sweep(reference, shown, &platform).await };
         let pull = pull.boxed().shared();
         if let Some(weak) = pull.downgrade() {
-            current.insert(wanted, weak);
+            current.insert(key, weak);
         }
         pull
     }
@@ -90,19 +90,19 @@ impl ImageStore {
     async fn pull_and_sweep(
         self: Arc<Self>,
         reference: Reference,
-        shown: Shown,
+        shown: OfferedCredentials,
         platform: &Platform,
     ) -> Result<ImageId, PullError> {
-        tracing::debug!(image = %reference, "pull begins");
+        tracing::debug!(image = %reference, "Pulling image");
         let pulled = self.pull_new(&reference, shown, platform).await;
         let is_full = matches!(&pulled, Err(error) if error.kind() == PullErrorKind::NoSpace);
         let store = Arc::clone(&self);
-        // Where space is short, the next try begins anew rather than with what is here.
+        // On a full disk the layers of the failed pull are removed immediately.
         blocking(move || store.sweep(is_full)).await;
         match &pulled {
-            Ok(id) => tracing::info!(image = %reference, %id, "pulled"),
+            Ok(id) => tracing::info!(image = %reference, %id, "Pulled image"),
             Err(error) => {
-                tracing::warn!(image = %reference, error = %ErrorChain(error), "pull failed");
+                tracing::warn!(image = %reference, error = %ErrorChain(error), "Image pull failed");
             }
         }
         pulled.map_err(|error| error.of(&reference))
@@ -111,14 +111,14 @@ impl ImageStore {
     async fn pull_new(
         self: &Arc<Self>,
         reference: &Reference,
-        shown: Shown,
+        shown: OfferedCredentials,
         platform: &Platform,
     ) -> Result<ImageId, PullError> {
         let anonymous = shown.credentials.is_none();
         let session = self.session(reference, shown).await?;
         let (top, manifest, text) = self.manifest(&session, reference, platform).await?;
         let known = self.known_config(&manifest, &reference.at(&top)).await;
-        // The very image was had from there, with all that is in it.
+        // The same image was pulled from there, with all its layers.
         let is_known = known.is_some();
         let config_bytes = match known {
             Some(text) => text.into_bytes(),
@@ -130,7 +130,7 @@ impl ImageStore {
         let (id, config, config_file) = read_config(config_bytes)?;
         if platform.fit(&config.platform).is_none() {
             let message = format!(
-                "the image is for {}, but {platform} is wanted",
+                "the image is for {}, but {platform} is needed",
                 config.platform
             );
             return Err(PullError::new(PullErrorKind::NotFound, message));
@@ -155,10 +155,10 @@ impl ImageStore {
         });
         let downloads =
             stream::iter(downloads).buffer_unordered(self.settings().limits.parallel_layers.max(1));
-        let holds: Vec<LayerHold> = downloads.try_collect().await?;
-        let mut arrival = Arrival {
+        let holds: Vec<LayerLease> = downloads.try_collect().await?;
+        let mut arrival = NewImage {
             id: id.clone(),
-            // A digest beside the tag decides; the tag may be somebody else's by now.
+            // If a digest is given, the tag is ignored; it may belong to another image by now.
             tags: match reference.digest() {
                 None => reference.tagged().into_iter().collect(),
                 Some(_) => Vec::new(),
@@ -170,16 +170,16 @@ impl ImageStore {
         };
         let store = Arc::clone(self);
         blocking(move || {
-            let mut hold = LayerHold::new(&store);
+            let mut hold = LayerLease::new(&store);
             holds.into_iter().for_each(|other| hold.merge(other));
-            arrival.layers = store.with_seam(arrival.layers, &mut hold)?;
+            arrival.layers = store.with_implicit_dirs(arrival.layers, &mut hold)?;
             store.commit_image(arrival)
         })
         .await?;
         Ok(id)
     }
 
-    /// The manifest for this platform and its text, and the digest of what the name leads to.
+    /// The manifest for this platform and its text, and the digest that the name resolves to.
     async fn manifest(
         &self,
         session: &Session,
@@ -209,12 +209,12 @@ impl ImageStore {
                 }
             }
         }
-        let message = "the indexes of the image lead to nothing but indexes";
+        let message = "the image index is nested too deeply";
         Err(PullError::new(PullErrorKind::Refused, message))
     }
 
-    /// The configuration of an image that is here already, and was had by this name with a digest.
-    /// From elsewhere it is asked for again: who knows its digest need not know what is in it.
+    /// The configuration of a local image that was pulled by this name with a digest. From
+    /// elsewhere it is requested again: knowing its digest does not prove the right to read it.
     async fn known_config(self: &Arc<Self>, manifest: &Manifest, name: &str) -> Option<String> {
         let id = manifest.config.digest.to_string();
         self.inspect(&id)
@@ -228,20 +228,19 @@ impl ImageStore {
     async fn session(
         self: &Arc<Self>,
         reference: &Reference,
-        shown: Shown,
+        shown: OfferedCredentials,
     ) -> Result<Session, PullError> {
         let (store, reference) = (Arc::clone(self), reference.clone());
         blocking(move || {
             let transport = store.transport()?;
-            let folders = &store.settings().hosts_dirs;
-            Session::open(&transport, &reference, &shown, folders)
+            let directories = &store.settings().hosts_dirs;
+            Session::open(&transport, &reference, &shown, directories)
         })
         .await
     }
 
     fn transport(&self) -> Result<Arc<Transport>, PullError> {
-        let shared = self.pulls.transport.lock();
-        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.pulls.transport.lock();
         if let Some(transport) = shared.upgrade() {
             return Ok(transport);
         }
@@ -259,7 +258,7 @@ fn no_platform(platform: &Platform, entries: &[Descriptor]) -> PullError {
         .collect();
     there.truncate(20);
     let message = format!(
-        "there is no image for {platform}, only for: {}",
+        "no match for platform {platform} in the image index; it has: {}",
         there.join(", ")
     );
     PullError::new(PullErrorKind::NotFound, message)

@@ -1,4 +1,4 @@
-//! Names of images, spelled out as docker and containerd do.
+//! Names of images, normalized as in docker and containerd.
 //!
 //! `[registry[:port]/]repository[:tag][@digest]`. Without a registry it is the default one, whose
 //! repositories without a user are below `library/`. Without tag and digest the tag is `latest`.
@@ -7,19 +7,19 @@ use std::{fmt, str::FromStr};
 
 use crate::digest::{Digest, DigestError};
 
-/// The registry of names that have none, and what its API's host is called.
+/// The registry of names without one, and the host of its API.
 const DEFAULT_REGISTRY: &str = "docker.io";
 const DEFAULT_REGISTRY_API: &str = "registry-1.docker.io";
 const DEFAULT_REGISTRY_OLD: &str = "index.docker.io";
-/// Where repositories of the default registry are that have no user.
+/// The prefix of repositories of the default registry without a user.
 const DEFAULT_USER: &str = "library";
 const DEFAULT_TAG: &str = "latest";
 
-/// The longest name without tag and digest that registries take.
+/// The longest name without tag and digest that registries accept.
 const MAX_NAME: usize = 255;
 const MAX_TAG: usize = 128;
 
-/// The name of an image. Has a tag, a digest, or both; the digest decides then.
+/// The name of an image. Has a tag, a digest, or both; the digest takes precedence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
     registry: String,
@@ -28,32 +28,32 @@ pub struct Reference {
     digest: Option<Digest>,
 }
 
-/// Why a text is no name of an image.
+/// Why a text is not the name of an image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
-    /// There is nothing.
+    /// It is empty.
     #[error("the image name is empty")]
     Empty,
-    /// It is longer than registries take.
+    /// It is longer than registries accept.
     #[error("the image name is longer than {MAX_NAME} characters")]
     Long,
-    /// The host part is none.
+    /// The host part is invalid.
     #[error("{0:?} is not the host of a registry")]
     Registry(String),
-    /// The path has characters that repositories can't have.
+    /// The path has characters that are not allowed in repositories.
     #[error(
         "{0:?} is not a repository name; lower-case letters, digits and single . _ - between \
          them are allowed, and / between parts"
     )]
     Repository(String),
-    /// The tag is none.
+    /// The tag is invalid.
     #[error("{0:?} is not a tag; letters, digits, _ . - are allowed, up to {MAX_TAG}")]
     Tag(String),
-    /// The digest is none.
+    /// The digest is invalid.
     #[error(transparent)]
     Digest(#[from] DigestError),
-    /// It reads like the identifier of an image.
-    #[error("{0:?} is the form of an image's identifier, not of a name")]
+    /// It has the form of an image ID.
+    #[error("{0:?} has the form of an image ID, not of a name")]
     Identifier(String),
 }
 
@@ -64,7 +64,7 @@ impl Reference {
         &self.registry
     }
 
-    /// Host and port at which the registry's API is.
+    /// Host and port of the registry's API.
     #[must_use]
     pub fn api_host(&self) -> &str {
         if self.registry == DEFAULT_REGISTRY {
@@ -98,21 +98,21 @@ impl Reference {
         format!("{}/{}", self.registry, self.repository)
     }
 
-    /// The name with its tag alone, as images are listed.
+    /// The name with its tag only, as images are listed.
     #[must_use]
     pub fn tagged(&self) -> Option<String> {
         let tag = self.tag.as_ref()?;
         Some(format!("{}:{tag}", self.name()))
     }
 
-    /// The name with a digest alone, as images are listed.
+    /// The name with a digest only, as images are listed.
     #[must_use]
     pub fn at(&self, digest: &Digest) -> String {
         format!("{}@{digest}", self.name())
     }
 }
 
-/// The same text for all ways to write one registry.
+/// The canonical name of a registry.
 pub(crate) fn canonical_registry(host: &str) -> &str {
     match host {
         DEFAULT_REGISTRY_OLD | DEFAULT_REGISTRY_API | "" => DEFAULT_REGISTRY,
@@ -134,7 +134,7 @@ impl FromStr for Reference {
             Some((rest, digest)) => (rest, Some(digest.parse()?)),
             None => (text, None),
         };
-        // A colon after the last slash begins the tag; others belong to the host.
+        // A colon after the last slash starts the tag; others belong to the host.
         let path_at = rest.rfind('/').map_or(0, |slash| slash + 1);
         let (name, tag) = match rest[path_at..].split_once(':') {
             Some((last, tag)) => (&rest[..path_at + last.len()], Some(tag)),
@@ -164,7 +164,7 @@ impl FromStr for Reference {
         } else {
             path.to_owned()
         };
-        // The whole name counts, also what was left out of it.
+        // The limit is for the full name, with its default parts.
         if registry.len() + 1 + repository.len() > MAX_NAME {
             return Err(ReferenceError::Long);
         }

@@ -1,18 +1,18 @@
 //! The client of registries: connections, credentials, redirects, manifests and blobs.
 //!
-//! A [`Session`] serves one pull. It asks the hosts that the registry's settings name, one after the
-//! other, and without such settings the registry itself. A host that fails gives way to the next
-//! one; if it can't be reached, for the rest of the pull. Nothing is asked of the same host again:
-//! back-off is the caller's.
+//! A [`Session`] serves one pull. It tries the hosts that the registry's settings name, one after
+//! the other, and without such settings the registry itself. After a failure the next host is
+//! tried; a host that cannot be reached is skipped for the rest of the pull. Nothing is retried:
+//! back-off is up to the caller.
 //!
-//! It speaks HTTPS, to registries on loopback and those that the settings call insecure also with any
-//! certificate or plain HTTP, whichever they answer to. Credentials go to the host that asks for them
-//! and, where it says so, to its token server; a redirect to another host is followed without them.
+//! It uses HTTPS. Registries on loopback and those that the settings call insecure may also use
+//! unverified certificates or plain HTTP. Credentials go to the host that requests them and, on its
+//! challenge, to its token server; a redirect to another host is followed without them.
 
-mod answer;
 mod authorize;
 mod body;
 mod challenge;
+mod error_response;
 mod hop;
 mod host;
 mod origin;
@@ -36,45 +36,45 @@ use crate::{
     manifest::Descriptor,
 };
 
-/// One pull's view of a registry.
+/// The hosts of a registry, for one pull.
 pub(crate) struct Session {
     registry: String,
     hosts: Vec<Host>,
 }
 
-/// A manifest or index as the registry gave it.
+/// A manifest or index, as the registry sent it.
 pub(crate) struct RawManifest {
     pub(crate) bytes: Bytes,
     pub(crate) digest: Digest,
     pub(crate) media_type: Option<String>,
 }
 
-/// What a pull shows to hosts that ask.
+/// The credentials of a pull, for hosts that request them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Shown {
+pub(crate) struct OfferedCredentials {
     pub(crate) credentials: Option<Credentials>,
-    /// Mirrors of the registry may see the credentials, too.
+    /// Mirrors of the registry may get the credentials, too.
     pub(crate) to_mirrors: bool,
 }
 
-/// How far the search for one thing is.
+/// Progress through the hosts that may have an object.
 #[derive(Default)]
-pub(crate) struct Search {
-    /// The host that is asked now, or next.
+pub(crate) struct HostSearch {
+    /// The current host, or the next one.
     at: usize,
     failed: Vec<(String, PullError)>,
 }
 
 impl Session {
-    /// Finds out where images of the registry come from. Blocks.
+    /// Reads the hosts of the registry. Blocks.
     pub(crate) fn open(
         transport: &Arc<Transport>,
         reference: &Reference,
-        shown: &Shown,
-        folders: &[std::path::PathBuf],
+        shown: &OfferedCredentials,
+        directories: &[std::path::PathBuf],
     ) -> Result<Self, PullError> {
         let registry = reference.registry();
-        let settings = hosts::of_registry(folders, registry)?;
+        let settings = hosts::of_registry(directories, registry)?;
         let settings = settings.unwrap_or_else(|| vec![HostSettings::default()]);
         let hosts = settings.iter().enumerate().map(|(at, host)| {
             let is_last = at + 1 == settings.len();
@@ -92,17 +92,17 @@ impl Session {
         tag_or_digest: &str,
         expected: Option<&Digest>,
     ) -> Result<RawManifest, PullError> {
-        let mut search = Search::default();
+        let mut search = HostSearch::default();
         while let Some(host) = self.next(&mut search, expected.is_none()) {
             match host.manifest(tag_or_digest, expected).await {
                 Ok(manifest) => return Ok(manifest),
-                Err(error) => self.pass_over(&mut search, error),
+                Err(error) => self.note_failure(&mut search, error),
             }
         }
         Err(self.failure(search))
     }
 
-    /// All of a small blob, checked.
+    /// A small blob, verified.
     pub(crate) async fn small_blob(
         &self,
         descriptor: &Descriptor,
@@ -115,33 +115,34 @@ impl Session {
             );
             return Err(PullError::new(PullErrorKind::Refused, message));
         }
-        let mut search = Search::default();
+        let mut search = HostSearch::default();
         while let Some(host) = self.next(&mut search, false) {
             match host.small_blob(descriptor).await {
                 Ok(bytes) => return Ok(bytes),
-                Err(error) => self.pass_over(&mut search, error),
+                Err(error) => self.note_failure(&mut search, error),
             }
         }
         Err(self.failure(search))
     }
 
-    /// A blob, unchecked. Whoever finds it to be bad goes on with [`Self::give_way`].
+    /// A blob, not verified. A caller that finds it invalid continues with [`Self::try_next_host`].
     pub(crate) async fn blob(
         &self,
         descriptor: &Descriptor,
-        search: &mut Search,
+        search: &mut HostSearch,
     ) -> Result<Body, PullError> {
         while let Some(host) = self.next(search, false) {
             match host.blob(descriptor).await {
                 Ok(body) => return Ok(body),
-                Err(error) => self.pass_over(search, error),
+                Err(error) => self.note_failure(search, error),
             }
         }
         Err(self.failure(std::mem::take(search)))
     }
 
-    /// Whether a host says that it would give this blob to who asks. A mirror that may not resolve
-    /// tags has no say in who may have what. Trouble is no error: the blob can still be asked for.
+    /// Whether a host confirms that these credentials may read the blob. Mirrors without the capability
+    /// `resolve` do not count: they do not decide about access. A failure means no: the blob can still
+    /// be downloaded.
     pub(crate) async fn confirms(&self, descriptor: &Descriptor) -> bool {
         for host in &self.hosts {
             if host.may(true) && host.down().is_none() && host.has(descriptor).await {
@@ -151,17 +152,21 @@ impl Session {
         false
     }
 
-    /// The host of a search turned out to be no good. An error if nobody is left to be asked.
-    pub(crate) fn give_way(&self, search: &mut Search, error: PullError) -> Result<(), PullError> {
-        self.pass_over(search, error);
+    /// The current host returned an invalid blob. An error if it is the last one.
+    pub(crate) fn try_next_host(
+        &self,
+        search: &mut HostSearch,
+        error: PullError,
+    ) -> Result<(), PullError> {
+        self.note_failure(search, error);
         match self.next(search, false) {
             Some(_) => Ok(()),
             None => Err(self.failure(std::mem::take(search))),
         }
     }
 
-    /// The host that is to be asked now.
-    fn next(&self, search: &mut Search, resolves: bool) -> Option<&Host> {
+    /// The next usable host.
+    fn next(&self, search: &mut HostSearch, resolves: bool) -> Option<&Host> {
         while let Some(host) = self.hosts.get(search.at) {
             if host.may(resolves) {
                 match host.down() {
@@ -174,11 +179,11 @@ impl Session {
         None
     }
 
-    fn pass_over(&self, search: &mut Search, error: PullError) {
+    fn note_failure(&self, search: &mut HostSearch, error: PullError) {
         if let Some(host) = self.hosts.get(search.at) {
             if self.hosts.len() > 1 {
                 let (host, error) = (host.name(), ErrorChain(&error));
-                tracing::warn!(registry = self.registry, host, %error, "host of images passed over");
+                tracing::warn!(registry = self.registry, host, %error, "Registry host failed, trying the next one");
             }
             host.note(&error);
             search.failed.push((host.name(), error));
@@ -186,13 +191,12 @@ impl Session {
         search.at += 1;
     }
 
-    /// What to say when nobody gave what was searched for: what each host said. The last one has the
-    /// say in what it means.
-    fn failure(&self, search: Search) -> PullError {
+    /// The error when all hosts failed: the errors of each. The kind is that of the last one.
+    fn failure(&self, search: HostSearch) -> PullError {
         let mut failed = search.failed;
         let Some((name, last)) = failed.pop() else {
             let message = format!(
-                "no host of {} may be asked for it: each has capabilities without it",
+                "no host of {} has the capabilities for this request",
                 self.registry
             );
             return PullError::new(PullErrorKind::Internal, message);
@@ -210,10 +214,7 @@ impl Session {
             }
         });
         let said: Vec<String> = said.collect();
-        let message = format!(
-            "none of the hosts that were asked gives it: {}",
-            said.join("; ")
-        );
+        let message = format!("all hosts of the registry failed: {}", said.join("; "));
         PullError::new(kind, message)
     }
 }

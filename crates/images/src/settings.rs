@@ -1,4 +1,4 @@
-//! What an administrator can set about images.
+//! Settings of images.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -7,21 +7,21 @@ use crate::platform::Platform;
 /// Settings of an [`ImageStore`](crate::ImageStore).
 #[derive(Debug, Clone)]
 pub struct ImageSettings {
-    /// Registries, as `host` or `host:port`, that may speak plain HTTP or show any certificate.
-    /// Those on loopback always may, as with docker and containerd.
+    /// Registries, as `host` or `host:port`, that may use plain HTTP or unverified certificates.
+    /// Those on loopback always may, as in docker and containerd.
     pub insecure_registries: Vec<String>,
-    /// Further certificate authorities for all registries, beside those of the system: a PEM file.
+    /// Additional certificate authorities for all registries: a PEM file.
     pub authorities: Option<PathBuf>,
-    /// Folders with a folder of each registry, in which a `hosts.toml` says which mirrors are asked
-    /// before it. Of several the first one that has a folder for a registry counts.
+    /// Directories with a directory for each registry, in which a `hosts.toml` names the mirrors
+    /// that are tried before it. The first one with a directory for a registry counts.
     pub hosts_dirs: Vec<PathBuf>,
     /// How registries are reached.
     pub proxy: Proxy,
-    /// What images are chosen for.
+    /// The platform that images are chosen for.
     pub platform: Platform,
-    /// Names of images that garbage collection should pass over. Short names are spelled out.
+    /// Names of images that garbage collection must skip. Short names are normalized.
     pub pinned: Vec<String>,
-    /// Bounds on what comes from others.
+    /// Limits for untrusted content.
     pub limits: Limits,
 }
 
@@ -42,7 +42,7 @@ impl Default for ImageSettings {
 /// How registries are reached. Loopback, and plain HTTP, are always reached directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proxy {
-    /// As `HTTPS_PROXY` and `NO_PROXY` say.
+    /// As in `HTTPS_PROXY` and `NO_PROXY`.
     Environment,
     /// Directly.
     Direct,
@@ -50,30 +50,30 @@ pub enum Proxy {
     Https(String),
 }
 
-/// Bounds on what comes from registries and archives.
+/// Limits for content from registries and archives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a manifest or index. The distribution specification asks for 4 MiB at least.
+    /// Bytes of a manifest or index. The distribution specification requires at least 4 MiB.
     pub manifest_bytes: u64,
     /// Bytes of an image's configuration file.
     pub config_bytes: u64,
-    /// Layers of an image. Overlayfs takes 500, and one is the container's own.
+    /// Layers of an image. Overlayfs supports 500, and one is the container's own.
     pub layers: usize,
     /// Layers that one pull downloads and unpacks at a time.
     pub parallel_layers: usize,
     /// Time to connect, TLS included.
     pub connect: Duration,
-    /// The same for a host after which others can be asked.
+    /// The same for a host that is followed by others.
     pub mirror_connect: Duration,
-    /// Time in which such a host must begin to answer, other than with a blob.
+    /// Time until such a host must start its response, except for a blob.
     pub mirror_answer: Duration,
-    /// Time without a byte after which a download is given up.
+    /// Time without a byte after which a download fails.
     pub idle: Duration,
-    /// Time in which a download must get on by a part that is worth the wait; zero is for ever.
+    /// Time in which a download must make substantial progress; zero means no limit.
     pub progress: Duration,
-    /// Bounds on what a layer may become.
+    /// Limits for a layer.
     pub unpack: crate::unpack::UnpackLimits,
-    /// How long layers of a pull that failed are kept for the next try.
+    /// How long layers of a failed pull are kept for the next attempt.
     pub keep_orphans: Duration,
 }
 

@@ -1,48 +1,49 @@
-//! What is on disk, who uses it, and what nobody uses any more.
+//! Images and layers on disk, their users, and the removal of unused ones.
 
 mod commit;
-mod folders;
+mod directories;
+mod implicit_dirs;
 mod open;
 mod records;
 mod remove;
 mod rootfs;
-mod seam;
 mod state;
 
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_host::lock::FileLock;
 use rubelet_oci::IdMapping;
 use rubelet_store::{Loaded, Record};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::commit::{Arrival, LayerHold};
-pub(crate) use self::folders::open_folder;
+pub(crate) use self::commit::{LayerLease, NewImage};
+pub(crate) use self::directories::open_directory;
 pub(crate) use self::records::LayerSource;
 pub(crate) use self::rootfs::mapped;
-use self::{folders::Folders, records::ImageRecord, state::State};
+use self::{directories::Directories, records::ImageRecord, state::StoreState};
 use crate::{Image, ImageDetails, ImageSettings, StoreError, pull::Pulls};
 
 /// All images of this node. One process opens a root at a time.
 pub struct ImageStore {
-    folders: Folders,
+    directories: Directories,
     settings: ImageSettings,
-    /// The settings' names of pinned images, spelled out.
+    /// The pinned names of the settings, normalized.
     pinned: Vec<String>,
-    state: Mutex<State>,
-    /// Held by whoever changes what is on disk together with what is known of it. Taken before
-    /// `state`, and by threads that may block only.
+    state: Mutex<StoreState>,
+    /// Held while the disk and `state` change together. Taken before `state`, and only by threads
+    /// that may block.
     disk: Mutex<()>,
     pub(crate) pulls: Pulls,
-    /// Keeps other processes away.
+    /// Excludes other processes.
     _lock: FileLock,
 }
 
-/// The IDs of a user namespace on the host.
+/// The ID mappings of a user namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mappings {
     /// Users.
@@ -51,15 +52,15 @@ pub struct Mappings {
     pub gids: Vec<IdMapping>,
 }
 
-/// The folders of a container's root file system, for overlayfs.
+/// The directories of a container's root file system, for overlayfs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootfsLayers {
-    /// The image's layers, the topmost first. Never empty. Owned as in the image: where the
-    /// container has a user namespace, they must be mounted with its mapping.
+    /// The image's layers, the topmost first. Never empty. Owned as in the image: if the container
+    /// has a user namespace, they must be mounted with its mapping.
     pub lower: Vec<PathBuf>,
-    /// What the container writes.
+    /// The container's writable layer.
     pub upper: PathBuf,
-    /// Overlayfs's own, on the same file system.
+    /// Overlayfs's work directory, on the same file system.
     pub work: PathBuf,
 }
 
@@ -68,7 +69,7 @@ pub struct RootfsLayers {
 pub struct Usage {
     /// Bytes of blocks.
     pub bytes: u64,
-    /// Files, folders and the like.
+    /// Files, directories and the like.
     pub inodes: u64,
 }
 
@@ -79,23 +80,23 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// What images and root file systems take.
+/// Disk usage of images and root file systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageFsInfo {
-    /// The folder that all is in.
+    /// The directory that contains them.
     pub mountpoint: PathBuf,
     /// Layers of images, each counted once.
     pub images: Usage,
-    /// What containers wrote, as far as it was measured.
+    /// Data that containers wrote, as far as it was measured.
     pub containers: Usage,
 }
 
-/// What a removal did.
+/// The result of a removal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Removed {
-    /// Names that are gone.
+    /// Removed names.
     pub untagged: Vec<String>,
-    /// The image that is gone; none while it has other names, or was not there.
+    /// The removed image; `None` if it has other names, or did not exist.
     pub image: Option<crate::ImageId>,
 }
 
@@ -106,17 +107,17 @@ impl ImageStore {
         self.state().images.values().cloned().collect()
     }
 
-    /// The image with this name, identifier, digest, or beginning of an identifier that only one
-    /// image has. Short names are spelled out.
+    /// The image with this name, identifier, digest, or unique prefix of an identifier. Short names
+    /// are normalized.
     #[must_use]
     pub fn find(&self, image: &str) -> Option<Arc<Image>> {
         self.state().find(image).cloned()
     }
 
-    /// All that is known of an image.
+    /// The details of an image.
     ///
     /// # Errors
-    /// There is none, or its record can't be read.
+    /// It does not exist, or its record can't be read.
     pub async fn inspect(self: &Arc<Self>, image: &str) -> Result<ImageDetails, StoreError> {
         let no_image = || StoreError::NoImage(image.to_owned());
         let image = self.find(image).ok_or_else(no_image)?;
@@ -130,7 +131,7 @@ impl ImageStore {
         })
     }
 
-    /// What is in use. Walks nothing.
+    /// Disk usage, from memory.
     #[must_use]
     pub fn fs_info(&self) -> ImageFsInfo {
         let state = self.state();
@@ -145,7 +146,7 @@ impl ImageStore {
                 .unwrap_or_default();
         }
         ImageFsInfo {
-            mountpoint: self.folders.root().to_owned(),
+            mountpoint: self.directories.root().to_owned(),
             images,
             containers,
         }
@@ -157,27 +158,27 @@ impl ImageStore {
         &self.settings
     }
 
-    pub(crate) fn folders(&self) -> &Folders {
-        &self.folders
+    pub(crate) fn directories(&self) -> &Directories {
+        &self.directories
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, StoreState> {
+        self.state.lock()
     }
 
     fn disk(&self) -> MutexGuard<'_, ()> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+        self.disk.lock()
     }
 
-    /// The record of an image, from the disk: in memory is only what is needed at all times.
+    /// The record of an image, from the disk: memory only holds what is always needed.
     fn record(&self, id: &crate::ImageId) -> Result<Option<ImageRecord>, StoreError> {
-        let path = self.folders.image(id);
+        let path = self.directories.image(id);
         let record = Record::<ImageRecord>::at(&path);
         match record.load() {
             Ok(Loaded::Valid(record)) => Ok(Some(record)),
             Ok(Loaded::Missing) => Ok(None),
             Ok(Loaded::Quarantined { moved_to, why }) => {
-                tracing::warn!(moved_to = %moved_to.display(), %why, "the record of an image is damaged");
+                tracing::warn!(moved_to = %moved_to.display(), %why, "Image record is corrupt, moved away");
                 Ok(None)
             }
             Err(error) => Err(StoreError::Disk {
@@ -189,13 +190,13 @@ impl ImageStore {
     }
 }
 
-/// Runs what blocks where it may.
+/// Runs blocking work in the blocking pool.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // Only a runtime that is shut down does not run it.
+            // Only a runtime that is shutting down does not run it.
             Err(_) => std::future::pending().await,
         },
     }

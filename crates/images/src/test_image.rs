@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Digest, ImageSettings, ImageStore, Limits, Platform, unpack::UnpackLimits};
 
-pub(crate) fn folder() -> tempfile::TempDir {
+pub(crate) fn directory() -> tempfile::TempDir {
     tempfile::Builder::new()
         .prefix("rbt-images-")
         .tempdir()
@@ -32,7 +32,7 @@ pub(crate) async fn open(root: &Path) -> Arc<ImageStore> {
     ImageStore::open(root, settings()).await.unwrap()
 }
 
-/// Names in a folder, sorted.
+/// Names in a directory, sorted.
 pub(crate) fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).unwrap();
     let mut names: Vec<String> = entries

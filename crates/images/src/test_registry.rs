@@ -1,11 +1,11 @@
-//! A registry on loopback for the tests of this crate: it does what it is told, be it wrong.
+//! A registry on loopback for the tests of this crate: it does what a test asks for, be it wrong.
 
 use std::{
     collections::BTreeMap,
     convert::Infallible,
     net::SocketAddr,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -18,6 +18,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -161,7 +162,7 @@ impl TestServer {
 
     /// What was asked so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 
     pub(crate) fn count(&self, part: &str) -> usize {
@@ -231,9 +232,7 @@ pub(crate) async fn proxy(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Stri
                     head.push(from.read_u8().await.unwrap());
                 }
                 let head = String::from_utf8(head).unwrap();
-                log.lock()
-                    .unwrap()
-                    .push(head.lines().next().unwrap().to_owned());
+                log.lock().push(head.lines().next().unwrap().to_owned());
                 from.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
                 let mut to = tokio::net::TcpStream::connect(server).await.unwrap();
                 tokio::io::copy_bidirectional(&mut from, &mut to).await.ok();
@@ -258,7 +257,7 @@ where
                 headers: head.headers,
                 body: String::from_utf8(body.to_vec()).unwrap(),
             };
-            log.lock().unwrap().push(asked.clone());
+            log.lock().push(asked.clone());
             Ok::<_, Infallible>(response(handler(&asked)))
         }
     });

@@ -1,27 +1,27 @@
-//! Applying a layer's archive to a folder that overlayfs can use.
+//! Applies a layer's archive to a directory for overlayfs.
 //!
-//! What an archive can and can't do:
+//! Rules for archives:
 //!
-//! - Names are relative to the folder; `..` in one is refused. Links in the path of an entry are
-//!   followed as a container would see them, with the folder as the root, by the kernel
-//!   (`openat2` with `RESOLVE_IN_ROOT`), so that no race and no chain of links leads out.
+//! - Names are relative to the directory; `..` in one is rejected. Links in the path of an entry
+//!   are followed as a container would see them, with the directory as the root, by the kernel
+//!   (`openat2` with `RESOLVE_IN_ROOT`), so that no race and no chain of links escapes.
 //! - `.wh.name` becomes overlayfs's whiteout, a character device 0:0; `.wh..wh..opq` makes its
-//!   folder opaque (`trusted.overlay.opaque`).
+//!   directory opaque (`trusted.overlay.opaque`).
 //! - Extended attributes: `security.capability`, `user.*` and POSIX access lists are set. Those of
-//!   overlayfs, of SELinux and of integrity checks belong to the machine the archive was made on
-//!   and are left out.
+//!   overlayfs, SELinux and integrity checks belong to the machine that created the archive and are
+//!   skipped.
 //! - Devices: those that every container has anyway (`null`, `zero`, `full`, `random`, `urandom`,
-//!   `tty`, `console`, `ptmx`) are made. Other ones are left out below `dev`, which a container's
-//!   own `/dev` covers, and refused anywhere else.
+//!   `tty`, `console`, `ptmx`) are created. Other ones are skipped below `dev`, which a container's
+//!   own `/dev` covers, and rejected anywhere else.
 //! - Owner first, then capabilities and the setuid and setgid bits, which a change of owner clears.
-//! - Size, number of entries, depth, and the ratio to the compressed size are bounded, and some
-//!   space of the disk stays free.
+//! - Size, number of entries, depth, and the compression ratio are limited, and some disk space
+//!   stays free.
 
 mod applier;
 mod attributes;
 mod decompress;
+mod layer_root;
 mod name;
-mod place;
 mod whiteout;
 
 use std::{
@@ -40,18 +40,18 @@ use crate::{
     digest::{Algorithm, Hasher},
 };
 
-/// Bounds on what a layer may become.
+/// Limits for a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnpackLimits {
     /// Entries of the archive.
     pub entries: u64,
-    /// Bytes of the plain archive, and of each file in it with its holes.
+    /// Bytes of the uncompressed archive, and of each file in it with its holes.
     pub bytes: u64,
-    /// How many times larger than what was downloaded the plain archive may be...
+    /// Maximum ratio of the uncompressed archive to the download...
     pub ratio: u64,
-    /// ...once it is larger than this, in bytes.
+    /// ...checked above this size, in bytes.
     pub ratio_from: u64,
-    /// Folders in folders.
+    /// Nesting of directories.
     pub depth: usize,
     /// Bytes of the disk that stay free.
     pub spare_bytes: u64,
@@ -73,44 +73,44 @@ impl Default for UnpackLimits {
     }
 }
 
-/// Why a layer can't be used.
+/// Why a layer is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// The archive is damaged, or of a kind that is not supported.
+    /// The archive is corrupt or unsupported.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// What was downloaded can't be read to its end.
+    /// The download can't be read completely.
     #[error("the layer cannot be read")]
     Read(#[source] io::Error),
-    /// No honest archive has this.
-    #[error("the layer's entry {path:?} is refused: {why}")]
+    /// An entry that no valid archive has.
+    #[error("invalid layer entry {path:?}: {why}")]
     Hostile {
         /// The entry.
         path: String,
-        /// What is wrong with it.
+        /// What is wrong.
         why: &'static str,
     },
-    /// It grows beyond all bounds.
+    /// It exceeds the limits.
     #[error("the layer is refused: {0}")]
     Bomb(&'static str),
-    /// The disk has no room.
+    /// The disk is full.
     #[error("no space for the layer: {0}")]
     NoSpace(&'static str),
     /// The disk fails.
     #[error("cannot {step} {path:?} of the layer")]
     Disk {
-        /// What was being done.
+        /// The failed operation.
         step: &'static str,
         /// The entry.
         path: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// Owner and permissions of a folder.
+/// Owner and permissions of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FolderAttributes {
+pub struct DirectoryAttributes {
     /// Permissions.
     pub mode: u32,
     /// Owner.
@@ -119,42 +119,42 @@ pub struct FolderAttributes {
     pub gid: u32,
 }
 
-/// What became of an archive.
+/// The result of applying an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
-    /// Files, folders and the like that were made, and the blocks of their content.
+pub struct AppliedLayer {
+    /// Created files, directories and the like, and the blocks of their content.
     pub usage: Usage,
-    /// What the archive says of the root folder itself.
-    pub root: Option<FolderAttributes>,
-    /// Folders that entries are in, but that have no entry of their own. Their attributes are
-    /// those of the layers below, if there are any.
+    /// The attributes of the root directory, if the archive has an entry for it.
+    pub root: Option<DirectoryAttributes>,
+    /// Parent directories without an entry of their own. Their attributes are those of the layers
+    /// below, if there are any.
     pub implicit: Vec<PathBuf>,
-    /// Devices below `dev` that were not made.
+    /// Devices below `dev` that were skipped.
     pub left_out: Vec<String>,
 }
 
-/// What became of a blob.
+/// The result of unpacking a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unpacked {
-    /// What was made of it.
-    pub applied: Applied,
-    /// The digest of the plain archive.
+pub struct UnpackedLayer {
+    /// The unpacked archive.
+    pub applied: AppliedLayer,
+    /// The digest of the uncompressed archive.
     pub diff_id: Digest,
-    /// The digest of the blob as it came.
+    /// The digest of the blob.
     pub blob: Digest,
     /// Bytes of the blob.
     pub blob_bytes: u64,
 }
 
-/// Applies the plain archive `source` to the empty folder `target`.
+/// Applies the uncompressed archive `source` to the empty directory `target`.
 ///
 /// # Errors
-/// See [`UnpackError`]. The folder holds a part then.
+/// See [`UnpackError`]. The directory is incomplete then.
 pub fn apply(
     source: impl Read,
     target: &Path,
     limits: &UnpackLimits,
-) -> Result<Applied, UnpackError> {
+) -> Result<AppliedLayer, UnpackError> {
     apply_archive(&mut Archive::new(source), target, limits)
 }
 
@@ -162,11 +162,11 @@ fn apply_archive<R: Read>(
     archive: &mut Archive<R>,
     target: &Path,
     limits: &UnpackLimits,
-) -> Result<Applied, UnpackError> {
+) -> Result<AppliedLayer, UnpackError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(target, flags, Mode::empty());
     let root = root.map_err(|source| UnpackError::Disk {
-        step: "open the folder",
+        step: "open the directory",
         path: target.display().to_string(),
         source: source.into(),
     })?;
@@ -177,39 +177,43 @@ fn apply_archive<R: Read>(
     applier.finish()
 }
 
-/// Applies the blob `source` (a tar archive, plain, or compressed with gzip or zstd) to the empty
-/// folder `target`, and takes the digests of blob and archive. The caller compares them.
+/// Applies the blob `source` (a tar archive, optionally compressed with gzip or zstd) to the empty
+/// directory `target`, and computes the digests of blob and archive. The caller compares them.
 ///
 /// # Errors
-/// See [`UnpackError`]. The folder holds a part then.
+/// See [`UnpackError`]. The directory is incomplete then.
 pub fn unpack(
     source: impl Read + Send,
     algorithms: (Algorithm, Algorithm),
     target: &Path,
     limits: &UnpackLimits,
-) -> Result<Unpacked, UnpackError> {
+) -> Result<UnpackedLayer, UnpackError> {
     let (blob_algorithm, diff_algorithm) = algorithms;
     let arrived = Counter::default();
-    let mut tap = Tap::new(source, blob_algorithm, arrived.clone());
-    let plain = decompress::plain(&mut tap).map_err(UnpackError::Read)?;
+    let mut hashing = HashingReader::new(source, blob_algorithm, arrived.clone());
+    let plain = decompress::plain(&mut hashing).map_err(UnpackError::Read)?;
     let bounded = decompress::Bounded::new(plain, arrived.clone(), limits);
-    let mut archive = Archive::new(Tap::new(bounded, diff_algorithm, Counter::default()));
+    let mut archive = Archive::new(HashingReader::new(
+        bounded,
+        diff_algorithm,
+        Counter::default(),
+    ));
     let applied = apply_archive(&mut archive, target, limits).map_err(bomb)?;
     let mut rest = archive.into_inner();
-    // Digests are of all there is, also behind the end of the archive.
+    // Digests cover all bytes, also those after the end of the archive.
     let drain = |source: &mut dyn Read| io::copy(source, &mut io::sink());
     drain(&mut rest).map_err(|error| bomb(UnpackError::Read(error)))?;
     let diff_id = rest.finish();
-    drain(&mut tap).map_err(UnpackError::Read)?;
-    Ok(Unpacked {
+    drain(&mut hashing).map_err(UnpackError::Read)?;
+    Ok(UnpackedLayer {
         applied,
         diff_id,
         blob_bytes: arrived.get(),
-        blob: tap.finish(),
+        blob: hashing.finish(),
     })
 }
 
-/// Whether a file is compressed as layers may be, by its first bytes.
+/// Whether a file is compressed like a layer, by its first bytes.
 pub(crate) fn is_compressed(file: &std::fs::File) -> io::Result<bool> {
     use std::os::unix::fs::FileExt as _;
     let mut start = [0; 4];
@@ -217,20 +221,20 @@ pub(crate) fn is_compressed(file: &std::fs::File) -> io::Result<bool> {
     Ok(decompress::Form::of(&start[..read]) != decompress::Form::Plain)
 }
 
-/// Writes the plain form of a compressed file.
+/// Writes the uncompressed content of a compressed file.
 pub(crate) fn plain_copy(
     from: &std::fs::File,
     to: &mut std::fs::File,
     limits: &UnpackLimits,
 ) -> io::Result<()> {
     let arrived = Counter::default();
-    let tap = Tap::new(from, Algorithm::Sha256, arrived.clone());
-    let plain = decompress::plain(tap)?;
+    let hashing = HashingReader::new(from, Algorithm::Sha256, arrived.clone());
+    let plain = decompress::plain(hashing)?;
     io::copy(&mut decompress::Bounded::new(plain, arrived, limits), to)?;
     Ok(())
 }
 
-/// Finds the bomb in an error of reading.
+/// Extracts an exceeded limit from a read error.
 fn bomb(error: UnpackError) -> UnpackError {
     let source = match &error {
         UnpackError::Archive(ArchiveError::Read(source)) | UnpackError::Read(source) => source,
@@ -243,14 +247,14 @@ fn bomb(error: UnpackError) -> UnpackError {
     }
 }
 
-/// Takes the digest of what is read through it, and counts.
-struct Tap<R> {
+/// Hashes and counts the bytes that are read through it.
+struct HashingReader<R> {
     source: R,
     hasher: Hasher,
     counter: Counter,
 }
 
-impl<R> Tap<R> {
+impl<R> HashingReader<R> {
     fn new(source: R, algorithm: Algorithm, counter: Counter) -> Self {
         Self {
             source,
@@ -264,7 +268,7 @@ impl<R> Tap<R> {
     }
 }
 
-impl<R: Read> Read for Tap<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
         self.hasher.update(&buffer[..read]);

@@ -1,8 +1,8 @@
-//! The volumes that an image declares: directories of a container's own, filled from the image.
+//! The volumes that an image declares: directories of a container, filled from the image.
 //!
-//! What is at a volume's path was made by a stranger. Layers are read through descriptors, as
-//! overlayfs shows them, and never through a mount; symbolic links are resolved inside of the image
-//! by their text ([`MergedTree::resolve`]), so that the kernel follows none.
+//! The content of a volume's path is untrusted. Layers are read through descriptors, as overlayfs
+//! shows them, and never through a mount; symbolic links are resolved inside the image by their
+//! text ([`MergedTree::resolve`]), so that the kernel follows none.
 
 mod copy;
 mod merged;
@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use merged::Found;
+use merged::MergedEntry;
 pub(crate) use merged::MergedTree;
 
 use crate::{
@@ -26,12 +26,12 @@ use crate::{
 };
 
 impl ImageStore {
-    /// Where the paths of volumes lead in the image of a prepared root file system, symbolic links
-    /// resolved inside of the image: each path with the one it leads to.
+    /// Resolves the paths of volumes in the image of a prepared root file system, symbolic links
+    /// inside the image: each path with its target.
     ///
     /// # Errors
-    /// There is no such root file system, a path leads to something that is no directory or through
-    /// too many links, or the disk fails.
+    /// There is no such root file system, a target is not a directory or behind too many links, or
+    /// the disk fails.
     pub async fn resolve_volumes(
         self: &Arc<Self>,
         container_id: &str,
@@ -51,16 +51,15 @@ impl ImageStore {
         .await
     }
 
-    /// Makes a directory for each of these paths, which [`Self::resolve_volumes`] gave, and fills it
-    /// with what the image has there: the directories, in the same order. What belongs to a path
-    /// below another is in that one's directory only. With `userns`, all is owned by the IDs that
-    /// the user namespace has on the host.
+    /// Creates a directory for each of these paths, which [`Self::resolve_volumes`] returned, and
+    /// fills it with the image's content there: the directories, in the same order. Content of a
+    /// nested volume is only in that volume's directory. With `userns`, all files are owned by the
+    /// host IDs of the user namespace.
     ///
-    /// They go with the root file system.
+    /// They are removed with the root file system.
     ///
     /// # Errors
-    /// There is no such root file system, a path leads to something that is no directory, or the
-    /// disk fails.
+    /// There is no such root file system, a path is not a directory, or the disk fails.
     pub async fn fill_volumes(
         self: &Arc<Self>,
         container_id: &str,
@@ -68,7 +67,7 @@ impl ImageStore {
         userns: Option<&Mappings>,
     ) -> Result<Vec<PathBuf>, StoreError> {
         let layers = self.rootfs(container_id)?.lower;
-        let root = self.folders().image_volumes(container_id);
+        let root = self.directories().image_volumes(container_id);
         let userns = userns.cloned();
         blocking(move || {
             let owner = |uid, gid| match &userns {
@@ -87,8 +86,8 @@ impl ImageStore {
                     .filter_map(|other| other.strip_prefix(volume).ok())
                     .collect();
                 let filled = match tree.find(volume) {
-                    Ok(Found::Dir(from)) => copy::fill(&tree, from, &dir, &owner, &inner),
-                    Ok(Found::Nothing) => copy::empty(&dir, &owner),
+                    Ok(MergedEntry::Dir(from)) => copy::fill(&tree, from, &dir, &owner, &inner),
+                    Ok(MergedEntry::Nothing) => copy::empty(&dir, &owner),
                     Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
                     Err(error) => Err(error),
                 };

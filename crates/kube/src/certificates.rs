@@ -1,16 +1,16 @@
-//! The node's own certificates: the one it shows to the API server, and the one its port shows.
+//! The node's own certificates: its client certificate for the API server, and the one of its port.
 //!
 //! Source of the rules: `pkg/kubelet/certificate` and `k8s.io/client-go/util/certificate` of
 //! Kubernetes 1.36. Names and places of the files are the kubelet's, so that a node can be taken
 //! over and handed back.
 //!
-//! - [`ClientCertificate`]: the certificate that tells the API server who calls. Asked for with a bootstrap
+//! - [`ClientCertificate`]: the node's identity at the API server. Requested with a bootstrap
 //!   kubeconfig, renewed before it expires.
 //! - [`ServingCert`]: the certificate of the node's port. From files, from the cluster, or made here.
 //!
-//! What decides stands in [`rules`] and reads no clock and no file; `store` writes the files;
-//! `signing` talks to the API server. A request that waits for its approval is found again after
-//! a restart: its key is on disk, and its name follows from the key.
+//! The decisions are in [`rules`] and read no clock and no file; `store` writes the files;
+//! `signing` calls the API server. A request that waits for its approval is found again after a
+//! restart: its key is on disk, and its name follows from the key.
 
 mod client;
 mod key;

@@ -5,7 +5,7 @@ mod send;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -13,24 +13,25 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderValue, Method};
-use rubelet_yaml::{LeftOut, read_json};
+use parking_lot::Mutex;
+use rubelet_yaml::{SkippedField, read_json};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    answer,
     config::ClientConfig,
     credentials::{CredentialError, Credentials},
     error::{ApiError, BodyError},
     limit::TokenBucket,
     observer::RequestObserver,
     options::ClientOptions,
+    response,
     server_url::ServerUrl,
-    transport::{Purpose, SetupError, Transport},
-    unread::{Lasting, UnreadObjects, named_by},
+    transport::{RequestKind, SetupError, Transport},
+    unreadable::{Retention, UnreadableObjects, object_of_path},
     watch::{WatchTarget, Watcher, meta},
 };
-use send::Call;
+use send::ApiRequest;
 
 /// Why a client can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +48,7 @@ pub enum ClientError {
     #[error("the credentials for the API server cannot be used")]
     Credentials(#[source] CredentialError),
     /// The user agent.
-    #[error("the user agent holds characters that no HTTP header can carry")]
+    #[error("invalid character in the user agent")]
     UserAgent,
 }
 
@@ -88,9 +89,9 @@ struct Shared {
     credentials: Credentials,
     observer: Arc<dyn RequestObserver>,
     user_agent: HeaderValue,
-    /// Watches can begin with what there is; until the server says otherwise.
+    /// Watches can begin with the current objects; until the server rejects that.
     streaming_lists: AtomicBool,
-    unread: UnreadObjects,
+    unreadable: UnreadableObjects,
     seed: AtomicU64,
 }
 
@@ -109,7 +110,7 @@ impl Client {
     /// A file of the configuration can't be read, or something in it can't be used.
     pub fn new(config: ClientConfig, options: ClientOptions) -> Result<Self, ClientError> {
         let clock = Arc::clone(&options.clock);
-        let unread = UnreadObjects::new(Arc::clone(&options.clock));
+        let unreadable = UnreadableObjects::new(Arc::clone(&options.clock));
         let credentials = Credentials::new(
             config.credential.clone(),
             &config.identity,
@@ -132,7 +133,7 @@ impl Client {
                 user_agent: HeaderValue::try_from(options.user_agent)
                     .map_err(|_| ClientError::UserAgent)?,
                 streaming_lists: AtomicBool::new(true),
-                unread,
+                unreadable,
                 seed: AtomicU64::new(options.seed),
             }),
             limits: Limits::new(options.qps, options.burst, options.request_timeout),
@@ -160,7 +161,10 @@ impl Client {
     /// # Errors
     /// See [`ApiError`].
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
-        self.decode(path, &self.exchange(Call::new(Method::GET, path)).await?)
+        self.decode(
+            path,
+            &self.exchange(ApiRequest::new(Method::GET, path)).await?,
+        )
     }
 
     /// Reads what is no JSON, such as `/healthz`.
@@ -168,7 +172,7 @@ impl Client {
     /// # Errors
     /// See [`ApiError`].
     pub async fn get_text(&self, path: &str) -> Result<String, ApiError> {
-        let bytes = self.exchange(Call::new(Method::GET, path)).await?;
+        let bytes = self.exchange(ApiRequest::new(Method::GET, path)).await?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -181,7 +185,8 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ApiError> {
-        let call = Call::new(Method::POST, path).with_body("application/json", encode(path, body)?);
+        let call =
+            ApiRequest::new(Method::POST, path).with_body("application/json", encode(path, body)?);
         self.decode(path, &self.exchange(call).await?)
     }
 
@@ -194,7 +199,8 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ApiError> {
-        let call = Call::new(Method::PUT, path).with_body("application/json", encode(path, body)?);
+        let call =
+            ApiRequest::new(Method::PUT, path).with_body("application/json", encode(path, body)?);
         self.decode(path, &self.exchange(call).await?)
     }
 
@@ -209,7 +215,7 @@ impl Client {
         body: &impl Serialize,
     ) -> Result<T, ApiError> {
         let body = encode(path, body)?;
-        let call = Call::new(Method::PATCH, path).with_body(kind.content_type(), body);
+        let call = ApiRequest::new(Method::PATCH, path).with_body(kind.content_type(), body);
         self.decode(path, &self.exchange(call).await?)
     }
 
@@ -219,11 +225,11 @@ impl Client {
     /// See [`ApiError`].
     pub async fn delete(&self, path: &str, options: &serde_json::Value) -> Result<(), ApiError> {
         let body = encode(path, options)?;
-        let call = Call::new(Method::DELETE, path).with_body("application/json", body);
+        let call = ApiRequest::new(Method::DELETE, path).with_body("application/json", body);
         self.exchange(call).await.map(drop)
     }
 
-    /// Follows a collection. Nothing is asked before [`Watcher::next`] is called.
+    /// Follows a collection. Sends nothing before [`Watcher::next`] is called.
     pub fn watch<T: DeserializeOwned + Send + 'static>(&self, what: WatchTarget) -> Watcher<T> {
         Watcher::new(self.clone(), what)
     }
@@ -236,16 +242,16 @@ impl Client {
 
     /// What can't be read of the API server's objects.
     #[must_use]
-    pub fn unread(&self) -> &UnreadObjects {
-        &self.shared.unread
+    pub fn unreadable(&self) -> &UnreadableObjects {
+        &self.shared.unreadable
     }
 
     /// An answer as leniently as Go clients read it; what can't be read of it is left out.
     fn decode<T: DeserializeOwned>(&self, path: &str, bytes: &[u8]) -> Result<T, ApiError> {
-        let unread = &self.shared.unread;
+        let unreadable = &self.shared.unreadable;
         let reader = std::any::type_name::<T>();
         let object = || {
-            let mut object = named_by(path);
+            let mut object = object_of_path(path);
             if object.name.is_empty() {
                 object.name = meta(bytes).name;
             }
@@ -254,35 +260,35 @@ impl Client {
         match read_json::<T>(bytes) {
             Ok(read) => {
                 if !read.left_out.is_empty() {
-                    unread.put(reader, &object(), read.left_out, Lasting::Answer);
-                } else if !unread.is_empty() {
-                    unread.clear(reader, &object());
+                    unreadable.put(reader, &object(), read.left_out, Retention::Temporary);
+                } else if !unreadable.is_empty() {
+                    unreadable.clear(reader, &object());
                 }
                 Ok(read.value)
             }
             Err(error) => {
-                let whole = LeftOut {
+                let whole = SkippedField {
                     field: String::new(),
                     problem: error.to_string(),
                 };
-                unread.put(reader, &object(), vec![whole], Lasting::Answer);
+                unreadable.put(reader, &object(), vec![whole], Retention::Temporary);
                 Err(ApiError::Body(BodyError::Json(error)))
             }
         }
     }
 
-    async fn exchange(&self, call: Call<'_>) -> Result<Vec<u8>, ApiError> {
+    async fn exchange(&self, call: ApiRequest<'_>) -> Result<Vec<u8>, ApiError> {
         let deadline = Instant::now() + self.limits.timeout;
-        let answer = Box::pin(self.send(&call, Purpose::Request, deadline)).await?;
-        answer::whole(answer.into_body(), answer::MAX_OBJECT, deadline).await
+        let answer = Box::pin(self.send(&call, RequestKind::Request, deadline)).await?;
+        response::whole(answer.into_body(), response::MAX_OBJECT, deadline).await
     }
 
     /// A page of a list.
     pub(crate) async fn page(&self, path: &str) -> Result<Vec<u8>, ApiError> {
         let deadline = Instant::now() + self.limits.timeout.max(PAGE_TIMEOUT);
-        let call = Call::new(Method::GET, path);
-        let answer = self.send(&call, Purpose::Request, deadline).await?;
-        answer::whole(answer.into_body(), answer::MAX_PAGE, deadline).await
+        let call = ApiRequest::new(Method::GET, path);
+        let answer = self.send(&call, RequestKind::Request, deadline).await?;
+        response::whole(answer.into_body(), response::MAX_PAGE, deadline).await
     }
 
     /// The body of a watch, whose head must come within `patience`.
@@ -290,10 +296,10 @@ impl Client {
         &self,
         path: &str,
         patience: Duration,
-    ) -> Result<crate::transport::AnswerBody, ApiError> {
-        let call = Call::new(Method::GET, path);
+    ) -> Result<crate::transport::ResponseBody, ApiError> {
+        let call = ApiRequest::new(Method::GET, path);
         let deadline = Instant::now() + patience;
-        let answer = self.send(&call, Purpose::Watch, deadline).await?;
+        let answer = self.send(&call, RequestKind::Watch, deadline).await?;
         Ok(answer.into_body())
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-/// Tells the wall time.
+/// Returns the wall time.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The host's clock.

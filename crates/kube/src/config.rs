@@ -1,4 +1,4 @@
-//! Which server a client talks to, and as whom.
+//! Which server a client connects to, and with which credentials.
 
 use std::{fmt, io, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -28,7 +28,7 @@ pub struct ClientConfig {
     pub identity: IdentitySource,
     /// What the `Authorization` header is made of.
     pub credential: Credential,
-    /// Another way to the server than TCP, for tests. `server` says what is spoken on it.
+    /// Another way to the server than TCP, for tests. `server` sets the protocol on it.
     pub connector: Option<Connector>,
 }
 
@@ -54,7 +54,7 @@ impl ClientConfig {
     #[must_use]
     pub fn with_identity(&self, identity: ClientIdentity) -> Self {
         Self {
-            identity: IdentitySource::Cell(identity),
+            identity: IdentitySource::Shared(identity),
             credential: Credential::None,
             ..self.clone()
         }
@@ -84,21 +84,21 @@ pub enum Roots {
 /// The proxy on the way to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proxy {
-    /// As `HTTPS_PROXY` and `NO_PROXY` say.
+    /// As `HTTPS_PROXY` and `NO_PROXY` specify.
     Environment,
     /// None.
     Direct,
-    /// This `http://` proxy, asked to `CONNECT`.
+    /// This `http://` proxy, with `CONNECT`.
     Http(Box<str>),
 }
 
 /// Where the client certificate comes from.
 #[derive(Debug, Clone)]
 pub enum IdentitySource {
-    /// There is none.
+    /// No client certificate.
     None,
     /// From a cell that somebody else fills, or that was filled from inline data.
-    Cell(ClientIdentity),
+    Shared(ClientIdentity),
     /// From PEM files, read again when they change.
     Files {
         /// The chain.
@@ -133,7 +133,7 @@ pub enum Credential {
     Exec(Box<ExecPlugin>),
 }
 
-/// Version of `client.authentication.k8s.io` that a plugin speaks.
+/// Version of `client.authentication.k8s.io` that a plugin uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecVersion {
     /// `v1`.
@@ -156,15 +156,15 @@ impl ExecVersion {
 /// A program that prints credentials.
 #[derive(Clone)]
 pub struct ExecPlugin {
-    /// What it speaks.
+    /// The version that it uses.
     pub version: ExecVersion,
-    /// A path, or a name to be looked for in `PATH`.
+    /// A path, or a name that is searched for in `PATH`.
     pub command: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
     /// What is added to this process's environment.
     pub env: Vec<(String, String)>,
-    /// What to tell somebody who doesn't have the program.
+    /// The hint for a user who doesn't have the program.
     pub install_hint: Option<String>,
     /// The description of the cluster that it wants, as JSON.
     pub cluster: Option<serde_json::Value>,
@@ -192,12 +192,12 @@ type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Sen
 #[derive(Clone)]
 pub struct Connector {
     pub(crate) connect: Arc<dyn Fn() -> Connecting + Send + Sync>,
-    /// An `http` server is spoken to in HTTP/2 at once.
+    /// Use HTTP/2 with an `http` server from the start.
     pub(crate) http2: bool,
 }
 
 impl Connector {
-    /// Streams that `connect` makes. An `http` server is spoken to in HTTP/1.1 on them.
+    /// Streams that `connect` makes. An `http` server gets HTTP/1.1 on them.
     #[must_use]
     pub fn new<F, S>(connect: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
@@ -213,7 +213,7 @@ impl Connector {
         }
     }
 
-    /// The same streams, on which an `http` server is spoken to in HTTP/2.
+    /// The same streams, on which an `http` server gets HTTP/2.
     #[must_use]
     pub fn http2(self) -> Self {
         Self {

@@ -42,11 +42,11 @@ pub enum CredentialError {
         problem: String,
     },
     /// A token or password that no header can carry.
-    #[error("the {0} holds characters that no HTTP header can carry")]
+    #[error("invalid character in the {0}")]
     Characters(&'static str),
 }
 
-/// Files are looked at again after this time: upstream's for tokens.
+/// Files are read again after this time: upstream's for tokens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// What a plugin gave is renewed so much before it expires, in seconds.
 const MARGIN: i64 = 10;
@@ -59,8 +59,8 @@ pub(crate) struct Authorization {
     pub(crate) header: Option<HeaderValue>,
     /// Which credentials these are: another number, other credentials.
     pub(crate) generation: u64,
-    /// The client certificate is another one since the last call, so that connections must be made
-    /// anew.
+    /// The client certificate is another one since the last call, so that connections must be opened
+    /// again.
     pub(crate) identity_changed: bool,
 }
 
@@ -71,19 +71,19 @@ pub(crate) struct Credentials {
     clock: WallClock,
     before_plugin: fn(&mut Command),
     /// Locked while credentials are fetched: one does it, and all wait for it.
-    state: Mutex<State>,
+    state: Mutex<CredentialState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CredentialState {
     header: Option<HeaderValue>,
     generation: u64,
     /// When token file or plugin gave the header.
     fetched: Option<Instant>,
     expires: Option<Timestamp>,
     failed: Option<(Instant, CredentialError)>,
-    /// A plugin that runs: whoever gives up waiting for it leaves it to the next one.
-    running: Option<JoinHandle<Result<exec::Printed, String>>>,
+    /// A plugin that runs: a caller that stops waiting leaves it to the next one.
+    running: Option<JoinHandle<Result<exec::PluginCredentials, String>>>,
     /// When the certificate's files were read, and a hash of what they held.
     looked: Option<Instant>,
     pair: Option<u64>,
@@ -98,13 +98,13 @@ impl Credentials {
         clock: WallClock,
         before_plugin: fn(&mut Command),
     ) -> Result<Self, CredentialError> {
-        let mut state = State {
+        let mut state = CredentialState {
             header: fixed_header(&credential)?,
-            ..State::default()
+            ..CredentialState::default()
         };
         let (identity, files) = match source {
             IdentitySource::None => (ClientIdentity::new(), None),
-            IdentitySource::Cell(identity) => (identity.clone(), None),
+            IdentitySource::Shared(identity) => (identity.clone(), None),
             IdentitySource::Files { certificate, key } => {
                 let identity = ClientIdentity::new();
                 let read = |path: &Path| {
@@ -152,12 +152,16 @@ impl Credentials {
             && let Err(error) = self.update(&mut state, true).await
         {
             let error = ErrorChain(&error);
-            tracing::warn!(%error, "the API server refuses the credentials, and there are no others");
+            tracing::warn!(%error, "The API server rejected the credentials, and reloading them failed");
         }
         state.generation != generation
     }
 
-    async fn update(&self, state: &mut State, force: bool) -> Result<(), CredentialError> {
+    async fn update(
+        &self,
+        state: &mut CredentialState,
+        force: bool,
+    ) -> Result<(), CredentialError> {
         if let Some((certificate, key)) = &self.files
             && (force || is_due(state.looked))
         {
@@ -170,7 +174,7 @@ impl Credentials {
                 if force || is_due(state.fetched) {
                     let read = read_token(path).await;
                     if let Err(error) = &read {
-                        tracing::warn!(%error, "the token stays as it was");
+                        tracing::warn!(%error, "Cannot reload the token; the previous one stays in use");
                     }
                     match (read, otherwise) {
                         (Ok(header), _) => state.set(header),
@@ -187,7 +191,7 @@ impl Credentials {
     }
 
     /// The files may be caught between two writes: what can't be used changes nothing.
-    async fn look_at_pair(&self, state: &mut State, certificate: &Path, key: &Path) {
+    async fn look_at_pair(&self, state: &mut CredentialState, certificate: &Path, key: &Path) {
         let read = (
             tokio::fs::read(certificate).await,
             tokio::fs::read(key).await,
@@ -196,7 +200,7 @@ impl Credentials {
             tracing::warn!(
                 certificate = %certificate.display(),
                 key = %key.display(),
-                "the client certificate cannot be read; the old one stays"
+                "Cannot read the client certificate; the previous one stays in use"
             );
             return;
         };
@@ -207,7 +211,7 @@ impl Credentials {
         }
         match self.identity.set_pem(&pair.0, &pair.1) {
             Ok(()) => {
-                tracing::info!(certificate = %certificate.display(), "new client certificate");
+                tracing::info!(certificate = %certificate.display(), "Reloaded the client certificate");
                 state.pair = Some(print);
                 state.generation += 1;
                 state.identity_changed = true;
@@ -215,14 +219,14 @@ impl Credentials {
             Err(error) => tracing::warn!(
                 error = %ErrorChain(&error),
                 certificate = %certificate.display(),
-                "the new client certificate cannot be used; the old one stays"
+                "Cannot use the new client certificate; the previous one stays in use"
             ),
         }
     }
 
     async fn update_from_plugin(
         &self,
-        state: &mut State,
+        state: &mut CredentialState,
         plugin: &ExecPlugin,
         force: bool,
     ) -> Result<(), CredentialError> {
@@ -281,7 +285,7 @@ impl Credentials {
     }
 }
 
-impl State {
+impl CredentialState {
     fn set(&mut self, header: HeaderValue) {
         if self.header.as_ref() != Some(&header) {
             self.header = Some(header);

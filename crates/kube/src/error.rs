@@ -18,28 +18,27 @@ pub enum ApiError {
         /// The reason of the `metav1.Status`, such as `NotFound`; the usual one of the code where
         /// the answer names none.
         reason: String,
-        /// What the API server says; never empty.
+        /// The API server's message; never empty.
         message: String,
-        /// How long it asks to wait.
+        /// How long the server asks to wait.
         retry_after: Option<Duration>,
     },
-    /// There is no connection, or it broke before the answer. Whether the request was carried out
-    /// is unknown.
+    /// The connection failed before the response. Whether the request was carried out is unknown.
     #[error("the API server cannot be reached")]
     Unreachable(#[source] TransportError),
-    /// No answer within the request timeout. Whether the request was carried out is unknown.
-    #[error("no answer from the API server in time")]
+    /// No response within the request timeout. Whether the request was carried out is unknown.
+    #[error("the request to the API server timed out")]
     TimedOut,
     /// The answer, or the object to be sent, is not what it should be.
-    #[error("the API server's answer cannot be used")]
+    #[error("invalid response from the API server")]
     Body(#[source] BodyError),
-    /// There is nothing to identify with at the moment.
+    /// No credentials are available.
     #[error("no credentials for the API server")]
     Credentials(#[source] CredentialError),
-    /// The request cannot be sent as it is: a mistake of the caller.
+    /// The request is invalid: a mistake of the caller.
     #[error("bad request to {path}: {problem}")]
     Request {
-        /// The path that was asked for.
+        /// The requested path.
         path: String,
         /// What is wrong.
         problem: String,
@@ -50,13 +49,13 @@ pub enum ApiError {
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     /// It is larger than anything the API server stores.
-    #[error("it is larger than {0} MiB")]
+    #[error("larger than {0} MiB")]
     TooLarge(usize),
     /// It ended too early.
-    #[error("it broke off")]
+    #[error("incomplete body")]
     Broken(#[source] hyper::Error),
     /// It is no JSON of the expected type.
-    #[error("it is not the expected JSON")]
+    #[error("unexpected JSON")]
     Json(#[source] serde_json::Error),
 }
 
@@ -124,12 +123,6 @@ impl ApiError {
         self.code() == Some(401)
     }
 
-    /// The object itself is refused; sending it again is no use.
-    #[must_use]
-    pub fn is_invalid(&self) -> bool {
-        matches!(self.code(), Some(400 | 422))
-    }
-
     /// The same request may succeed later without a change of it.
     #[must_use]
     pub fn is_transient(&self) -> bool {
@@ -141,14 +134,13 @@ impl ApiError {
         }
     }
 
-    /// The error that an answer with this status and body stands for. `header` is `Retry-After` in
-    /// seconds.
+    /// The error of an answer with this status and body. `header` is `Retry-After` in seconds.
     pub(crate) fn from_answer(code: u16, header: Option<Duration>, body: &[u8]) -> Self {
         let status = StatusBody::read(body);
         Self::from_status(status, code, header, body)
     }
 
-    /// The error that the `Status` object of a watch's `ERROR` event stands for.
+    /// The error in the `Status` object of a watch's `ERROR` event.
     pub(crate) fn from_event(object: &str) -> Self {
         let status = StatusBody::read(object.as_bytes());
         let code = status.code.unwrap_or(500);
@@ -224,12 +216,12 @@ fn usual_reason(code: u16) -> &'static str {
 /// Characters of a foreign answer that are shown.
 const EXCERPT: usize = 200;
 
-/// What can be said about an answer that is no `Status`: a proxy's page, mostly.
+/// An excerpt of an answer that is no `Status`: a proxy's page, mostly.
 fn excerpt(code: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * EXCERPT)]);
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     match first {
-        None => format!("the API server answered {code} without a word"),
+        None => format!("the API server answered {code} with an empty body"),
         Some(line) => {
             let line: String = line
                 .chars()
@@ -246,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_told_apart_by_code_and_reason() {
+    fn statuses_are_distinguished_by_code_and_reason() {
         let body = br#"{"kind":"Status","code":409,"reason":"AlreadyExists","message":"pods \"a\" already exists"}"#;
         let error = ApiError::from_answer(409, None, body);
         assert!(error.is_already_exists() && !error.is_conflict());
@@ -272,7 +264,7 @@ mod tests {
         let error = ApiError::from_answer(404, None, b"");
         assert_eq!(
             error.to_string(),
-            "the API server answered 404 without a word"
+            "the API server answered 404 with an empty body"
         );
         let error = ApiError::from_answer(500, None, "x".repeat(5000).as_bytes());
         assert!(error.to_string().len() < 300);

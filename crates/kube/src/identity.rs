@@ -1,10 +1,8 @@
 //! The client certificate: a cell whose content may be replaced at any time.
 
-use std::{
-    fmt,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{fmt, sync::Arc};
 
+use parking_lot::RwLock;
 use rustls::{
     SignatureScheme,
     client::ResolvesClientCert,
@@ -20,22 +18,22 @@ use rustls::{
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// There is no certificate.
-    #[error("no CERTIFICATE in the PEM of the certificate")]
+    #[error("no CERTIFICATE in the PEM data of the certificate")]
     NoCertificate,
     /// The certificate is no PEM.
-    #[error("the certificate's PEM is damaged")]
+    #[error("invalid PEM data in the certificate")]
     Certificate(#[source] PemError),
     /// There is no key.
-    #[error("no private key in the PEM of the key")]
+    #[error("no private key in the PEM data of the key")]
     NoKey,
     /// The key is no PEM.
-    #[error("the key's PEM is damaged")]
+    #[error("invalid PEM data in the key")]
     Key(#[source] PemError),
     /// The key is of no kind that is supported.
-    #[error("the private key can't be used")]
+    #[error("cannot use the private key")]
     Unusable(#[source] rustls::Error),
     /// They are not of one pair.
-    #[error("the private key is not the certificate's")]
+    #[error("the private key does not belong to the certificate")]
     Mismatch(#[source] rustls::Error),
 }
 
@@ -72,16 +70,13 @@ impl ClientIdentity {
 
     /// Replaces the certificate.
     pub fn set(&self, certified: Option<Arc<CertifiedKey>>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = certified;
+        *self.0.write() = certified;
     }
 
     /// The certificate that the next connection shows.
     #[must_use]
     pub fn current(&self) -> Option<Arc<CertifiedKey>> {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.read().clone()
     }
 }
 

@@ -25,7 +25,7 @@ pub enum KubeconfigError {
     Read {
         /// The kubeconfig.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The text is no kubeconfig.
@@ -118,8 +118,8 @@ impl Kubeconfig {
         &self.warnings
     }
 
-    /// What `context` says, or the file's current context. Reads the files that it names, so that
-    /// mistakes show at once.
+    /// The configuration of `context`, or of the file's current context. Reads the files that it
+    /// names, so that mistakes show at once.
     ///
     /// # Errors
     /// Something is missing, contradicts itself or is not supported.
@@ -182,7 +182,7 @@ impl Kubeconfig {
     /// A path as the file means it.
     fn relative(&self, path: &str) -> PathBuf {
         match self.path.parent() {
-            Some(folder) => folder.join(path),
+            Some(directory) => directory.join(path),
             None => PathBuf::from(path),
         }
     }

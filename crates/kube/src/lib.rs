@@ -4,14 +4,32 @@
 //! - [`Client`] sends requests. Clones share connections, credentials and the rate limit. Requests
 //!   and watches have connections of their own, so that a watch that nobody reads never delays a
 //!   lease. HTTP/2 where the server offers it, else HTTP/1.1.
-//! - [`Watcher`] lists and watches one collection and never gives up.
-//! - [`UnreadObjects`] tells what of the API server's objects could not be read.
+//! - [`Watcher`] lists and watches one collection and retries for ever.
+//! - [`UnreadableObjects`] lists what of the API server's objects could not be read.
 //! - [`ClientIdentity`] holds the client certificate that may be replaced at any time.
 //!
 //! Tasks: one for each connection, spawned by the dial and ended by the last stream. A [`Watcher`]
 //! has none: it works while its owner waits in [`Watcher::next`].
+//!
+//! Does not interpret objects: decoding is up to the caller.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use rubelet_kube::kubeconfig::Kubeconfig;
+//!
+//! let text = "
+//! apiVersion: v1
+//! kind: Config
+//! current-context: node
+//! contexts: [{name: node, context: {cluster: home, user: node-1}}]
+//! clusters: [{name: home, cluster: {server: 'http://127.0.0.1:8080'}}]
+//! users: [{name: node-1, user: {token: abc}}]";
+//! let file = Kubeconfig::parse(text, Path::new("/etc/rubelet/kubeconfig")).expect("a kubeconfig");
+//! let config = file.client_config(None).expect("a current context");
+//! assert_eq!(config.server.to_string(), "http://127.0.0.1:8080");
+//! ```
 
-mod answer;
 pub mod certificates;
 mod client;
 pub mod clock;
@@ -25,12 +43,13 @@ mod limit;
 mod object;
 mod observer;
 mod options;
+mod response;
 mod secret;
 mod server_url;
 #[cfg(test)]
 mod test_server;
 mod transport;
-mod unread;
+mod unreadable;
 mod watch;
 
 pub use client::{Client, ClientError, PatchKind};
@@ -48,5 +67,5 @@ pub use options::ClientOptions;
 pub use secret::Secret;
 pub use server_url::{ServerUrl, ServerUrlError};
 pub use transport::{RootsError, TransportError};
-pub use unread::{ObjectName, UnreadObject, UnreadObjects};
+pub use unreadable::{ObjectName, UnreadableObject, UnreadableObjects};
 pub use watch::{Change, WatchTarget, Watcher};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Allows `qps` requests a second, and `burst` at once after a quiet time. Requests are served in
-/// the order in which they ask.
+/// the order of their calls.
 #[derive(Debug)]
 pub struct TokenBucket {
     /// Time between two requests in the long run; zero: no limit.
@@ -18,7 +18,7 @@ pub struct TokenBucket {
 
 impl TokenBucket {
     /// A full bucket. Zero or fewer requests a second mean that there is no limit; a burst below
-    /// one is taken for one.
+    /// one counts as one.
     #[must_use]
     pub fn new(qps: f32, burst: u32) -> Self {
         let every = if qps > 0.0 && qps.is_finite() {
@@ -33,7 +33,7 @@ impl TokenBucket {
         }
     }
 
-    /// Takes one token, and tells how long to wait before the request may be made. The token is
+    /// Takes one token, and returns how long to wait before the request may be made. The token is
     /// spent, whether the caller waits or not.
     pub fn take(&mut self, now: Instant) -> Duration {
         if self.every.is_zero() {

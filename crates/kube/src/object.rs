@@ -1,4 +1,4 @@
-//! An object of the API as JSON, without the part that nobody on a node reads.
+//! An object of the API as JSON, without the part that no node component reads.
 
 use std::fmt;
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn an_invalid_object_is_refused() {
         for text in ["[]", "1", r#"{"metadata": 1}"#, r#"{"a": 1, "a": 2}"#] {
             assert!(serde_json::from_str::<Object>(text).is_err(), "{text}");
         }

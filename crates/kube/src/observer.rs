@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Is told of each request when its answer's head is there, or when it failed.
+/// Called for each request when its answer's head is there, or when it failed.
 ///
 /// Meant for `rest_client_requests_total{code, method, host}` and
 /// `rest_client_request_duration_seconds{verb, host}`.

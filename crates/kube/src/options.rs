@@ -1,4 +1,4 @@
-//! How a client behaves, whatever server it talks to.
+//! Settings of a client that do not depend on the server.
 
 use std::{fmt, process::Command, sync::Arc, time::Duration};
 
@@ -15,14 +15,14 @@ pub struct ClientOptions {
     /// Requests that may be made at once after a quiet time: `kubeAPIBurst`.
     pub burst: u32,
     /// For a whole request, waiting for the rate limit and retries included. 30 s by default: the
-    /// API server itself gives up after 60 s, most of what is slower than half of that is lost, and
-    /// whoever waits here has something newer to send by then.
+    /// API server itself ends requests after 60 s, most of what is slower than half of that is
+    /// lost, and by then the caller has something newer to send.
     pub request_timeout: Duration,
     /// The `User-Agent` header.
     pub user_agent: String,
-    /// Is told of each request.
+    /// Called for each request.
     pub observer: Arc<dyn RequestObserver>,
-    /// Tells when credentials have expired.
+    /// Used to check whether credentials have expired.
     pub clock: WallClock,
     /// Begin of the sequence that varies delays; random by default.
     pub seed: u64,

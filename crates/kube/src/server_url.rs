@@ -17,7 +17,7 @@ pub enum ServerUrlError {
     #[error("unsupported scheme {0:?}; use https")]
     Scheme(String),
     /// It holds more than scheme, host, port and path.
-    #[error("a URL of a server has no user, query or fragment")]
+    #[error("the URL of a server cannot contain a user, query or fragment")]
     Extra,
 }
 
@@ -35,7 +35,7 @@ pub struct ServerUrl {
 }
 
 impl ServerUrl {
-    /// Reads a URL. A text without scheme is taken for http, or for https where `secure` says that
+    /// Reads a URL. A text without scheme is read as http, or as https where `secure` reports that
     /// there is something that only makes sense with TLS.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl ServerUrl {
         })
     }
 
-    /// Whether TLS is spoken.
+    /// Whether TLS is used.
     #[must_use]
     pub fn is_https(&self) -> bool {
         self.https
@@ -98,7 +98,7 @@ impl ServerUrl {
         &self.authority
     }
 
-    /// What stands before the path of each request.
+    /// What is before the path of each request.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_refused() {
+    fn an_invalid_server_is_refused() {
         for text in [
             "",
             "https://",

@@ -5,7 +5,7 @@ use std::{
     future::ready,
     pin::Pin,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
@@ -20,6 +20,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{
     io::DuplexStream,
@@ -30,7 +31,7 @@ use crate::{Client, ClientConfig, ClientOptions, Connector};
 
 /// A request as the server saw it.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
@@ -39,7 +40,7 @@ pub(crate) struct Asked {
     pub(crate) connection: usize,
 }
 
-impl Asked {
+impl ReceivedRequest {
     /// Whether the query has this parameter.
     pub(crate) fn has(&self, parameter: &str) -> bool {
         let query = self.path.split_once('?').map_or("", |(_, query)| query);
@@ -71,31 +72,33 @@ impl Answer {
     }
 }
 
-type Handler = dyn Fn(&Asked) -> Answer + Send + Sync;
+type Handler = dyn Fn(&ReceivedRequest) -> Answer + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) struct TestServer(Arc<Inner>);
 
 struct Inner {
     handler: Box<Handler>,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<ReceivedRequest>>,
     connections: AtomicUsize,
     /// New connections are refused.
     down: AtomicBool,
-    /// Changes when all connections are to be cut.
+    /// Changes when all connections must be cut.
     cut: watch::Sender<()>,
     /// Streams allowed on a connection of HTTP/2.
     streams: u32,
 }
 
 impl TestServer {
-    pub(crate) fn new(handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(
+        handler: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         Self::with_streams(100, handler)
     }
 
     pub(crate) fn with_streams(
         streams: u32,
-        handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+        handler: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(Inner {
             handler: Box::new(handler),
@@ -108,8 +111,8 @@ impl TestServer {
     }
 
     /// What was asked so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.0.asked.lock().unwrap().clone()
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
+        self.0.asked.lock().clone()
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -189,14 +192,14 @@ impl TestServer {
             .await
             .map(|body| body.to_bytes())
             .unwrap_or_default();
-        let asked = Asked {
+        let asked = ReceivedRequest {
             method: head.method,
             path: head.uri.path_and_query().unwrap().to_string(),
             headers: head.headers,
             body: String::from_utf8(body.to_vec()).unwrap(),
             connection,
         };
-        self.0.asked.lock().unwrap().push(asked.clone());
+        self.0.asked.lock().push(asked.clone());
         let mut response = Response::new(Lines::Whole(None));
         match (self.0.handler)(&asked) {
             Answer::Json(code, value) => {

@@ -1,7 +1,7 @@
 //! Connections to the API server, made when they are needed and shared by whoever sends.
 //!
-//! There are two lanes, one for requests and one for watches: a watch that nobody reads holds back
-//! bytes of its whole connection, and a lease must not wait for that. With HTTP/2 each lane is one
+//! There are two pools, one for requests and one for watches: a watch that nobody reads holds back
+//! bytes of its whole connection, and a lease must not wait for that. With HTTP/2 each pool is one
 //! connection, or more where there are more watches than the server allows on one. With HTTP/1.1
 //! each answer has a connection for itself; idle ones are used again.
 
@@ -15,7 +15,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -25,55 +25,56 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::Full;
 use hyper::client::conn::http1;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
 };
 
 pub use self::tls::RootsError;
-pub(crate) use self::{body::AnswerBody, dial::SetupError, proxy::ProxyError};
+pub(crate) use self::{body::ResponseBody, dial::SetupError, proxy::ProxyError};
 use self::{
     dial::{Dialed, Dialer},
-    http2::{Connection, Lane, StreamGuard},
+    http2::{Connection, ConnectionPool, StreamGuard},
 };
 use crate::{config::ClientConfig, identity::ClientIdentity, server_url::ServerUrl};
 
 /// Why there is no connection, or no longer.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The server's name means nothing.
+    /// The server's name does not resolve.
     #[error("cannot resolve {host}")]
     Resolve {
         /// The name.
         host: String,
-        /// What the resolver says.
+        /// The resolver's error.
         source: io::Error,
     },
-    /// Nobody answers there.
+    /// The TCP connection failed.
     #[error("cannot connect to {address}")]
     Connect {
         /// The last address that was tried.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The stream that stands in for a connection could not be made.
+    /// The stream that replaces a connection could not be made.
     #[error("cannot connect")]
     Connector(#[source] io::Error),
     /// Connecting took too long.
     #[error("connecting took longer than {0}s")]
     Slow(u64),
-    /// The proxy does not let us through.
-    #[error("the proxy {proxy} does not connect to {target}: {problem}")]
+    /// The proxy rejected the CONNECT request.
+    #[error("proxy {proxy} cannot connect to {target}: {problem}")]
     Proxy {
         /// The proxy, without password.
         proxy: String,
-        /// The server that was asked for.
+        /// The requested server.
         target: String,
         /// What it answered.
         problem: String,
     },
-    /// No TLS with this server: mostly its certificate, or ours.
+    /// The TLS handshake failed, mostly because of one of the certificates.
     #[error("the TLS handshake with {host} failed{advice}")]
     Tls {
         /// The server.
@@ -86,7 +87,7 @@ pub enum TransportError {
     /// The certificate authorities can't be read.
     #[error("the certificate authorities cannot be used")]
     Roots(#[source] RootsError),
-    /// The server does not speak HTTP.
+    /// The server does not use HTTP.
     #[error("the HTTP handshake failed")]
     Handshake(#[source] hyper::Error),
     /// The connection broke before the answer.
@@ -96,16 +97,16 @@ pub enum TransportError {
 
 /// Which connections a request uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// An answer that somebody waits for and that ends soon.
+pub(crate) enum RequestKind {
+    /// A short response.
     Request,
-    /// An answer that goes on.
+    /// A streaming response.
     Watch,
 }
 
 /// A request that may be sent more than once.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingRequest {
     pub(crate) method: Method,
     /// Path and query, without the server's base path.
     pub(crate) path: String,
@@ -116,10 +117,10 @@ pub(crate) struct Outgoing {
 /// Why a request has no answer.
 #[derive(Debug)]
 pub(crate) enum SendError {
-    /// The path is none.
+    /// The path is not a valid URI.
     Path,
     TimedOut,
-    /// `unsent`: the server surely has not looked at it.
+    /// `unsent`: the server has certainly not processed it.
     Failed {
         error: TransportError,
         unsent: bool,
@@ -130,12 +131,12 @@ pub(crate) struct Transport {
     server: ServerUrl,
     host: HeaderValue,
     dialer: Dialer,
-    requests: Lane,
-    watches: Lane,
+    requests: ConnectionPool,
+    watches: ConnectionPool,
     /// The server spoke HTTP/1.1 last time, so that there is no use in waiting for each other.
     http1: AtomicBool,
     idle: Arc<IdleHttp1>,
-    /// How often connections were given up on purpose.
+    /// How often connections were closed on purpose.
     epoch: watch::Sender<u64>,
 }
 
@@ -144,12 +145,12 @@ pub(crate) struct Transport {
 pub(crate) struct IdleHttp1(Mutex<Vec<(Instant, http1::SendRequest<Full<Bytes>>)>>);
 
 /// More idle connections than this are of no use to a node.
-const MAX_IDLE: usize = 4;
+const MAX_IDLE_CONNECTIONS: usize = 4;
 /// One that was idle for longer may be closed by the server just while a request is on its way.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(30);
 
 /// A request is tried on so many connections before it fails, as long as none of them took it.
-const TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 
 impl IdleHttp1 {
     fn take(&self) -> Option<http1::SendRequest<Full<Bytes>>> {
@@ -161,13 +162,13 @@ impl IdleHttp1 {
     fn give(&self, sender: http1::SendRequest<Full<Bytes>>) {
         let mut idle = self.lock();
         idle.retain(is_usable);
-        if idle.len() < MAX_IDLE {
+        if idle.len() < MAX_IDLE_CONNECTIONS {
             idle.push((Instant::now(), sender));
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(Instant, http1::SendRequest<Full<Bytes>>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn clear(&self) {
@@ -179,8 +180,8 @@ fn is_usable((since, sender): &(Instant, http1::SendRequest<Full<Bytes>>)) -> bo
     since.elapsed() < MAX_IDLE_TIME && !sender.is_closed()
 }
 
-/// A place for one request on a connection.
-enum Place {
+/// A connection that takes one more request.
+enum ReadyConnection {
     Http2(StreamGuard),
     Http1(http1::SendRequest<Full<Bytes>>),
 }
@@ -194,8 +195,8 @@ impl Transport {
             host: HeaderValue::from_str(config.server.authority())
                 .map_err(|_| SetupError::ServerName(config.server.to_string()))?,
             dialer: Dialer::new(config, identity)?,
-            requests: Lane::default(),
-            watches: Lane::default(),
+            requests: ConnectionPool::default(),
+            watches: ConnectionPool::default(),
             http1: AtomicBool::new(false),
             idle: Arc::default(),
             epoch: watch::Sender::new(0),
@@ -206,7 +207,7 @@ impl Transport {
         &self.server
     }
 
-    /// Changes when connections are given up on purpose: what goes on for long should begin again.
+    /// Changes with each [`reload`](Self::reload): watches should reconnect then.
     pub(crate) fn epoch(&self) -> watch::Receiver<u64> {
         self.epoch.subscribe()
     }
@@ -223,48 +224,51 @@ impl Transport {
     /// Sends a request and waits for the head of its answer.
     pub(crate) async fn send(
         &self,
-        outgoing: &Outgoing,
-        purpose: Purpose,
+        outgoing: &OutgoingRequest,
+        purpose: RequestKind,
         deadline: Instant,
-    ) -> Result<Response<AnswerBody>, SendError> {
+    ) -> Result<Response<ResponseBody>, SendError> {
         let mut tries = 0;
         loop {
             tries += 1;
-            let place = timeout_at(deadline, self.place(purpose))
+            let connection = timeout_at(deadline, self.ready_connection(purpose))
                 .await
                 .map_err(|_| SendError::TimedOut)?
                 .map_err(|error| SendError::Failed {
                     error,
                     unsent: true,
                 })?;
-            let sent = match place {
-                Place::Http2(stream) => self.send_http2(outgoing, stream, deadline).await,
-                Place::Http1(sender) => self.send_http1(outgoing, sender, deadline).await,
+            let sent = match connection {
+                ReadyConnection::Http2(stream) => self.send_http2(outgoing, stream, deadline).await,
+                ReadyConnection::Http1(sender) => self.send_http1(outgoing, sender, deadline).await,
             };
             match sent {
-                Err(SendError::Failed { unsent: true, .. }) if tries < TRIES => {}
+                Err(SendError::Failed { unsent: true, .. }) if tries < MAX_TRIES => {}
                 sent => return sent,
             }
         }
     }
 
-    async fn place(&self, purpose: Purpose) -> Result<Place, TransportError> {
-        let lane = match purpose {
-            Purpose::Request => &self.requests,
-            Purpose::Watch => &self.watches,
+    async fn ready_connection(
+        &self,
+        purpose: RequestKind,
+    ) -> Result<ReadyConnection, TransportError> {
+        let pool = match purpose {
+            RequestKind::Request => &self.requests,
+            RequestKind::Watch => &self.watches,
         };
-        if let Some(stream) = lane.pick() {
-            return Ok(Place::Http2(stream));
+        if let Some(stream) = pool.pick() {
+            return Ok(ReadyConnection::Http2(stream));
         }
         if let Some(sender) = self.idle.take() {
-            return Ok(Place::Http1(sender));
+            return Ok(ReadyConnection::Http1(sender));
         }
         let _only_one_dials = if self.http1.load(Ordering::Relaxed) {
             None
         } else {
-            let guard = lane.dialing.lock().await;
-            if let Some(stream) = lane.pick() {
-                return Ok(Place::Http2(stream));
+            let guard = pool.dialing.lock().await;
+            if let Some(stream) = pool.pick() {
+                return Ok(ReadyConnection::Http2(stream));
             }
             Some(guard)
         };
@@ -274,22 +278,22 @@ impl Transport {
                 self.http1.store(false, Ordering::Relaxed);
                 let connection: Arc<Connection> = Arc::new(connection);
                 let stream = StreamGuard::new(&connection);
-                lane.add(connection, || *self.epoch.borrow() == epoch);
-                Ok(Place::Http2(stream))
+                pool.add(connection, || *self.epoch.borrow() == epoch);
+                Ok(ReadyConnection::Http2(stream))
             }
             Dialed::Http1(sender) => {
                 self.http1.store(true, Ordering::Relaxed);
-                Ok(Place::Http1(sender))
+                Ok(ReadyConnection::Http1(sender))
             }
         }
     }
 
     async fn send_http2(
         &self,
-        outgoing: &Outgoing,
+        outgoing: &OutgoingRequest,
         stream: StreamGuard,
         deadline: Instant,
-    ) -> Result<Response<AnswerBody>, SendError> {
+    ) -> Result<Response<ResponseBody>, SendError> {
         let scheme = if self.server.is_https() {
             "https"
         } else {
@@ -311,7 +315,7 @@ impl Transport {
             }
             Ok(Ok(answer)) => {
                 stream.heard(Instant::now());
-                Ok(answer.map(|body| AnswerBody::http2(body, stream)))
+                Ok(answer.map(|body| ResponseBody::http2(body, stream)))
             }
             Ok(Err(mut failure)) => {
                 let unsent = failure.take_message().is_some();
@@ -322,10 +326,10 @@ impl Transport {
 
     async fn send_http1(
         &self,
-        outgoing: &Outgoing,
+        outgoing: &OutgoingRequest,
         mut sender: http1::SendRequest<Full<Bytes>>,
         deadline: Instant,
-    ) -> Result<Response<AnswerBody>, SendError> {
+    ) -> Result<Response<ResponseBody>, SendError> {
         let uri = format!("{}{}", self.server.base(), outgoing.path);
         let mut request = request(outgoing, &uri)?;
         request
@@ -340,7 +344,7 @@ impl Transport {
             Err(_) => Err(SendError::TimedOut),
             Ok(Ok(answer)) => {
                 let idle = Arc::clone(&self.idle);
-                Ok(answer.map(|body| AnswerBody::http1(body, sender, idle)))
+                Ok(answer.map(|body| ResponseBody::http1(body, sender, idle)))
             }
             Ok(Err(mut failure)) => {
                 let unsent = failure.take_message().is_some();
@@ -350,7 +354,7 @@ impl Transport {
     }
 }
 
-fn request(outgoing: &Outgoing, uri: &str) -> Result<Request<Full<Bytes>>, SendError> {
+fn request(outgoing: &OutgoingRequest, uri: &str) -> Result<Request<Full<Bytes>>, SendError> {
     let mut request = Request::new(Full::new(outgoing.body.clone()));
     *request.method_mut() = outgoing.method.clone();
     *request.uri_mut() = uri.parse::<Uri>().map_err(|_| SendError::Path)?;
@@ -359,8 +363,8 @@ fn request(outgoing: &Outgoing, uri: &str) -> Result<Request<Full<Bytes>>, SendE
 }
 
 fn failed(error: hyper::Error, unsent: bool) -> SendError {
-    // Without having looked at it, a server refuses the streams that it has no room for, and those
-    // that came while it was saying good-bye.
+    // A server refuses the streams that it has no room for, and those that came while it was
+    // shutting the connection down, without processing them.
     let refused = std::error::Error::source(&error)
         .and_then(|source| source.downcast_ref::<h2::Error>())
         .is_some_and(|error| error.reason() == Some(h2::Reason::REFUSED_STREAM));
@@ -370,7 +374,7 @@ fn failed(error: hyper::Error, unsent: bool) -> SendError {
     }
 }
 
-/// Whether a URL is that of a proxy that can be asked.
+/// Whether a URL is that of a proxy that can be used.
 pub(crate) fn check_proxy(url: &str) -> Result<(), ProxyError> {
     proxy::HttpProxy::parse(url).map(drop)
 }

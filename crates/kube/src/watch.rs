@@ -1,22 +1,17 @@
-//! List and watch of one collection, for ever.
+//! Lists and watches one collection, forever.
 
 mod event;
 mod lines;
 mod list;
 mod run;
 mod target;
-mod unread;
+mod unreadable;
 
 use std::{
-    convert::Infallible,
-    fmt,
-    future::poll_fn,
-    pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
-    task::Poll,
-    time::Duration,
+    convert::Infallible, fmt, future::poll_fn, pin::Pin, sync::Arc, task::Poll, time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
@@ -28,7 +23,7 @@ use crate::client::Client;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change<T> {
     /// The complete state: what is not in it is gone. Comes first, and again whenever the server
-    /// could not tell what was missed.
+    /// could not replay what was missed.
     Listed(Vec<T>),
     /// An object was created or changed.
     Applied(T),
@@ -36,52 +31,52 @@ pub enum Change<T> {
     Deleted(T),
 }
 
-/// A list and watch that never gives up.
+/// Lists and watches a collection, and retries forever.
 ///
 /// The first list is as fresh as the server can make it, streamed where the server offers that, in
-/// pages else. Afterwards the watch goes on from the last version that was seen, over ends, breaks
-/// and restarts of the server; only when that version is too old everything is listed again.
-/// Between failures it waits 0.8 s to 30 s, up to twice that, or as long as the server says.
+/// pages otherwise. Then it watches from the last observed version, across timeouts, lost connections
+/// and restarts of the server; it lists again only when that version is too old (410 Gone).
+/// After failures it waits 0.8 s to 30 s with jitter, or as long as `Retry-After` specifies.
 ///
-/// An object that can't be read as a `T` is passed over, and a field of it that can't be read counts as
-/// absent: [`Client::unread`] tells of both.
+/// An object that can't be read as a `T` is skipped, and a field of it that can't be read counts as
+/// absent: [`Client::unreadable`] lists both.
 pub struct Watcher<T> {
-    state: State<T>,
-    slot: Slot<T>,
+    state: WatcherState<T>,
+    slot: ChangeSlot<T>,
     problem: watch::Receiver<Option<String>>,
 }
 
-enum State<T> {
-    /// Nobody has asked yet.
-    Ready(Box<run::Feed<T>>),
-    /// Runs only while somebody waits.
+enum WatcherState<T> {
+    /// `next` was not called yet.
+    Ready(Box<run::WatchLoop<T>>),
+    /// Runs only while `next` is awaited.
     Running(Pin<Box<dyn Future<Output = Infallible> + Send>>),
     /// Between the two.
     Starting,
 }
 
 /// How long one watch lasts at least: the kubelet's. At most it is twice that.
-const LASTING: Duration = Duration::from_secs(5 * 60);
+const MIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 impl<T: DeserializeOwned + Send + 'static> Watcher<T> {
     pub(crate) fn new(client: Client, target: WatchTarget) -> Self {
         let (tell, problem) = watch::channel(None);
-        let slot = Slot::default();
-        let feed = run::Feed::new(client, target, LASTING, slot.clone(), tell);
+        let slot = ChangeSlot::default();
+        let feed = run::WatchLoop::new(client, target, MIN_TIMEOUT, slot.clone(), tell);
         Self {
-            state: State::Ready(Box::new(feed)),
+            state: WatcherState::Ready(Box::new(feed)),
             slot,
             problem,
         }
     }
 
-    /// Asks the server to end each watch after `least` to twice that, instead of 5 to 10 minutes:
-    /// for collections that there are many of. Has no effect after the first
+    /// Requests that the server ends each watch after `least` to twice that, instead of 5 to 10
+    /// minutes: for collections that there are many of. Has no effect after the first
     /// [`next`](Self::next).
     #[must_use]
-    pub fn lasting(mut self, least: Duration) -> Self {
-        if let State::Ready(feed) = &mut self.state {
-            feed.lasting = least;
+    pub fn min_timeout(mut self, least: Duration) -> Self {
+        if let WatcherState::Ready(feed) = &mut self.state {
+            feed.min_timeout = least;
         }
         self
     }
@@ -90,15 +85,16 @@ impl<T: DeserializeOwned + Send + 'static> Watcher<T> {
     /// somebody waits here.
     pub async fn next(&mut self) -> Change<T> {
         poll_fn(|context| {
-            if let State::Ready(_) = self.state
-                && let State::Ready(feed) = std::mem::replace(&mut self.state, State::Starting)
+            if let WatcherState::Ready(_) = self.state
+                && let WatcherState::Ready(feed) =
+                    std::mem::replace(&mut self.state, WatcherState::Starting)
             {
-                self.state = State::Running(Box::pin(feed.follow()));
+                self.state = WatcherState::Running(Box::pin(feed.follow()));
             }
             if let Some(change) = self.slot.take() {
                 return Poll::Ready(change);
             }
-            if let State::Running(run) = &mut self.state
+            if let WatcherState::Running(run) = &mut self.state
                 && let Poll::Ready(never) = run.as_mut().poll(context)
             {
                 match never {}
@@ -126,20 +122,20 @@ impl<T> fmt::Debug for Watcher<T> {
     }
 }
 
-/// Where the run puts a change for whoever waits: one place, no queue.
-struct Slot<T>(Arc<Mutex<Option<Change<T>>>>);
+/// Where the run puts a change for the waiter: one place, no queue.
+struct ChangeSlot<T>(Arc<Mutex<Option<Change<T>>>>);
 
-impl<T> Slot<T> {
+impl<T> ChangeSlot<T> {
     fn take(&self) -> Option<Change<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 
-    /// Gives a change away and waits until it was taken. Whoever takes it is the one that runs this
-    /// future, so that nobody needs to be woken.
+    /// Hands over a change and waits until it is taken. It is taken by the task that runs this
+    /// future, so nobody needs to be woken.
     async fn put(&self, change: Change<T>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(change);
+        *self.0.lock() = Some(change);
         poll_fn(|_| {
-            let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let slot = self.0.lock();
             if slot.is_some() {
                 Poll::Pending
             } else {
@@ -150,13 +146,13 @@ impl<T> Slot<T> {
     }
 }
 
-impl<T> Default for Slot<T> {
+impl<T> Default for ChangeSlot<T> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<T> Clone for Slot<T> {
+impl<T> Clone for ChangeSlot<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }

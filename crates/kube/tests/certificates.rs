@@ -33,23 +33,23 @@ async fn cluster(approval: Approval, lifetime: Duration) -> SimApi {
 }
 
 struct Node {
-    folder: TempDir,
+    directory: TempDir,
     notice: Notice,
 }
 
 impl Node {
     fn new(server: &SimApi) -> Self {
-        let folder = tempfile::tempdir().expect("a folder for the test");
+        let directory = tempfile::tempdir().expect("a directory for the test");
         let text = server.kubeconfig(&Credentials::Token(TOKEN.to_owned()));
-        fs::write(folder.path().join("bootstrap.conf"), text).expect("the folder is ours");
+        fs::write(directory.path().join("bootstrap.conf"), text).expect("the directory is ours");
         Self {
-            folder,
+            directory,
             notice: Notice::new("client certificate"),
         }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     fn certificate(&self) -> ClientCertificate {
@@ -156,7 +156,7 @@ async fn the_ports_certificate_is_issued_for_the_nodes_addresses() {
         notice,
         hooks: Hooks::default(),
     };
-    let (shown, task) = serving.start().expect("the folder can be written");
+    let (shown, task) = serving.start().expect("the directory can be written");
     let task = tokio::spawn(task);
     for address in ["10.0.0.1", "10.0.0.2"] {
         names.send_replace(ServingNames::of_node([
@@ -178,7 +178,7 @@ async fn the_ports_certificate_is_issued_for_the_nodes_addresses() {
 }
 
 #[tokio::test]
-async fn a_server_whose_certificate_is_not_valid_yet_is_told_with_the_clocks_in_mind() {
+async fn a_server_whose_certificate_is_not_valid_yet_is_reported_with_the_clocks_in_mind() {
     for (minutes, named) in [(20, true), (-10, false), (3, false)] {
         let config = SimApiConfig {
             tls: true,

@@ -192,7 +192,7 @@ async fn a_quiet_watcher_asks_once_in_five_to_ten_minutes() {
     for http2 in [true, false] {
         let client = client(&server, http2, 1);
         let mut watcher = watcher(&client);
-        let mut long = self::watcher(&client).lasting(Duration::from_secs(3600));
+        let mut long = self::watcher(&client).min_timeout(Duration::from_secs(3600));
         watcher.next().await;
         long.next().await;
         server.forget_requests();

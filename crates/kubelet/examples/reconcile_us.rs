@@ -16,14 +16,14 @@ use rubelet_kubelet::{
     clock::Clock,
     heartbeat::Heartbeat,
     metrics::NodeMetrics,
-    pleg::{PlegSettings, PlegTask, REST},
+    pleg::{PID_QUERY_IDLE, PlegSettings, PlegTask},
 };
 use rubelet_sim::Sim;
 use tokio::{task::yield_now, time::Instant};
 
 const PODS: usize = 1000;
 const CONTAINERS: usize = 3;
-/// So many relists are measured, after some that still lead to inspections.
+/// How many relists are measured, after some that still lead to inspections.
 const RELISTS: usize = 200;
 /// The pause between two relists.
 const PERIOD: Duration = Duration::from_millis(2);
@@ -41,7 +41,7 @@ async fn main() -> io::Result<()> {
     let settings = PlegSettings {
         relist_period: PERIOD,
         events: false,
-        rest: REST,
+        pid_query_idle: PID_QUERY_IDLE,
     };
     let runtime: Arc<dyn RuntimeService> = model.clone();
     let (task, _handle) = PlegTask::new(
@@ -72,7 +72,7 @@ async fn main() -> io::Result<()> {
     writeln!(io::stdout(), "{:.1}", times[RELISTS / 2] * 1e6)
 }
 
-/// The model runtime, with what PLEG asks of it counted.
+/// The model runtime, with PLEG's calls to it counted.
 struct Model {
     inner: Arc<dyn RuntimeService>,
     inspected: AtomicU64,

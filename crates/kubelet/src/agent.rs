@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_pod_plan::PlanSettings;
+use rubelet_sources::desired::Desired;
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use crate::{
@@ -14,16 +15,19 @@ use crate::{
     events::Recorder,
     heartbeat::Heartbeat,
     image_access::ImageAccess,
+    image_collection::{ImageCollection, ImageCollectionSettings},
     images::{ImagePuller, PullParallelism},
     intents::IntentBoard,
     keyring::NodeLogins,
+    log_rotation::{LogRotation, LogRotationSettings},
     metrics::NodeMetrics,
     node_ips::NodeIps,
     objects::ObjectSource,
     pleg::{PlegHandle, PlegSettings, PlegTask},
+    pod_board::PodBoard,
     pod_host::PodHost,
-    pod_task::{PodBoard, PodContext},
-    pods::{PodSources, PodTable},
+    pod_task::PodContext,
+    pods::PodTable,
     prober::{NetProbe, ProberHandle, ProberTask},
     processes::Processes,
     quarantine,
@@ -32,7 +36,10 @@ use crate::{
     throttle::Throttle,
 };
 
-/// So long starts that are under way may take when the agent stops.
+/// Pods that each source wants to run, level-triggered.
+pub type PodSources = Vec<watch::Receiver<Arc<Desired>>>;
+
+/// How long a stop of the agent waits for container starts that are under way.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// What a node is made from.
@@ -43,7 +50,7 @@ pub struct AgentParts {
     pub images: Arc<dyn ImageService>,
     /// Where the runtime is, for messages.
     pub endpoint: Arc<str>,
-    /// What it called itself when it was asked last; empty if it never was.
+    /// The name that it reported last; empty if it never did.
     pub runtime_name: Arc<str>,
     /// The host.
     pub host: Arc<dyn PodHost>,
@@ -59,7 +66,7 @@ pub struct AgentParts {
     pub plan: PlanSettings,
     /// Settings of PLEG.
     pub pleg: PlegSettings,
-    /// Tells when processes of containers end, if that is to be asked of the kernel.
+    /// Reports exits of container processes, where the kernel is watched for them.
     pub processes: Option<Arc<dyn Processes>>,
     /// How many images are pulled at the same time.
     pub pulls: PullParallelism,
@@ -67,9 +74,13 @@ pub struct AgentParts {
     pub starts_at_once: usize,
     /// How many it stops at the same time, and how many it removes. A stop waits more than it works.
     pub stops_at_once: usize,
+    /// When logs of containers are rotated; `None` is never.
+    pub log_rotation: Option<LogRotationSettings>,
+    /// When unused images are removed; `None` is never.
+    pub image_collection: Option<ImageCollectionSettings>,
     /// Network probes and hooks.
     pub net: Arc<dyn NetProbe>,
-    /// What operators asked for.
+    /// Intents of operators.
     pub intents: IntentBoard,
     /// The cluster, or [`crate::cluster_view::NoCluster`].
     pub cluster: Arc<dyn ClusterView>,
@@ -77,13 +88,13 @@ pub struct AgentParts {
     pub logins: NodeLogins,
     /// Who may use images that are present.
     pub image_access: ImageAccess,
-    /// What pods draw from the API server, or [`crate::objects::NoObjects`].
+    /// What pods read from the API server, or [`crate::objects::NoObjects`].
     pub objects: Arc<dyn ObjectSource>,
     /// Where everything that happens is counted.
     pub metrics: Arc<NodeMetrics>,
 }
 
-/// A node at work. Its tasks end when it is dropped; pods go on.
+/// A node at work. Its tasks end when it is dropped; pods continue.
 pub struct Agent {
     /// Statuses of pods.
     pub pods: Arc<PodBoard>,
@@ -96,6 +107,8 @@ pub struct Agent {
     context: Arc<PodContext>,
     node_name: Arc<str>,
     table_heartbeat: Heartbeat,
+    /// Started with the pods, whose images it keeps.
+    image_collection: Option<(ImageCollectionSettings, Arc<dyn ImageService>)>,
     tasks: JoinSet<()>,
 }
 
@@ -123,6 +136,9 @@ impl Agent {
             recorder.clone(),
             parts.clock.clone(),
         );
+        let image_collection = parts
+            .image_collection
+            .map(|settings| (settings, Arc::clone(&parts.images)));
         let context = Arc::new(PodContext {
             runtime: Arc::clone(&parts.runtime),
             images: ImagePuller::new(
@@ -154,6 +170,9 @@ impl Agent {
             metrics: parts.metrics,
         });
         let mut tasks = JoinSet::new();
+        if let Some(settings) = parts.log_rotation {
+            tasks.spawn(LogRotation::new(settings, &context).run());
+        }
         tasks.spawn(watch_runtime(
             parts.runtime,
             parts.endpoint,
@@ -188,6 +207,7 @@ impl Agent {
             context,
             node_name: parts.node_name,
             table_heartbeat,
+            image_collection,
             tasks,
         }
     }
@@ -198,13 +218,13 @@ impl Agent {
         &self.context.pleg
     }
 
-    /// Probes, for those who ask why.
+    /// Probes, for explanations of a pod's state.
     #[must_use]
     pub fn prober(&self) -> &ProberHandle {
         &self.context.prober
     }
 
-    /// What operators asked for.
+    /// Intents of operators.
     #[must_use]
     pub fn intents(&self) -> &IntentBoard {
         &self.context.intents
@@ -220,6 +240,19 @@ impl Agent {
 
     /// Starts to keep the pods of these sources running.
     pub fn run_pods(&mut self, sources: PodSources) {
+        if let Some((settings, images)) = self.image_collection.take() {
+            let collection = ImageCollection {
+                settings,
+                runtime: Arc::clone(&self.context.runtime),
+                images,
+                pods: Arc::clone(&self.pods),
+                sources: sources.clone(),
+                recorder: self.recorder.clone(),
+                metrics: Arc::clone(&self.context.metrics),
+                node_name: Arc::clone(&self.node_name),
+            };
+            self.tasks.spawn(collection.run());
+        }
         let table = PodTable::new(
             Arc::clone(&self.context),
             sources,
@@ -229,7 +262,7 @@ impl Agent {
         self.tasks.spawn(table.run());
     }
 
-    /// Ends when a task of the node died, with what is known of it.
+    /// Resolves when a task of the node died, with the known details.
     pub async fn failed(&mut self) -> String {
         match self.tasks.join_next().await {
             Some(Err(error)) => format!("a task of the node died: {error}"),
@@ -239,7 +272,7 @@ impl Agent {
     }
 
     /// Stops all tasks and writes what is not written yet. Starts that are under way may end first.
-    /// Containers go on.
+    /// Containers continue.
     pub async fn stop(mut self) {
         self.context.drain.shut(DRAIN).await;
         self.tasks.abort_all();

@@ -1,10 +1,8 @@
 //! Objects that others may read: current values, each with the version of its last change.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// Objects by key, readable by many. Writers never wait for readers.
@@ -36,7 +34,7 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
 
     /// Sets an object; an equal value is no change.
     pub fn set(&self, key: K, value: T) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if inner
             .objects
             .get(&key)
@@ -53,7 +51,7 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
 
     /// Removes an object, if it is there.
     pub fn remove(&self, key: &K) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if inner.objects.remove(key).is_some() {
             inner.version += 1;
             let version = inner.version;
@@ -65,7 +63,8 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
     /// The object of that key.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<Arc<T>> {
-        self.lock()
+        self.inner
+            .lock()
             .objects
             .get(key)
             .map(|(_, value)| Arc::clone(value))
@@ -74,7 +73,7 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
     /// All objects with the versions of their last changes, by key.
     #[must_use]
     pub fn list(&self) -> Vec<(K, u64, Arc<T>)> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let rows = inner.objects.iter();
         rows.map(|(key, (version, value))| (key.clone(), *version, Arc::clone(value)))
             .collect()
@@ -84,7 +83,7 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
     /// changes. What was removed is not among them.
     #[must_use]
     pub fn since(&self, version: u64) -> (u64, Vec<(K, u64, Arc<T>)>) {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let rows = inner.objects.iter();
         let mut changed: Vec<_> = rows
             .filter(|(_, (at, _))| *at > version)
@@ -99,7 +98,7 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
     /// How many objects there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lock().objects.len()
+        self.inner.lock().objects.len()
     }
 
     /// True if there is none.
@@ -112,10 +111,6 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
     #[must_use]
     pub fn versions(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner<K, T>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

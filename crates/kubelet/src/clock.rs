@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
-/// Tells the wall time, and how long the machine slept. Tests give one that follows tokio's paused
+/// Returns the wall time, and how long the machine slept. Tests use one that follows tokio's paused
 /// clock.
 #[derive(Clone)]
 pub struct Clock {
@@ -36,7 +36,7 @@ impl Clock {
         }
     }
 
-    /// A clock that tells what `tell` says, on a machine that slept for as long as `asleep` says.
+    /// A clock whose wall time is `tell` and whose time of sleep is `asleep`.
     #[cfg(test)]
     pub(crate) fn telling(
         tell: impl Fn() -> Timestamp + Send + Sync + 'static,

@@ -16,6 +16,15 @@ pub struct Rejection {
     pub message: Box<str>,
 }
 
+/// Which pods end for a critical one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preemption {
+    /// The pods.
+    pub victims: Vec<PodUid>,
+    /// The resource that the preemption counts under, such as `cpu` or `pods`.
+    pub resource: Box<str>,
+}
+
 /// Reason of a pod that does not select the node.
 pub const NODE_AFFINITY: &str = "NodeAffinity";
 
@@ -25,24 +34,24 @@ pub trait ClusterView: Send + Sync + 'static {
     /// Whether a pod that this node never worked on may start, beside the pods that have.
     ///
     /// # Errors
-    /// It may not; it fails for good.
+    /// It may not, and fails permanently.
     fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection>;
 
     /// Which of the other pods have to end so that a critical pod may start; `None` where that would
-    /// not help it, and it is to be rejected.
-    fn preempt(&self, _: &Pod, _: &[Arc<Pod>]) -> Option<Vec<PodUid>> {
+    /// not help it, and it must be rejected.
+    fn preempt(&self, _: &Pod, _: &[Arc<Pod>]) -> Option<Preemption> {
         None
     }
 
-    /// Reads the node once more, for a moment at most: a label may be newer than what is known of it.
+    /// Reads the node again, for a moment at most: a label may be newer than the known copy.
     async fn refresh_node(&self) {}
 
-    /// The status that the cluster keeps of a pod; `None` where it keeps none. It stands in for a
-    /// record that was lost.
+    /// The status that the cluster keeps of a pod; `None` where it keeps none. It replaces a record
+    /// that was lost.
     fn published(&self, uid: &PodUid) -> Option<PodStatus>;
 }
 
-/// A node without cluster: all pods are welcome that ask for nothing that is forbidden on the node.
+/// A node without cluster: admits all pods that request nothing forbidden on the node.
 #[derive(Debug, Clone, Default)]
 pub struct NoCluster {
     /// `allowedUnsafeSysctls`.

@@ -2,18 +2,19 @@
 //! threads for it.
 
 mod cgroups;
+mod directories;
 mod files;
-mod folders;
 mod users;
 
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rubelet_api::{
     container::{Container, EnvValue, EnvVar},
     downward::Allocatable,
@@ -37,11 +38,11 @@ use tracing::warn;
 use crate::{
     node_ips::NodeIps,
     objects::{FAILED_SANDBOX, failed_sandbox},
-    pod_host::{HostError, Note, PodHost},
+    pod_host::{HostError, HostWarning, PodHost},
     runtime_state::CgroupDriver,
 };
 
-/// What the host is, and how pods are to use it.
+/// What the host is, and how pods use it.
 #[derive(Debug, Clone)]
 pub struct HostSettings {
     /// `--root-dir`.
@@ -64,7 +65,7 @@ pub struct HostSettings {
     pub cgroup_root: String,
     /// `cgroupsPerQOS`.
     pub cgroups_per_qos: bool,
-    /// `cgroupDriver` is `systemd`; counts only for runtimes that do not say.
+    /// `cgroupDriver` is `systemd`; used only for runtimes that do not report theirs.
     pub systemd_driver: bool,
     /// `cpuCFSQuota`.
     pub cpu_cfs_quota: bool,
@@ -172,10 +173,6 @@ impl Inner {
         PodLogDir::new(&self.settings.pod_logs, name, uid)
             .map_err(|error| HostError::sandbox(&error))
     }
-
-    fn mounted(&self) -> MutexGuard<'_, BTreeMap<PodUid, Arc<MountedVolumes>>> {
-        self.mounted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl HostError {
@@ -208,13 +205,13 @@ impl PodHost for LocalHost {
         objects: &PodObjects,
     ) -> Result<(), HostError> {
         let (pod, objects) = (Arc::clone(pod), objects.clone());
-        self.blocking(move |inner| folders::prepare(inner, &pod, driver, &objects))
+        self.blocking(move |inner| directories::prepare(inner, &pod, driver, &objects))
             .await
     }
 
     async fn refresh(&self, pod: &Arc<Pod>, objects: &PodObjects) -> Result<(), HostError> {
         let (pod, objects) = (Arc::clone(pod), objects.clone());
-        self.blocking(move |inner| folders::refresh(inner, &pod, &objects))
+        self.blocking(move |inner| directories::refresh(inner, &pod, &objects))
             .await
     }
 
@@ -223,7 +220,7 @@ impl PodHost for LocalHost {
         pod: &Arc<Pod>,
         attempt: u32,
         driver: Option<CgroupDriver>,
-    ) -> Result<(SandboxInputs, Vec<Note>), HostError> {
+    ) -> Result<(SandboxInputs, Vec<HostWarning>), HostError> {
         let pod = Arc::clone(pod);
         self.blocking(move |inner| files::sandbox_inputs(inner, &pod, attempt, driver))
             .await
@@ -298,7 +295,7 @@ impl PodHost for LocalHost {
         let (Ok(dir), name) = (self.log_dir(pod), container.to_owned()) else {
             return 0;
         };
-        self.blocking(move |_| rubelet_logs::folders::next_attempt(&dir, &name).unwrap_or(0))
+        self.blocking(move |_| rubelet_logs::directories::next_attempt(&dir, &name).unwrap_or(0))
             .await
     }
 
@@ -306,8 +303,8 @@ impl PodHost for LocalHost {
         let link = rubelet_logs::layout::link_name(&pod.name, container, id);
         let log = self.log_path(pod, container, count);
         self.blocking(move |inner| {
-            let folder = &inner.settings.container_logs;
-            if let Err(error) = rubelet_logs::links::create_link(folder, &link, &log) {
+            let directory = &inner.settings.container_logs;
+            if let Err(error) = rubelet_logs::links::create_link(directory, &link, &log) {
                 warn!(link, error = %ErrorChain(&error), "The link to a container's log can't be made");
             }
         })
@@ -318,12 +315,12 @@ impl PodHost for LocalHost {
         let link = rubelet_logs::layout::link_name(&pod.name, container, id);
         let (dir, name) = (self.log_dir(pod), container.to_owned());
         self.blocking(move |inner| {
-            let folder = &inner.settings.container_logs;
-            if let Err(error) = rubelet_logs::links::remove_link(folder, &link) {
+            let directory = &inner.settings.container_logs;
+            if let Err(error) = rubelet_logs::links::remove_link(directory, &link) {
                 warn!(link, error = %ErrorChain(&error), "The link to a container's log can't be removed");
             }
             if let Ok(dir) = dir
-                && let Err(error) = rubelet_logs::folders::remove_container_logs(&dir, &name, count)
+                && let Err(error) = rubelet_logs::directories::remove_container_logs(&dir, &name, count)
             {
                 warn!(container = name, error = %ErrorChain(&error), "Logs can't be removed");
             }
@@ -339,14 +336,18 @@ impl PodHost for LocalHost {
 
     async fn remove_volumes(&self, uid: &PodUid) -> Result<(), HostError> {
         let uid = uid.clone();
-        self.blocking(move |inner| folders::remove_volumes(inner, &uid))
+        self.blocking(move |inner| directories::remove_volumes(inner, &uid))
             .await
     }
 
     async fn clean_up(&self, name: &PodName, uid: &PodUid) -> Result<(), HostError> {
         let (name, uid) = (name.clone(), uid.clone());
-        self.blocking(move |inner| folders::clean_up(inner, &name, &uid))
-            .await
+        self.blocking(move |inner| {
+            directories::clean_up(inner, &name, &uid)?;
+            users::release(inner, &uid);
+            Ok(())
+        })
+        .await
     }
 
     async fn log_tail(
@@ -365,13 +366,13 @@ impl PodHost for LocalHost {
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {
         match self.log_dir(pod).map(|dir| dir.log(container, count)) {
             Ok(Ok(path)) => path,
-            // Names were checked when the pod was accepted; a path that is not there says so.
+            // Names were checked when the pod was accepted; if not, the path shows it.
             _ => self.inner.settings.pod_logs.join("invalid"),
         }
     }
 
     async fn pods_on_disk(&self) -> Vec<PodUid> {
-        self.blocking(folders::pods_on_disk).await
+        self.blocking(directories::pods_on_disk).await
     }
 }
 

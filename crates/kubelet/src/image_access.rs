@@ -1,5 +1,5 @@
-//! Who may use an image that is present: what was pulled with which credentials is kept on disk, as
-//! the kubelet keeps it, and asked before a pod uses an image without a pull.
+//! Who may use an image that is present. What was pulled with which credentials is kept on disk, as
+//! the kubelet keeps it, and is checked before a pod uses an image without a pull.
 //!
 //! Before a pull there is an intent on disk, so that an image that arrives while the agent is killed
 //! counts as pulled by this node, and not as one that somebody put there for all.
@@ -10,24 +10,28 @@ use std::{
     collections::{BTreeSet, HashMap},
     io,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 use rubelet_cri::{ImageService, v1};
 use rubelet_pod_plan::image_access::{
-    Access, PullCredentials, PullSecret, Shown, VerificationPolicy, access, compare, recorded,
-    whole_seconds,
+    Access, PullCredentials, PullSecret, PullServiceAccount, Shown, VerificationPolicy, access,
+    compare, recorded, whole_seconds,
 };
 use tokio::{sync::Mutex as AsyncMutex, task::spawn_blocking, time::Instant};
 use tracing::{debug, warn};
 
 use self::files::{FileError, Files};
-use crate::{clock::Clock, keyring::repository};
+use crate::{
+    clock::Clock,
+    keyring::{LoginSource, repository},
+};
 
-/// Records of images that are gone are looked for so often at most, after a pull; upstream does so
-/// with each collection of images.
+/// Shortest time between two searches for records of images that are gone, which follow a pull;
+/// upstream searches with each garbage collection of images.
 const PRUNE_PERIOD: Duration = Duration::from_secs(5 * 60);
 
 /// Decides who may use a present image. Cheap to clone.
@@ -43,23 +47,48 @@ struct Inner {
     clock: Clock,
     /// One decision or change of the files at a time.
     turn: AsyncMutex<Upkeep>,
-    /// Pulls that go on, by image.
+    /// Pulls that continue, by image.
     pulling: Mutex<HashMap<String, usize>>,
 }
 
 /// What is done now and then.
 #[derive(Default)]
 struct Upkeep {
-    /// Intents of the process before were looked at.
+    /// Intents of the previous process were read.
     adopted: bool,
     pruned_at: Option<Instant>,
 }
 
-/// A pull that was announced. Dropped without a word, it leaves the intent: nobody knows whether
-/// the image arrives.
+/// A pull that was announced. Dropped without a result, it leaves the intent: the image may still
+/// arrive.
 pub(crate) struct PullIntent {
     inner: Option<Arc<Inner>>,
     image: String,
+}
+
+/// With what a pod may prove that it may use an image.
+#[derive(Debug, Default)]
+pub(crate) struct PodCredentials {
+    secrets: Vec<PullSecret>,
+    /// A pod has one service account, whoever gives credentials for it.
+    account: Option<PullServiceAccount>,
+}
+
+impl PodCredentials {
+    /// From the sources of the pod's logins for the image.
+    pub(crate) fn of<'a>(sources: impl Iterator<Item = &'a LoginSource>) -> Self {
+        let mut shown = Self::default();
+        for source in sources {
+            match source {
+                LoginSource::Node => {}
+                LoginSource::Secret(secret) => shown.secrets.push(secret.clone()),
+                LoginSource::ServiceAccount(account) => {
+                    shown.account.get_or_insert_with(|| account.clone());
+                }
+            }
+        }
+        shown
+    }
 }
 
 impl ImageAccess {
@@ -88,14 +117,14 @@ impl ImageAccess {
         self.inner.is_some()
     }
 
-    /// Whether a pod may use the present image `image_ref` that it calls `image`. `shown` gives
-    /// the pull secrets that it has for it, and is asked only if they matter. Without readable
-    /// records it may not: it has to pull.
+    /// Whether a pod may use the present image `image_ref` that it calls `image`. `shown` resolves
+    /// to the pod's credentials for it, and is awaited only if they matter. Without readable
+    /// records the pod must pull.
     pub(crate) async fn may_use(
         &self,
         images: &dyn ImageService,
         (image, image_ref): (&str, &str),
-        shown: impl Future<Output = Vec<PullSecret>>,
+        shown: impl Future<Output = PodCredentials>,
     ) -> bool {
         let Some(inner) = &self.inner else {
             return true;
@@ -126,7 +155,8 @@ impl ImageAccess {
             Access::Denied => return false,
             Access::With(known) => known,
         };
-        match compare(known, &shown.await, None) {
+        let shown = shown.await;
+        match compare(known, &shown.secrets, shown.account.as_ref()) {
             Shown::Known => true,
             Shown::Unknown => false,
             Shown::Learned(secret) => {
@@ -154,7 +184,7 @@ impl ImageAccess {
             inner
                 .blocking(move |files| files.write_intent(&written))
                 .await?;
-            *inner.pulling().entry(image).or_default() += 1;
+            *inner.pulling.lock().entry(image).or_default() += 1;
         }
         Ok(intent)
     }
@@ -203,13 +233,9 @@ impl Drop for PullIntent {
 }
 
 impl Inner {
-    fn pulling(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.pulling.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// One pull less; how many go on.
+    /// One pull less; how many continue.
     fn leave(&self, image: &str) -> usize {
-        let mut pulling = self.pulling();
+        let mut pulling = self.pulling.lock();
         let Some(count) = pulling.get_mut(image) else {
             return 0;
         };
@@ -255,7 +281,7 @@ impl Inner {
         });
         let written = written.await;
         if let Err(error) = &written {
-            warn!(image, error = %ErrorChain(error), "It can't be noted who may use an image; others have to pull it again");
+            warn!(image, error = %ErrorChain(error), "Cannot record the credentials that an image was pulled with; pods with other credentials pull it again");
         }
         written.is_ok()
     }
@@ -272,8 +298,8 @@ impl Inner {
         }
     }
 
-    /// Images that arrived while an earlier process was killed: pulled by this node, nobody knows
-    /// with what. `true` once that is done.
+    /// Images that arrived while an earlier process was killed: pulled by this node, with unknown
+    /// credentials. `true` once that is done.
     async fn adopt(&self, images: &dyn ImageService) -> bool {
         let intents = match self.blocking(Files::intents).await {
             Ok(intents) => intents,
@@ -282,7 +308,7 @@ impl Inner {
                 return true;
             }
         };
-        let going_on: BTreeSet<String> = self.pulling().keys().cloned().collect();
+        let going_on: BTreeSet<String> = self.pulling.lock().keys().cloned().collect();
         let intents: Vec<String> = intents
             .into_iter()
             .filter(|image| !going_on.contains(image))

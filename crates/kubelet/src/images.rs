@@ -16,7 +16,7 @@ use rubelet_pod_plan::{
         self, ERR_IMAGE_NEVER_PULL, ERR_IMAGE_PULL, IMAGE_INSPECT_ERROR, INVALID_IMAGE_NAME,
         PullDecision,
     },
-    image_access::{PullCredentials, PullSecret},
+    image_access::PullCredentials,
 };
 use tokio::{
     sync::{OnceCell, Semaphore},
@@ -26,10 +26,10 @@ use tokio::{
 
 use crate::{
     events::{EventType, Recorder},
-    image_access::ImageAccess,
+    image_access::{ImageAccess, PodCredentials},
     keyring::{NodeLogins, PullLogin},
-    objects::ObjectSource,
-    pod_task::StartFailure,
+    objects::{ObjectSource, ServiceAccounts},
+    start_failure::StartFailure,
 };
 use rubelet_base::{ErrorChain, duration::format_go};
 
@@ -56,7 +56,7 @@ pub struct ImagePuller {
 type Logins = OnceCell<Vec<PullLogin>>;
 
 /// An image that a container runs or mounts.
-struct Wanted<'a> {
+struct ImageRequest<'a> {
     /// Name of the container.
     name: &'a str,
     image: &'a str,
@@ -68,7 +68,7 @@ struct Wanted<'a> {
 pub struct PresentImage {
     /// The runtime's identifier.
     pub id: String,
-    /// The user it asks for.
+    /// The user of its configuration.
     pub user: ImageUser,
     /// Bytes that the runtime counts for it.
     pub size: u64,
@@ -105,16 +105,16 @@ impl ImagePuller {
         pod: &Arc<Pod>,
         container: &Container,
     ) -> Result<PresentImage, StartFailure> {
-        let wanted = Wanted {
+        let request = ImageRequest {
             name: &container.name,
             image: &container.image,
             pull_policy: container.pull_policy,
         };
-        self.ensure_image(pod, &wanted).await
+        self.ensure_image(pod, &request).await
     }
 
-    /// The image of a container if it is there, the pod may use it, and it need not be asked for:
-    /// nothing is pulled, and no more is told than that it is there.
+    /// The image of a container if it is present, the pod may use it and no pull is needed: nothing
+    /// is pulled, and the status reports only that it is present.
     pub(crate) async fn present(
         &self,
         pod: &Arc<Pod>,
@@ -150,8 +150,7 @@ impl ImagePuller {
     ) -> bool {
         let shown = async {
             let logins = self.logins_for(pod, reference, logins).await;
-            let secrets = logins.iter().filter_map(|login| login.secret.clone());
-            secrets.collect::<Vec<PullSecret>>()
+            PodCredentials::of(logins.iter().map(|login| &login.source))
         };
         let found = (image, &*present.id);
         self.access.may_use(&*self.images, found, shown).await
@@ -165,7 +164,7 @@ impl ImagePuller {
     ) -> &'a [PullLogin] {
         let look_up = async {
             let (mut found, notes) = self.objects.pull_credentials(pod, reference).await;
-            found.extend(self.node_logins(reference).await);
+            found.extend(self.node_logins(pod, reference).await);
             for (reason, message) in notes {
                 let kind = EventType::Warning;
                 self.recorder.pod(pod, None, kind, reason, &message);
@@ -204,23 +203,23 @@ impl ImagePuller {
             if images.contains_key(&mount.volume) {
                 continue;
             }
-            let wanted = Wanted {
+            let request = ImageRequest {
                 name: &container.name,
                 image: reference,
                 pull_policy: *pull_policy,
             };
-            let present = self.ensure_image(pod, &wanted).await?;
+            let present = self.ensure_image(pod, &request).await?;
             images.insert(mount.volume.clone(), present.id);
         }
         Ok(images)
     }
 
-    /// Looks for an image and pulls it if the policy says so. Dropping the future abandons the
+    /// Looks for an image and pulls it if the policy requires it. Dropping the future abandons the
     /// pull.
     async fn ensure_image(
         &self,
         pod: &Arc<Pod>,
-        container: &Wanted<'_>,
+        container: &ImageRequest<'_>,
     ) -> Result<PresentImage, StartFailure> {
         let reference = image_ref::with_default_tag(container.image).map_err(|error| {
             let message = format!(
@@ -241,7 +240,7 @@ impl ImagePuller {
                 return Ok(present);
             }
         }
-        // A pod that may not use an image is not told that it is there.
+        // Do not reveal that an image is present to a pod that may not use it.
         if container.pull_policy == PullPolicy::Never {
             let message = format!(
                 "Container image {:?} is not present with pull policy of Never",
@@ -250,14 +249,15 @@ impl ImagePuller {
             self.warn(pod, container, ERR_IMAGE_NEVER_PULL, &message);
             return Err(StartFailure::new(ERR_IMAGE_NEVER_PULL, message));
         }
-        self.pull_anew(pod, container, &reference, &logins).await
+        self.pull_and_record(pod, container, &reference, &logins)
+            .await
     }
 
-    /// Pulls and looks again, with the intent on disk before and what was learned after.
-    async fn pull_anew(
+    /// Pulls and looks again; writes the intent before, and the result after.
+    async fn pull_and_record(
         &self,
         pod: &Arc<Pod>,
-        container: &Wanted<'_>,
+        container: &ImageRequest<'_>,
         reference: &str,
         logins: &Logins,
     ) -> Result<PresentImage, StartFailure> {
@@ -300,7 +300,7 @@ impl ImagePuller {
     async fn status(
         &self,
         pod: &Pod,
-        container: &Wanted<'_>,
+        container: &ImageRequest<'_>,
         reference: &str,
     ) -> Result<Option<PresentImage>, StartFailure> {
         self.look(reference).await.map_err(|error| {
@@ -334,7 +334,7 @@ impl ImagePuller {
     async fn pull(
         &self,
         pod: &Arc<Pod>,
-        container: &Wanted<'_>,
+        container: &ImageRequest<'_>,
         reference: &str,
         logins: &[PullLogin],
     ) -> Result<(String, PullCredentials), StartFailure> {
@@ -394,20 +394,20 @@ impl ImagePuller {
         }
     }
 
-    /// Those that all pods of the node may use.
-    async fn node_logins(&self, reference: &str) -> Vec<PullLogin> {
+    /// Those in files of the node, and those that plugins give.
+    async fn node_logins(&self, pod: &Pod, reference: &str) -> Vec<PullLogin> {
         let (logins, image) = (self.logins.clone(), reference.to_owned());
         let read = spawn_blocking(move || logins.read().lookup(&image));
         // The agent stops, and with it the pull.
-        let mut found = read.await.unwrap_or_default();
-        found.extend(self.logins.of_plugins(reference).await);
+        let found = read.await.unwrap_or_default().into_iter();
+        let mut found: Vec<_> = found.map(PullLogin::of_node).collect();
+        let accounts: &dyn ServiceAccounts = &*self.objects;
+        found.extend(self.logins.of_plugins(reference, pod, accounts).await);
         found
-            .into_iter()
-            .map(|auth| PullLogin { auth, secret: None })
-            .collect()
     }
 
-    /// Tries one login after the other; none at all where there is none. With what it succeeded.
+    /// Tries one login after the other, or an anonymous pull without any. Returns the one that
+    /// succeeded.
     async fn pull_with(
         &self,
         request: v1::PullImageRequest,
@@ -422,20 +422,14 @@ impl ImagePuller {
                 ..request.clone()
             };
             match self.images.pull_image(request).await {
-                Ok(_) => {
-                    return Ok(PullCredentials {
-                        kubernetes_secrets: login.secret.iter().cloned().collect(),
-                        node_pods_accessible: login.secret.is_none(),
-                        ..PullCredentials::default()
-                    });
-                }
+                Ok(_) => return Ok(login.source.credentials()),
                 Err(error) => errors.push(error),
             }
         }
         Err(errors)
     }
 
-    fn warn(&self, pod: &Pod, container: &Wanted<'_>, reason: &str, message: &str) {
+    fn warn(&self, pod: &Pod, container: &ImageRequest<'_>, reason: &str, message: &str) {
         self.recorder.pod(
             pod,
             Some(container.name),

@@ -1,5 +1,5 @@
-//! What operators asked of pods beside their manifests: told to the pods' tasks, and kept on disk,
-//! so that a restart of the agent forgets nothing that was acknowledged.
+//! Intents of operators for pods beside their manifests: passed to the pods' tasks, and kept on
+//! disk, so that a restart of the agent loses nothing that was acknowledged.
 
 #[cfg(test)]
 mod tests;
@@ -7,9 +7,10 @@ mod tests;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_pod_plan::Intents;
 use rubelet_store::{Loaded, Migration, Record, RemoveError, SaveError, Stored};
@@ -28,15 +29,15 @@ pub struct IntentBoard {
 
 #[derive(Debug)]
 struct Shared {
-    folder: PathBuf,
-    known: Mutex<HashMap<PodUid, Known>>,
+    directory: PathBuf,
+    known: Mutex<HashMap<PodUid, PodIntents>>,
     version: watch::Sender<u64>,
     /// Held while files are read and written; whoever holds it is the only one to change `known`.
     disk: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct PodIntents {
     intents: watch::Sender<Arc<Intents>>,
     version: u64,
 }
@@ -45,7 +46,7 @@ struct Known {
 #[derive(Debug, thiserror::Error)]
 pub enum IntentError {
     /// The disk fails.
-    #[error("what was asked of pod {uid} can't be kept")]
+    #[error("cannot store the request for pod {uid}")]
     Save {
         /// The pod.
         uid: PodUid,
@@ -53,7 +54,7 @@ pub enum IntentError {
         source: SaveError,
     },
     /// The disk fails.
-    #[error("what was asked of pod {uid} can't be forgotten")]
+    #[error("cannot delete the requests for pod {uid}")]
     Remove {
         /// The pod.
         uid: PodUid,
@@ -76,12 +77,12 @@ impl Stored for IntentRecord {
 }
 
 impl IntentBoard {
-    /// A board over a folder, which must be there.
+    /// A board over a directory, which must be there.
     #[must_use]
-    pub fn new(folder: PathBuf) -> Self {
+    pub fn new(directory: PathBuf) -> Self {
         Self {
             shared: Arc::new(Shared {
-                folder,
+                directory,
                 known: Mutex::default(),
                 version: watch::Sender::new(0),
                 disk: Arc::default(),
@@ -92,7 +93,7 @@ impl IntentBoard {
     /// Follows the intents of a pod; reads them from disk at first use. Level-triggered. A record
     /// that is damaged is put aside and counts as empty.
     pub async fn watch(&self, uid: &PodUid) -> watch::Receiver<Arc<Intents>> {
-        if let Some(known) = self.shared.known().get(uid) {
+        if let Some(known) = self.shared.known.lock().get(uid) {
             return known.intents.subscribe();
         }
         let disk = self.lock().await;
@@ -123,15 +124,15 @@ impl IntentBoard {
     pub async fn remove(&self, uid: &PodUid) {
         let disk = self.lock().await;
         if let Err(error) = self.keep(disk, uid, Intents::default()).await {
-            warn!(%uid, error = %ErrorChain(&error), "What was asked of a pod that is gone stays on disk");
+            warn!(%uid, error = %ErrorChain(&error), "Cannot delete the requests for a removed pod from disk");
         }
-        self.shared.known().remove(uid);
+        self.shared.known.lock().remove(uid);
     }
 
     /// The intents of a pod, if somebody has followed or changed them.
     #[must_use]
     pub fn current(&self, uid: &PodUid) -> Option<Arc<Intents>> {
-        let known = self.shared.known();
+        let known = self.shared.known.lock();
         known
             .get(uid)
             .map(|known| Arc::clone(&known.intents.borrow()))
@@ -147,7 +148,8 @@ impl IntentBoard {
     #[must_use]
     pub fn version_of(&self, uid: &PodUid) -> u64 {
         self.shared
-            .known()
+            .known
+            .lock()
             .get(uid)
             .map_or(0, |known| known.version)
     }
@@ -161,22 +163,22 @@ impl IntentBoard {
         _disk: &OwnedMutexGuard<()>,
         uid: &PodUid,
     ) -> watch::Receiver<Arc<Intents>> {
-        if let Some(known) = self.shared.known().get(uid) {
+        if let Some(known) = self.shared.known.lock().get(uid) {
             return known.intents.subscribe();
         }
-        let path = path(&self.shared.folder, uid);
+        let path = path(&self.shared.directory, uid);
         let loaded = tokio::task::spawn_blocking(move || read(&path)).await;
         let (intents, receiver) = watch::channel(Arc::new(loaded.unwrap_or_default()));
-        let known = Known {
+        let known = PodIntents {
             intents,
             version: 0,
         };
-        self.shared.known().insert(uid.clone(), known);
+        self.shared.known.lock().insert(uid.clone(), known);
         receiver
     }
 
-    /// Writes intents and then tells of them. Goes on to its end when nobody waits for it any more:
-    /// what is on disk is what tasks are told.
+    /// Writes intents, then notifies the tasks. Runs to its end even if the caller is dropped:
+    /// tasks get what is on disk.
     async fn keep(
         &self,
         disk: OwnedMutexGuard<()>,
@@ -187,7 +189,7 @@ impl IntentBoard {
         let kept = tokio::spawn(async move {
             let written = {
                 let (path, uid, intents) =
-                    (path(&shared.folder, &uid), uid.clone(), intents.clone());
+                    (path(&shared.directory, &uid), uid.clone(), intents.clone());
                 tokio::task::spawn_blocking(move || write(&path, uid, intents)).await
             };
             finished(written)?;
@@ -200,12 +202,8 @@ impl IntentBoard {
 }
 
 impl Shared {
-    fn known(&self) -> MutexGuard<'_, HashMap<PodUid, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn tell(&self, uid: &PodUid, intents: Intents) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let Some(known) = known.get_mut(uid) else {
             return;
         };
@@ -216,7 +214,7 @@ impl Shared {
     }
 }
 
-/// The result of a task that ran to its end; its panic goes on in the caller.
+/// The result of a task that ran to its end; its panic continues in the caller.
 fn finished<T>(ended: Result<Result<T, IntentError>, JoinError>) -> Result<T, IntentError> {
     match ended {
         Ok(result) => result,
@@ -232,17 +230,17 @@ fn read(path: &Path) -> Intents {
         Ok(Loaded::Valid(IntentRecord(intents))) => intents,
         Ok(Loaded::Missing) => Intents::default(),
         Ok(Loaded::Quarantined { moved_to, why }) => {
-            warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "A damaged record was put aside; what was asked of its pod is forgotten");
+            warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "Moved a corrupt record aside; the pending requests for its pod are lost");
             Intents::default()
         }
         Err(error) => {
-            warn!(record = %path.display(), error = %ErrorChain(&error), "A record can't be read; what was asked of its pod is forgotten");
+            warn!(record = %path.display(), error = %ErrorChain(&error), "Cannot read a record; the pending requests for its pod are lost");
             Intents::default()
         }
     }
 }
 
-/// Writes the record; none at all where nothing is asked.
+/// Writes the record; removes it where nothing is requested.
 fn write(path: &Path, uid: PodUid, intents: Intents) -> Result<(), IntentError> {
     let record = Record::at(path);
     if intents == Intents::default() {
@@ -256,6 +254,6 @@ fn write(path: &Path, uid: PodUid, intents: Intents) -> Result<(), IntentError> 
         .map_err(|source| IntentError::Save { uid, source })
 }
 
-fn path(folder: &Path, uid: &PodUid) -> PathBuf {
-    folder.join(format!("{uid}.json"))
+fn path(directory: &Path, uid: &PodUid) -> PathBuf {
+    directory.join(format!("{uid}.json"))
 }

@@ -3,21 +3,21 @@
 //!
 //! Source of the rules: `pkg/credentialprovider` of Kubernetes 1.36.
 
+mod login;
 mod node;
 mod plugins;
 
 use std::collections::BTreeMap;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::{
     Engine,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use rubelet_api::objects::Secret;
 use rubelet_cri::v1::AuthConfig;
-use rubelet_pod_plan::image_access::PullSecret;
 use serde::Deserialize;
 
+pub use login::{LoginSource, PullLogin};
 pub use node::NodeLogins;
 pub use plugins::{CredentialPlugins, PluginSetupError};
 
@@ -36,60 +36,11 @@ const AUTH: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A login for a registry, and the pull secret that it is from; `None`: all pods may use it.
-#[derive(Clone, PartialEq, Default)]
-pub struct PullLogin {
-    /// What the runtime shows to the registry.
-    pub auth: AuthConfig,
-    /// The secret.
-    pub secret: Option<PullSecret>,
-}
-
-impl PullLogin {
-    /// A login of the secret with this UID, namespace and name.
-    #[must_use]
-    pub fn of_secret(auth: AuthConfig, uid: &str, namespace: &str, name: &str) -> Self {
-        let secret = PullSecret {
-            uid: uid.to_owned(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            credential_hash: hash(&auth),
-        };
-        Self {
-            auth,
-            secret: Some(secret),
-        }
-    }
-}
-
-/// SHA-256 of the login as upstream writes it: JSON in the form of Go, which escapes what HTML
-/// gives a meaning.
-fn hash(auth: &AuthConfig) -> String {
-    let text = |text: &str| {
-        let json = serde_json::Value::from(text).to_string();
-        json.replace('<', "\\u003c")
-            .replace('>', "\\u003e")
-            .replace('&', "\\u0026")
-            .replace('\u{2028}', "\\u2028")
-            .replace('\u{2029}', "\\u2029")
-    };
-    let fields = [("username", &auth.username), ("password", &auth.password)];
-    let written: Vec<String> = fields
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(key, value)| format!("\"{key}\":{}", text(value)))
-        .collect();
-    let json = format!("{{{}}}", written.join(","));
-    let hash = digest(&SHA256, json.as_bytes());
-    let bytes = hash.as_ref().iter();
-    bytes.map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Credentials by the place that they are for: a host, perhaps with globs and a port, perhaps with
+/// Credentials by the registry that they are for: a host, perhaps with globs and a port, perhaps with
 /// the begin of a path.
 #[derive(Default)]
 pub struct Keyring {
-    places: BTreeMap<String, Vec<Login>>,
+    registries: BTreeMap<String, Vec<Login>>,
 }
 
 #[derive(Clone, PartialEq)]
@@ -98,7 +49,7 @@ struct Login {
     password: String,
 }
 
-/// Why a secret or file has no credentials. Nothing of its contents is told.
+/// Why a secret or file has no credentials. Its contents are never shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadLogins {
     /// Not the JSON of such a file.
@@ -159,36 +110,36 @@ impl Keyring {
     fn add(&mut self, entries: BTreeMap<String, Entry>) -> Result<(), BadLogins> {
         let logins: Result<Vec<_>, _> = entries
             .into_iter()
-            .map(|(place, entry)| Ok((place, entry.login()?)))
+            .map(|(registry, entry)| Ok((registry, entry.login()?)))
             .collect();
-        for (place, login) in logins? {
-            if let Some(key) = place_key(&place) {
-                self.places.entry(key).or_default().push(login);
+        for (registry, login) in logins? {
+            if let Some(key) = place_key(&registry) {
+                self.registries.entry(key).or_default().push(login);
             }
         }
         Ok(())
     }
 
-    /// The credentials for an image, the most exact place first. `image` may have a tag or digest.
+    /// The credentials for an image, the most exact registry first. `image` may have a tag or digest.
     #[must_use]
     pub fn lookup(&self, image: &str) -> Vec<AuthConfig> {
         let found = self.lookup_with_places(image).into_iter();
         found.map(|(_, auth)| auth).collect()
     }
 
-    /// The same, each with the place that it is for. The place of those that are for images without
-    /// a host is empty: they are used where nothing else fits.
+    /// The same, each with the registry that it is for. Credentials for images without a
+    /// host have an empty registry: they are used where nothing else fits.
     #[must_use]
     pub fn lookup_with_places(&self, image: &str) -> Vec<(String, AuthConfig)> {
         let repository = repository(image);
         let mut found: Vec<(&str, &Login)> = Vec::new();
-        for (place, logins) in self.places.iter().rev() {
-            if matches_place(place, &repository) {
-                found.extend(logins.iter().map(|login| (&**place, login)));
+        for (registry, logins) in self.registries.iter().rev() {
+            if matches_place(registry, &repository) {
+                found.extend(logins.iter().map(|login| (&**registry, login)));
             }
         }
         if found.is_empty() && repository.starts_with("docker.io/") {
-            let logins = self.places.get(DEFAULT_REGISTRY).into_iter().flatten();
+            let logins = self.registries.get(DEFAULT_REGISTRY).into_iter().flatten();
             found.extend(logins.map(|login| ("", login)));
         }
         let auth = |login: &Login| AuthConfig {
@@ -198,7 +149,7 @@ impl Keyring {
         };
         found
             .into_iter()
-            .map(|(place, login)| (place.to_owned(), auth(login)))
+            .map(|(registry, login)| (registry.to_owned(), auth(login)))
             .collect()
     }
 }
@@ -221,12 +172,12 @@ impl Entry {
     }
 }
 
-/// A place without scheme; `/v1/` and `/v2/` mean the host itself. `None` if it names no host.
-fn place_key(place: &str) -> Option<String> {
-    let rest = place
+/// A registry without scheme; `/v1/` and `/v2/` mean the host itself. `None` if it names no host.
+fn place_key(registry: &str) -> Option<String> {
+    let rest = registry
         .strip_prefix("https://")
-        .or_else(|| place.strip_prefix("http://"))
-        .unwrap_or(place);
+        .or_else(|| registry.strip_prefix("http://"))
+        .unwrap_or(registry);
     let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
@@ -261,12 +212,12 @@ pub(crate) fn repository(image: &str) -> String {
 }
 
 /// Ports are equal, each part of the host fits, and the path is a begin of the image's.
-fn matches_place(place: &str, repository: &str) -> bool {
+fn matches_place(registry: &str, repository: &str) -> bool {
     let split = |text: &'_ str| -> (String, String) {
         let (host, path) = text.split_at(text.find('/').unwrap_or(text.len()));
         (host.to_owned(), path.to_owned())
     };
-    let ((place_host, place_path), (host, path)) = (split(place), split(repository));
+    let ((place_host, place_path), (host, path)) = (split(registry), split(repository));
     let ((place_host, place_port), (host, port)) = (split_port(&place_host), split_port(&host));
     let (globs, parts): (Vec<_>, Vec<_>) =
         (place_host.split('.').collect(), host.split('.').collect());
@@ -316,12 +267,12 @@ mod tests {
         }
     }
 
-    fn ring(places: &[(&str, &str)]) -> Keyring {
-        let auths: BTreeMap<_, _> = places
+    fn ring(registries: &[(&str, &str)]) -> Keyring {
+        let auths: BTreeMap<_, _> = registries
             .iter()
-            .map(|(place, user)| {
+            .map(|(registry, user)| {
                 (
-                    *place,
+                    *registry,
                     serde_json::json!({"username": user, "password": "p"}),
                 )
             })
@@ -361,7 +312,7 @@ mod tests {
 
     #[test]
     fn places_and_images_fit_as_upstream_says() {
-        for (place, image, fit) in [
+        for (registry, image, fit) in [
             ("r.io:5000", "r.io:5000/a", true),
             ("http://r.io/v2/", "r.io/a", true),
             ("r.io/v1/", "r.io/a", true),
@@ -380,8 +331,8 @@ mod tests {
             ("docker.io/library/busybox", "index.docker.io/busybox", true),
             ("localhost:5000", "localhost:5000/a:1", true),
         ] {
-            let found = users(&ring(&[(place, "u")]), image);
-            assert_eq!(found.len(), usize::from(fit), "{place} {image}");
+            let found = users(&ring(&[(registry, "u")]), image);
+            assert_eq!(found.len(), usize::from(fit), "{registry} {image}");
         }
     }
 

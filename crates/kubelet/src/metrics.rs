@@ -6,6 +6,7 @@
 
 mod api;
 mod http;
+mod images;
 mod make;
 mod pleg;
 mod pods;
@@ -19,6 +20,7 @@ use self::make::Maker;
 pub use self::{
     api::ApiMetrics,
     http::{HttpLabels, HttpMetrics},
+    images::ImageMetrics,
     pleg::{PlegMetrics, PlegNow},
     pods::{PodMetrics, SyncKind},
     runtime::{RuntimeMetrics, operation_type},
@@ -33,6 +35,8 @@ pub struct NodeMetrics {
     pub runtime: RuntimeMetrics,
     /// Of pod tasks.
     pub pods: PodMetrics,
+    /// Of images.
+    pub images: ImageMetrics,
     /// Of requests to the agent.
     pub http: HttpMetrics,
     /// Of requests to the API server; without samples on a node that has none.
@@ -49,6 +53,7 @@ impl NodeMetrics {
             pleg: PlegMetrics::new(&maker),
             runtime: RuntimeMetrics::new(&maker),
             pods: PodMetrics::new(&maker),
+            images: ImageMetrics::new(&maker),
             http: HttpMetrics::new(&maker),
             api: ApiMetrics::new(&maker),
             registry,

@@ -1,17 +1,21 @@
-//! What pods draw from the API server, as this crate sees it: config maps, secrets, tokens, the
+//! What pods read from the API server, as this crate sees it: config maps, secrets, tokens, the
 //! variables of services, credentials of image pulls and runtime classes. A node without an API
 //! server has [`NoObjects`]; tests have their own.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use rubelet_api::{container::Container, objects::PodObjects, pod::Pod, volume::VolumeSource};
+use rubelet_api::{
+    container::Container,
+    objects::{PodObjects, Token},
+    pod::Pod,
+};
 use rubelet_base::PodUid;
 use tokio::sync::watch;
 
 use crate::{
     keyring::PullLogin,
-    pod_host::{HostError, Note},
+    pod_host::{HostError, HostWarning},
 };
 
 /// Reason of the event for a volume that can't be filled.
@@ -29,34 +33,81 @@ pub(crate) fn failed_sandbox(why: &str) -> String {
 /// What the objects are read for. A pod reads only what it needs at the time, so that one thing
 /// that is missing holds up nothing else.
 #[derive(Debug, Clone, Copy)]
-pub enum Draw<'a> {
+pub enum ObjectRefs<'a> {
     /// The files of all its volumes.
     Volumes,
     /// The environment of this container.
     Environment(&'a Container),
 }
 
-/// Reads what pods draw from the API server.
+/// A ServiceAccount, as far as image pulls need it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServiceAccount {
+    /// `metadata.uid`.
+    pub uid: Box<str>,
+    /// `metadata.annotations`.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Why a service account, or a token of one, is not available; in the words that the API server or the
+/// node has for it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ServiceAccountError(Box<str>);
+
+impl From<String> for ServiceAccountError {
+    fn from(message: String) -> Self {
+        Self(message.into())
+    }
+}
+
+/// Service accounts of pods, and tokens of them for others than the pods themselves.
 #[async_trait]
-pub trait ObjectSource: Send + Sync + 'static {
-    /// The pod is worked on from now on, or was edited: what it draws is kept at hand. Never
-    /// blocks, and may be repeated.
+pub trait ServiceAccounts: Send + Sync {
+    /// The service account that the pod names.
+    ///
+    /// # Errors
+    /// It does not exist, or the API server does not answer.
+    async fn service_account(&self, pod: &Pod) -> Result<ServiceAccount, ServiceAccountError>;
+
+    /// A token of the pod's service account that is valid now: for this audience, bound to the pod, and to the
+    /// service account with this UID and no later one of the same name.
+    ///
+    /// # Errors
+    /// The API server issues none.
+    async fn service_account_token(
+        &self,
+        pod: &Pod,
+        uid: &str,
+        audience: &str,
+    ) -> Result<Token, ServiceAccountError>;
+}
+
+/// Reads the objects of pods from the API server.
+#[async_trait]
+pub trait ObjectSource: ServiceAccounts + 'static {
+    /// The pod has a task from now on, or was edited: keep its objects in memory. Never blocks, and
+    /// may be repeated.
     fn track(&self, pod: &Arc<Pod>);
 
     /// The pod needs nothing any more. Safe to repeat.
     fn forget(&self, uid: &PodUid);
 
-    /// What the pod draws, as it is now. An object that does not exist is absent; whoever needs it
-    /// says so.
+    /// The pod's objects, as they are now. An object that does not exist is absent; the caller that
+    /// needs it reports that.
     ///
     /// # Errors
-    /// It is not known yet whether an object exists, or there is no token; with the reason that
-    /// fits the use, and upstream's message.
-    async fn objects(&self, pod: &Arc<Pod>, draw: Draw<'_>) -> Result<PodObjects, HostError>;
+    /// It is not known yet whether an object exists, or there is no token; with the reason for that
+    /// use, and upstream's message.
+    async fn objects(&self, pod: &Arc<Pod>, refs: ObjectRefs<'_>) -> Result<PodObjects, HostError>;
 
-    /// Credentials to pull an image with, in the order in which they are to be tried, and what an
-    /// operator should know of those that can't be had.
-    async fn pull_credentials(&self, pod: &Arc<Pod>, image: &str) -> (Vec<PullLogin>, Vec<Note>);
+    /// Credentials to pull an image with, in the order in which they must be tried, and notes for
+    /// an operator on missing ones.
+    async fn pull_credentials(
+        &self,
+        pod: &Arc<Pod>,
+        image: &str,
+    ) -> (Vec<PullLogin>, Vec<HostWarning>);
 
     /// The handler of a runtime class, by which the runtime knows it.
     ///
@@ -64,11 +115,11 @@ pub trait ObjectSource: Send + Sync + 'static {
     /// There is no such class, or it is not known yet whether there is.
     async fn runtime_handler(&self, class: &str) -> Result<String, HostError>;
 
-    /// Counts the changes of what a tracked pod draws: its volumes are then to be written anew.
+    /// Counts the changes of the objects that a tracked pod uses: its volumes must then be updated.
     fn changes(&self, uid: &PodUid) -> watch::Receiver<u64>;
 
-    /// What of a pod's objects is not confirmed: the API server could not be asked, and what it
-    /// said at an earlier time is used. In words such as `secret "login"`; empty if all is well.
+    /// The pod's objects that are not confirmed: the API server is unreachable, and an earlier
+    /// answer is used. In words such as `secret "login"`; empty if all are confirmed.
     fn unconfirmed(&self, _uid: &PodUid) -> Vec<String> {
         Vec::new()
     }
@@ -78,26 +129,43 @@ pub trait ObjectSource: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObjects;
 
+/// Why a node without an API server has no service accounts.
+const ALONE: &str = "this node has no API server to ask";
+
+#[async_trait]
+impl ServiceAccounts for NoObjects {
+    async fn service_account(&self, _: &Pod) -> Result<ServiceAccount, ServiceAccountError> {
+        Err(ALONE.to_owned().into())
+    }
+
+    async fn service_account_token(
+        &self,
+        _: &Pod,
+        _: &str,
+        _: &str,
+    ) -> Result<Token, ServiceAccountError> {
+        Err(ALONE.to_owned().into())
+    }
+}
+
 #[async_trait]
 impl ObjectSource for NoObjects {
     fn track(&self, _: &Arc<Pod>) {}
 
     fn forget(&self, _: &PodUid) {}
 
-    async fn objects(&self, _: &Arc<Pod>, _: Draw<'_>) -> Result<PodObjects, HostError> {
+    async fn objects(&self, _: &Arc<Pod>, _: ObjectRefs<'_>) -> Result<PodObjects, HostError> {
         Ok(PodObjects::default())
     }
 
-    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<PullLogin>, Vec<Note>) {
+    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<PullLogin>, Vec<HostWarning>) {
         (Vec::new(), Vec::new())
     }
 
     async fn runtime_handler(&self, class: &str) -> Result<String, HostError> {
         Err(HostError {
             reason: FAILED_SANDBOX,
-            message: format!(
-                "failed to lookup RuntimeClass {class}: this node has no API server to ask"
-            ),
+            message: format!("failed to lookup RuntimeClass {class}: {ALONE}"),
         })
     }
 
@@ -115,14 +183,7 @@ pub fn never() -> watch::Receiver<u64> {
 /// Whether a volume of the pod holds files that change while it runs: those made from objects, and
 /// those made from the pod's own labels and annotations.
 #[must_use]
-pub fn draws_volumes(pod: &Pod) -> bool {
-    pod.spec.volumes.iter().any(|volume| match &volume.source {
-        VolumeSource::ConfigMap(_)
-        | VolumeSource::Secret(_)
-        | VolumeSource::DownwardApi { .. }
-        | VolumeSource::Projected { .. } => true,
-        VolumeSource::EmptyDir { .. }
-        | VolumeSource::HostPath { .. }
-        | VolumeSource::Image { .. } => false,
-    })
+pub fn needs_volume_refresh(pod: &Pod) -> bool {
+    let mut volumes = pod.spec.volumes.iter();
+    volumes.any(|volume| volume.source.files().is_some())
 }

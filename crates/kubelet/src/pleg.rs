@@ -4,46 +4,49 @@
 //!   for an observation that began after a point in this process's order.
 //! - [`PlegTask`] runs the inspections, one at a time for each pod, and the periodic relist.
 //!
-//! The sequence rule: an inspection takes its number before its first call. A cause of change
-//! takes its number when it happened. An observation is fresh for whoever asks if its number is
-//! larger than that of their last step. Arrival order, age and wall clocks play no part.
+//! The sequence rule: an inspection takes its number before its first call. A cause of change takes
+//! its number when it happens. An observation is fresh for a caller if its number is larger than
+//! that of the caller's last step. Arrival order, age and wall clocks play no part.
 
-mod begin;
 mod cadence;
 mod cause;
-mod cell;
 mod convert;
 mod counts;
-mod echo;
 mod fingerprint;
 mod handle;
 mod health;
 mod index;
 mod inspect;
+mod inspection_end;
+mod inspection_queue;
+pub(crate) mod inspection_slots;
+mod inspection_start;
+mod inspection_state;
 mod kernel;
-mod lane;
+mod kernel_marks;
 mod late_reason;
 mod lifecycle;
-mod missed;
-pub(crate) mod places;
-mod publish;
+mod listing;
+mod missed_changes;
+mod observation;
 mod rechecks;
 mod record;
 mod relist;
-mod remembered;
+mod runtime_ids;
 mod slow;
+mod start_events;
 mod stream;
 mod task;
 mod termination_message;
-mod turn;
+mod tracked_pod;
 
 pub use cause::{Cause, event_name};
-pub use cell::Observation;
 pub use handle::{PlegHandle, Quarantine, RelistState, RuntimePod};
-pub use kernel::REST;
+pub use kernel::PID_QUERY_IDLE;
 pub use lifecycle::LifecycleKind;
+pub use observation::Observation;
 pub use record::{LifecycleEvent, LifecycleRecord};
-pub use remembered::RuntimeIds;
+pub use runtime_ids::RuntimeIds;
 pub use task::{PlegSettings, PlegTask};
 
 #[cfg(test)]

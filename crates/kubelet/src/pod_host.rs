@@ -1,4 +1,4 @@
-//! What a pod needs from the host, as this crate sees it: folders, volumes, cgroups, log files.
+//! What a pod needs from the host, as this crate sees it: directories, volumes, cgroups, log files.
 //! [`crate::host::LocalHost`] does it for real; tests have their own.
 
 use std::{path::PathBuf, sync::Arc};
@@ -24,8 +24,8 @@ pub struct HostError {
     pub message: String,
 }
 
-/// Something that an operator should know, although all goes on: reason and message of an event.
-pub type Note = (&'static str, String);
+/// Something that an operator should know, although all continues: reason and message of an event.
+pub type HostWarning = (&'static str, String);
 
 /// What belongs to the pod on the host but is not in the runtime.
 #[async_trait]
@@ -33,7 +33,7 @@ pub trait PodHost: Send + Sync + 'static {
     /// A pod is worked on from now on; its requests count among those of the node.
     fn track(&self, pod: &Arc<Pod>);
 
-    /// Makes the pod's folders, volumes, cgroup and log folder; safe to repeat. What volumes are
+    /// Makes the pod's directories, volumes, cgroup and log directory; safe to repeat. What volumes are
     /// made from is in `objects`.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ pub trait PodHost: Send + Sync + 'static {
         objects: &PodObjects,
     ) -> Result<(), HostError>;
 
-    /// Writes volumes that are made from objects anew, while containers use them; safe to repeat.
+    /// Writes volumes that are made from objects again, while containers use them; safe to repeat.
     /// The pod was prepared before, perhaps by an earlier agent.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ pub trait PodHost: Send + Sync + 'static {
         pod: &Arc<Pod>,
         attempt: u32,
         driver: Option<CgroupDriver>,
-    ) -> Result<(SandboxInputs, Vec<Note>), HostError>;
+    ) -> Result<(SandboxInputs, Vec<HostWarning>), HostError>;
 
     /// Makes the files of one container; safe to repeat.
     ///
@@ -85,16 +85,16 @@ pub trait PodHost: Send + Sync + 'static {
     /// Limits and shares of a container.
     fn resources(&self, pod: &Pod, container: &Container) -> v1::LinuxContainerResources;
 
-    /// What environment variables may ask of the node.
+    /// The values of the node for environment variables.
     fn env_context(&self, pod_ips: Vec<Box<str>>) -> EnvContext;
 
-    /// Folder of Localhost seccomp profiles, and whether all containers get the runtime's default.
+    /// Directory of Localhost seccomp profiles, and whether all containers get the runtime's default.
     fn seccomp(&self) -> (String, bool);
 
     /// `thermal_throttle` of each processor that has it now, which containers must not read.
     fn thermal_throttle(&self) -> Vec<String>;
 
-    /// The next restart count by the log files of a container of which the runtime has no record.
+    /// The next restart count by the log files of a container that the runtime has no record of.
     async fn logged_restart_count(&self, pod: &Arc<Pod>, container: &str) -> u32;
 
     /// Makes the link by which log collectors find the container's log.
@@ -103,8 +103,8 @@ pub trait PodHost: Send + Sync + 'static {
     /// Removes logs and link of a container that the runtime no longer has.
     async fn remove_logs(&self, pod: &Arc<Pod>, container: &str, id: &ContainerId, count: u32);
 
-    /// Kills processes that are left of a container which the runtime takes for dead; how many
-    /// there were.
+    /// Kills leftover processes of a container that the runtime considers dead; returns their
+    /// number.
     async fn kill_leftovers(&self, uid: &PodUid, id: &ContainerId) -> usize;
 
     /// Unmounts and removes the volumes of a pod that has ended; safe to repeat.
@@ -133,6 +133,6 @@ pub trait PodHost: Send + Sync + 'static {
     /// Where the log of a container is.
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf;
 
-    /// Pods that have a folder on this host.
+    /// Pods that have a directory on this host.
     async fn pods_on_disk(&self) -> Vec<PodUid>;
 }

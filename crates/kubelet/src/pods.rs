@@ -1,12 +1,13 @@
 //! Which pods have a task: compares what the sources want with the tasks there are and with what
 //! the runtime holds.
 
+mod admission;
 mod admit;
 mod decide;
 mod orphan;
 mod table;
 
-pub use table::{PodSources, PodTable};
+pub(crate) use table::PodTable;
 
 #[cfg(test)]
 mod tests;

@@ -1,21 +1,23 @@
 //! Probes of all pods: one task, one timer for all of them.
 //!
-//! A pod's task says which probes are to be tried ([`ProberHandle::set`]); the prober tries them in
-//! time and says what they amount to ([`ProberHandle::outcomes`]). Both are level-triggered.
+//! A pod's task sets the probes to run ([`ProberHandle::set`]); the prober runs them in time and
+//! publishes their results ([`ProberHandle::outcomes`]). Both are level-triggered.
 
 mod attempt;
 mod exec;
 mod net;
+mod pod_probes;
 mod pods;
 mod probe;
-mod rows;
+mod probe_context;
+mod probe_metrics;
+mod probe_state;
+mod probe_try;
 mod sockets;
-mod tally;
 mod task;
 #[cfg(test)]
 mod tests;
 mod timing;
-mod trial;
 mod wheel;
 
 use std::{sync::Arc, time::Duration};
@@ -23,21 +25,21 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_api::pod::Pod;
 use rubelet_base::{ContainerId, PodUid};
-use rubelet_pod_plan::{Outcome, ProbeKind, ProbeOutcomes, ProbeTarget, probe::Attempt};
+use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeResults, ProbeTarget, probe::Attempt};
 use tokio::sync::watch;
 
 pub use net::{NetProbe, NetReport, NetVerdict};
 pub use task::ProberTask;
 
-use rows::{Rows, Wanted};
+use probe_state::{ProbeState, WantedProbes};
 
-/// Tells the prober what to try, and others what came of it. Cheap to clone.
+/// Passes probes to the prober, and results to others. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct ProberHandle {
-    rows: Arc<Rows>,
+    rows: Arc<ProbeState>,
 }
 
-/// The last attempt of one probe, for those who ask why.
+/// The last attempt of one probe, for `rubelet why`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeReport {
     /// Name of the container.
@@ -47,8 +49,8 @@ pub struct ProbeReport {
     /// Which probe.
     pub kind: ProbeKind,
     /// What the attempts amount to.
-    pub outcome: Outcome,
-    /// So many attempts in a row ended as the last one that counted did.
+    pub outcome: ProbeResult,
+    /// How many attempts in a row ended as the last one that counted did.
     pub length: u32,
     /// How the last attempt ended; `None` if there was none yet.
     pub last: Option<Attempt>,
@@ -56,22 +58,22 @@ pub struct ProbeReport {
     pub at: Option<Timestamp>,
     /// How long it took.
     pub latency: Duration,
-    /// What it said; the beginning of it.
+    /// The beginning of its output.
     pub output: Box<str>,
     /// How often the agent ran it so late that its failure was not counted.
     pub late: u64,
-    /// When the next attempt is due; `None` if there is none until the container is another one, or
-    /// until the pod has an address.
+    /// When the next attempt is due; `None` if none is until the container is replaced, or until
+    /// the pod has an address.
     pub next: Option<Timestamp>,
 }
 
 impl ProberHandle {
-    /// Sets which probes of a pod are to be tried from now on, at this address. Without an address,
+    /// Sets which probes of a pod must be tried from now on, at this address. Without an address,
     /// probes that need it wait.
     pub fn set(&self, pod: &Arc<Pod>, ip: &str, targets: Vec<ProbeTarget>) {
         self.rows.want(
             &pod.uid,
-            Wanted {
+            WantedProbes {
                 pod: Arc::clone(pod),
                 ip: ip.into(),
                 targets,
@@ -86,7 +88,7 @@ impl ProberHandle {
 
     /// Follows what the probes of a pod amount to; level-triggered.
     #[must_use]
-    pub fn outcomes(&self, uid: &PodUid) -> watch::Receiver<Arc<ProbeOutcomes>> {
+    pub fn outcomes(&self, uid: &PodUid) -> watch::Receiver<Arc<ProbeResults>> {
         self.rows.outcomes(uid)
     }
 
@@ -97,8 +99,8 @@ impl ProberHandle {
         self.rows.reports(uid)
     }
 
-    /// Numbers of all probes in Prometheus' text format 0.0.4. Those of a pod begin anew with the
-    /// agent, and go with the pod.
+    /// Numbers of all probes in Prometheus' text format 0.0.4. Those of a pod start at zero with
+    /// the agent, and go with the pod.
     #[must_use]
     pub fn metrics(&self) -> String {
         self.rows.metrics()

@@ -7,22 +7,31 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
 use rubelet_base::ContainerId;
 use rubelet_host::init_process;
-use tokio::io::{Interest, unix::AsyncFd};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    time::timeout,
+};
 use tracing::debug;
 
-/// Tells when processes end.
+/// Longest time to wait until the parent has reaped an exited process; then the exit is reported
+/// without its code.
+const REAPED_WITHIN: Duration = Duration::from_millis(20);
+
+/// Reports when processes exit.
 pub trait Processes: Send + Sync {
-    /// Ends when this process does, which must be the init process of that container. `None` if it
-    /// is gone already, is something else here, or can't be watched.
-    fn end(&self, pid: u32, container: &ContainerId) -> Option<BoxFuture<'static, ()>>;
+    /// Resolves when the container's init process exits, with its exit code (128 + signal for signals)
+    /// where the kernel reports it. `None` if the process is gone, its PID was reused, or it cannot be
+    /// watched.
+    fn end(&self, pid: u32, container: &ContainerId) -> Option<BoxFuture<'static, Option<i32>>>;
 }
 
-/// Processes of this machine, each watched by a descriptor: nothing is asked while they run.
+/// Processes of this machine, each watched by a pidfd: no call is made while they run.
 #[derive(Debug)]
 pub struct HostProcesses {
     watched: Arc<AtomicUsize>,
@@ -47,8 +56,8 @@ impl Default for HostProcesses {
 }
 
 impl Processes for HostProcesses {
-    fn end(&self, pid: u32, container: &ContainerId) -> Option<BoxFuture<'static, ()>> {
-        let place = Place::take(&self.watched, self.limit)?;
+    fn end(&self, pid: u32, container: &ContainerId) -> Option<BoxFuture<'static, Option<i32>>> {
+        let slot = WatchSlot::take(&self.watched, self.limit)?;
         let opened = init_process::open(pid, container.as_str());
         let process = opened.and_then(|process| process.map(watched).transpose());
         let process = process.unwrap_or_else(|error| {
@@ -56,12 +65,27 @@ impl Processes for HostProcesses {
             None
         })?;
         Some(Box::pin(async move {
-            let _place = place;
+            let _slot = slot;
             if process.readable().await.is_err() {
                 // The reactor is gone, and the agent with it.
                 std::future::pending::<()>().await;
             }
+            timeout(REAPED_WITHIN, exit_code(&process))
+                .await
+                .unwrap_or_default()
         }))
+    }
+}
+
+/// The exit code of a process that has exited, once it is reaped. `None` at once where the kernel
+/// does not report it (Linux before 6.15).
+async fn exit_code(process: &AsyncFd<OwnedFd>) -> Option<i32> {
+    loop {
+        let mut news = process.readable().await.ok()?;
+        match init_process::exit_code(process.get_ref()) {
+            Ok(None) if !news.ready().is_read_closed() => news.clear_ready(),
+            told => return told.ok().flatten(),
+        }
     }
 }
 
@@ -75,16 +99,16 @@ fn watched(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 }
 
 /// One of the descriptors that may be used for this.
-struct Place(Arc<AtomicUsize>);
+struct WatchSlot(Arc<AtomicUsize>);
 
-impl Place {
+impl WatchSlot {
     fn take(taken: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let place = Self(Arc::clone(taken));
-        (taken.fetch_add(1, Ordering::Relaxed) < limit).then_some(place)
+        let slot = Self(Arc::clone(taken));
+        (taken.fetch_add(1, Ordering::Relaxed) < limit).then_some(slot)
     }
 }
 
-impl Drop for Place {
+impl Drop for WatchSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -97,11 +121,11 @@ mod tests {
     #[test]
     fn no_more_are_watched_than_there_are_places() {
         let taken = Arc::default();
-        let first = Place::take(&taken, 2);
-        let second = Place::take(&taken, 2);
+        let first = WatchSlot::take(&taken, 2);
+        let second = WatchSlot::take(&taken, 2);
         assert!(first.is_some() && second.is_some());
-        assert!(Place::take(&taken, 2).is_none());
+        assert!(WatchSlot::take(&taken, 2).is_none());
         drop(first);
-        assert!(Place::take(&taken, 2).is_some());
+        assert!(WatchSlot::take(&taken, 2).is_some());
     }
 }

@@ -1,15 +1,15 @@
-//! Tells operators of pods whose inspections hang: it is the pod's trouble, and not the node's. And of
-//! a runtime that is slow.
+//! Reports pods whose inspections hang to operators: that is the pod's trouble, and not the node's.
+//! Reports a slow runtime, too.
 
 use std::sync::Arc;
 
 use crate::{
     events::{EventType, Recorder, Subject},
     pleg::{PlegHandle, Quarantine},
-    pod_task::PodBoard,
+    pod_board::PodBoard,
 };
 
-/// Reason of the event of a pod that the runtime tells nothing of.
+/// Reason of the event of a pod that the runtime does not report on.
 const HANGS: &str = "RuntimeHangs";
 /// Reason of the event at the end of that.
 const ANSWERS: &str = "RuntimeAnswers";

@@ -3,9 +3,10 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use rubelet_api::status::PodStatus;
 use rubelet_base::{ErrorChain, PodName, PodUid};
 use rubelet_pod_plan::History;
@@ -42,7 +43,7 @@ pub struct PodRecord {
 }
 
 impl PodRecord {
-    /// What can be told of a pod of which only the published status is known.
+    /// What can be shown of a pod of which only the published status is known.
     #[must_use]
     pub fn of_status(name: &PodName, status: PodStatus) -> Self {
         Self {
@@ -71,8 +72,8 @@ pub struct RecordWriter {
 
 #[derive(Debug)]
 struct Shared {
-    folder: PathBuf,
-    /// What is to be written; `None` means: remove the file.
+    directory: PathBuf,
+    /// What to write; `None` means: remove the file.
     pending: Mutex<HashMap<PodUid, Option<PodRecord>>>,
     wake: Notify,
     /// Held while files are written.
@@ -80,13 +81,13 @@ struct Shared {
 }
 
 impl RecordWriter {
-    /// A writer into a folder.
+    /// A writer into a directory.
     #[must_use]
-    pub fn new(folder: PathBuf) -> Self {
+    pub fn new(directory: PathBuf) -> Self {
         let (pending, wake) = (Mutex::default(), Notify::new());
         Self {
             shared: Arc::new(Shared {
-                folder,
+                directory,
                 pending,
                 wake,
                 writing: tokio::sync::Mutex::default(),
@@ -105,15 +106,8 @@ impl RecordWriter {
     }
 
     fn put(&self, uid: &PodUid, record: Option<PodRecord>) {
-        self.lock().insert(uid.clone(), record);
+        self.shared.pending.lock().insert(uid.clone(), record);
         self.shared.wake.notify_one();
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PodUid, Option<PodRecord>>> {
-        self.shared
-            .pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes what is kept, until it is dropped.
@@ -127,14 +121,14 @@ impl RecordWriter {
     /// Writes everything that waits.
     pub async fn flush(&self) {
         let _writing = self.shared.writing.lock().await;
-        let pending = std::mem::take(&mut *self.lock());
+        let pending = std::mem::take(&mut *self.shared.pending.lock());
         if pending.is_empty() {
             return;
         }
-        let folder = self.shared.folder.clone();
+        let directory = self.shared.directory.clone();
         let written = tokio::task::spawn_blocking(move || {
             for (uid, record) in pending {
-                write(&folder, &uid, record.as_ref());
+                write(&directory, &uid, record.as_ref());
             }
         });
         if let Err(error) = written.await
@@ -147,7 +141,7 @@ impl RecordWriter {
     /// Reads the record of a pod; one that is damaged is put aside and counts as missing.
     pub async fn load(&self, uid: &PodUid) -> Option<PodRecord> {
         self.flush().await;
-        let path = path(&self.shared.folder, uid);
+        let path = path(&self.shared.directory, uid);
         tokio::task::spawn_blocking(move || match Record::at(&path).load() {
             Ok(Loaded::Valid(record)) => Some(record),
             Ok(Loaded::Missing) => None,
@@ -166,8 +160,8 @@ impl RecordWriter {
     }
 }
 
-fn write(folder: &Path, uid: &PodUid, record: Option<&PodRecord>) {
-    let path = path(folder, uid);
+fn write(directory: &Path, uid: &PodUid, record: Option<&PodRecord>) {
+    let path = path(directory, uid);
     let file = Record::<PodRecord>::at(&path);
     let result = match record {
         Some(record) => file
@@ -183,6 +177,6 @@ fn write(folder: &Path, uid: &PodUid, record: Option<&PodRecord>) {
     }
 }
 
-fn path(folder: &Path, uid: &PodUid) -> PathBuf {
-    folder.join(format!("{uid}.json"))
+fn path(directory: &Path, uid: &PodUid) -> PathBuf {
+    directory.join(format!("{uid}.json"))
 }

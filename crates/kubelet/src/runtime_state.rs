@@ -1,4 +1,4 @@
-//! Whether the runtime answers, and what it says of itself.
+//! Whether the runtime answers, and what it reports of itself.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,12 +25,12 @@ pub struct RuntimeState {
     pub problem: Option<Arc<str>>,
     /// Why its network can't be used; `None` when it is ready.
     pub network_problem: Option<Arc<str>>,
-    /// What it calls itself, such as `containerd`; before the first answer, what it called itself
-    /// when an earlier agent asked, or nothing.
+    /// Its own name, such as `containerd`; before the first answer, the name that it reported to an
+    /// earlier agent, or nothing.
     pub name: Arc<str>,
     /// Name and version, such as `containerd 2.1.9`.
     pub version: Arc<str>,
-    /// The cgroup driver it asks for; `None` if it does not say.
+    /// The cgroup driver that it requests; `None` if it does not report one.
     pub cgroup_driver: Option<CgroupDriver>,
     /// True once it has answered.
     pub answered: bool,
@@ -38,7 +38,7 @@ pub struct RuntimeState {
     pub silent: bool,
     /// What its handlers can do, by name.
     pub handlers: Arc<[RuntimeHandler]>,
-    /// Whether it knows `supplementalGroupsPolicy`; `None` if it does not say.
+    /// Whether it supports `supplementalGroupsPolicy`; `None` if it does not report that.
     pub supplemental_groups_policy: Option<bool>,
 }
 
@@ -56,7 +56,7 @@ pub struct RuntimeHandler {
 /// Who makes cgroups, and so the form of their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CgroupDriver {
-    /// Folders below the cgroup mount.
+    /// Directories below the cgroup mount.
     Cgroupfs,
     /// systemd slices.
     Systemd,
@@ -70,7 +70,8 @@ impl RuntimeState {
     }
 }
 
-/// Asks the runtime for its status and tells PLEG of each answer, each 5 s while it is well and from 100 ms to 5 s while not.
+/// Queries the runtime's status and passes each answer to PLEG, every 5 s while it is well and
+/// every 100 ms to 5 s while not.
 pub async fn watch_runtime(
     runtime: Arc<dyn RuntimeService>,
     endpoint: Arc<str>,
@@ -173,7 +174,7 @@ fn handlers(listed: Vec<v1::RuntimeHandler>) -> Arc<[RuntimeHandler]> {
     handlers.into()
 }
 
-/// Asks what does not change while the runtime runs.
+/// Queries what does not change while the runtime runs.
 async fn identify(runtime: &dyn RuntimeService, next: &mut RuntimeState) {
     if let Ok(answer) = runtime
         .version(v1::VersionRequest {

@@ -2,20 +2,21 @@
 //! of one kind; what happened is asked of the model's oracle and of what the node published.
 
 mod cluster;
-mod drawn;
+mod fake_objects;
 mod host;
 mod net;
 mod node;
 mod wire;
 
 mod edits;
-mod ends;
 mod ephemeral_target;
 mod hanging;
 mod health;
 mod hooks;
 mod image_access;
+mod image_collection;
 mod killed_agent;
+mod log_rotation;
 mod lost_answers;
 mod metrics;
 mod objects;
@@ -31,3 +32,4 @@ mod restarts;
 mod starting;
 mod stories;
 mod termination;
+mod terminations;

@@ -1,4 +1,4 @@
-//! Names of log folders, files and links, exactly as the kubelet lays them out:
+//! Names of log directories, files and links, exactly as the kubelet lays them out:
 //! `PODS/NAMESPACE_NAME_UID/CONTAINER/ATTEMPT.log` and
 //! `LINKS/NAME_NAMESPACE_CONTAINER-ID.log`. No effects.
 
@@ -6,32 +6,28 @@ use std::path::{Path, PathBuf};
 
 use rubelet_base::{ContainerId, PodName, PodUid};
 
-/// Default of `podLogsDir`.
-pub const POD_LOGS_DIR: &str = "/var/log/pods";
-
-/// Where log collectors of old look for links. No option changes it.
-pub const LINKS_DIR: &str = "/var/log/containers";
-
-/// Longest file name of the file systems in use.
+/// Maximum length of a file name in common file systems.
 const MAX_NAME_BYTES: usize = 255;
 
-/// A folder name that would leave its parent folder or that no file system takes.
+/// A directory name that would leave its parent directory or that is not valid in a file system.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// A part has a slash or a zero byte, is empty, `.` or `..`.
-    #[error("{what} {value:?} can't be part of a log path")]
+    /// A part contains a slash or a zero byte, or is empty, `.` or `..`.
+    #[error("invalid {what} {value:?}: cannot be part of a log path")]
     Component {
         /// Which part: namespace, name, uid or container.
         what: &'static str,
         /// Its value.
         value: String,
     },
-    /// The folder of a pod would have a name of more than 255 bytes.
-    #[error("log folder name {0:?} is longer than 255 bytes; shorten the pod's name or namespace")]
+    /// The directory of a pod would have a name of more than 255 bytes.
+    #[error(
+        "log directory name {0:?} is longer than 255 bytes; shorten the pod's name or namespace"
+    )]
     TooLong(String),
 }
 
-/// The log folder of one pod, known to be a direct child of the pod log folder.
+/// The log directory of one pod, known to be a direct child of the pod log directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodLogDir(PathBuf);
 
@@ -39,7 +35,7 @@ impl PodLogDir {
     /// `ROOT/NAMESPACE_NAME_UID`.
     ///
     /// # Errors
-    /// A part that can't be part of a file name, or a name longer than 255 bytes.
+    /// A part is not valid in a file name, or the name is longer than 255 bytes.
     pub fn new(root: &Path, pod: &PodName, uid: &PodUid) -> Result<Self, LayoutError> {
         component("namespace", &pod.namespace)?;
         component("name", &pod.name)?;
@@ -51,24 +47,24 @@ impl PodLogDir {
         Ok(Self(root.join(name)))
     }
 
-    /// A folder found below `root`: the name and UID of its pod, and the folder. `None` for names
-    /// that no pod's folder has.
+    /// A directory found below `root`: the name and UID of its pod, and the directory. `None` if
+    /// the name is not that of a pod's directory.
     #[must_use]
     pub fn from_found(root: &Path, name: &str) -> Option<(PodName, PodUid, Self)> {
         let (namespace, rest) = name.split_once('_')?;
         let (pod, uid) = rest.split_once('_')?;
         let (pod, uid) = (PodName::new(namespace, pod), PodUid::from(uid));
-        let folder = Self::new(root, &pod, &uid).ok()?;
-        Some((pod, uid, folder))
+        let directory = Self::new(root, &pod, &uid).ok()?;
+        Some((pod, uid, directory))
     }
 
-    /// The folder.
+    /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The folder of one container's logs.
+    /// The directory of one container's logs.
     ///
     /// # Errors
     /// The container's name can't be a file name.
@@ -86,12 +82,6 @@ impl PodLogDir {
     }
 }
 
-/// `log_path` of a container in the CRI: the log relative to the sandbox's `log_directory`.
-#[must_use]
-pub fn relative_log_path(container: &str, attempt: u32) -> String {
-    format!("{container}/{}", log_name(attempt))
-}
-
 /// `ATTEMPT.log`.
 #[must_use]
 pub fn log_name(attempt: u32) -> String {
@@ -107,8 +97,48 @@ pub fn attempt_of(file_name: &str) -> Option<u32> {
     (digits && tail).then(|| attempt.parse().ok())?
 }
 
-/// True for the suffix that rotation gives: `YYYYMMDD-HHMMSS`. Compressed and half-made files have
-/// a further suffix and are not meant.
+/// What the name of a compressed rotated file ends with.
+pub const COMPRESSED: &str = ".gz";
+/// What the name of a file ends with while it is being compressed.
+pub const PARTIAL: &str = ".tmp";
+
+/// A rotated file of a log, with the suffix `YYYYMMDD-HHMMSS` of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rotated<'a> {
+    /// As the runtime wrote it.
+    Plain(&'a str),
+    /// Compressed with gzip.
+    Compressed(&'a str),
+    /// Being compressed, or left by a compression that was interrupted.
+    Partial(&'a str),
+}
+
+impl<'a> Rotated<'a> {
+    /// When the file was rotated, as its name says: names of later files have a larger suffix.
+    #[must_use]
+    pub fn suffix(self) -> &'a str {
+        match self {
+            Self::Plain(suffix) | Self::Compressed(suffix) | Self::Partial(suffix) => suffix,
+        }
+    }
+}
+
+/// What the file `name` is to the log with the file name `log`; `None` if it is no rotated file of it.
+#[must_use]
+pub fn rotated<'a>(log: &str, name: &'a str) -> Option<Rotated<'a>> {
+    let rest = name.strip_prefix(log)?.strip_prefix('.')?;
+    let found = if let Some(at) = rest.strip_suffix(COMPRESSED) {
+        (at, Rotated::Compressed(at))
+    } else if let Some(at) = rest.strip_suffix(PARTIAL) {
+        (at, Rotated::Partial(at))
+    } else {
+        (rest, Rotated::Plain(rest))
+    };
+    is_rotation_suffix(found.0).then_some(found.1)
+}
+
+/// True for the suffix of rotated files: `YYYYMMDD-HHMMSS`. Compressed and temporary files have
+/// another suffix and are excluded.
 #[must_use]
 pub fn is_rotation_suffix(suffix: &str) -> bool {
     suffix.len() == "20060102-150405".len()
@@ -118,7 +148,7 @@ pub fn is_rotation_suffix(suffix: &str) -> bool {
         })
 }
 
-/// Name of the link to a container's log: cut to 255 bytes with its suffix, as upstream does.
+/// Name of the link to a container's log: truncated to 255 bytes with its suffix, as upstream does.
 #[must_use]
 pub fn link_name(pod: &PodName, container: &str, id: &ContainerId) -> String {
     const SUFFIX: &str = ".log";
@@ -144,108 +174,4 @@ fn component(what: &'static str, value: &str) -> Result<(), LayoutError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn dir(namespace: &str, name: &str, uid: &str) -> Result<PodLogDir, LayoutError> {
-        PodLogDir::new(
-            Path::new("/logs"),
-            &PodName::new(namespace, name),
-            &PodUid::from(uid),
-        )
-    }
-
-    #[test]
-    fn logs_lie_where_the_kubelet_puts_them() {
-        let dir = dir("default", "web-node1", "abc").expect("a good name");
-        assert_eq!(dir.path(), Path::new("/logs/default_web-node1_abc"));
-        assert_eq!(
-            dir.log("nginx", 3).expect("a good name"),
-            Path::new("/logs/default_web-node1_abc/nginx/3.log")
-        );
-        assert_eq!(relative_log_path("nginx", 3), "nginx/3.log");
-    }
-
-    #[test]
-    fn no_name_leads_out_of_the_log_folder() {
-        for (namespace, name, uid) in [
-            ("default", "web", "../../etc"),
-            ("a/b", "web", "u"),
-            ("default", "", "u"),
-            ("d", "w", "u\0"),
-        ] {
-            assert!(matches!(
-                dir(namespace, name, uid),
-                Err(LayoutError::Component { .. })
-            ));
-        }
-        let good = dir("default", "web", "u").expect("a good name");
-        assert!(good.log("..", 0).is_err());
-        assert!(matches!(
-            dir("default", &"n".repeat(253), "u"),
-            Err(LayoutError::TooLong(_))
-        ));
-    }
-
-    #[test]
-    fn a_found_folder_tells_its_pod() {
-        let (pod, uid, found) =
-            PodLogDir::from_found(Path::new("/logs"), "default_web-n_u_1").expect("a pod's folder");
-        assert_eq!(
-            (pod.to_string().as_str(), uid.as_str()),
-            ("default/web-n", "u_1")
-        );
-        assert_eq!(found.path(), Path::new("/logs/default_web-n_u_1"));
-        for other in ["lost+found", "default_web", "_web_u", ".."] {
-            assert_eq!(
-                PodLogDir::from_found(Path::new("/logs"), other),
-                None,
-                "{other}"
-            );
-        }
-    }
-
-    #[test]
-    fn attempts_are_read_from_current_rotated_and_compressed_logs() {
-        for (name, attempt) in [
-            ("0.log", Some(0)),
-            ("12.log", Some(12)),
-            ("3.log.20240101-000000", Some(3)),
-            ("3.log.20240101-000000.gz", Some(3)),
-            ("3.logs", None),
-            ("x.log", None),
-            (".log", None),
-            ("+1.log", None),
-            ("99999999999.log", None),
-        ] {
-            assert_eq!(attempt_of(name), attempt, "{name}");
-        }
-    }
-
-    #[test]
-    fn only_plain_rotated_files_have_a_rotation_suffix() {
-        assert!(is_rotation_suffix("20240131-235959"));
-        for other in [
-            "20240131-235959.gz",
-            "20240131_235959",
-            "bak",
-            "",
-            "2024013-2359599",
-        ] {
-            assert!(!is_rotation_suffix(other), "{other}");
-        }
-    }
-
-    #[test]
-    fn link_names_are_cut_to_what_file_systems_take() {
-        let id = ContainerId::from("0123456789abcdef");
-        let pod = PodName::new("default", "web");
-        assert_eq!(
-            link_name(&pod, "nginx", &id),
-            "web_default_nginx-0123456789abcdef.log"
-        );
-        let long = link_name(&PodName::new("default", &"p".repeat(250)), "nginx", &id);
-        assert_eq!(long.len(), 255);
-        assert!(long.ends_with(".log"));
-    }
-}
+mod tests;

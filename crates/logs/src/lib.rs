@@ -1,12 +1,26 @@
-//! Container logs: where they lie, what a line is, and how they are read and followed.
+//! Container logs: where they are, their format, how they are read and followed, and how they are
+//! rotated. Only the runtime writes them.
 //!
-//! - [`layout`]: names of folders, files and links, as the kubelet lays them out; no effects.
-//! - [`folders`], [`links`]: making and removing them.
+//! - [`layout`]: names of directories, files and links, as the kubelet lays them out; no effects.
+//! - [`directories`], [`links`]: creating and removing them.
 //! - [`entry`]: one recorded line of the CRI format.
 //! - [`read`]: the log API: tail, since, limit, timestamps, follow across rotation.
+//! - [`rotation`]: new files for logs that became large, compression and removal of old ones.
+//! - [`place`]: the directory of one log by descriptor, which a container may be able to write to.
+//!
+//! ```
+//! use rubelet_logs::entry::{StdStream, parse_header};
+//!
+//! let line = b"2026-01-01T00:00:00.5Z stderr F out of disk";
+//! let header = parse_header(line).expect("the CRI format");
+//! assert_eq!(header.stream, StdStream::Stderr);
+//! assert_eq!(&line[header.content_at..], b"out of disk");
+//! ```
 
+pub mod directories;
 pub mod entry;
-pub mod folders;
 pub mod layout;
 pub mod links;
+pub mod place;
 pub mod read;
+pub mod rotation;

@@ -1,12 +1,14 @@
 //! The log API: reads the log of one attempt of a container, and follows it. Memory is bounded
-//! whatever the log holds.
+//! whatever the log contains.
 //!
-//! Unlike the kubelet, which reads the current file only, the plain files that rotation put aside
-//! belong to the log: a tail is as long as asked for just after a rotation too, and a follower
-//! misses no line. Compressed files are left out.
+//! Unlike the kubelet, which reads the current file only, rotated files belong to the log: all that is
+//! kept is read, a tail is as long as requested right after a rotation too, and a follower misses no
+//! line, however slow its client is. Only a tail does not reach into compressed files, which can't be
+//! read from their end.
 
 mod files;
 mod follow;
+mod gunzip;
 mod notify;
 mod pieces;
 mod render;
@@ -23,44 +25,38 @@ use jiff::Timestamp;
 use tokio::{sync::watch, task::spawn_blocking};
 
 use crate::entry::StdStream;
-use files::{LogFile, open_all};
+use files::{LogFile, Which, open_all};
 use follow::LogReader;
 use pieces::Pieces;
 use render::{Render, Show};
-use tail::{Place, Start};
-
-/// Most bytes of a termination message that is taken from the log.
-pub const TERMINATION_TAIL_BYTES: usize = 2048;
-
-/// Most lines of a termination message that is taken from the log.
-pub const TERMINATION_TAIL_LINES: u64 = 80;
+use tail::{LogOffset, Start};
 
 /// Why a log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// There is no log at this path, or it can't be opened.
-    #[error("open log {}", path.display())]
+    #[error("cannot open log {}", path.display())]
     Open {
         /// The log.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         #[source]
         source: io::Error,
     },
-    /// The path names a link, a pipe or something else that no runtime writes logs to.
+    /// The path is a link, a FIFO or another file that runtimes do not write logs to.
     #[error("log {} is not a regular file", .0.display())]
     NotAFile(PathBuf),
-    /// Reading failed on the way.
-    #[error("read log {}", path.display())]
+    /// Reading failed.
+    #[error("cannot read log {}", path.display())]
     Read {
         /// The log.
         path: PathBuf,
-        /// Why.
+        /// The error.
         #[source]
         source: io::Error,
     },
     /// The agent is shutting down.
-    #[error("reading of the log was stopped")]
+    #[error("reading the log was canceled")]
     Stopped,
 }
 
@@ -75,29 +71,30 @@ impl LogError {
 /// What to read: the options of a pod's `log` subresource. `previous` chooses another path.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
-    /// Go on until the container has ended and everything is read.
+    /// Continue until the container has exited and everything is read.
     pub follow: bool,
-    /// Only the last so many lines.
+    /// Only this many lines from the end.
     pub tail_lines: Option<u64>,
     /// Only lines recorded at or after this time.
     pub since: Option<Timestamp>,
-    /// End after so many bytes, within a line if need be.
+    /// Stop after this many bytes, possibly within a line.
     pub limit_bytes: Option<u64>,
-    /// Put the time of recording in front of each line.
+    /// Prefix each line with its timestamp.
     pub timestamps: bool,
     /// Only one of the two streams.
     pub stream: Option<StdStream>,
-    /// Leave out the files that rotation put aside.
+    /// Skip rotated files.
     pub current_file_only: bool,
 }
 
-/// Opens a log and reads it. `ended` turns true when the container has ended; it counts for
-/// following only, and a dropped sender means the same.
+/// Opens a log and reads it. `ended` becomes true when the container has exited; it only matters
+/// for following, and a dropped sender means the same.
 ///
-/// Lines that are not of the CRI format are passed through as they are.
+/// Lines that are not in the CRI format are passed through unchanged.
 ///
 /// # Errors
-/// There is no log, or it can't be opened. Later errors come in the stream, which then ends.
+/// There is no log, or it can't be opened. Later errors are returned in the stream, which then
+/// ends.
 pub async fn stream(
     path: PathBuf,
     options: ReadOptions,
@@ -130,9 +127,9 @@ pub async fn stream(
     }))
 }
 
-/// The end of a log as text: at most `max_lines` lines, of which at most the last `max_bytes` bytes
-/// at a character boundary. Bytes that are not UTF-8 are replaced. For the termination message of a
-/// container with `terminationMessagePolicy: FallbackToLogsOnError`.
+/// The end of a log as text: at most `max_lines` lines, truncated to the last `max_bytes` bytes at
+/// a character boundary. Invalid UTF-8 is replaced. For the termination message of a container with
+/// `terminationMessagePolicy: FallbackToLogsOnError`.
 ///
 /// # Errors
 /// There is no log, or it can't be read.
@@ -143,7 +140,12 @@ pub async fn tail_of(path: PathBuf, max_bytes: usize, max_lines: u64) -> Result<
 }
 
 fn open_at(path: &Path, options: &ReadOptions) -> Result<(Vec<LogFile>, Start), LogError> {
-    let files = open_all(path, !options.current_file_only)?;
+    let which = match options.tail_lines {
+        _ if options.current_file_only => Which::Current,
+        Some(_) => Which::Plain,
+        None => Which::All,
+    };
+    let files = open_all(path, which)?;
     let start = match options.tail_lines {
         None => Start::default(),
         Some(lines) => {
@@ -181,7 +183,7 @@ fn read_tail(path: &Path, max_bytes: usize, max_lines: u64) -> Result<String, Lo
                 })?;
             pieces.feed(&buffer[..read], |piece| {
                 render.mute(
-                    Place {
+                    LogOffset {
                         file: index,
                         offset: piece.line_at,
                     } < start.show,
@@ -198,7 +200,8 @@ fn read_tail(path: &Path, max_bytes: usize, max_lines: u64) -> Result<String, Lo
     }
     render.finish();
     keep_end(&mut kept, render.take(), max_bytes);
-    // A cut character at the start would become more bytes than it had.
+    // The replacement of a truncated character at the start would be longer than the character's
+    // rest.
     let whole = kept
         .iter()
         .take(4)

@@ -46,7 +46,7 @@ pub fn have(there: bool, what: impl Display) -> bool {
     there
 }
 
-/// Tells that the test can't go on without `what`.
+/// Reports that the test can't continue without `what`.
 ///
 /// # Panics
 /// In continuous integration, where all that tests need is installed.

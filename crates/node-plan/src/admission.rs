@@ -19,7 +19,7 @@ use rubelet_api::{
     scheduling::TaintEffect,
 };
 
-pub use preemption::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING, victims};
+pub use preemption::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING, Preemption, preemption};
 pub use requests::{PodRequests, pod_requests};
 
 use crate::{
@@ -45,7 +45,7 @@ pub struct AdmissionNode {
     pub labels: Texts,
     /// Its taints.
     pub taints: Vec<NodeTaint>,
-    /// What all pods together may ask for.
+    /// What all pods together may request.
     pub allocatable: NodeAmounts,
     /// The same of devices and of what administrators made up.
     pub extended: BTreeMap<Box<str>, u64>,
@@ -60,7 +60,7 @@ pub struct AdmissionNode {
 }
 
 impl AdmissionNode {
-    /// What the node object says; the rest is what the machine is and has to be filled in.
+    /// The values of the node object; the rest comes from the machine and has to be filled in.
     #[must_use]
     pub fn from_node(node: &Node) -> Self {
         let status = &node.status;
@@ -88,7 +88,7 @@ impl AdmissionNode {
 pub struct Rejection {
     /// `status.reason`, and that of the event, such as `OutOfcpu`.
     pub reason: Box<str>,
-    /// The event's message; in the status `Pod was rejected: ` stands before it.
+    /// The event's message; in the status `Pod was rejected: ` is before it.
     pub message: Box<str>,
 }
 
@@ -152,7 +152,7 @@ fn under_pressure(pod: &Pod, node: &AdmissionNode) -> Result<(), Rejection> {
 
 /// What no other pod's end could change.
 fn fits_system(pod: &Pod, node: &AdmissionNode) -> Result<(), Rejection> {
-    // Upstream looks at the pod's labels here, not at its selector.
+    // Upstream checks the pod's labels here, not its selector.
     if pod.labels.get(LABEL_OS).is_some_and(|os| **os != *OS) {
         return Err(Rejection::new(
             "PodOSSelectorNodeLabelDoesNotMatch",

@@ -7,10 +7,10 @@ use rubelet_base::{
     cgroup::{CgroupPath, CgroupPathError},
 };
 
-/// Who creates the cgroups of containers, and thereby how cgroups are named.
+/// Who creates the cgroups of containers, and so how cgroups are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CgroupDriver {
-    /// Folders of the cgroup file system.
+    /// Directories of the cgroup file system.
     Cgroupfs,
     /// Slices of systemd.
     Systemd,
@@ -91,8 +91,8 @@ impl CgroupTree {
         }
     }
 
-    /// The cgroup of one pod. Its text is what the CRI wants as `cgroup_parent`, with both
-    /// drivers; runtimes that use systemd look at the last component.
+    /// The cgroup of one pod. Its text is what the CRI expects as `cgroup_parent`, with both
+    /// drivers; runtimes that use systemd use the last component.
     ///
     /// # Errors
     /// The UID can't be a part of a cgroup's name.

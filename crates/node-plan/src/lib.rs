@@ -4,18 +4,31 @@
 //! - [`cpu`], [`pod_resources`]: from requests and limits to the numbers of the kernel.
 //! - [`tree_values`]: what each cgroup of the tree is limited to.
 //! - [`critical`]: which pods the node can't do without.
-//! - [`container_resources`], [`oom_score`]: what the runtime is told of one container.
-//! - [`user_ranges`]: which users of the host stand for those of a pod.
+//! - [`container_resources`], [`oom_score`]: the resources of one container for the runtime.
+//! - [`user_ranges`]: to which host IDs the user namespaces of pods map.
+//! - [`image_collection`]: which unused images are removed.
 //! - [`admission`]: whether a pod may run here.
 //! - [`node_status`]: the node object, its conditions, and when they are sent.
 //!
 //! Pure: facts of the machine are arguments, results are values that others apply.
+//!
+//! ```
+//! use rubelet_api::resources::QosClass;
+//! use rubelet_base::PodUid;
+//! use rubelet_node_plan::{CgroupDriver, CgroupRoot, CgroupTree};
+//!
+//! let root = CgroupRoot::parse("/").expect("the root of the hierarchy");
+//! let tree = CgroupTree::new(&root, CgroupDriver::Systemd).expect("names of slices");
+//! let pod = tree.pod(QosClass::Burstable, &PodUid::from("u1")).expect("a name");
+//! assert!(pod.to_string().ends_with("kubepods-burstable-podu1.slice"));
+//! ```
 
 pub mod admission;
 pub mod cgroup_tree;
 pub mod container_resources;
 pub mod cpu;
 pub mod critical;
+pub mod image_collection;
 pub mod node_status;
 pub mod oom_score;
 pub mod pod_resources;
@@ -36,4 +49,4 @@ pub use sysctl::{SYSCTL_FORBIDDEN, SysctlError, check_sysctls};
 pub use tree_values::{
     KubepodsAmounts, PodSettings, kubepods_values, lifted_limits, pod_values, tier_values,
 };
-pub use user_ranges::{NoUsersLeft, UserRanges, UserSettings};
+pub use user_ranges::{DelegationError, NoUsersLeft, UserRanges, UserSettings};

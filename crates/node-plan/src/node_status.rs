@@ -1,4 +1,4 @@
-//! The node object: what a node registers with, what it says of itself, and when that is sent.
+//! The node object: its registration, its status, and when that is sent.
 //!
 //! - [`object`]: the object as far as a kubelet reads or writes it.
 //! - [`resources`]: capacity, reservations and what is left for pods.
@@ -7,7 +7,7 @@
 //! - [`addresses`], [`images`]: two lists of the status.
 //! - [`registration`]: the first object, and what is corrected on one that was there.
 //! - [`update`]: from the object as last seen and what is measured to the object as it should be.
-//! - [`patch`]: what differs, as a patch; [`schedule`]: when a report is due though nothing differs.
+//! - [`patch`]: what differs, as a patch; [`schedule`]: when a report is due without a change.
 //!
 //! Source of rules, texts and numbers: `pkg/kubelet/kubelet_node_status.go` and
 //! `pkg/kubelet/nodestatus` of Kubernetes 1.36.
@@ -33,7 +33,7 @@ use rubelet_api::resources::Bytes;
 
 use self::{object::NodeTaint, pressure::Thresholds, resources::Reserved};
 
-/// What the configuration says of the node.
+/// The node's part of the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeSettings {
     /// Name of the node, which is also its host name for the cluster.
@@ -42,7 +42,7 @@ pub struct NodeSettings {
     pub labels: BTreeMap<Box<str>, Box<str>>,
     /// `registerWithTaints`.
     pub taints: Vec<NodeTaint>,
-    /// `providerID`; empty if there is none.
+    /// `providerID`; empty if not set.
     pub provider_id: Box<str>,
     /// `--cloud-provider=external`: a controller of the cloud completes the node.
     pub external_cloud: bool,
@@ -135,7 +135,7 @@ pub struct NodeFacts {
     pub kubelet_version: Box<str>,
 }
 
-/// Something that happened to the node and that an event tells.
+/// Something that happened to the node and that an event reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeEvent {
     /// Whether the event's type is Warning.

@@ -1,12 +1,12 @@
-//! Which users of the host stand for those of a pod with a user namespace. No two pods share one, so
-//! that one which breaks out is nobody to the others.
+//! To which host IDs a pod with a user namespace maps. No two pods share one, so that one which
+//! breaks out has no rights over the others.
 
 use std::collections::BTreeMap;
 
 use rubelet_api::security::UserRange;
 use rubelet_base::PodUid;
 
-/// IDs come in units of so many.
+/// How many IDs a unit has.
 pub const UNIT: u32 = 65_536;
 
 /// From where to where the IDs of pods are, and how many each gets.
@@ -38,9 +38,29 @@ pub struct NoUsersLeft {
     per_pod: u32,
 }
 
+/// Why the entries of the user `kubelet` in `/etc/subuid` and `/etc/subgid` can't be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DelegationError {
+    /// The range doesn't fall into units, or is too small.
+    #[error(
+        "the range {first}:{total} of the user kubelet in /etc/subuid must begin and end at multiples of {unit}, not with the first, and have at least {per_pod} IDs",
+        unit = UNIT
+    )]
+    Range {
+        /// The first ID.
+        first: u32,
+        /// How many there are.
+        total: u32,
+        /// How many a pod needs.
+        per_pod: u32,
+    },
+    /// They differ, or are several.
+    #[error("the user kubelet must have one and the same range in /etc/subuid and /etc/subgid")]
+    Ambiguous,
+}
+
 impl UserSettings {
-    /// What is used where nobody says otherwise: enough for `pods`, from the first unit after the
-    /// host's own users on.
+    /// The defaults: enough for `pods`, from the first unit after the host's own users on.
     #[must_use]
     pub fn standard(per_pod: u32, pods: u32) -> Self {
         let most = u32::MAX - UNIT;
@@ -55,7 +75,11 @@ impl UserSettings {
     ///
     /// # Errors
     /// They differ, are several, or don't fall into units.
-    pub fn delegated(per_pod: u32, subuid: &str, subgid: &str) -> Result<Option<Self>, String> {
+    pub fn delegated(
+        per_pod: u32,
+        subuid: &str,
+        subgid: &str,
+    ) -> Result<Option<Self>, DelegationError> {
         let uids: Vec<(u32, u32)> = entries(subuid).collect();
         let gids: Vec<(u32, u32)> = entries(subgid).collect();
         match (&*uids, &*gids) {
@@ -70,15 +94,14 @@ impl UserSettings {
                         per_pod,
                     }))
                 } else {
-                    Err(format!(
-                        "the range {first}:{total} of the user kubelet in /etc/subuid must begin and end at multiples of {UNIT}, not with the first, and have at least {per_pod} IDs"
-                    ))
+                    Err(DelegationError::Range {
+                        first,
+                        total,
+                        per_pod,
+                    })
                 }
             }
-            _ => Err(
-                "the user kubelet must have one and the same range in /etc/subuid and /etc/subgid"
-                    .to_owned(),
-            ),
+            _ => Err(DelegationError::Ambiguous),
         }
     }
 }
@@ -152,62 +175,4 @@ fn overlap(one: UserRange, other: UserRange) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn uid(name: &str) -> PodUid {
-        name.into()
-    }
-
-    #[test]
-    fn pods_never_share_users_and_keep_theirs() {
-        let mut ranges = UserRanges::new(UserSettings::standard(UNIT, 3));
-        let one = ranges.take(&uid("one")).unwrap();
-        assert_eq!((one.first, one.length), (UNIT, UNIT));
-        let two = ranges.take(&uid("two")).unwrap();
-        assert!(!overlap(one, two));
-        assert_eq!(ranges.take(&uid("one")), Ok(one));
-        ranges.take(&uid("three")).unwrap();
-        assert!(ranges.take(&uid("four")).is_err());
-        ranges.release(&uid("one"));
-        assert_eq!(ranges.take(&uid("four")), Ok(one));
-    }
-
-    #[test]
-    fn ranges_of_an_earlier_run_are_not_given_again() {
-        let settings = UserSettings::standard(2 * UNIT, 4);
-        let mut ranges = UserRanges::new(settings);
-        let old = UserRange {
-            first: 2 * UNIT,
-            length: UNIT,
-        };
-        ranges.adopt(uid("old"), old);
-        assert_eq!(ranges.take(&uid("old")), Ok(old));
-        for name in ["a", "b", "c"] {
-            assert!(!overlap(old, ranges.take(&uid(name)).unwrap()));
-        }
-    }
-
-    #[test]
-    fn what_is_delegated_to_the_kubelet_is_used() {
-        let text = "root:1:2\nkubelet:131072:655360\n";
-        let found = UserSettings::delegated(UNIT, text, text).unwrap().unwrap();
-        assert_eq!((found.first, found.total), (131_072, 655_360));
-        assert_eq!(UserSettings::delegated(UNIT, "", "root:1:2"), Ok(None));
-        for (uids, gids) in [
-            (text, ""),
-            (text, "kubelet:131072:65536"),
-            ("kubelet:5:65536", "kubelet:5:65536"),
-            ("kubelet:65536:100", "kubelet:65536:100"),
-            ("kubelet:0:65536", "kubelet:0:65536"),
-        ] {
-            assert!(UserSettings::delegated(UNIT, uids, gids).is_err(), "{uids}");
-        }
-    }
-
-    #[test]
-    fn many_pods_fit_into_what_a_number_can_be() {
-        let settings = UserSettings::standard(UNIT * 1000, u32::MAX);
-        assert!(settings.first.checked_add(settings.total - 1).is_some());
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! The configuration of an image: what its author wants the container to be.
+//! The configuration of an image: its author's defaults for containers.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::nullable::nullable;
 
-/// `config` of an image's configuration file. Docker's and OCI's form are the same here.
+/// `config` of an image's configuration file. Docker's and OCI's formats are the same here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ImageConfig {
@@ -25,13 +25,13 @@ pub struct ImageConfig {
     /// Arguments, or the program where there is no entry point.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub cmd: Vec<String>,
-    /// Working folder; empty is `/`.
+    /// Working directory; empty is `/`.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "String::is_empty"
     )]
     pub working_dir: String,
-    /// Paths that want a volume of their own; the values mean nothing.
+    /// Paths that need a volume; the values are ignored.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "BTreeMap::is_empty"
@@ -43,7 +43,7 @@ pub struct ImageConfig {
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub labels: BTreeMap<String, String>,
-    /// Signal that asks the program to end, as a name or a number; empty is `SIGTERM`.
+    /// Signal that stops the program, as a name or a number; empty is `SIGTERM`.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "String::is_empty"
@@ -57,7 +57,7 @@ pub struct ImageConfig {
     pub exposed_ports: BTreeMap<String, Empty>,
 }
 
-/// A value that means nothing: an object whose content is ignored, or `null`.
+/// A value without meaning: an object whose content is ignored, or `null`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Empty;
 
@@ -81,10 +81,10 @@ pub struct ImageFile {
     /// When it was built, as RFC 3339 writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
-    /// Processor, in Go's names: `amd64`, `arm64`.
+    /// Architecture, in Go's names: `amd64`, `arm64`.
     #[serde(deserialize_with = "nullable")]
     pub architecture: String,
-    /// Variant of the processor, such as `v8`.
+    /// Variant of the architecture, such as `v8`.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "String::is_empty"
@@ -93,7 +93,7 @@ pub struct ImageFile {
     /// Operating system, in Go's names.
     #[serde(deserialize_with = "nullable")]
     pub os: String,
-    /// What its author wants the container to be.
+    /// Its author's defaults for containers.
     #[serde(deserialize_with = "nullable")]
     pub config: ImageConfig,
     /// The layers.

@@ -1,4 +1,4 @@
-//! What only Linux has: namespaces, devices, kernel parameters, hidden paths.
+//! Linux-specific settings: namespaces, devices, sysctls, masked paths.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{LinuxResources, Seccomp, nullable::nullable};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Linux {
-    /// Namespaces made or joined; a kind that is missing stays the runtime's own.
+    /// Namespaces to create or join; a missing type stays the runtime's own.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<Namespace>,
     /// User IDs of the user namespace.
@@ -19,7 +19,7 @@ pub struct Linux {
     /// Group IDs of the user namespace.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub gid_mappings: Vec<IdMapping>,
-    /// Device nodes made in addition to the ones every container has.
+    /// Device nodes in addition to the default ones.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<Device>,
     /// The container's cgroup: `/path` for cgroupfs, `slice:prefix:name` for systemd.
@@ -31,19 +31,19 @@ pub struct Linux {
     /// Propagation of the root mount: `rprivate`, `rslave` or `rshared`; empty is `rprivate`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub rootfs_propagation: String,
-    /// Filter of system calls.
+    /// Seccomp filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seccomp: Option<Seccomp>,
-    /// Kernel parameters, written inside of the container's own namespaces only.
+    /// Sysctls, only written in the container's own namespaces.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub sysctl: BTreeMap<String, String>,
-    /// Paths inside that can't be read. A path that is missing is no error.
+    /// Masked paths. A missing path is not an error.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub masked_paths: Vec<String>,
-    /// Paths inside that can't be written. A path that is missing is no error.
+    /// Read-only paths. A missing path is not an error.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub readonly_paths: Vec<String>,
     /// SELinux label of the mounts; empty for none.
@@ -52,20 +52,20 @@ pub struct Linux {
 }
 
 impl Linux {
-    /// The namespace of that kind, if the container does not simply stay in the runtime's.
+    /// The namespace of that type, if the container does not stay in the runtime's.
     #[must_use]
     pub fn namespace(&self, kind: NamespaceKind) -> Option<&Namespace> {
         self.namespaces.iter().find(|one| one.kind == kind)
     }
 }
 
-/// A namespace that is joined or made.
+/// A namespace to join or create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Namespace {
     /// Its kind.
     #[serde(rename = "type")]
     pub kind: NamespaceKind,
-    /// The file of the namespace to join; `None` makes a new one.
+    /// The file of the namespace to join; `None` creates a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Go writes `null` where a list or map has nothing in it.
+//! Go serializes empty lists and maps as `null`.
 
 use serde::{Deserialize, Deserializer};
 

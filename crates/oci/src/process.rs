@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::nullable::nullable;
 
-/// What is executed, as whom, and with which privileges.
+/// The program, its user, and its privileges.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Process {
@@ -24,7 +24,7 @@ pub struct Process {
     /// Environment, each `NAME=value`. The program is looked up on its `PATH`.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
-    /// Working folder, absolute, made if it is missing.
+    /// Working directory, absolute, created if it is missing.
     pub cwd: PathBuf,
     /// Capabilities; `None` keeps those of the runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub struct Process {
     /// Resource limits.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub rlimits: Vec<Rlimit>,
-    /// Whether `execve` can't give more privileges than there are.
+    /// `no_new_privs`: `execve` can't grant additional privileges.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_new_privileges: bool,
     /// AppArmor profile, already loaded into the kernel; empty for none.
@@ -55,7 +55,7 @@ pub struct ConsoleSize {
     pub width: u32,
 }
 
-/// A user, in the numbers that are valid inside of the container's user namespace.
+/// A user, with IDs of the container's user namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct User {
@@ -71,23 +71,23 @@ pub struct User {
     pub additional_gids: Vec<u32>,
 }
 
-/// The five sets of capabilities, by their names with `CAP_`.
+/// The five capability sets, by names with `CAP_`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Capabilities {
-    /// What can ever be had again.
+    /// The bounding set: the limit of all capabilities.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub bounding: Vec<String>,
-    /// What is in force.
+    /// The effective set.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub effective: Vec<String>,
-    /// What an `execve` of a file with inheritable capabilities keeps.
+    /// The inheritable set: kept by an `execve` of a file with inheritable capabilities.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub inheritable: Vec<String>,
-    /// What can be put in force.
+    /// The permitted set: can be made effective.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub permitted: Vec<String>,
-    /// What any `execve` keeps, also for users other than root.
+    /// The ambient set: kept by any `execve`, also for users other than root.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub ambient: Vec<String>,
 }
@@ -98,8 +98,8 @@ pub struct Rlimit {
     /// Its name, such as `RLIMIT_NOFILE`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Up to where a process may raise the soft limit.
+    /// The hard limit, up to which a process may raise the soft limit.
     pub hard: u64,
-    /// What is in force.
+    /// The soft limit, which is in force.
     pub soft: u64,
 }

@@ -1,4 +1,4 @@
-//! Limits of a container. A field that is `None` is left as it is.
+//! Limits of a container. A field that is `None` is not changed.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,7 @@ pub struct LinuxResources {
     /// Huge pages, one entry for each size.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub hugepage_limits: Vec<HugepageLimit>,
-    /// Files of the version 2 cgroup and what is written to them, after everything else. Refused
-    /// on version 1.
+    /// Files of the version 2 cgroup and their values, written last. Rejected on version 1.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "BTreeMap::is_empty"
@@ -39,7 +38,7 @@ pub struct LinuxResources {
 pub struct DeviceRule {
     /// Whether it allows or denies.
     pub allow: bool,
-    /// Kind of device; [`DeviceKind::All`] is any.
+    /// Type of device; [`DeviceKind::All`] is any.
     #[serde(rename = "type", default = "any")]
     pub kind: DeviceKind,
     /// Major number; `None` is any.
@@ -57,7 +56,7 @@ fn any() -> DeviceKind {
     DeviceKind::All
 }
 
-/// Memory, in bytes. -1 lifts a limit.
+/// Memory, in bytes. -1 removes a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Memory {
@@ -70,7 +69,8 @@ pub struct Memory {
     /// Limit of memory and swap together, as version 1 counts it; equal to `limit` is no swap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<i64>,
-    /// Whether a limit below the present use is to be refused instead of being enforced by kills.
+    /// Whether a limit below the current usage must be rejected instead of being enforced by OOM
+    /// kills.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check_before_update: Option<bool>,
 }
@@ -82,16 +82,16 @@ pub struct Cpu {
     /// Relative share, 2 to 262144, as `cpu.shares` of version 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares: Option<u64>,
-    /// Microseconds per period; -1 lifts the limit.
+    /// Microseconds per period; -1 removes the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<i64>,
     /// Length of a period in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<u64>,
-    /// Processors that may be used, as the kernel writes lists; empty leaves it as it is.
+    /// Allowed CPUs, in the kernel's list format; empty leaves them unchanged.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cpus: String,
-    /// Memory nodes that may be used, as `cpus`.
+    /// Allowed memory nodes, like `cpus`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mems: String,
     /// 1 gives idle priority (`cpu.idle`).
@@ -102,7 +102,7 @@ pub struct Cpu {
 /// Number of processes and threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pids {
-    /// The limit; -1 lifts it.
+    /// The limit; -1 removes it.
     pub limit: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Filters of system calls, by name; they become a program for the kernel elsewhere.
+//! Seccomp filters by system call names; they are compiled elsewhere.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use crate::nullable::nullable;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seccomp {
-    /// What happens to a call that no rule matches.
+    /// The action for calls that no rule matches.
     pub default_action: Action,
-    /// The error number of `default_action`, where that has one; `None` is `EPERM`.
+    /// The error number of `default_action`, if it has one; `None` is `EPERM`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_errno_ret: Option<u32>,
     /// Architectures whose calls are filtered by the rules. Empty is the machine's own.
@@ -27,7 +27,7 @@ pub struct Seccomp {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub flags: Vec<String>,
-    /// Socket of an agent that decides for `SCMP_ACT_NOTIFY`.
+    /// Socket of the agent for `SCMP_ACT_NOTIFY`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub listener_path: String,
     /// Rules.
@@ -39,14 +39,14 @@ pub struct Seccomp {
     pub syscalls: Vec<SyscallRule>,
 }
 
-/// What is done for some calls.
+/// The action for some calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SyscallRule {
-    /// Names; one that the machine does not have is no error.
+    /// Names; one that does not exist on the machine is not an error.
     #[serde(default, deserialize_with = "nullable")]
     pub names: Vec<String>,
-    /// What happens.
+    /// The action.
     pub action: Action,
     /// Error number, or data for a tracer; `None` is `EPERM`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,13 +75,13 @@ pub struct ArgRule {
     pub op: Operator,
 }
 
-/// What the kernel does with a call.
+/// The kernel's action for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Action {
-    /// Ends the calling thread.
+    /// Kills the calling thread.
     #[serde(rename = "SCMP_ACT_KILL_THREAD", alias = "SCMP_ACT_KILL")]
     KillThread,
-    /// Ends the process.
+    /// Kills the process.
     #[serde(rename = "SCMP_ACT_KILL_PROCESS")]
     KillProcess,
     /// Sends `SIGSYS`.
@@ -90,16 +90,16 @@ pub enum Action {
     /// Fails with an error number.
     #[serde(rename = "SCMP_ACT_ERRNO")]
     Errno,
-    /// Asks a tracer; without one it fails with `ENOSYS`.
+    /// Notifies a tracer; without one it fails with `ENOSYS`.
     #[serde(rename = "SCMP_ACT_TRACE")]
     Trace,
-    /// Goes ahead and is logged.
+    /// Allowed and logged.
     #[serde(rename = "SCMP_ACT_LOG")]
     Log,
-    /// Goes ahead.
+    /// Allowed.
     #[serde(rename = "SCMP_ACT_ALLOW")]
     Allow,
-    /// Asks an agent in user space.
+    /// Notifies an agent in user space.
     #[serde(rename = "SCMP_ACT_NOTIFY")]
     Notify,
 }
@@ -148,7 +148,7 @@ pub enum Architecture {
     /// 32-bit ARM.
     #[serde(rename = "SCMP_ARCH_ARM")]
     Arm,
-    /// One that Rubelet does not run on.
+    /// An architecture that Rubelet does not support.
     #[serde(other)]
     Other,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{IdMapping, Linux, Process, nullable::nullable};
 
-/// `config.json`: everything a runtime needs to know to make one container.
+/// `config.json`: everything a runtime needs to create a container.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Spec {
@@ -19,13 +19,13 @@ pub struct Spec {
     pub process: Process,
     /// The root file system.
     pub root: Root,
-    /// Host name, set only in a UTS namespace that is made for this container.
+    /// Host name, only set in a UTS namespace that is created for this container.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hostname: String,
-    /// NIS domain name, as `hostname`.
+    /// NIS domain name, like `hostname`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub domainname: String,
-    /// What is mounted below the root, in order.
+    /// Mounts below the root, in order.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<Mount>,
     /// Free-form annotations.
@@ -34,7 +34,7 @@ pub struct Spec {
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub annotations: BTreeMap<String, String>,
-    /// What only Linux has.
+    /// Linux-specific settings.
     pub linux: Linux,
 }
 
@@ -42,25 +42,25 @@ pub struct Spec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Root {
-    /// Where it is on the host, absolute or relative to the bundle.
+    /// Its path on the host, absolute or relative to the bundle.
     pub path: PathBuf,
-    /// Whether processes can only read it. Mounts below it are not concerned.
+    /// Whether it is read-only for processes. Mounts below it are not affected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub readonly: bool,
 }
 
-/// Option of a mount: no component of its destination may be a symbolic link; a destination that
-/// has one is refused instead of being followed inside of the root. For mounts that nobody asked for
-/// at that path. An own option: runtimes other than the embedded one do not know it.
+/// Mount option: no component of the destination may be a symbolic link; a destination with one is
+/// rejected instead of being followed inside the root. For mounts that the user did not request at
+/// that path. A Rubelet extension: other runtimes do not support it.
 pub const NO_SYMLINKS: &str = "x-rubelet.no-symlinks";
 
-/// Option of an `overlay` mount: a path inside of it that is mounted in place of the whole. It follows
-/// the option, and links in it lead nowhere else than into the overlay. An own option: runtimes other
-/// than the embedded one do not know it.
+/// Option of an `overlay` mount, followed by a path inside it that is mounted instead of the whole.
+/// Links in it can't lead out of the overlay. A Rubelet extension: other runtimes do not support
+/// it.
 pub const SUB_PATH: &str = "x-rubelet.sub-path=";
 
-/// Option of an `overlay` mount: the folder of a layer follows it. There is one for each layer, the
-/// topmost first, as the kernel has it since Linux 6.5.
+/// Option of an `overlay` mount, followed by the directory of a layer. One for each layer, the
+/// topmost first, as the kernel supports it since Linux 6.5.
 pub const LOWER_DIR: &str = "lowerdir+=";
 
 /// One mount below the root.
@@ -72,11 +72,11 @@ pub struct Mount {
     /// Type of the file system; `bind` (or an option `bind` or `rbind`) for a bind mount.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Host path of a bind mount; otherwise what the file system takes as its source.
+    /// Host path of a bind mount; otherwise the source for the file system.
     #[serde(skip_serializing_if = "is_empty_path")]
     pub source: PathBuf,
-    /// Options as the runtime specification names them (`ro`, `rro`, `nosuid`, `rbind`, `rslave`,
-    /// `idmap`, `ridmap`…); what is no known flag is data for the file system.
+    /// Options of the runtime specification (`ro`, `rro`, `nosuid`, `rbind`, `rslave`, `idmap`,
+    /// `ridmap`…); unknown ones are data for the file system.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
     /// User IDs of an idmapped mount.
@@ -88,19 +88,19 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Whether it binds a file or folder of the host, rather than mounting a file system anew.
+    /// Whether it is a bind mount rather than a new file system.
     #[must_use]
     pub fn is_bind(&self) -> bool {
         self.kind == "bind" || self.has("bind") || self.has("rbind")
     }
 
-    /// Whether it shows layers of an image, see [`LOWER_DIR`].
+    /// Whether it mounts layers of an image, see [`LOWER_DIR`].
     #[must_use]
     pub fn is_layers(&self) -> bool {
         self.kind == "overlay" && !self.is_bind()
     }
 
-    /// Whether that option is among its options.
+    /// Whether it has that option.
     #[must_use]
     pub fn has(&self, option: &str) -> bool {
         self.options.iter().any(|one| one == option)

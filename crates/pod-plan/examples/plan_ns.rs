@@ -17,7 +17,7 @@ use rubelet_api::{
 };
 use rubelet_pod_plan::{
     ContainerPhase, History, Intents, ObservedContainer, ObservedPod, ObservedSandbox,
-    PlanSettings, PodSnapshot, ProbeOutcomes, Target, definition, observed::Exit, plan,
+    PlanSettings, PodSnapshot, ProbeResults, Target, definition, observed::Exit, plan,
 };
 
 const CALLS: usize = 30_000;
@@ -103,7 +103,7 @@ fn snapshot<'a>(
     pod: &'a Pod,
     observed: &'a ObservedPod,
     history: &'a History,
-    (settings, probes, intents): (&'a PlanSettings, &'a ProbeOutcomes, &'a Intents),
+    (settings, probes, intents): (&'a PlanSettings, &'a ProbeResults, &'a Intents),
 ) -> PodSnapshot<'a> {
     PodSnapshot {
         pod,
@@ -153,7 +153,8 @@ fn observed(pod: &Pod, phase: ContainerPhase) -> ObservedPod {
         ahead_of: None,
         user: None,
         recursive_read_only: Vec::new(),
-        process: rubelet_pod_plan::Process::AsTold,
+        process: rubelet_pod_plan::ProcessState::AsReported,
+        kernel_exit: None,
     };
     let running = || ContainerPhase::Running { started_at: at(10) };
     let done = ContainerPhase::Exited(Exit {

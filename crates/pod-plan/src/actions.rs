@@ -6,10 +6,10 @@
 //! sandbox is made. And a container that was created but never started is started rather than
 //! replaced, so that an agent which died between the two calls leaves no trace.
 
-mod ahead;
 mod draft;
 mod init;
 mod kill;
+mod precreate;
 mod regular;
 mod replace;
 mod restart;
@@ -27,8 +27,9 @@ pub use restart::{policy_of, should_restart};
 pub(crate) use stop::remove_volumes;
 
 use crate::{
-    intents::EarlyEnd,
-    plan::{PodSnapshot, Step, Target},
+    intents::Eviction,
+    snapshot::{PodSnapshot, Target},
+    step::Step,
     why::Why,
 };
 
@@ -42,14 +43,14 @@ pub struct Actions {
     /// The earliest time at which the decision could be another one.
     pub wake_at: Option<Timestamp>,
     /// Why the pod ends before its containers do: `activeDeadlineSeconds`, or an eviction.
-    pub early_end: Option<EarlyEnd>,
+    pub early_end: Option<Eviction>,
     /// True if the newest sandbox can't be used any more.
     pub sandbox_unusable: bool,
     /// True if the sandbox is lost and the pod is not started again.
     pub given_up: bool,
     /// True while all containers are being restarted in place.
     pub restarting_all: bool,
-    /// True when nothing is left of a pod that was to be removed.
+    /// True when nothing is left of a pod that had to be removed.
     pub finished: bool,
 }
 

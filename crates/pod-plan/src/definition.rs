@@ -1,4 +1,4 @@
-//! Whether what runs was made from what the pod says now.
+//! Whether the running containers were made from the pod's current definition.
 
 use rubelet_api::{
     container::Container,

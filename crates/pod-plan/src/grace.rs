@@ -1,18 +1,18 @@
-//! The arithmetic of a container's end: when SIGKILL is due, how a runtime that counts in whole
-//! seconds is asked for it, and who waits for whom. Times count from the moment at which the end
-//! was ordered.
+//! The arithmetic of a container's termination: when SIGKILL is due, which timeout a runtime that
+//! counts in whole seconds gets, and who waits for whom. Times count from the moment at which the
+//! termination was ordered.
 
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use crate::plan::Turn;
+use crate::step::KillOrder;
 
 /// The shortest time between SIGTERM and SIGKILL (kubelet: `minimumGracePeriodInSeconds`).
 pub const MINIMUM_GRACE: Duration = Duration::from_secs(2);
 
-/// A runtime that is asked for whole seconds may be off by this much: less than its own delays.
+/// A timeout in whole seconds may be off by this much: less than the runtime's own delays.
 const TOLERANCE: Duration = Duration::from_millis(10);
 
 /// How much time a container has left to end.
@@ -61,7 +61,7 @@ impl KillClock {
         i64::try_from(seconds).unwrap_or(i64::MAX)
     }
 
-    /// When the runtime has to be told to kill at once, because it would do so too late by itself.
+    /// When the runtime must be called to kill at once, because its own timeout ends too late.
     #[must_use]
     pub fn cut_at(&self) -> Option<Duration> {
         let (at, seconds) = self.termed?;
@@ -71,7 +71,7 @@ impl KillClock {
     }
 }
 
-impl Turn {
+impl KillOrder {
     /// True if a container with this turn gets SIGTERM only after one with the other turn has
     /// ended: sidecars after regular containers and later sidecars.
     #[must_use]

@@ -40,17 +40,17 @@ pub struct History {
     pub sandbox: Option<Failure>,
     /// The last failure to stop or remove something; cleared by success.
     pub teardown: Option<Failure>,
-    /// `metadata.attempt` of the sandbox that was asked for last. A runtime keeps the name of a
+    /// `metadata.attempt` of the sandbox that was requested last. A runtime keeps the name of a
     /// sandbox, which the attempt is part of, for as long as it has it: one that was made while the
     /// agent died, and that an incomplete list does not show, can't be made a second time.
     #[serde(default)]
     pub sandbox_attempt: u32,
-    /// What is known of the pod's volumes on the host.
+    /// State of the pod's volumes on the host.
     #[serde(default, skip_serializing_if = "VolumeState::is_unknown")]
     pub volumes: VolumeState,
 }
 
-/// What is known of a pod's volumes on the host.
+/// State of a pod's volumes on the host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VolumeState {
     /// Nothing: another kubelet made them, or the record is lost.
@@ -81,20 +81,20 @@ pub struct ContainerHistory {
     /// Why the agent last stopped an instance.
     #[serde(default)]
     pub killed: Option<Killed>,
-    /// The instance for which the next one was made ahead, or was to be.
+    /// The instance whose successor was precreated, or whose precreation was tried.
     #[serde(skip)]
     pub ahead_of: Option<ContainerId>,
     /// The instance that was made ahead and whose start counts in the back-off: from then on it is
     /// like any other that was made and not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_counted: Option<ContainerId>,
-    /// How the last instances ended, newest first; at most [`ENDS_KEPT`].
+    /// How the last instances ended, newest first; at most [`TERMINATIONS_KEPT`].
     #[serde(default)]
-    pub ends: Vec<End>,
+    pub ends: Vec<Termination>,
 }
 
-/// So many ends are kept of each container.
-pub const ENDS_KEPT: usize = 5;
+/// How many ends are kept of each container.
+pub const TERMINATIONS_KEPT: usize = 5;
 
 /// An instance that the agent stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,9 +107,9 @@ pub struct Killed {
     pub at: Timestamp,
 }
 
-/// How an instance of a container ended, for those who ask why it was restarted.
+/// How an instance of a container exited, for the explanation of its restart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct End {
+pub struct Termination {
     /// The instance.
     pub id: ContainerId,
     /// Its number, from 0.
@@ -184,7 +184,7 @@ fn still_waits(at: Timestamp, delay: Duration, now: Timestamp) -> Option<Timesta
     (until > now && at <= after(now, AHEAD)).then_some(until)
 }
 
-/// What makes a back-off start anew: the definition of the container.
+/// What resets a back-off: the definition of the container.
 #[must_use]
 pub fn backoff_key(container: &Container) -> Box<str> {
     container
@@ -273,28 +273,28 @@ impl History {
         history.is_some_and(|history| history.post_start.as_ref() == Some(id))
     }
 
-    /// True if the next instance was made ahead for this one already, or was to be.
+    /// True if the successor of this instance was precreated already, or that was tried.
     #[must_use]
-    pub fn tried_ahead(&self, name: &str, before: &ContainerId) -> bool {
+    pub fn tried_precreate(&self, name: &str, before: &ContainerId) -> bool {
         let history = self.containers.get(name);
         history.is_some_and(|history| history.ahead_of.as_ref() == Some(before))
     }
 
     /// Notes that the next instance is made ahead for this one.
-    pub fn note_ahead(&mut self, name: &str, before: &ContainerId) {
+    pub fn note_precreate(&mut self, name: &str, before: &ContainerId) {
         let history = self.containers.entry(name.into()).or_default();
         history.ahead_of = Some(before.clone());
     }
 
     /// True if this instance was made ahead and its start counts in the back-off.
     #[must_use]
-    pub fn counted_ahead(&self, name: &str, id: &ContainerId) -> bool {
+    pub fn precreated_counts(&self, name: &str, id: &ContainerId) -> bool {
         let history = self.containers.get(name);
         history.is_some_and(|history| history.ahead_counted.as_ref() == Some(id))
     }
 
     /// Notes that the start of an instance which was made ahead counts from now on.
-    pub fn count_ahead(&mut self, name: &str, id: &ContainerId) {
+    pub fn count_precreated(&mut self, name: &str, id: &ContainerId) {
         let history = self.containers.entry(name.into()).or_default();
         history.ahead_counted = Some(id.clone());
     }
@@ -322,19 +322,19 @@ impl History {
             .map_or("", |killed| &killed.why)
     }
 
-    /// True if [`History::note_end`] would keep the end of this instance and does not have it yet.
+    /// True if [`History::note_termination`] would keep the end of this instance and does not have it yet.
     #[must_use]
-    pub fn lacks_end(&self, name: &str, id: &ContainerId, finished_at: Timestamp) -> bool {
+    pub fn lacks_termination(&self, name: &str, id: &ContainerId, finished_at: Timestamp) -> bool {
         let Some(history) = self.containers.get(name) else {
             return true;
         };
         let ends = &history.ends;
-        let oldest = ends.get(ENDS_KEPT - 1).map(|end| end.finished_at);
+        let oldest = ends.get(TERMINATIONS_KEPT - 1).map(|end| end.finished_at);
         ends.iter().all(|known| known.id != *id) && oldest.is_none_or(|oldest| oldest < finished_at)
     }
 
     /// Notes another reason for an end that is noted already.
-    pub fn correct_end(&mut self, name: &str, id: &ContainerId, reason: &str) {
+    pub fn correct_termination(&mut self, name: &str, id: &ContainerId, reason: &str) {
         let history = self.containers.get_mut(name);
         let ends = history.into_iter().flat_map(|history| &mut history.ends);
         for end in ends.filter(|end| end.id == *id && *end.reason != *reason) {
@@ -343,18 +343,18 @@ impl History {
     }
 
     /// Notes how an instance ended, once.
-    pub fn note_end(&mut self, name: &str, end: End) {
-        if !self.lacks_end(name, &end.id, end.finished_at) {
+    pub fn note_termination(&mut self, name: &str, end: Termination) {
+        if !self.lacks_termination(name, &end.id, end.finished_at) {
             return;
         }
         let ends = &mut self.containers.entry(name.into()).or_default().ends;
         let place = ends.partition_point(|known| known.finished_at > end.finished_at);
         ends.insert(place, end);
-        ends.truncate(ENDS_KEPT);
+        ends.truncate(TERMINATIONS_KEPT);
     }
 
     /// Forgets the back-off and the failures of a container.
-    pub fn forgive(&mut self, name: &str) {
+    pub fn reset_backoff(&mut self, name: &str) {
         if let Some(history) = self.containers.get_mut(name) {
             history.crash = None;
             history.failure = None;
@@ -385,7 +385,7 @@ impl History {
 
     /// Notes that the sandbox could not be prepared or made.
     pub fn note_sandbox_failed(&mut self, reason: &str, message: &str, now: Timestamp) {
-        // The network comes to all pods at once, and then they are to start at once.
+        // The network becomes ready for all pods at once, and then they must start at once.
         let previous = self.sandbox.take().filter(|_| reason != NETWORK_NOT_READY);
         let (initial, max, key) = (RETRY_INITIAL, RETRY_MAX, Box::default());
         self.sandbox = Some(failure(

@@ -14,7 +14,7 @@ pub const IMAGE_PULL_BACK_OFF: &str = "ImagePullBackOff";
 pub const ERR_IMAGE_NEVER_PULL: &str = "ErrImageNeverPull";
 /// The reference can't be parsed.
 pub const INVALID_IMAGE_NAME: &str = "InvalidImageName";
-/// The runtime could not tell whether the image is there.
+/// The runtime could not report whether the image is present.
 pub const IMAGE_INSPECT_ERROR: &str = "ImageInspectError";
 /// The registry could not be reached.
 pub const REGISTRY_UNAVAILABLE: &str = "RegistryUnavailable";
@@ -51,7 +51,7 @@ pub fn is_pull_failure(reason: &str) -> bool {
     )
 }
 
-/// True for all reasons that are about the image. What is wrong was told by an event of its own.
+/// True for all reasons that are about the image. What is wrong was reported by an event of its own.
 #[must_use]
 pub fn is_image_failure(reason: &str) -> bool {
     is_pull_failure(reason)
@@ -61,7 +61,7 @@ pub fn is_image_failure(reason: &str) -> bool {
         )
 }
 
-/// From when on a failed pull is shown as `ImagePullBackOff`: the cause stands for a while first,
+/// From when on a failed pull is shown as `ImagePullBackOff`: the cause is shown for a while first,
 /// so that an operator can read it.
 #[must_use]
 pub fn backoff_shown_from(failure: &Failure) -> Option<Timestamp> {

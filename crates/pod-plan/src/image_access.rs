@@ -1,7 +1,7 @@
 //! May a pod use an image that is present? `imagePullCredentialsVerificationPolicy`.
 //!
 //! Source of the rules: `pkg/kubelet/images/pullmanager` of Kubernetes 1.36. The records have the
-//! form that the kubelet writes, so that either one goes on with what the other one left.
+//! form that the kubelet writes, so that either one continues with what the other one left.
 
 use std::collections::BTreeMap;
 
@@ -149,13 +149,13 @@ pub fn access<'a>(
 pub enum Shown {
     /// One is known.
     Known,
-    /// One is known by its content or by its name; it is to be recorded.
+    /// One is known by its content or by its name; it must be recorded.
     Learned(PullSecret),
     /// None is known.
     Unknown,
 }
 
-/// Compares what a pod shows with what is known.
+/// Compares a pod's credentials with the records.
 #[must_use]
 pub fn compare(
     known: &PullCredentials,

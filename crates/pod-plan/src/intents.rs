@@ -1,5 +1,6 @@
-//! What an operator asked of one pod beside its manifest. Level-triggered: an intent stays until it
-//! is fulfilled or the pod goes, so that repeating one, or losing the answer to it, does no harm.
+//! What an operator requested of one pod beside its manifest. Level-triggered: an intent stays
+//! until it is fulfilled or the pod is removed, so that repeating one, or losing the answer to it,
+//! does no harm.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::after;
 
-/// All that was asked of one pod. Kept across restarts of the agent.
+/// All requests for one pod. Kept across restarts of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Intents {
     /// Containers to restart, by name.
@@ -18,17 +19,17 @@ pub struct Intents {
     pub restarts: BTreeMap<Box<str>, RestartIntent>,
     /// Conditions that others than the agent set, such as those of readiness gates.
     #[serde(default)]
-    pub conditions: Vec<ForeignCondition>,
+    pub conditions: Vec<ExternalCondition>,
     /// Ephemeral containers, each the JSON of a v1 EphemeralContainer.
     #[serde(default)]
     pub ephemeral: Vec<Box<str>>,
-    /// Why the pod is to end and fail, though its source wants it.
+    /// Why the pod must end and fail, though its source wants it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eviction: Option<EarlyEnd>,
+    pub eviction: Option<Eviction>,
     /// A grace that is shorter than the one with which the pod's end began.
     #[serde(default)]
     pub grace: Option<Duration>,
-    /// When that grace was asked for: it counts from then on.
+    /// When that grace was requested: it counts from then on.
     #[serde(default)]
     pub grace_from: Option<Timestamp>,
 }
@@ -48,26 +49,26 @@ impl Intents {
 
 /// Why a pod ends before its containers do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EarlyEnd {
+pub struct Eviction {
     /// `status.reason`.
     pub reason: Box<str>,
     /// `status.message`.
     pub message: Box<str>,
 }
 
-/// A container that is to be restarted now, without any back-off.
+/// A container to be restarted now, without any back-off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RestartIntent {
-    /// The instance that is to be replaced; `None` if there was none, so that only what keeps it
-    /// from starting is to be tried again at once. Fulfilled once another instance is there.
+    /// The instance to be replaced; `None` if there was none, so that only what keeps it
+    /// from starting must be tried again at once. Fulfilled once another instance is there.
     pub instance: Option<ContainerId>,
-    /// When it was asked.
+    /// When it was requested.
     pub at: Timestamp,
 }
 
 /// A condition set by others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ForeignCondition {
+pub struct ExternalCondition {
     /// `type`.
     pub kind: Box<str>,
     /// `status`.

@@ -61,27 +61,31 @@ pub struct ObservedContainer {
     pub pre_stop: Option<Arc<Hook>>,
     /// The pod's grace period when it was made, from its annotations.
     pub grace: Option<Duration>,
-    /// The instance whose end was not told yet when this one was made to follow it, from its
-    /// annotations.
+    /// The instance that this one was created to follow, before the exit of that one was reported;
+    /// from its annotations.
     pub ahead_of: Option<ContainerId>,
-    /// As whom its first process was started, as far as the runtime says.
+    /// As whom its first process was started, as far as the runtime reports it.
     pub user: Option<Box<ContainerUser>>,
-    /// Paths of its mounts that are read-only with all that is mounted below, by the runtime's word.
+    /// Paths of its mounts that the runtime reports as recursively read-only.
     pub recursive_read_only: Vec<Box<str>>,
-    /// What the kernel says of its process.
-    pub process: Process,
+    /// The kernel's report on its process.
+    pub process: ProcessState,
+    /// The exit of its process by the kernel's report, while the runtime reports it as running.
+    /// `None` where the kernel does not report exit codes: Linux before 6.15.
+    pub kernel_exit: Option<Box<Exit>>,
 }
 
-/// What the kernel says of the process of a container that runs by the runtime's word. It is a
-/// fact beside that word and never takes its place: how a container ended, only the runtime knows.
+/// The kernel's report on the process of a container that the runtime reports as running. It never
+/// replaces the runtime's report: no step but [`Step::PrecreateContainer`](crate::Step) is based on
+/// it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Process {
-    /// Nothing else than the runtime.
+pub enum ProcessState {
+    /// The same as the runtime's.
     #[default]
-    AsTold,
-    /// It is gone. The runtime will most likely tell so soon.
+    AsReported,
+    /// It is gone. The runtime will most likely report that soon.
     Gone,
-    /// It has been gone for so long that the runtime seems to have lost its end.
+    /// It exited a while ago, and the runtime seems to have lost its exit.
     Lost,
 }
 
@@ -123,10 +127,10 @@ impl Exit {
         self.code != 0 || &*self.reason == "OOMKilled"
     }
 
-    /// True if the container never ran because whoever asked for its start went away before the
-    /// answer. containerd records that like a failed start; only its words tell.
+    /// True if the container never ran because the caller that started it went away before the
+    /// answer. containerd records that like a failed start; only its message tells them apart.
     #[must_use]
-    pub fn start_was_broken_off(&self) -> bool {
+    pub fn start_was_interrupted(&self) -> bool {
         self.started_at.is_none()
             && &*self.reason == "StartError"
             && self.message.contains("context canceled")
@@ -194,9 +198,9 @@ impl ObservedPod {
 
     /// Sorts both lists newest first; ties by identifier, so that equal input gives equal output.
     ///
-    /// Of sandboxes the attempt tells which is newer, for each gets a higher one than all before.
-    /// Times may lie: the clock may be set back, and containerd gives none to a sandbox whose start
-    /// failed and that it could not clear away.
+    /// The attempt shows which sandbox is newer, because each gets a higher one than all before.
+    /// Times may be wrong: the clock may be set back, and containerd gives none to a sandbox whose
+    /// start failed and that it could not clean up.
     pub fn sort(&mut self) {
         self.sandboxes.sort_by(|a, b| {
             (b.attempt, b.created_at, &b.id).cmp(&(a.attempt, a.created_at, &a.id))

@@ -1,4 +1,4 @@
-//! Probes: which are to be tried now, and what their attempts amount to.
+//! Probes: which must be tried now, and what their attempts amount to.
 
 mod streak;
 mod targets;
@@ -46,34 +46,34 @@ impl ProbeKind {
     }
 }
 
-/// What a probe says of a container, after its thresholds.
+/// The result of a probe, after its thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum ProbeResult {
     /// No result yet.
     Unknown,
-    /// It succeeded so often as `successThreshold` asks.
+    /// It succeeded `successThreshold` times in a row.
     Success,
-    /// It failed so often as `failureThreshold` asks.
+    /// It failed `failureThreshold` times in a row.
     Failure,
 }
 
-/// What probes say of the containers of one pod. A result belongs to one instance of a container:
-/// there is no old result to forget.
+/// The results of the probes of one pod's containers. A result belongs to one instance of a
+/// container: there is no old result to forget.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ProbeOutcomes(BTreeMap<(ContainerId, ProbeKind), Outcome>);
+pub struct ProbeResults(BTreeMap<(ContainerId, ProbeKind), ProbeResult>);
 
-impl ProbeOutcomes {
-    /// What a probe says of an instance; `None` if it was not tried since the agent started.
+impl ProbeResults {
+    /// The result of a probe of an instance; `None` if it has not run since the agent started.
     #[must_use]
-    pub fn get(&self, id: &ContainerId, kind: ProbeKind) -> Option<Outcome> {
+    pub fn get(&self, id: &ContainerId, kind: ProbeKind) -> Option<ProbeResult> {
         if self.0.is_empty() {
             return None;
         }
         self.0.get(&(id.clone(), kind)).copied()
     }
 
-    /// Notes what a probe says; true if that is new.
-    pub fn set(&mut self, id: ContainerId, kind: ProbeKind, outcome: Outcome) -> bool {
+    /// Notes the result of a probe; true if that is new.
+    pub fn set(&mut self, id: ContainerId, kind: ProbeKind, outcome: ProbeResult) -> bool {
         self.0.insert((id, kind), outcome) != Some(outcome)
     }
 
@@ -83,7 +83,7 @@ impl ProbeOutcomes {
     }
 }
 
-/// A probe that is to be tried from now on, until a plan no longer names it.
+/// A probe to be tried from now on, until a plan no longer names it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeTarget {
     /// The container's name in the pod; its probe of this kind is tried.
@@ -94,6 +94,6 @@ pub struct ProbeTarget {
     pub id: ContainerId,
     /// When that one was started: `initialDelaySeconds` counts from here.
     pub started_at: Timestamp,
-    /// What counts until the probe says otherwise.
-    pub initial: Outcome,
+    /// The result until the probe has another one.
+    pub initial: ProbeResult,
 }

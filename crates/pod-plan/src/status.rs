@@ -1,4 +1,4 @@
-//! The status of a pod, from what was seen and what was said before (kubelet:
+//! The status of a pod, from the observed and the published state (kubelet:
 //! `generateAPIPodStatus`).
 
 mod conditions;
@@ -16,8 +16,8 @@ use rubelet_api::{
 use crate::{
     actions::Actions,
     observed::ObservedPod,
-    plan::{PodSnapshot, Target},
     pod_ips::in_family_order,
+    snapshot::{PodSnapshot, Target},
 };
 
 /// The status to publish for a decision.

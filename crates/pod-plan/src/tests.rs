@@ -1,6 +1,5 @@
 //! The rules as tables: what was seen, what follows.
 
-mod ahead;
 pub(crate) mod build;
 mod containers;
 mod ends;
@@ -9,7 +8,9 @@ mod gates;
 mod health;
 mod images;
 mod init;
+mod kernel_exit;
 mod model;
+mod precreate;
 mod properties;
 mod removal;
 mod restart_all;

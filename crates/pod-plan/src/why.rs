@@ -29,7 +29,7 @@ pub enum Why {
     PhaseIsTerminal,
     /// The pod was active longer than `activeDeadlineSeconds`.
     DeadlineExceeded,
-    /// The pod makes room, for this reason.
+    /// The pod is evicted, for this reason.
     Evicted(Box<str>),
     /// No source wants the pod any more.
     NotWanted,
@@ -37,12 +37,12 @@ pub enum Why {
     InitFailed(Box<str>),
     /// Later containers wait for this init container to end.
     WaitsForInit(Box<str>),
-    /// The agent went away while this container was being started; it never ran.
-    StartBrokenOff(Box<str>),
+    /// The start of this container was interrupted; it never ran.
+    StartInterrupted(Box<str>),
     /// The postStart hook of this container was not run to its end by the agent that started it.
     OwesPostStart(Box<str>),
-    /// This container ended with an exit code that restarts all containers.
-    RestartsAll(Box<str>, i32),
+    /// This container exited with a code that restarts all containers.
+    RestartsAllContainers(Box<str>, i32),
     /// A container starts.
     Starts(Box<str>, StartCause),
     /// A container is stopped.
@@ -51,14 +51,14 @@ pub enum Why {
     BackOff(Box<str>, Timestamp),
     /// Dead containers beyond the newest of each name are removed.
     Prunes(usize),
-    /// The kernel says that the process of this container is gone; its next instance is made before
-    /// the runtime tells its end.
-    MakesAhead(Box<str>),
-    /// The next instance of this container was made ahead and is not to start.
-    DropsAhead(Box<str>),
-    /// The runtime says that this container runs, and its process has been gone for long.
-    EndNotTold(Box<str>, ContainerId),
-    /// What runs is what is wanted.
+    /// The process of this container has exited; its next instance is created before the runtime
+    /// reports the exit.
+    Precreates(Box<str>),
+    /// The precreated instance of this container will not be started.
+    DiscardsPrecreated(Box<str>),
+    /// The runtime reports this container as running although its process exited long ago.
+    ExitNotReported(Box<str>, ContainerId),
+    /// Everything runs as specified.
     Converged,
 }
 
@@ -69,7 +69,7 @@ pub enum StartCause {
     First,
     /// It was created but not started.
     CreatedOnly(ContainerId),
-    /// It ended with this exit code.
+    /// It exited with this code.
     Exited(i32),
     /// The runtime lost track of it.
     Unknown,
@@ -79,7 +79,7 @@ pub enum StartCause {
     SandboxReplaced,
     /// It is unhealthy and is stopped now.
     Unhealthy,
-    /// An operator asked for it.
+    /// An operator requested it.
     Asked,
     /// All containers start again.
     AllRestart,
@@ -110,7 +110,7 @@ pub enum KillCause {
     Startup,
     /// Its postStart hook failed.
     PostStart,
-    /// An operator asked for a restart.
+    /// An operator requested a restart.
     Asked,
     /// All containers are restarted.
     RestartsAll,
@@ -129,14 +129,16 @@ impl fmt::Display for Why {
             }
             Self::SandboxWithoutAddress(id) => write!(f, "sandbox {id} has no address"),
             Self::SandboxDefinitionChanged(id) => {
-                write!(f, "what sandbox {id} was made from has changed")
+                write!(f, "the definition of sandbox {id} has changed")
             }
             Self::SandboxRetry(at) => write!(
                 f,
-                "the sandbox could not be made; next try at {}",
+                "creating the sandbox failed; next attempt at {}",
                 seconds(*at)
             ),
-            Self::PodCompleted => f.write_str("all containers ended and none will be restarted"),
+            Self::PodCompleted => {
+                f.write_str("all containers have exited and none will be restarted")
+            }
             Self::PhaseIsTerminal => f.write_str("the pod has ended; it is not started again"),
             Self::Evicted(reason) => write!(f, "the pod is evicted: {reason}"),
             Self::DeadlineExceeded => f.write_str("the pod was active longer than its deadline"),
@@ -144,50 +146,49 @@ impl fmt::Display for Why {
             Self::InitFailed(name) => {
                 write!(f, "init container {name} failed and may not be restarted")
             }
-            Self::WaitsForInit(name) => write!(f, "waits for init container {name} to end"),
-            Self::StartBrokenOff(name) => {
+            Self::WaitsForInit(name) => write!(f, "waits for init container {name} to exit"),
+            Self::StartInterrupted(name) => {
                 write!(
                     f,
-                    "the start of container {name} was broken off; it counts as not made"
+                    "the start of container {name} was interrupted before it ran; ignores that instance"
                 )
             }
             Self::OwesPostStart(name) => {
                 write!(
                     f,
-                    "runs the postStart hook of container {name} again: it was cut short"
+                    "runs the postStart hook of container {name} again: the agent stopped before it ended"
                 )
             }
-            Self::RestartsAll(name, code) => write!(
+            Self::RestartsAllContainers(name, code) => write!(
                 f,
-                "restarts all containers because container {name} ended with exit code {code}"
+                "restarts all containers because container {name} exited with code {code}"
             ),
             Self::Starts(name, cause) => write!(f, "starts container {name}: {cause}"),
             Self::Kills(name, cause) => write!(f, "stops container {name}: {cause}"),
             Self::BackOff(name, until) => {
                 write!(
                     f,
-                    "container {name} waits until {} before it is tried again",
+                    "container {name} is in back-off until {}",
                     seconds(*until)
                 )
             }
-            Self::Prunes(1) => f.write_str("removes the record of an older instance"),
-            Self::Prunes(count) => write!(f, "removes {count} records of older instances"),
-            Self::MakesAhead(name) => write!(
+            Self::Prunes(1) => f.write_str("removes a dead container"),
+            Self::Prunes(count) => write!(f, "removes {count} dead containers"),
+            Self::Precreates(name) => write!(
                 f,
-                "the process of container {name} is gone; its next instance is made while the \
-                 runtime has not told the end"
+                "the process of container {name} has exited; precreates its next instance before the \
+                 runtime reports the exit"
             ),
-            Self::DropsAhead(name) => write!(
+            Self::DiscardsPrecreated(name) => write!(
                 f,
-                "removes the next instance of container {name}, which was made ahead and is not \
-                 to start"
+                "removes the precreated instance of container {name}: it will not be started"
             ),
-            Self::EndNotTold(name, id) => write!(
+            Self::ExitNotReported(name, id) => write!(
                 f,
-                "the runtime says that container {name} ({id}) runs, but its process is gone; \
-                 waits for the runtime to tell its end"
+                "the runtime reports container {name} ({id}) as running, but its process has exited; \
+                 waits for the runtime to report the exit"
             ),
-            Self::Converged => f.write_str("what runs is what is wanted"),
+            Self::Converged => f.write_str("everything runs as specified"),
         }
     }
 }
@@ -197,7 +198,7 @@ impl fmt::Display for StartCause {
         match self {
             Self::First => f.write_str("it has not run yet"),
             Self::CreatedOnly(id) => write!(f, "{id} was created but not started"),
-            Self::Exited(code) => write!(f, "it ended with exit code {code}"),
+            Self::Exited(code) => write!(f, "it exited with code {code}"),
             Self::Unknown => f.write_str("the runtime lost track of it"),
             Self::DefinitionChanged => f.write_str("its definition changed"),
             Self::SandboxReplaced => f.write_str("its sandbox was replaced"),
@@ -233,16 +234,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_whole_seconds() {
+    fn times_are_reported_in_whole_seconds() {
         let at: Timestamp = "2026-03-01T12:00:37.920688617Z".parse().unwrap();
         for (why, text) in [
             (
                 Why::BackOff("web".into(), at),
-                "container web waits until 2026-03-01T12:00:37Z before it is tried again",
+                "container web is in back-off until 2026-03-01T12:00:37Z",
             ),
             (
                 Why::SandboxRetry(at),
-                "the sandbox could not be made; next try at 2026-03-01T12:00:37Z",
+                "creating the sandbox failed; next attempt at 2026-03-01T12:00:37Z",
             ),
         ] {
             assert_eq!(why.to_string(), text);

@@ -15,28 +15,27 @@ use tokio::time::{Instant, sleep, timeout_at};
 use self::status::{Code, Status};
 use crate::{
     dial::dial,
-    http2::Link,
-    report::{MAX_OUTPUT, Trouble, Verdict},
+    http2::Http2Connection,
+    report::{MAX_OUTPUT, ProbeFailure, ProbeOutcome},
     stream::Stream,
     target, words,
 };
 
-/// After how long a connection that could not be opened is tried again, and how that grows: the
-/// connection back-off of gRPC.
+/// Delay before a failed connection is retried, and its growth: gRPC's connection back-off.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_GROWTH: f64 = 1.6;
 
-/// One attempt. `timeout` is what `deadline` was made of, for the texts.
+/// One attempt. `timeout` is the duration behind `deadline`, for messages.
 ///
 /// # Errors
-/// No connection, no answer in time, or one that is not SERVING.
+/// No connection, no response in time, or a status other than SERVING.
 pub(crate) async fn attempt(
     user_agent: &HeaderValue,
     check: &GrpcCheck,
     host: &str,
     timeout: Duration,
     deadline: Instant,
-) -> Result<(Verdict, String), Trouble> {
+) -> Result<(ProbeOutcome, String), ProbeFailure> {
     let host = target::host(None, host)?;
     let port = target::port(&TargetPort::Number(check.port))?;
     let address = words::joined(host, port);
@@ -50,65 +49,66 @@ pub(crate) async fn attempt(
     let opened = timeout_at(deadline, open(host, port, deadline)).await;
     let (mut link, mut sender) = match opened {
         Ok(Ok(Some(opened))) => opened,
-        Ok(Ok(None)) => return Err(Trouble::failed(unreachable())),
-        Ok(Err(trouble)) => {
+        Ok(Ok(None)) => return Err(ProbeFailure::failed(unreachable())),
+        Ok(Err(failure)) => {
             let address = words::quoted(address.as_bytes());
-            return Err(Trouble::errored(format!(
+            return Err(ProbeFailure::errored(format!(
                 "error: failed to connect service at {address}: {}",
-                trouble.text
+                failure.text
             )));
         }
-        Err(_) => return Err(Trouble::timed_out(unreachable())),
+        Err(_) => return Err(ProbeFailure::timed_out(unreachable())),
     };
     let late = || {
         let timeout = format_go(timeout);
-        Trouble::timed_out(format!(
+        ProbeFailure::timed_out(format!(
             "timeout: health rpc did not complete within {timeout}"
         ))
     };
-    let request = request(&address, user_agent, deadline)
-        .map_err(|error| Trouble::errored(format!("error: health rpc probe failed: {error}")))?;
+    let request = request(&address, user_agent, deadline).map_err(|error| {
+        ProbeFailure::errored(format!("error: health rpc probe failed: {error}"))
+    })?;
     let call = call(&mut link, &mut sender, request, &check.service);
     let Ok(outcome) = timeout_at(deadline, call).await else {
         return Err(late());
     };
-    link.farewell(sender);
+    link.close(sender);
     match outcome {
-        Ok(health::SERVING) => Ok((Verdict::Passed, "service healthy".to_owned())),
-        Ok(other) => Err(Trouble::failed(format!(
+        Ok(health::SERVING) => Ok((ProbeOutcome::Passed, "service healthy".to_owned())),
+        Ok(other) => Err(ProbeFailure::failed(format!(
             "service unhealthy (responded with \"{}\")",
             health::status_name(other)
         ))),
-        Err(status) if status.code == Code::UNIMPLEMENTED => Err(Trouble::failed(format!(
+        Err(status) if status.code == Code::UNIMPLEMENTED => Err(ProbeFailure::failed(format!(
             "error: this server does not implement the grpc health protocol \
              (grpc.health.v1.Health): {}",
             status.message
         ))),
         Err(status) if status.code == Code::DEADLINE_EXCEEDED => Err(late()),
-        Err(status) => Err(Trouble::failed(format!(
+        Err(status) => Err(ProbeFailure::failed(format!(
             "error: health rpc probe failed: {status}"
         ))),
     }
 }
 
-/// Connects, again and again while there is time for another try; `None` when there is no more.
+/// Connects, and retries until the deadline; `None` if it has passed.
 ///
 /// # Errors
-/// This machine is short of what a connection needs.
+/// This machine lacks resources for a connection.
 async fn open(
     host: &str,
     port: u16,
     deadline: Instant,
-) -> Result<Option<(Link, SendRequest<Bytes>)>, Trouble> {
+) -> Result<Option<(Http2Connection, SendRequest<Bytes>)>, ProbeFailure> {
     let mut pause = FIRST_PAUSE;
     loop {
         match dial(host, port, deadline).await {
-            Ok(wire) => {
-                if let Ok(opened) = Link::open(Stream::Plain(wire)).await {
+            Ok(socket) => {
+                if let Ok(opened) = Http2Connection::open(Stream::Plain(socket)).await {
                     return Ok(Some(opened));
                 }
             }
-            Err(trouble) if trouble.verdict == Verdict::Errored => return Err(trouble),
+            Err(failure) if failure.verdict == ProbeOutcome::Errored => return Err(failure),
             Err(_) => {}
         }
         if Instant::now() + pause >= deadline {
@@ -125,7 +125,7 @@ fn request(
     deadline: Instant,
 ) -> Result<Request<()>, http::Error> {
     let left = deadline.duration_since(Instant::now()).as_millis();
-    // The protocol has eight digits for it.
+    // The protocol allows eight digits.
     let left = left.clamp(1, 99_999_999);
     Request::builder()
         .method(Method::POST)
@@ -137,9 +137,9 @@ fn request(
         .body(())
 }
 
-/// Calls the service; the status that it answered.
+/// Calls the service; returns the status in its response.
 async fn call(
-    link: &mut Link,
+    link: &mut Http2Connection,
     sender: &mut SendRequest<Bytes>,
     request: Request<()>,
     service: &str,
@@ -153,10 +153,10 @@ async fn call(
         return Err(status);
     }
     let (data, trailers) = link.drive(read(body)).await?;
-    // An answer without a message carries its outcome in its head.
+    // A response without a message carries its status in the headers.
     Status::of_trailers(trailers.as_ref().unwrap_or(&head.headers))?;
     health::response(&data)
-        .map_err(Status::internal)?
+        .map_err(|error| Status::internal(error.to_string()))?
         .ok_or_else(|| {
             Status::internal(
                 "cardinality violation: received no response message from non-server-streaming RPC",

@@ -1,11 +1,11 @@
 //! An httpGet probe: status 200 to 399 is success.
 
-mod answer;
-mod chain;
 mod escape;
 mod headers;
 pub(crate) mod hook;
 mod one;
+mod redirect_chain;
+mod response;
 mod two;
 mod url;
 
@@ -13,27 +13,32 @@ use http::HeaderValue;
 use rubelet_api::probe::HttpGet;
 use tokio::time::{Instant, timeout_at};
 
-use self::{chain::Chain, headers::Headers, url::Url};
+use self::{headers::Headers, redirect_chain::RedirectChain, url::Url};
 use crate::{
-    report::{Trouble, Verdict},
+    report::{ProbeFailure, ProbeOutcome},
     target,
     tls::Tls,
 };
 
+/// The body of a response was truncated, with the message of Go's client.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct BodyError(String);
+
 /// One attempt.
 ///
 /// # Errors
-/// Every text names the URL, except where there is none.
+/// Every message names the URL, except if it could not be built.
 pub(crate) async fn attempt(
     tls: &Tls,
     user_agent: &HeaderValue,
     get: &HttpGet,
     default_host: &str,
     deadline: Instant,
-) -> Result<(Verdict, String), Trouble> {
-    let mut chain = chain(tls, user_agent, get, get.https, default_host)?;
-    let Ok(answer) = timeout_at(deadline, chain.answer(deadline)).await else {
-        return Err(Trouble::timed_out(chain.said(
+) -> Result<(ProbeOutcome, String), ProbeFailure> {
+    let mut redirect_chain = redirect_chain(tls, user_agent, get, get.https, default_host)?;
+    let Ok(answer) = timeout_at(deadline, redirect_chain.answer(deadline)).await else {
+        return Err(ProbeFailure::timed_out(redirect_chain.said(
             "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
         )));
     };
@@ -44,34 +49,36 @@ pub(crate) async fn attempt(
         .unwrap_or_else(|_| {
             let text = "context deadline exceeded \
                     (Client.Timeout or context cancellation while reading body)";
-            Err(text.to_owned())
+            Err(BodyError(text.to_owned()))
         });
-    let body = body.map_err(Trouble::errored)?;
+    let body = body.map_err(|error| ProbeFailure::errored(error.to_string()))?;
     let body = String::from_utf8(body)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     match status {
-        200..300 => Ok((Verdict::Passed, body)),
+        200..300 => Ok((ProbeOutcome::Passed, body)),
         300..400 => Ok((
-            Verdict::Warned,
+            ProbeOutcome::Warned,
             format!("Probe terminated redirects, Response body: {body}"),
         )),
-        _ => Err(Trouble::failed(format!(
+        _ => Err(ProbeFailure::failed(format!(
             "HTTP probe failed with statuscode: {status}"
         ))),
     }
 }
 
-fn chain<'a>(
+fn redirect_chain<'a>(
     tls: &'a Tls,
     user_agent: &HeaderValue,
     get: &HttpGet,
     https: bool,
     default_host: &str,
-) -> Result<Chain<'a>, Trouble> {
+) -> Result<RedirectChain<'a>, ProbeFailure> {
     let host = target::host(get.host.as_deref(), default_host)?;
     let port = target::port(&get.port)?;
-    let url = Url::new(https, host, port, &get.path).map_err(Trouble::errored)?;
-    let headers = Headers::new(&get.headers, user_agent)
-        .map_err(|text| Trouble::failed(chain::about(&url.to_string(), &text)))?;
-    Ok(Chain::new(tls, url, headers))
+    let url = Url::new(https, host, port, &get.path)
+        .map_err(|error| ProbeFailure::errored(error.to_string()))?;
+    let headers = Headers::new(&get.headers, user_agent).map_err(|error| {
+        ProbeFailure::failed(redirect_chain::about(&url.to_string(), &error.to_string()))
+    })?;
+    Ok(RedirectChain::new(tls, url, headers))
 }

@@ -1,4 +1,4 @@
-//! One HTTP/2 connection for one request, driven by the task that waits for the answer.
+//! One HTTP/2 connection for one request, driven by the task that waits for the response.
 
 use std::{
     future::poll_fn,
@@ -12,21 +12,21 @@ use h2::client::{Builder, Connection, SendRequest};
 
 use crate::{report::MAX_OUTPUT, stream::Stream};
 
-/// Enough for what is read of an answer, and what the peer may have under way.
+/// Enough for the part of a response that is read, and for data in flight.
 const WINDOW: u32 = 2 * MAX_OUTPUT as u32;
 
-/// The connection. Nothing moves but while [`Link::drive`] is awaited.
-pub(crate) struct Link {
+/// The connection. It only makes progress while [`Http2Connection::drive`] is awaited.
+pub(crate) struct Http2Connection {
     connection: Box<Connection<Stream, Bytes>>,
     closed: bool,
 }
 
-impl Link {
-    /// Speaks first, and returns when the server has answered with its settings: then it is an
-    /// HTTP/2 server for certain.
+impl Http2Connection {
+    /// Sends the preface, and returns when the server has sent its settings, which proves that it
+    /// is an HTTP/2 server.
     ///
     /// # Errors
-    /// It is none, or closed the connection.
+    /// It is not an HTTP/2 server, or closed the connection.
     pub(crate) async fn open(stream: Stream) -> Result<(Self, SendRequest<Bytes>), h2::Error> {
         let (sender, connection) = Builder::new()
             .enable_push(false)
@@ -58,18 +58,18 @@ impl Link {
         Ok((link, sender))
     }
 
-    /// Waits for something that this connection is to bring.
-    pub(crate) async fn drive<F: Future>(&mut self, wanted: F) -> F::Output {
-        let mut wanted = pin!(wanted);
+    /// Drives the connection until `future` completes.
+    pub(crate) async fn drive<F: Future>(&mut self, future: F) -> F::Output {
+        let mut future = pin!(future);
         poll_fn(|cx| {
             self.closed = self.closed || Pin::new(&mut self.connection).poll(cx).is_ready();
-            wanted.as_mut().poll(cx)
+            future.as_mut().poll(cx)
         })
         .await
     }
 
-    /// Tells the server that this was all. Waits for nothing.
-    pub(crate) fn farewell(mut self, sender: SendRequest<Bytes>) {
+    /// Closes the connection: sends GOAWAY where possible, without waiting.
+    pub(crate) fn close(mut self, sender: SendRequest<Bytes>) {
         drop(sender);
         if !self.closed {
             let mut cx = Context::from_waker(Waker::noop());
@@ -78,7 +78,7 @@ impl Link {
     }
 }
 
-/// What broke the connection, when it was not HTTP/2 that did.
+/// The I/O error that broke the connection, if it was not a protocol error.
 pub(crate) fn io_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => "EOF".to_owned(),

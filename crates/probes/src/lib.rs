@@ -1,10 +1,25 @@
-//! One attempt of a network probe or of an `httpGet` hook. What an attempt says is what the kubelet
-//! would say, word for word, because operators read it in events and search for it.
+//! One attempt of a network probe or of an `httpGet` hook. Its messages are identical to the
+//! kubelet's, because operators read them in events and search for them.
 //!
-//! Thresholds, periods and what follows from a result are not here. An attempt opens its own
-//! sockets, runs inside the task that awaits it, and leaves nothing behind when it is dropped.
-//! Every socket is closed by a reset after the complete answer, so that neither this machine nor
-//! the pod keeps one in TIME_WAIT.
+//! Thresholds, periods and the consequences of a result are not here. An attempt opens its own
+//! sockets, runs in the task that awaits it, and leaves nothing behind when it is dropped. Every
+//! socket is reset after the complete response, so that neither this machine nor the pod keeps one
+//! in TIME_WAIT.
+//!
+//! ```no_run
+//! # async fn probe() {
+//! use std::time::Duration;
+//!
+//! use rubelet_api::probe::{TargetPort, TcpSocket};
+//! use rubelet_probes::{ProbeOutcome, Prober};
+//!
+//! let socket = TcpSocket { host: None, port: TargetPort::Number(6379) };
+//! let report = Prober::new("1.36").tcp(&socket, "10.88.0.5", Duration::from_secs(1)).await;
+//! if report.verdict != ProbeOutcome::Passed {
+//!     eprintln!("Readiness probe failed: {}", report.output);
+//! }
+//! # }
+//! ```
 
 mod dial;
 mod grpc;
@@ -12,13 +27,13 @@ mod http;
 mod http2;
 mod prober;
 mod report;
+mod socket;
 mod stream;
 mod target;
 mod tcp;
 mod tls;
-mod wire;
 mod words;
 
 pub use prober::Prober;
-pub use report::{MAX_OUTPUT, Report, Verdict};
+pub use report::{MAX_OUTPUT, ProbeOutcome, ProbeReport};
 pub use words::quoted;

@@ -1,4 +1,4 @@
-//! What all attempts share.
+//! Shared state of all attempts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,16 +8,16 @@ use tokio::time::Instant;
 
 use crate::{
     grpc, http as http_probe,
-    report::{Report, Trouble, Verdict},
+    report::{ProbeFailure, ProbeOutcome, ProbeReport},
     tcp,
     tls::Tls,
 };
 
-/// A timeout that is longer than clocks can count is this long.
+/// A timeout beyond the range of the clock is limited to this.
 const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Makes attempts. Clones share what is kept between attempts: the name it goes by, and one TLS
-/// client, made when it is needed.
+/// Runs attempts. Clones share their state: the user agent, and one TLS client, which is created on
+/// demand.
 #[derive(Clone)]
 pub struct Prober(Arc<Shared>);
 
@@ -28,7 +28,7 @@ struct Shared {
 }
 
 impl Prober {
-    /// `version` is the Kubernetes version to go by, `1.36`: probes send `User-Agent:
+    /// `version` is the Kubernetes version to report, `1.36`: probes send `User-Agent:
     /// kube-probe/1.36`, hooks `kube-lifecycle/1.36`.
     #[must_use]
     pub fn new(version: &str) -> Self {
@@ -44,10 +44,10 @@ impl Prober {
     }
 
     /// An `httpGet` probe. Status 200 to 299 passes. Redirects on the same host are followed, at
-    /// most 9; any other status from 300 to 399 passes with a warning that carries the body.
-    /// `default_host` is the pod's address, asked where the probe names no host. `timeout` bounds
-    /// the whole attempt.
-    pub async fn http(&self, get: &HttpGet, default_host: &str, timeout: Duration) -> Report {
+    /// most 9; any other status from 300 to 399 passes with a warning that contains the body.
+    /// `default_host` is the pod's address, used if the probe names no host. `timeout` limits the
+    /// whole attempt.
+    pub async fn http(&self, get: &HttpGet, default_host: &str, timeout: Duration) -> ProbeReport {
         report(timeout, |deadline| {
             let Shared {
                 tls, probe_agent, ..
@@ -58,7 +58,12 @@ impl Prober {
     }
 
     /// A `tcpSocket` probe: a connection that opens within `timeout` passes.
-    pub async fn tcp(&self, socket: &TcpSocket, default_host: &str, timeout: Duration) -> Report {
+    pub async fn tcp(
+        &self,
+        socket: &TcpSocket,
+        default_host: &str,
+        timeout: Duration,
+    ) -> ProbeReport {
         report(timeout, |deadline| {
             tcp::attempt(socket, default_host, deadline)
         })
@@ -66,19 +71,23 @@ impl Prober {
     }
 
     /// A `grpc` probe: plaintext HTTP/2, and the health service must answer SERVING. A connection
-    /// that can't be opened is tried again after a second and then more rarely, while `timeout`
-    /// lasts.
-    pub async fn grpc(&self, check: &GrpcCheck, host: &str, timeout: Duration) -> Report {
+    /// that can't be opened is retried after a second, with a growing delay, within `timeout`.
+    pub async fn grpc(&self, check: &GrpcCheck, host: &str, timeout: Duration) -> ProbeReport {
         report(timeout, |deadline| {
             grpc::attempt(&self.0.probe_agent, check, host, timeout, deadline)
         })
         .await
     }
 
-    /// The `httpGet` of a lifecycle hook: any answer passes, whatever its status. Where an HTTPS
-    /// hook was answered in plain HTTP and a second attempt without TLS passed, the report warns,
+    /// The `httpGet` of a lifecycle hook: any response passes, whatever its status. If an HTTPS
+    /// hook got a response in plain HTTP and a second attempt without TLS passed, the report warns,
     /// and its output is the message of the event `LifecycleHTTPFallback`.
-    pub async fn http_hook(&self, get: &HttpGet, default_host: &str, timeout: Duration) -> Report {
+    pub async fn http_hook(
+        &self,
+        get: &HttpGet,
+        default_host: &str,
+        timeout: Duration,
+    ) -> ProbeReport {
         report(timeout, |deadline| {
             let Shared {
                 tls, hook_agent, ..
@@ -89,15 +98,15 @@ impl Prober {
     }
 }
 
-async fn report<F>(timeout: Duration, attempt: impl FnOnce(Instant) -> F) -> Report
+async fn report<F>(timeout: Duration, attempt: impl FnOnce(Instant) -> F) -> ProbeReport
 where
-    F: Future<Output = Result<(Verdict, String), Trouble>>,
+    F: Future<Output = Result<(ProbeOutcome, String), ProbeFailure>>,
 {
     let started = Instant::now();
     let deadline = started.checked_add(timeout).unwrap_or(started + FAR);
     let (verdict, output) = match attempt(deadline).await {
         Ok(passed) => passed,
-        Err(Trouble { verdict, text }) => (verdict, text),
+        Err(ProbeFailure { verdict, text }) => (verdict, text),
     };
-    Report::new(verdict, output, started.elapsed())
+    ProbeReport::new(verdict, output, started.elapsed())
 }

@@ -1,4 +1,4 @@
-//! A connection with or without TLS: one type, so that the protocols above exist once.
+//! A connection with or without TLS: one type, so that the protocols above are implemented once.
 
 use std::{
     io,
@@ -9,14 +9,14 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
-use crate::{tls, wire::Wire};
+use crate::{socket::Socket, tls};
 
-/// What http and grpc are spoken over.
+/// The transport of HTTP and gRPC.
 pub(crate) enum Stream {
     /// TCP.
-    Plain(Wire),
+    Plain(Socket),
     /// TLS over TCP.
-    Secure(Box<TlsStream<Wire>>),
+    Secure(Box<TlsStream<Socket>>),
 }
 
 impl Stream {
@@ -28,8 +28,8 @@ impl Stream {
         }
     }
 
-    /// Tells a TLS server that all was read. Waits for nothing.
-    pub(crate) fn farewell(mut self) {
+    /// Sends the TLS close_notify, without waiting.
+    pub(crate) fn close(mut self) {
         let mut cx = Context::from_waker(std::task::Waker::noop());
         let _ = Pin::new(&mut self).poll_shutdown(&mut cx);
     }
@@ -42,11 +42,12 @@ impl AsyncRead for Stream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(wire) => Pin::new(wire).poll_read(cx, buf),
+            Self::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
             Self::Secure(tls) => {
                 let outcome = ready!(Pin::new(tls).poll_read(cx, buf));
                 Poll::Ready(match outcome {
-                    // Popular servers close without saying so; Go takes that for an end as well.
+                    // Popular servers close without close_notify; Go accepts that as an end as
+                    // well.
                     Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
                     Err(error) => Err(io::Error::new(error.kind(), tls::words(&error))),
                     Ok(()) => Ok(()),
@@ -63,21 +64,21 @@ impl AsyncWrite for Stream {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(wire) => Pin::new(wire).poll_write(cx, buf),
+            Self::Plain(socket) => Pin::new(socket).poll_write(cx, buf),
             Self::Secure(tls) => Pin::new(tls).poll_write(cx, buf),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(wire) => Pin::new(wire).poll_flush(cx),
+            Self::Plain(socket) => Pin::new(socket).poll_flush(cx),
             Self::Secure(tls) => Pin::new(tls).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(wire) => Pin::new(wire).poll_shutdown(cx),
+            Self::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
             Self::Secure(tls) => Pin::new(tls).poll_shutdown(cx),
         }
     }

@@ -5,7 +5,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     dial::dial,
-    report::{Trouble, Verdict},
+    report::{ProbeFailure, ProbeOutcome},
     target, words,
 };
 
@@ -17,14 +17,14 @@ pub(crate) async fn attempt(
     socket: &TcpSocket,
     default_host: &str,
     deadline: Instant,
-) -> Result<(Verdict, String), Trouble> {
+) -> Result<(ProbeOutcome, String), ProbeFailure> {
     let host = target::host(socket.host.as_deref(), default_host)?;
     let port = target::port(&socket.port)?;
     match timeout_at(deadline, dial(host, port, deadline)).await {
-        Ok(opened) => opened.map(|_| (Verdict::Passed, String::new())),
+        Ok(opened) => opened.map(|_| (ProbeOutcome::Passed, String::new())),
         Err(_) => {
             let address = words::joined(host, port);
-            Err(Trouble::timed_out(format!(
+            Err(ProbeFailure::timed_out(format!(
                 "dial tcp {address}: i/o timeout"
             )))
         }

@@ -1,8 +1,8 @@
-//! Texts as Go's libraries write them: those are what operators find in events today.
+//! Messages of Go's libraries: operators know them from events.
 
 use std::io;
 
-/// What the system says of an error: `connection refused`.
+/// The message of a system error: `connection refused`.
 pub(crate) fn of(error: &io::Error) -> String {
     let text = error.to_string();
     if error.raw_os_error().is_none() {
@@ -18,7 +18,7 @@ pub(crate) fn of(error: &io::Error) -> String {
         .collect()
 }
 
-/// A text between double quotes, with everything escaped that can't be shown: Go's `%q`.
+/// A text in double quotes, with unprintable characters escaped: Go's `%q`.
 pub fn quoted(bytes: &[u8]) -> String {
     let mut out = String::from('"');
     for chunk in bytes.utf8_chunks() {
@@ -46,7 +46,7 @@ pub fn quoted(bytes: &[u8]) -> String {
     out
 }
 
-/// Host and port in one: `10.0.0.1:80`, `[::1]:80`.
+/// Host and port: `10.0.0.1:80`, `[::1]:80`.
 pub(crate) fn joined(host: &str, port: u16) -> String {
     if host.contains(':') {
         format!("[{host}]:{port}")

@@ -1,12 +1,12 @@
-//! Which commit is built, decided from what is known of the source.
+//! Determines the commit of the build from the available information.
 
 /// The states of the tree, with Kubernetes' words for `gitTreeState`.
 pub(crate) const CLEAN: &str = "clean";
 /// Something differs from the commit.
 pub(crate) const DIRTY: &str = "dirty";
-/// Built from a source archive, of which no program can say whether it was edited.
+/// Built from a source archive, for which it is unknown whether it was edited.
 pub(crate) const ARCHIVE: &str = "archive";
-/// Not looked at, or there is nothing to look at.
+/// Not checked, or there is no checkout.
 pub(crate) const UNKNOWN: &str = "unknown";
 
 /// The commit of a source.
@@ -20,7 +20,7 @@ pub(crate) struct Commit {
     pub(crate) tree: &'static str,
 }
 
-/// What is known without git.
+/// The information that is available without git.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Given<'a> {
     /// `RUBELET_COMMIT`.
@@ -31,11 +31,11 @@ pub(crate) struct Given<'a> {
     pub(crate) file: Option<&'a str>,
 }
 
-/// The variable counts first, then the file of a source archive, then the checkout.
+/// The variable takes precedence, then the file of a source archive, then the checkout.
 ///
 /// # Errors
 ///
-/// What the variable or the file of an archive has is not a commit.
+/// The variable or the file of an archive does not contain a commit.
 pub(crate) fn choose(
     given: Given<'_>,
     checkout: impl FnOnce() -> Option<Commit>,

@@ -1,4 +1,4 @@
-//! What git says of a checkout. Without git, or without a checkout, nothing.
+//! The checkout's state according to git. Without git or a checkout, there is none.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,16 +7,15 @@ use crate::commit::{CLEAN, Commit, DIRTY, UNKNOWN, hash};
 
 /// A checkout of the repository.
 pub(crate) struct Checkout {
-    /// What is checked out.
+    /// The checked-out commit.
     pub(crate) commit: Commit,
-    /// Files that change when another commit is checked out or made.
+    /// Files that change when another commit is checked out or created.
     pub(crate) watched: Vec<PathBuf>,
 }
 
-/// Looks at the checkout whose top is `root`; at the state of its tree only if `with_tree`.
+/// Inspects the checkout whose root is `root`; the state of its tree only if `with_tree`.
 pub(crate) fn look(root: &Path, with_tree: bool) -> Option<Checkout> {
-    // A source archive may be unpacked inside of somebody else's repository. In a worktree `.git`
-    // is a file.
+    // A source archive may be unpacked inside another repository. In a worktree `.git` is a file.
     if !root.join(".git").exists() {
         return None;
     }
@@ -29,7 +28,7 @@ pub(crate) fn look(root: &Path, with_tree: bool) -> Option<Checkout> {
         true => DIRTY,
     };
     let seconds = git(&["log", "-1", "--format=%ct"])?.parse().ok();
-    // The reflog of HEAD grows with each commit of this worktree, and with those of no other. A
+    // The reflog of HEAD grows with each commit of this worktree, and not with those of others. A
     // repository without reflogs has the branch's own file, or all branches in one.
     let mut watched = vec![directory.join("HEAD")];
     let reflog = directory.join("logs/HEAD");
@@ -57,7 +56,7 @@ fn ask(root: &Path, arguments: &[&str]) -> Option<String> {
         .arg("--no-optional-locks")
         .args(arguments)
         .current_dir(root);
-    // A build that a git hook starts has them; they would lead to another repository.
+    // A build that a git hook starts inherits them; they would refer to another repository.
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
         command.env_remove(name);
     }

@@ -13,16 +13,16 @@ pub(crate) struct Library {
     pub(crate) version: String,
     /// Its features, for crates of the workspace.
     pub(crate) features: Vec<String>,
-    /// Where it is, for crates of the workspace.
+    /// Its directory, for crates of the workspace.
     pub(crate) directory: Option<PathBuf>,
 }
 
 /// All crates that are linked into the binary for `target`, without procedural macros and without
-/// what only builds or tests use. Cargo.lock alone does not tell those apart.
+/// dependencies only of builds or tests. Cargo.lock alone does not distinguish those.
 ///
 /// # Errors
 ///
-/// Cargo cannot be run, or its answer is not understood.
+/// Cargo cannot be run, or its output is invalid.
 pub(crate) fn linked(root: &Path, target: &str) -> Result<Vec<Library>, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let features = std::env::var("CARGO_CFG_FEATURE").unwrap_or_default();
@@ -46,11 +46,12 @@ pub(crate) fn linked(root: &Path, target: &str) -> Result<Vec<Library>, String> 
     parse(&text)
 }
 
-/// Reads lines such as `name v1.2.3 (/directory)`, a tab, and features. A repeated one ends in `(*)`.
+/// Parses lines such as `name v1.2.3 (/directory)`, a tab, and features. A repeated one ends in
+/// `(*)`.
 ///
 /// # Errors
 ///
-/// A line is not of that form.
+/// A line has another format.
 pub(crate) fn parse(text: &str) -> Result<Vec<Library>, String> {
     let mut found = BTreeMap::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -102,7 +103,7 @@ pub(crate) fn features(libraries: &[Library]) -> Vec<String> {
     all
 }
 
-/// `name version` of each crate but the program itself.
+/// `name version` of each crate except the program itself.
 pub(crate) fn versions(libraries: &[Library]) -> Vec<String> {
     libraries
         .iter()

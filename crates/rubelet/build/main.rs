@@ -1,5 +1,5 @@
-//! Passes to the compiler what `rubelet version -o json` shows of the build: commit, compiler,
-//! features and linked libraries. Nothing of it depends on the time or the place of the build.
+//! Passes build information for `rubelet version -o json` to the compiler: commit, compiler,
+//! features and linked libraries. None of it depends on the time or directory of the build.
 #![allow(clippy::print_stdout)] // That is how a build script speaks to cargo.
 
 mod commit;
@@ -13,7 +13,7 @@ use commit::{Commit, Given};
 
 fn main() {
     if let Err(message) = run() {
-        // The one way to fail a build with one line for its user.
+        // Fails the build with a single line for its user.
         println!("cargo::error={message}");
     }
 }
@@ -40,8 +40,8 @@ fn run() -> Result<(), String> {
         .filter_map(|library| library.directory.as_ref())
     {
         watch(&member.join("Cargo.toml"));
-        // An edit changes the tree's state. It rebuilds the binary anyway, but for edits of tests,
-        // which is why builds for development do without.
+        // An edit changes the tree's state. It causes a rebuild of the binary anyway, except edits
+        // of tests, which is why development builds ignore the state.
         if release {
             watch(&member.join("src"));
         }
@@ -62,7 +62,7 @@ fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// The commit of what is built: see [`commit::choose`] for the order of its sources.
+/// The commit of the build: see [`commit::choose`] for the order of its sources.
 fn commit(root: &Path, package: &Path, release: bool) -> Result<Commit, String> {
     for name in ["RUBELET_COMMIT", "SOURCE_DATE_EPOCH"] {
         println!("cargo::rerun-if-env-changed={name}");
@@ -95,7 +95,7 @@ fn set(name: &str, value: &str) {
     println!("cargo::rustc-env=RUBELET_BUILD_{name}={value}");
 }
 
-/// Runs this script again when the file changes. Cargo would run it each time for a missing one.
+/// Reruns this script when the file changes. Cargo would rerun it each time for a missing one.
 fn watch(path: &Path) {
     if path.exists() {
         println!("cargo::rerun-if-changed={}", path.display());

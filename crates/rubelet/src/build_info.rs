@@ -1,4 +1,5 @@
-//! What this program was built from. The build script passes it as variables of the compiler.
+//! Information about the build. The build script passes it as environment variables of the
+//! compiler.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -8,7 +9,8 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Hash of the commit, or `unknown`.
 pub(crate) const COMMIT: &str = env!("RUBELET_BUILD_COMMIT");
 
-/// All of it, with kubectl's names where kubectl has one. `commitDate` is null if it is unknown.
+/// The whole document, with kubectl's names where kubectl has one. `commitDate` is null if it is
+/// unknown.
 pub(crate) fn document() -> Value {
     let list = |text: &'static str| text.split(',').filter(|word| !word.is_empty());
     let libraries: Vec<Value> = list(env!("RUBELET_BUILD_LIBRARIES"))

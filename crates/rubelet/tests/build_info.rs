@@ -78,7 +78,7 @@ fn what_is_not_a_commit_fails_the_build_and_is_named() {
 }
 
 #[test]
-fn a_checkout_a_worktree_and_a_source_archive_inside_of_a_repository_are_told_apart() {
+fn a_checkout_a_worktree_and_a_source_archive_inside_of_a_repository_are_distinguished() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("repository");
     std::fs::create_dir(&root).unwrap();

@@ -1,5 +1,5 @@
-//! Devices as their vendors describe them: the Container Device Interface (CNCF, up to 1.1.0). A file
-//! says what a container needs to use a device: nodes, mounts, variables, groups.
+//! Devices as their vendors describe them: the Container Device Interface (CNCF, up to 1.1.0). A
+//! file lists what a container needs to use a device: nodes, mounts, variables, groups.
 
 mod catalog;
 mod document;
@@ -9,7 +9,7 @@ mod name;
 mod tests;
 
 pub use catalog::{Catalog, SpecFile};
-pub use document::{Document, read};
+pub use document::{Document, SpecError, read};
 pub use edits::{Edits, NodeOnHost, apply};
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ use crate::Refusal;
 /// Annotations with this beginning name devices, too, as kubelets before 1.28 pass them.
 const ANNOTATION: &str = "cdi.k8s.io/";
 
-/// The devices that a container asks for, by their whole names, each once.
+/// The devices that a container requests, by their qualified names, each once.
 ///
 /// # Errors
 /// A name that no device can have.

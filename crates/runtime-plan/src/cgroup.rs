@@ -1,4 +1,4 @@
-//! Where a container's cgroup is, and a supervisor's.
+//! Where a container's cgroup is, and a shim's.
 
 use rubelet_base::cgroup::{CgroupPath, CgroupPathError};
 
@@ -11,7 +11,7 @@ const DEFAULT_PARENT: &str = "/rubelet/pods";
 /// The same with systemd.
 const DEFAULT_SLICE: &str = "rubelet-pods.slice";
 
-/// What the names of supervisors' scopes begin with.
+/// What the names of shims' scopes begin with.
 const SHIM: &str = "rubelet-shim-";
 
 /// A cgroup, and who makes it.
@@ -19,7 +19,7 @@ const SHIM: &str = "rubelet-shim-";
 pub struct ContainerCgroup {
     /// Its path below the root of each hierarchy.
     pub path: CgroupPath,
-    /// The scope to ask systemd for; `None` makes a folder.
+    /// The scope to request from systemd; `None` makes a directory.
     pub scope: Option<Scope>,
 }
 
@@ -78,7 +78,7 @@ pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<Contain
                 None | Some("") => DEFAULT_SLICE,
                 Some(name) => name,
             };
-            let folder = slice_path(slice).ok_or_else(|| {
+            let directory = slice_path(slice).ok_or_else(|| {
                 Refusal::new(
                     FIELD,
                     format!("the systemd cgroup driver needs a slice such as kubepods.slice, not {parent:?}"),
@@ -86,8 +86,8 @@ pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<Contain
             })?;
             let name = format!("{PREFIX}-{id}.scope");
             Ok(ContainerCgroup {
-                path: CgroupPath::parse(&folder)
-                    .and_then(|folder| folder.join(&name))
+                path: CgroupPath::parse(&directory)
+                    .and_then(|directory| directory.join(&name))
                     .map_err(refused)?,
                 scope: Some(Scope {
                     name,
@@ -98,30 +98,30 @@ pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<Contain
     }
 }
 
-/// The cgroup in which the supervisors have theirs, for one that is given as a folder: that folder, or
+/// The cgroup in which the shims have theirs, for one that is given as a directory: that directory, or
 /// with systemd the slice of that name, `/a/b` being `a-b.slice`. One that is a slice already stays.
 ///
 /// # Errors
-/// The slice's name is too long for a folder.
-pub fn shims(folder: &CgroupPath, driver: CgroupDriver) -> Result<CgroupPath, CgroupPathError> {
-    if driver == CgroupDriver::Cgroupfs || folder.name().ends_with(".slice") {
-        return Ok(folder.clone());
+/// The slice's name is too long for a directory.
+pub fn shims(directory: &CgroupPath, driver: CgroupDriver) -> Result<CgroupPath, CgroupPathError> {
+    if driver == CgroupDriver::Cgroupfs || directory.name().ends_with(".slice") {
+        return Ok(directory.clone());
     }
-    let names: Vec<String> = folder
+    let names: Vec<String> = directory
         .components()
         .map(|name| name.replace('-', "_"))
         .collect();
     let slice = format!("{}.slice", names.join("-"));
     match slice_path(&slice) {
         Some(path) => CgroupPath::parse(&path),
-        None => Ok(folder.clone()),
+        None => Ok(directory.clone()),
     }
 }
 
-/// The cgroup of the supervisor of sandbox `id`; `parent` is what [`shims`] gives.
+/// The cgroup of the shim of sandbox `id`; `parent` is what [`shims`] gives.
 ///
 /// # Errors
-/// `id` is no name of a folder.
+/// `id` is no name of a directory.
 pub fn shim(
     parent: &CgroupPath,
     id: &str,
@@ -144,7 +144,7 @@ pub fn shim(
     })
 }
 
-/// The sandbox for whose supervisor a cgroup of that name was made.
+/// The sandbox for whose shim a cgroup of that name was made.
 #[must_use]
 pub fn sandbox_of(name: &str) -> &str {
     let scope = name.strip_prefix(SHIM);
@@ -153,7 +153,7 @@ pub fn sandbox_of(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// The folder of a slice: `a-b.slice` is inside of `a.slice`.
+/// The directory of a slice: `a-b.slice` is inside of `a.slice`.
 fn slice_path(slice: &str) -> Option<String> {
     let name = slice.strip_suffix(".slice")?;
     if name.is_empty() || name.split('-').any(str::is_empty) {
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_and_scopes_are_below_the_pods_cgroup() {
+    fn directories_and_scopes_are_below_the_pods_cgroup() {
         let found = container("/kubepods/burstable/pod1", "c1", CgroupDriver::Cgroupfs).unwrap();
         assert_eq!(found.path.as_str(), "/kubepods/burstable/pod1/c1");
         assert_eq!(found.oci(), "/kubepods/burstable/pod1/c1");
@@ -195,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn supervisors_are_in_folders_or_in_scopes() {
-        let folder = CgroupPath::parse("/rubelet/the-shims").unwrap();
+    fn supervisors_are_in_directories_or_in_scopes() {
+        let directory = CgroupPath::parse("/rubelet/the-shims").unwrap();
         for (driver, parent, name) in [
             (CgroupDriver::Cgroupfs, "/rubelet/the-shims", "s1"),
             (
@@ -205,7 +205,7 @@ mod tests {
                 "rubelet-shim-s1.scope",
             ),
         ] {
-            let shims = shims(&folder, driver).unwrap();
+            let shims = shims(&directory, driver).unwrap();
             assert_eq!(shims.as_str(), parent);
             assert_eq!(super::shims(&shims, driver), Ok(shims.clone()));
             let one = shim(&shims, "s1", driver).unwrap();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cgroup_is_refused() {
+    fn an_invalid_cgroup_is_refused() {
         for parent in ["/", "/a/../b", "a//b"] {
             assert!(
                 container(parent, "c1", CgroupDriver::Cgroupfs).is_err(),

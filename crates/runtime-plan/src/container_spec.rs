@@ -22,8 +22,8 @@ use crate::{Refusal, capability::CapSet, host::CgroupLayout, profile, resources,
 /// A specification, and which filter of system calls goes with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
-    /// The specification. The default filter is not in it: it names hundreds of calls, which nobody
-    /// reads who has it compiled already.
+    /// The specification. The default filter is not in it: it names hundreds of calls, and readers
+    /// of it use the compiled one.
     pub spec: Spec,
     /// The filter.
     pub filter: Filter,
@@ -55,7 +55,7 @@ impl Built {
 /// Builds the specification.
 ///
 /// # Errors
-/// Something that is asked for can't be given.
+/// A request that can't be fulfilled.
 pub fn build(input: &SpecInput<'_>) -> Result<Built, Refusal> {
     let container = input.container;
     refuse_what_is_missing(container)?;

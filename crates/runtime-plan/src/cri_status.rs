@@ -265,7 +265,7 @@ fn has_labels(selector: &Texts, labels: &BTreeMap<String, String>) -> bool {
         .all(|(name, value)| labels.get(name) == Some(value))
 }
 
-/// The one identifier that is meant: the whole one, or the only one that begins so.
+/// The one matching identifier: the whole one, or the only one with that prefix.
 ///
 /// Returns `None` if there is none or there are several.
 pub fn meant<'a>(wanted: &str, ids: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -47,9 +47,9 @@ pub enum CgroupLayout {
 /// Who makes cgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CgroupDriver {
-    /// Rubelet itself makes folders.
+    /// Rubelet itself makes directories.
     Cgroupfs,
-    /// systemd, asked for scopes.
+    /// systemd, with scopes requested from it.
     Systemd,
 }
 

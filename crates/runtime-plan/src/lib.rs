@@ -1,5 +1,16 @@
 //! What the embedded runtime decides: from CRI configurations to OCI specifications, what each call
 //! may do in each state, and how things left behind are brought in order. No effects and no clock.
+//!
+//! ```
+//! use rubelet_runtime_plan::state::{
+//!     ContainerCall, ContainerPhase, SandboxPhase, CallDecision, container,
+//! };
+//!
+//! let ready = Some(SandboxPhase::Ready);
+//! let start = |phase| container(ContainerCall::Start, "c1", Some(phase), ready);
+//! assert_eq!(start(ContainerPhase::Created).expect("can start"), CallDecision::Proceed);
+//! assert!(start(ContainerPhase::Running).is_err());
+//! ```
 
 pub mod capability;
 pub mod cdi;
@@ -17,6 +28,7 @@ mod refusal;
 pub mod resources;
 pub mod sandbox_spec;
 pub mod seccomp;
+pub mod session;
 pub mod state;
 pub mod stop_signal;
 pub mod user;

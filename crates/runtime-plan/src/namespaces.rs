@@ -17,8 +17,8 @@ pub enum PidPlacement<'a> {
     Target(&'a str),
 }
 
-/// Decides from the mode of the sandbox and the options of the container. A container that says
-/// nothing does as its pod does, and `POD` is what the pod has, be it the host's.
+/// Decides from the mode of the sandbox and the options of the container. A container without a
+/// mode uses its pod's, and `POD` is what the pod has, be it the host's.
 ///
 /// # Errors
 /// The container wants a namespace that its pod does not have: the host's where the pod is not on

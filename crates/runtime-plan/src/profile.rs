@@ -12,9 +12,9 @@ use rubelet_cri::v1::{SecurityProfile, security_profile::ProfileType};
 
 use crate::Refusal;
 
-/// A profile that is asked for.
+/// A requested profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Wanted {
+enum RequestedProfile {
     /// The runtime's own.
     RuntimeDefault,
     /// None.
@@ -23,12 +23,12 @@ enum Wanted {
     Localhost(String),
 }
 
-/// Reads the form with a type, or the older text where that is missing. `None` asks for nothing.
+/// Reads the form with a type, or the older text where that is missing. `None` requests nothing.
 fn wanted(
     field: &str,
     profile: Option<&SecurityProfile>,
     old: &str,
-) -> Result<Option<Wanted>, Refusal> {
+) -> Result<Option<RequestedProfile>, Refusal> {
     let Some(profile) = profile else {
         return from_text(field, old);
     };
@@ -46,27 +46,27 @@ fn wanted(
         ));
     }
     Ok(Some(match kind {
-        ProfileType::RuntimeDefault => Wanted::RuntimeDefault,
-        ProfileType::Unconfined => Wanted::Unconfined,
+        ProfileType::RuntimeDefault => RequestedProfile::RuntimeDefault,
+        ProfileType::Unconfined => RequestedProfile::Unconfined,
         ProfileType::Localhost => localhost(field, name)?,
     }))
 }
 
-fn from_text(field: &str, text: &str) -> Result<Option<Wanted>, Refusal> {
+fn from_text(field: &str, text: &str) -> Result<Option<RequestedProfile>, Refusal> {
     match text {
         "" => Ok(None),
-        "runtime/default" | "docker/default" => Ok(Some(Wanted::RuntimeDefault)),
-        "unconfined" => Ok(Some(Wanted::Unconfined)),
+        "runtime/default" | "docker/default" => Ok(Some(RequestedProfile::RuntimeDefault)),
+        "unconfined" => Ok(Some(RequestedProfile::Unconfined)),
         _ if text.starts_with("localhost/") => localhost(field, text).map(Some),
         _ => Err(Refusal::new(field, format!("invalid profile {text:?}"))),
     }
 }
 
 /// Kubelets before the form with a type put the prefix in front of the name.
-fn localhost(field: &str, name: &str) -> Result<Wanted, Refusal> {
+fn localhost(field: &str, name: &str) -> Result<RequestedProfile, Refusal> {
     let name = name.strip_prefix("localhost/").unwrap_or(name);
     if name.is_empty() {
         return Err(Refusal::new(field, "a Localhost profile needs a name"));
     }
-    Ok(Wanted::Localhost(name.to_owned()))
+    Ok(RequestedProfile::Localhost(name.to_owned()))
 }

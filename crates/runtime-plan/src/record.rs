@@ -43,16 +43,16 @@ pub struct SandboxRecord {
     /// Runtime handler it was made with; empty is the default.
     #[serde(default)]
     pub runtime_handler: String,
-    /// Folder of the containers' logs.
+    /// Directory of the containers' logs.
     #[serde(default)]
     pub log_directory: String,
     /// Where the containers' cgroups go.
     #[serde(default)]
     pub cgroup_parent: String,
-    /// Cgroup of the supervisor.
+    /// Cgroup of the shim.
     #[serde(default)]
     pub shim_cgroup: String,
-    /// Process of the supervisor.
+    /// Process of the shim.
     #[serde(default)]
     pub shim_pid: i32,
     /// Namespaces.
@@ -139,7 +139,7 @@ pub struct ContainerRecord {
     /// Annotations.
     #[serde(default)]
     pub annotations: Texts,
-    /// Mounts as the caller asked for them.
+    /// Mounts of the caller's request.
     #[serde(default)]
     pub mounts: Vec<MountRecord>,
     /// Absolute path of its log; empty for none.
@@ -162,7 +162,7 @@ pub struct ContainerRecord {
     pub oom_score_adj: i32,
     /// User.
     pub user: UserRecord,
-    /// Signal that asks it to end.
+    /// The stop signal.
     pub stop_signal: i32,
     /// Its cgroup.
     pub cgroup: String,
@@ -367,11 +367,11 @@ pub mod names {
     }
 }
 
-/// Where a record's files are below the folder of running things.
-pub mod folders {
+/// Where a record's files are below the directory of running things.
+pub mod directories {
     use super::PathBuf;
 
-    /// The folder of a sandbox.
+    /// The directory of a sandbox.
     #[must_use]
     pub fn sandbox(run: &std::path::Path, sandbox: &str) -> PathBuf {
         run.join("sandboxes").join(sandbox)

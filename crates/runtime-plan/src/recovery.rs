@@ -1,10 +1,12 @@
-//! What a start does with what earlier runs left: pods that run are adopted, what ended unseen is
-//! taken down, what was half made or half removed goes, and so does what belongs to nobody.
+//! What a start does with what earlier runs left: running pods are adopted, what exited unobserved
+//! is torn down, what was half made or half removed is discarded, and so is what belongs to no
+//! sandbox.
 //!
 //! The steps are in an order in which a start that dies in the middle leaves nothing worse: kills
-//! before the records that tell of them, records last. Planning anew after any of them plans the
+//! before the records of them, records last. Planning again after any of them plans the
 //! rest.
 
+mod decision;
 mod leftovers;
 mod plan;
 #[cfg(test)]
@@ -24,14 +26,14 @@ pub use plan::plan;
 
 /// Everything that is there.
 #[derive(Debug, Clone)]
-pub struct Found<'a> {
+pub struct RecoveryInput<'a> {
     /// The present boot.
     pub boot_id: &'a str,
     /// Now, in nanoseconds since 1970.
     pub now: i64,
-    /// The folder of running things.
+    /// The directory of running things.
     pub run: &'a Path,
-    /// The cgroup below which supervisors are, each in one that is named after its
+    /// The cgroup below which shims are, each in one that is named after its
     /// sandbox.
     pub shim_cgroup: &'a CgroupPath,
     /// Records of sandboxes, by identifier.
@@ -40,10 +42,10 @@ pub struct Found<'a> {
     pub containers: BTreeMap<&'a str, &'a ContainerRecord>,
     /// Supervisors that answer, by sandbox, with their containers by identifier.
     pub shims: BTreeMap<String, BTreeMap<String, SeenContainer>>,
-    /// Ends that supervisors wrote down, by container.
+    /// Ends that shims wrote down, by container.
     pub exits: BTreeMap<String, ExitRecord>,
-    /// Folders of sandboxes below `run`, with the bundles of containers in them.
-    pub folders: BTreeMap<String, Vec<String>>,
+    /// Directories of sandboxes below `run`, with the bundles of containers in them.
+    pub directories: BTreeMap<String, Vec<String>>,
     /// Mount points below `run`.
     pub mounts: Vec<PathBuf>,
     /// Cgroups directly below `shim_cgroup`, by name.
@@ -52,7 +54,7 @@ pub struct Found<'a> {
     pub snapshots: Vec<String>,
 }
 
-/// A container as its supervisor sees it.
+/// A container as its shim sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeenContainer {
     /// It is being made, or waits for its start.
@@ -74,17 +76,17 @@ pub enum SeenContainer {
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Keep the connection to the sandbox's supervisor: the pod goes on.
+    /// Keep the connection to the sandbox's shim: the pod continues.
     Adopt {
         /// The sandbox.
         sandbox: String,
     },
-    /// Tell a supervisor to end, with all that it holds.
+    /// Order a shim to exit, with all that it holds.
     EndShim {
         /// The sandbox it is for.
         sandbox: String,
     },
-    /// Tell a supervisor to kill and forget a container.
+    /// Order a shim to kill and forget a container.
     DeleteInShim {
         /// The sandbox.
         sandbox: String,
@@ -114,15 +116,15 @@ pub enum Step {
         /// The sandbox.
         sandbox: String,
     },
-    /// Take the sandbox off the network, as its record says it was put there.
+    /// Detach the sandbox from the network to which its record says it was attached.
     FreeNetwork {
         /// The sandbox.
         sandbox: String,
     },
     /// Unmount what is there, as often as something is.
     Unmount(PathBuf),
-    /// Remove a folder with all that is in it. Nothing is mounted there any more.
-    RemoveFolder(PathBuf),
+    /// Remove a directory with all that is in it. Nothing is mounted there any more.
+    RemoveDirectory(PathBuf),
     /// Give back the root file system of a container.
     RemoveSnapshot {
         /// The container.

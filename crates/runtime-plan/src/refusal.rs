@@ -2,8 +2,8 @@
 
 use rubelet_cri::{CriError, CriErrorKind};
 
-/// Something that is asked for and can't be given. The caller has to change his request, or the
-/// host; trying again changes nothing.
+/// A request that can't be fulfilled. The caller has to change it, or the host; trying again
+/// changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct Refusal {

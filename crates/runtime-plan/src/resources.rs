@@ -35,7 +35,7 @@ pub fn create(
     merge(&LinuxResources::default(), wanted, host)
 }
 
-/// The limits in force with what an update asks for. A field of the update that is 0 or empty is
+/// The limits in force, merged with those of an update. A field of the update that is 0 or empty is
 /// left as it is.
 ///
 /// # Errors
@@ -136,7 +136,7 @@ fn memory(
     }
     if limit != 0 {
         memory.limit = Some(limit);
-        // A container does not swap unless that is asked for.
+        // A container does not swap unless that is requested.
         if swap == 0 && host.swap {
             memory.swap = Some(limit);
         }
@@ -147,7 +147,7 @@ fn memory(
             return Err(refuse(
                 "memory_swap_limit_in_bytes",
                 format!(
-                    "{swap} is memory and swap together and can't be below the limit of memory, {limit} (-1 is none)"
+                    "{swap} is memory and swap together and can't be below the limit of memory, {limit} (-1 means no limit)"
                 ),
             ));
         }

@@ -68,7 +68,7 @@ const HOSTNAME_MAX: usize = 64;
 /// Decides on a sandbox.
 ///
 /// # Errors
-/// Something that is asked for can't be given.
+/// A request that can't be fulfilled.
 pub fn plan(config: &v1::PodSandboxConfig, host: &HostFacts) -> Result<SandboxPlan, Refusal> {
     check_metadata(config)?;
     let linux = config.linux.clone().unwrap_or_default();

@@ -17,7 +17,7 @@ use rubelet_cri::{Code, CriError, CriErrorKind};
 
 /// What a call does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CallDecision {
     /// Its work.
     Proceed,
     /// Nothing: what it wants is so already. It answers with success.

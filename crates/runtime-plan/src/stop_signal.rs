@@ -1,10 +1,10 @@
-//! The signal that asks a container to end: a name, a number, or the CRI's own enumeration.
+//! The stop signal of a container: a name, a number, or the CRI's own enumeration.
 
 use rubelet_cri::v1;
 
 use crate::Refusal;
 
-/// Where nobody asks for another one: `SIGTERM`.
+/// The default: `SIGTERM`.
 pub const DEFAULT: i32 = 15;
 /// The first and last real-time signal as programs see them; the C library keeps two for itself.
 const REAL_TIME: (i32, i32) = (34, 64);

@@ -19,7 +19,7 @@ pub struct ResolvedUser {
     pub gid: u32,
     /// All groups in order, the primary one among them.
     pub additional_gids: Vec<u32>,
-    /// Home folder; `/` for a user that `/etc/passwd` does not know.
+    /// Home directory; `/` for a user that `/etc/passwd` does not know.
     pub home: String,
 }
 
@@ -32,7 +32,7 @@ pub struct Accounts<'a> {
     pub group: Option<&'a str>,
 }
 
-/// What the caller and the image ask for.
+/// The requests of the caller and of the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Wish<'a> {
     user: &'a str,

@@ -1,4 +1,4 @@
-//! User namespaces: which IDs of the host stand for those of a pod.
+//! User namespaces: to which host IDs those of a pod map.
 
 use rubelet_cri::v1;
 use rubelet_oci::IdMapping;
@@ -95,7 +95,7 @@ pub(crate) fn convert(mapping: &v1::IdMapping) -> IdMapping {
     }
 }
 
-/// The ID outside that stands for `inside`.
+/// The ID outside that `inside` maps to.
 #[must_use]
 pub fn outside(mappings: &[IdMapping], inside: u32) -> Option<u32> {
     mappings.iter().find_map(|one| {

@@ -1,15 +1,14 @@
-//! AppArmor: the profiles that the kernel has, and the runtime's own, which is loaded where it is
-//! missing.
+//! AppArmor: the profiles in the kernel, and the runtime's own, which is loaded if it is missing.
 
 use std::{
     fmt, fs,
     io::{self, Read, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{Mutex, PoisonError},
     thread,
 };
 
+use parking_lot::Mutex;
 use rubelet_host::open_files::limit_as_before;
 use rubelet_runtime_plan::profile::{APPARMOR_DEFAULT, apparmor_default_text};
 use rustix::{
@@ -27,26 +26,25 @@ const PROFILES: &str = "sys/kernel/security/apparmor/profiles";
 /// The program that compiles profiles and hands them to the kernel.
 const PARSER: &str = "apparmor_parser";
 
-/// How long it may take. It needs some ten milliseconds.
-const PATIENCE: Timespec = Timespec {
+/// Deadline for the parser, which usually takes some ten milliseconds.
+const PARSER_TIMEOUT: Timespec = Timespec {
     tv_sec: 30,
     tv_nsec: 0,
 };
 
-/// Whether the own profile denies address families; `None` before this process has tried to load
-/// it. Locked while it is loaded, so that calls that find it missing don't load it at the same time.
+/// Whether the runtime's profile denies address families; `None` before this process has tried to
+/// load it. Locked during the load, so that concurrent calls do not load it twice.
 static OWN: Mutex<Option<bool>> = Mutex::new(None);
 
 /// The address families that the profile denies: `AF_ALG` and `AF_VSOCK`.
 const DENIED_FAMILIES: [u16; 2] = [38, 40];
 
-/// What the kernel has.
+/// The AppArmor profiles in the kernel.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     /// Names of the profiles.
     pub(crate) names: Vec<String>,
-    /// Whether a process under the runtime's own gets no socket of the address families that it
-    /// denies.
+    /// Whether the kernel enforces the address families that the runtime's own profile denies.
     pub(crate) denies_families: bool,
 }
 
@@ -71,7 +69,7 @@ pub(crate) fn profiles(root: &Path) -> io::Result<Vec<String>> {
     Ok(text.lines().map(name).collect())
 }
 
-/// Why the runtime's own profile can't be loaded here, and what helps.
+/// Why the runtime's own profile can't be loaded on this machine, and what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Obstacle {
     pub(crate) what: &'static str,
@@ -100,9 +98,9 @@ pub(crate) fn obstacle(root: &Path) -> Option<Obstacle> {
     }
 }
 
-/// What is in the kernel, after the runtime's own was loaded if it was missing, as it is after a
-/// boot, and once in the life of this process, as one of an earlier release says something else.
-/// Why it still is missing is logged. Blocks.
+/// The profiles in the kernel. Loads the runtime's own first if it is missing, as after a boot, and
+/// once in each process, since the one in the kernel may be of an earlier release. A failure is
+/// logged. Blocks.
 pub(crate) fn profiles_with_own() -> Loaded {
     let root = Path::new("/");
     let with_own = |found: &io::Result<Vec<String>>| {
@@ -110,7 +108,7 @@ pub(crate) fn profiles_with_own() -> Loaded {
             .as_ref()
             .is_ok_and(|all| all.iter().any(|one| one == APPARMOR_DEFAULT))
     };
-    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut own = OWN.lock();
     let mut found = profiles(root);
     if own.is_none() || !with_own(&found) {
         let loaded = load(root);
@@ -122,11 +120,11 @@ pub(crate) fn profiles_with_own() -> Loaded {
             Ok(()) => {}
             Err(why) if with_own(&found) => tracing::warn!(
                 why,
-                "the AppArmor profile {APPARMOR_DEFAULT} is left as an earlier start loaded it"
+                "Failed to reload the AppArmor profile {APPARMOR_DEFAULT}; the profile that an earlier start loaded stays in use"
             ),
             Err(why) => tracing::warn!(
                 why,
-                "the AppArmor profile {APPARMOR_DEFAULT} is not loaded: containers that ask for no profile run without one"
+                "Failed to load the AppArmor profile {APPARMOR_DEFAULT}; containers that request no profile run unconfined"
             ),
         }
     }
@@ -136,9 +134,9 @@ pub(crate) fn profiles_with_own() -> Loaded {
     }
 }
 
-/// Tries it, in a thread that is under the profile and ends at once. What the kernel says that it
-/// can do is not enough: parsers leave rules about families out that are not in the list of features
-/// which they are configured with, without a word.
+/// Opens such a socket in a short-lived thread under the profile. The kernel's feature list is not
+/// enough: a parser silently drops rules about address families that are not in the feature list it
+/// is configured with.
 fn denies_families() -> bool {
     let tries = || {
         let change = format!("changeprofile {APPARMOR_DEFAULT}");
@@ -156,7 +154,7 @@ fn denies_families() -> bool {
         ended.unwrap_or_else(|_| Err(io::Error::other("it panicked")))
     });
     answer.unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot try what the AppArmor profile {APPARMOR_DEFAULT} denies");
+        tracing::warn!(%error, "Failed to test which address families the AppArmor profile {APPARMOR_DEFAULT} denies");
         false
     })
 }
@@ -165,9 +163,9 @@ fn load(root: &Path) -> Result<(), String> {
     if let Some(why) = obstacle(root) {
         return Err(why.to_string());
     }
-    let parser = find_program(PARSER).ok_or("the program apparmor_parser is gone")?;
+    let parser = find_program(PARSER).ok_or("apparmor_parser: executable file not found")?;
     run(&parser).map_err(|why| format!("{} failed: {why}", parser.display()))?;
-    tracing::info!("the AppArmor profile {APPARMOR_DEFAULT} is loaded");
+    tracing::info!("Loaded the AppArmor profile {APPARMOR_DEFAULT}");
     Ok(())
 }
 
@@ -183,21 +181,25 @@ fn run(parser: &PathBuf) -> Result<(), String> {
         .map_err(text)?;
     let mut ended = || -> io::Result<bool> {
         if let Some(mut stdin) = child.stdin.take() {
-            // The profile is shorter than what a pipe holds. One that doesn't read tells why.
+            // The profile fits into a pipe's buffer, so this cannot block. A parser that does not
+            // read exits with an error, which is reported below.
             let _ = stdin.write_all(apparmor_default_text().as_bytes());
         }
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         let mut wait = [PollFd::new(&pidfd, PollFlags::IN)];
-        Ok(poll(&mut wait, Some(&PATIENCE))? > 0)
+        Ok(rustix::io::retry_on_intr(|| poll(&mut wait, Some(&PARSER_TIMEOUT)))? > 0)
     };
     let ended = ended();
     if !matches!(ended, Ok(true)) {
-        // It is a child that was not waited for, so it is nobody else.
+        // An unreaped child keeps its PID, so the signal cannot hit another process.
         let _ = child.kill();
     }
     let status = child.wait().map_err(text)?;
     if !ended.map_err(text)? {
-        return Err(format!("it did not end within {} s", PATIENCE.tv_sec));
+        return Err(format!(
+            "it did not exit within {} s",
+            PARSER_TIMEOUT.tv_sec
+        ));
     }
     if status.success() {
         return Ok(());

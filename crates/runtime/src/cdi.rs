@@ -1,4 +1,4 @@
-//! Devices that their vendors describe in files (CDI).
+//! CDI devices: reads the specification files of vendors.
 
 use std::{
     fs, io,
@@ -9,12 +9,12 @@ use std::{
 use rubelet_oci::{DeviceKind, Spec};
 use rubelet_runtime_plan::cdi::{self, Catalog, Edits, NodeOnHost, SpecFile};
 
-use crate::fault::{Fault, Outcome};
+use crate::error::{Result, RuntimeError};
 
-/// Longest file that is read. Some list hundreds of devices.
-const LONGEST: u64 = 16 << 20;
+/// Largest file that is read. Some list hundreds of devices.
+const MAX_FILE_SIZE: u64 = 16 << 20;
 
-/// What a container's devices change, with what was found on the host for it.
+/// The edits that a container's devices make, with the device nodes found on the host.
 #[derive(Debug, Default)]
 pub(crate) struct Devices {
     edits: Edits,
@@ -22,15 +22,15 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Puts them into a specification.
-    pub(crate) fn apply(&self, spec: &mut Spec) -> Outcome<()> {
+    /// Applies the edits to a specification.
+    pub(crate) fn apply(&self, spec: &mut Spec) -> Result<()> {
         cdi::apply(spec, &self.edits, self.nodes.iter().copied())?;
         Ok(())
     }
 }
 
 /// Looks for devices by their names. Reads nothing for a container without any. Blocks.
-pub(crate) fn find(dirs: &[PathBuf], names: &[String]) -> Outcome<Devices> {
+pub(crate) fn find(dirs: &[PathBuf], names: &[String]) -> Result<Devices> {
     if names.is_empty() {
         return Ok(Devices::default());
     }
@@ -39,10 +39,10 @@ pub(crate) fn find(dirs: &[PathBuf], names: &[String]) -> Outcome<Devices> {
     let wanted = edits.nodes_to_look_at();
     let nodes = wanted.iter().map(|path| {
         look(path).map_err(|error| {
-            Fault::because(format!("cannot use the device {}", path.display()), &error)
+            RuntimeError::because(format!("cannot use the device {}", path.display()), &error)
         })
     });
-    let nodes = nodes.collect::<Outcome<_>>()?;
+    let nodes = nodes.collect::<Result<_>>()?;
     Ok(Devices { edits, nodes })
 }
 
@@ -51,8 +51,8 @@ pub(crate) fn faults(dirs: &[PathBuf]) -> Vec<String> {
     Catalog::of(&read_all(dirs)).faults()
 }
 
-/// All files of the folders, in order. A file that can't be read concerns only those who want what is
-/// in it.
+/// All files of the directories, in order. A file that can't be read affects only the devices in
+/// it.
 fn read_all(dirs: &[PathBuf]) -> Vec<SpecFile> {
     let mut files = Vec::new();
     for (priority, dir) in dirs.iter().enumerate() {
@@ -70,7 +70,7 @@ fn read_all(dirs: &[PathBuf]) -> Vec<SpecFile> {
         files.extend(paths.into_iter().filter(|path| !path.is_dir()).map(|path| {
             let content = read(&path)
                 .map_err(|error| error.to_string())
-                .and_then(|text| cdi::read(&text));
+                .and_then(|text| cdi::read(&text).map_err(|error| error.to_string()));
             SpecFile {
                 path,
                 priority,
@@ -83,9 +83,9 @@ fn read_all(dirs: &[PathBuf]) -> Vec<SpecFile> {
 
 fn read(path: &Path) -> io::Result<String> {
     let found = fs::metadata(path)?;
-    if !found.is_file() || found.len() > LONGEST {
+    if !found.is_file() || found.len() > MAX_FILE_SIZE {
         return Err(io::Error::other(format!(
-            "it is no file of at most {LONGEST} bytes"
+            "not a regular file of at most {MAX_FILE_SIZE} bytes"
         )));
     }
     fs::read_to_string(path)
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_all_folders_are_read_and_the_nodes_looked_at() {
+    fn files_of_all_directories_are_read_and_the_nodes_looked_at() {
         let dir = tempfile::Builder::new()
             .prefix("rubelet-t")
             .tempdir()
@@ -125,7 +125,7 @@ mod tests {
         let text = "cdiVersion: 0.5.0\nkind: rubelet.test/null\ndevices:\n- name: \"0\"\n  containerEdits:\n    deviceNodes: [{ path: /dev/zilch, hostPath: /dev/null }]\n";
         fs::write(dirs[0].join("null.yaml"), text).unwrap();
         fs::write(dirs[0].join("notes.txt"), "no").unwrap();
-        fs::create_dir(dirs[0].join("folder.json")).unwrap();
+        fs::create_dir(dirs[0].join("directory.json")).unwrap();
         let names = ["rubelet.test/null=0".to_owned()];
         let devices = find(&dirs, &names).unwrap();
         let mut spec = Spec::default();

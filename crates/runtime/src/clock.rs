@@ -1,4 +1,4 @@
-//! The wall clock, read in this module only. What the CRI tells of times is wall time.
+//! The wall clock, read in this module only. Times in the CRI are wall time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,11 +1,13 @@
-//! One container: its record, and who waits for its end.
+//! One container: its record, and the callers that wait for its exit.
 
 pub(crate) mod bundle;
 pub(crate) mod create;
-pub(crate) mod end;
+mod creation;
 pub(crate) mod exec;
+pub(crate) mod exit;
 pub(crate) mod filters;
 mod image_volumes;
+pub(crate) mod orphan;
 pub(crate) mod remove;
 pub(crate) mod scope;
 pub(crate) mod start;
@@ -13,26 +15,23 @@ pub(crate) mod stop;
 pub(crate) mod update;
 mod volumes;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_runtime_plan::{
     record::{ContainerRecord, ExitRecord},
-    state::{ContainerCall, ContainerPhase, Verdict, container as verdict},
+    state::{CallDecision, ContainerCall, ContainerPhase, container as decision},
 };
 use tokio::sync::watch;
 
 use crate::{
-    events::lock,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
+    rates::Rate,
     sandbox::Sandbox,
-    stats::Rate,
 };
 
-/// A container. Its record is the truth about it; locks are held for moments only, except `calls`.
+/// A container. Its record is authoritative. Locks are held briefly, except `calls`.
 #[derive(Debug)]
 pub(crate) struct Container {
     pub(crate) id: String,
@@ -40,7 +39,7 @@ pub(crate) struct Container {
     record: Mutex<Arc<ContainerRecord>>,
     /// Held by a call that starts, changes or removes it. Not while waiting for its end.
     pub(crate) calls: tokio::sync::Mutex<()>,
-    /// Held while the record is written, so that an older one can't come after a newer one.
+    /// Held while the record is written, so that an older version can't overwrite a newer one.
     pub(crate) saving: tokio::sync::Mutex<()>,
     ended: watch::Sender<bool>,
     /// Processor use per second.
@@ -49,62 +48,67 @@ pub(crate) struct Container {
 
 impl Container {
     pub(crate) fn new(record: ContainerRecord, sandbox: &Arc<Sandbox>) -> Arc<Self> {
-        let has_ended = record.exit.is_some();
+        let has_exited = record.exit.is_some();
         Arc::new(Self {
             id: record.id.clone(),
             sandbox: Arc::clone(sandbox),
             record: Mutex::new(Arc::new(record)),
             calls: tokio::sync::Mutex::new(()),
             saving: tokio::sync::Mutex::new(()),
-            ended: watch::Sender::new(has_ended),
+            ended: watch::Sender::new(has_exited),
             rate: Mutex::new(Rate::default()),
         })
     }
 
     pub(crate) fn record(&self) -> Arc<ContainerRecord> {
-        Arc::clone(&lock(&self.record))
+        Arc::clone(&self.record.lock())
     }
 
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut ContainerRecord) -> T) -> T {
-        change(Arc::make_mut(&mut lock(&self.record)))
+        change(Arc::make_mut(&mut self.record.lock()))
     }
 
     pub(crate) fn phase(&self) -> ContainerPhase {
-        lock(&self.record).phase
+        self.record.lock().phase
     }
 
-    /// What a call does now.
-    pub(crate) fn verdict(&self, call: ContainerCall) -> Outcome<Verdict> {
+    /// What a call does in the present state.
+    pub(crate) fn decision(&self, call: ContainerCall) -> Result<CallDecision> {
         let sandbox = self.sandbox.phase();
-        Ok(verdict(call, &self.id, Some(self.phase()), Some(sandbox))?)
+        Ok(decision(call, &self.id, Some(self.phase()), Some(sandbox))?)
     }
 
-    /// Takes down how it ended; false if that is known already.
+    /// Records how it exited; false if an exit is recorded already.
     pub(crate) fn set_exit(&self, exit: ExitRecord) -> bool {
         let first = self.change(|record| note_exit(record, exit));
         self.ended.send_replace(true);
         first
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
+    pub(crate) fn has_exited(&self) -> bool {
         *self.ended.borrow()
     }
 
-    /// Waits for the end, at most so long; whether it has ended.
-    pub(crate) async fn wait_for_end(&self, within: Duration) -> bool {
+    /// Turns true with the exit.
+    pub(crate) fn exited(&self) -> watch::Receiver<bool> {
+        self.ended.subscribe()
+    }
+
+    /// Waits for the exit for at most `within`; returns whether it has exited.
+    pub(crate) async fn wait_for_exit(&self, within: Duration) -> bool {
         let mut ended = self.ended.subscribe();
         let ended = ended.wait_for(|ended| *ended);
         matches!(tokio::time::timeout(within, ended).await, Ok(Ok(_)))
     }
 
     /// Its cgroup.
-    pub(crate) fn cgroup(&self) -> Outcome<CgroupPath> {
-        let text = lock(&self.record).cgroup.clone();
-        CgroupPath::parse(&text).map_err(|error| Fault::failed(error.to_string()))
+    pub(crate) fn cgroup(&self) -> Result<CgroupPath> {
+        let text = self.record.lock().cgroup.clone();
+        CgroupPath::parse(&text).map_err(|error| RuntimeError::failed(error.to_string()))
     }
 }
 
-/// Notes in a record how its container ended; false if that is known already.
+/// Writes the exit of a container into its record; false if there is one already.
 pub(crate) fn note_exit(record: &mut ContainerRecord, exit: ExitRecord) -> bool {
     if record.exit.is_some() {
         return false;

@@ -1,7 +1,7 @@
 //! What is wrong with this machine for running pods, each with why it matters and what to do.
 //!
-//! Nothing is changed. Everything is read below a root folder, which is `/` except in tests; what only
-//! the kernel itself can tell is tried where nobody else sees it.
+//! Nothing is changed. Everything is read below a root directory, which is `/` except in tests.
+//! What only a trial shows is tried in a namespace of its own.
 
 mod devices;
 mod kernel;
@@ -29,7 +29,7 @@ pub enum Severity {
     Error,
 }
 
-/// One thing that a person should know.
+/// One finding about the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// How bad it is.
@@ -58,8 +58,8 @@ impl Finding {
     }
 }
 
-/// Looks at the machine and at the runtime's folders; the worst findings first. Blocks for some
-/// milliseconds. A runtime that works on the same folders is not disturbed.
+/// Checks the machine and the runtime's directories; the worst findings come first. Blocks for some
+/// milliseconds. A runtime that uses the same directories is not disturbed.
 #[must_use]
 pub fn check(settings: &RuntimeSettings) -> Vec<Finding> {
     let mut findings = check_below(Path::new("/"), settings);
@@ -81,8 +81,8 @@ fn check_below(root: &Path, settings: &RuntimeSettings) -> Vec<Finding> {
     findings.extend(privileges::capabilities(root));
     findings.extend(privileges::handlers(settings));
     findings.extend(devices::specifications(settings));
-    findings.extend(registries::folders(settings));
-    findings.extend(space::folders(settings));
+    findings.extend(registries::directories(settings));
+    findings.extend(space::directories(settings));
     findings.extend(leftovers::find(settings));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings

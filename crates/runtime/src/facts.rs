@@ -1,4 +1,4 @@
-//! What this host can do, looked at once when the runtime starts.
+//! What this host supports, detected once at the start of the runtime.
 
 use std::{fs, path::Path};
 
@@ -19,7 +19,7 @@ const ARCH: Arch = if cfg!(target_arch = "aarch64") {
     Arch::X86_64
 };
 
-/// Reads the facts. `known` is a cgroup that exists. Blocks.
+/// Detects the facts. `known` is a cgroup that exists. Blocks.
 pub(crate) fn read(
     machine: &Machine,
     cgroups: &CgroupFs,

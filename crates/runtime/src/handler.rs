@@ -1,4 +1,4 @@
-//! Runtime handlers: who makes the containers of a pod.
+//! Runtime handlers: what creates the containers of a pod.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use rubelet_shim::protocol::{ExternalRuntime, RuntimeChoice};
 
 use crate::{
     doctor::is_executable,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
     layout::Layout,
     settings::RuntimeSettings,
 };
 
-/// The name of the embedded one, beside the empty name.
+/// The name of the embedded handler, besides the empty name.
 pub(crate) const EMBEDDED: &str = "rubelet";
 
-/// Who makes the containers of a pod.
+/// What creates the containers of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Handler {
     /// This program.
@@ -31,18 +31,18 @@ pub(crate) enum Handler {
 
 impl Handler {
     /// The handler of that name.
-    pub(crate) fn of(settings: &RuntimeSettings, name: &str) -> Outcome<Self> {
+    pub(crate) fn of(settings: &RuntimeSettings, name: &str) -> Result<Self> {
         if matches!(name, "" | EMBEDDED) {
             return Ok(Self::Embedded);
         }
         let Some(binary) = settings.handlers.get(name) else {
-            return Err(Fault::invalid(format!(
-                "no runtime for {name:?} is configured: there are {}",
+            return Err(RuntimeError::invalid(format!(
+                "no runtime for {name:?} is configured; configured runtimes: {}",
                 names(settings).join(", ")
             )));
         };
         if !is_executable(binary) {
-            return Err(Fault::state(format!(
+            return Err(RuntimeError::state(format!(
                 "the runtime handler {name:?} needs {}, which is not an executable file",
                 binary.display()
             )));
@@ -53,7 +53,7 @@ impl Handler {
         })
     }
 
-    /// As the supervisor wants to know it.
+    /// The form that the shim takes.
     pub(crate) fn choice(&self, layout: &Layout, driver: CgroupDriver) -> RuntimeChoice {
         match self {
             Self::Embedded => RuntimeChoice::Embedded,

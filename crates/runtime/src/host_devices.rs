@@ -10,27 +10,28 @@ use rubelet_cri::v1;
 use rubelet_oci::DeviceKind;
 use rubelet_runtime_plan::container_spec::HostDevice;
 
-use crate::fault::{Fault, Outcome};
+use crate::error::{Result, RuntimeError};
 
-/// Folders below `/dev` that are file systems of their own in each container.
+/// Directories below `/dev` that are file systems of their own in each container.
 const OWN: [&str; 5] = ["pts", "shm", "mqueue", "fd", "hugepages"];
 
-/// Each of a container's devices, in their order: the node, or all nodes below a folder. Blocks.
-pub(crate) fn wanted(devices: &[v1::Device]) -> Outcome<Vec<Vec<HostDevice>>> {
+/// For each device of a container, in their order: the node, or all nodes below a directory.
+/// Blocks.
+pub(crate) fn wanted(devices: &[v1::Device]) -> Result<Vec<Vec<HostDevice>>> {
     devices
         .iter()
         .map(|device| {
             let path = Path::new(&device.host_path);
             let mut found = Vec::new();
             collect(path, &mut found, &[]).map_err(|error| {
-                Fault::because(
+                RuntimeError::because(
                     format!("cannot use the device {}", device.host_path),
                     &error,
                 )
             })?;
             if found.is_empty() {
-                return Err(Fault::invalid(format!(
-                    "{} is not a device and has none in it",
+                return Err(RuntimeError::invalid(format!(
+                    "{} is neither a device nor a directory with devices",
                     device.host_path
                 )));
             }
@@ -40,11 +41,11 @@ pub(crate) fn wanted(devices: &[v1::Device]) -> Outcome<Vec<Vec<HostDevice>>> {
 }
 
 /// All devices of the host, for privileged containers. Blocks.
-pub(crate) fn all() -> Outcome<Vec<HostDevice>> {
+pub(crate) fn all() -> Result<Vec<HostDevice>> {
     let mut found = Vec::new();
     collect(Path::new("/dev"), &mut found, &OWN)
-        .map_err(|error| Fault::because("cannot list the devices of the host", &error))?;
-    // The console of the host is not the container's.
+        .map_err(|error| RuntimeError::because("cannot list the devices of the host", &error))?;
+    // `/dev/console` of a container is its own terminal, never the host's.
     found.retain(|device| device.path != Path::new("/dev/console"));
     Ok(found)
 }
@@ -59,12 +60,12 @@ fn collect(path: &Path, found: &mut Vec<HostDevice>, skip: &[&str]) -> io::Resul
             let name = entry.file_name();
             let skipped =
                 skip.iter().any(|skip| name == *skip) || name.as_encoded_bytes().starts_with(b".");
-            // A link leads to a node that is found itself, or out of here.
+            // The target of a symbolic link is found itself if it is below /dev.
             if skipped || entry.file_type()?.is_symlink() {
                 continue;
             }
             match collect(&entry.path(), found, &[]) {
-                // Unplugged meanwhile.
+                // The device was unplugged meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 other => other?,
             }
@@ -104,6 +105,6 @@ mod tests {
         assert_eq!((found[0][0].major, found[0][0].minor), (1, 3));
         assert!(all().unwrap().contains(&found[0][0]));
         let error = wanted(&[device("/etc/passwd")]).unwrap_err();
-        assert!(error.message.contains("is not a device"), "{error}");
+        assert!(error.message.contains("is neither a device"), "{error}");
     }
 }

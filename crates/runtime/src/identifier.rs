@@ -1,8 +1,8 @@
-//! Identifiers of sandboxes and containers: 64 hexadecimal digits, as every runtime has them.
+//! Identifiers of sandboxes and containers: 64 hexadecimal digits, as in other runtimes.
 
 use std::fmt::Write as _;
 
-/// A new identifier. 256 random bits: it is never given twice.
+/// A new identifier of 256 random bits, so collisions are impossible in practice.
 pub(crate) fn random() -> std::io::Result<String> {
     let mut bytes = [0u8; 32];
     let mut filled = 0;
@@ -17,7 +17,7 @@ pub(crate) fn random() -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Whether a file name can be an identifier of ours. Only such names are joined to paths.
+/// Whether a file name has the form of an identifier. Only such names are joined to paths.
 pub(crate) fn is_identifier(name: &str) -> bool {
     name.len() == 64
         && name

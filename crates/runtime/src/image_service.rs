@@ -14,7 +14,7 @@ use rubelet_images::{
 
 use crate::{
     clock,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
     stats::value,
 };
 
@@ -46,7 +46,7 @@ impl ImageService for Images {
         &self,
         request: v1::ImageStatusRequest,
     ) -> CriResult<v1::ImageStatusResponse> {
-        let image = named(request.image).map_err(Fault::of::<v1::ImageStatusRequest>)?;
+        let image = named(request.image).map_err(RuntimeError::of::<v1::ImageStatusRequest>)?;
         let found = self.0.find(&image);
         let mut info = std::collections::HashMap::new();
         if let Some(found) = found.as_ref().filter(|_| request.verbose) {
@@ -60,7 +60,7 @@ impl ImageService for Images {
 
     async fn pull_image(&self, request: v1::PullImageRequest) -> CriResult<v1::PullImageResponse> {
         let pulled = self.pull(request).await;
-        let image_ref = pulled.map_err(Fault::of::<v1::PullImageRequest>)?;
+        let image_ref = pulled.map_err(RuntimeError::of::<v1::PullImageRequest>)?;
         Ok(v1::PullImageResponse { image_ref })
     }
 
@@ -68,23 +68,28 @@ impl ImageService for Images {
         &self,
         request: v1::RemoveImageRequest,
     ) -> CriResult<v1::RemoveImageResponse> {
-        let fault = Fault::of::<v1::RemoveImageRequest>;
+        let error = RuntimeError::of::<v1::RemoveImageRequest>;
         let spec = request.image.unwrap_or_default();
         let one_name = spec.annotations.contains_key(ONE_NAME);
-        let image = named(Some(spec)).map_err(fault)?;
-        // A removal that has begun goes on when the caller goes away.
+        let image = named(Some(spec)).map_err(error)?;
+        // A removal that has begun continues when the caller goes away.
         let store = Arc::clone(&self.0);
         let removing = tokio::spawn(async move {
             let removed = match one_name {
                 true => store.untag(&image).await,
                 false => store.remove(&image).await,
             };
-            removed
-                .map_err(|error| Fault::because(format!("cannot remove the image {image}"), &error))
+            removed.map_err(|error| {
+                RuntimeError::because(format!("cannot remove the image {image}"), &error)
+            })
         });
         match removing.await {
-            Ok(removed) => removed.map_err(fault)?,
-            Err(_) => return Err(fault(Fault::failed("the removal of the image broke off"))),
+            Ok(removed) => removed.map_err(error)?,
+            Err(_) => {
+                return Err(error(RuntimeError::failed(
+                    "the removal of the image panicked; this is a bug",
+                )));
+            }
         };
         Ok(v1::RemoveImageResponse {})
     }
@@ -102,7 +107,8 @@ impl ImageService for Images {
         };
         Ok(v1::ImageFsInfoResponse {
             image_filesystems: vec![usage(info.images)],
-            // A kubelet compares this with the other to learn whether both share one disk.
+            // The kubelet compares both lists to detect whether images and containers share one
+            // disk.
             container_filesystems: vec![usage(info.containers)],
         })
     }
@@ -130,18 +136,18 @@ impl ImageLoader for Images {
 }
 
 impl Images {
-    async fn pull(&self, request: v1::PullImageRequest) -> Outcome<String> {
+    async fn pull(&self, request: v1::PullImageRequest) -> Result<String> {
         let platform = request
             .image
             .as_ref()
             .and_then(|image| image.annotations.get(PLATFORM))
             .map(|text| text.parse::<Platform>())
             .transpose()
-            .map_err(|error| Fault::invalid(error.to_string()))?;
+            .map_err(|error| RuntimeError::invalid(error.to_string()))?;
         let image = named(request.image)?;
         let reference: Reference = image
             .parse()
-            .map_err(|error| Fault::invalid(format!("cannot pull {image:?}: {error}")))?;
+            .map_err(|error| RuntimeError::invalid(format!("cannot pull {image:?}: {error}")))?;
         let auth = request.auth.unwrap_or_default();
         let fields = AuthFields {
             username: &auth.username,
@@ -152,11 +158,11 @@ impl Images {
             registry_token: &auth.registry_token,
         };
         let auth = Credentials::from_auth(&fields, reference.registry())
-            .map_err(|error| Fault::invalid(format!("cannot pull {image:?}: {error}")))?;
+            .map_err(|error| RuntimeError::invalid(format!("cannot pull {image:?}: {error}")))?;
         let request = PullRequest {
             image: &image,
             auth,
-            // Credentials for a server by name are for nobody else.
+            // Credentials with a server address are sent to that server only.
             auth_for_mirrors: fields.server_address.is_empty(),
             platform,
         };
@@ -170,27 +176,27 @@ impl Images {
 }
 
 /// The image that a request names.
-fn named(image: Option<v1::ImageSpec>) -> Outcome<String> {
+fn named(image: Option<v1::ImageSpec>) -> Result<String> {
     image
         .map(|image| image.image)
         .filter(|image| !image.is_empty())
-        .ok_or_else(|| Fault::invalid("the request names no image"))
+        .ok_or_else(|| RuntimeError::invalid("the request names no image"))
 }
 
-/// Kubelets tell users what to do by the code.
-fn refused(error: &PullError) -> Fault {
+/// The kubelet chooses the reason that users see by the code.
+fn refused(error: &PullError) -> RuntimeError {
     let kind = match error.kind() {
         PullErrorKind::InvalidArgument => CriErrorKind::InvalidArgument,
         PullErrorKind::NotFound => CriErrorKind::NotFound,
         PullErrorKind::Unauthenticated => CriErrorKind::Other(Code::Unauthenticated),
         PullErrorKind::PermissionDenied => CriErrorKind::Other(Code::PermissionDenied),
         PullErrorKind::TooManyRequests | PullErrorKind::NoSpace => CriErrorKind::ResourceExhausted,
-        // `Unavailable` would say that the runtime is.
+        // The code `Unavailable` would mean that the runtime itself is unavailable.
         PullErrorKind::Unavailable | PullErrorKind::Refused => CriErrorKind::Other(Code::Unknown),
         PullErrorKind::Canceled => CriErrorKind::Canceled,
         PullErrorKind::Internal => CriErrorKind::Other(Code::Internal),
     };
-    Fault::new(kind, rubelet_base::ErrorChain(error).to_string())
+    RuntimeError::new(kind, rubelet_base::ErrorChain(error).to_string())
 }
 
 fn message(image: &Image) -> v1::Image {
@@ -210,7 +216,7 @@ fn message(image: &Image) -> v1::Image {
     }
 }
 
-/// The user of an image, `user[:group]`: a number or a name. Root where there is none.
+/// The user of an image, `user[:group]`: a number or a name. Root if the image has none.
 fn user(text: &str) -> (Option<v1::Int64Value>, String) {
     let user = text.split(':').next().unwrap_or_default();
     if user.is_empty() {

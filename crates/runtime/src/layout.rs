@@ -1,6 +1,6 @@
-//! Where everything is on disk.
+//! Paths of the runtime's files.
 //!
-//! Below the root are things that survive a reboot, below the run folder those that need not.
+//! Files below the root directory survive a reboot, those below the run directory need not.
 
 use std::{
     fs, io,
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folders of one runtime.
+/// The directories of one runtime.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     root: PathBuf,
@@ -23,7 +23,7 @@ impl Layout {
         }
     }
 
-    /// Makes the folders that must be there before anything else.
+    /// Creates the directories that the start needs.
     pub(crate) fn make(&self) -> Result<(), (PathBuf, io::Error)> {
         let dirs = [
             self.sandbox_records(),
@@ -67,7 +67,7 @@ impl Layout {
         &self.root
     }
 
-    /// One folder per sandbox, named by its identifier.
+    /// One directory per sandbox, named by its identifier.
     pub(crate) fn sandboxes(&self) -> PathBuf {
         self.run.join("sandboxes")
     }
@@ -77,7 +77,7 @@ impl Layout {
     }
 }
 
-/// The run folder of one sandbox.
+/// The run directory of one sandbox.
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxDir(PathBuf);
 
@@ -118,8 +118,8 @@ impl SandboxDir {
     }
 }
 
-/// Makes a folder that only root may enter. Its parents are for everybody: other things may be in them,
-/// such as the agent's socket, which may have a group.
+/// Creates a directory that only root may enter. Its parents stay accessible to everybody, because
+/// they may contain other files, such as the agent's socket with its own group.
 fn own_dir(dir: &Path) -> io::Result<()> {
     if let Some(parent) = dir.parent() {
         fs::create_dir_all(parent)?;
@@ -127,7 +127,7 @@ fn own_dir(dir: &Path) -> io::Result<()> {
     private_dir(dir)
 }
 
-/// Makes a folder with its parents that only root may enter.
+/// Creates a directory and its parents, accessible to root only.
 pub(crate) fn private_dir(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtimes_folders_are_private_and_those_above_are_not() {
+    fn the_runtimes_directories_are_private_and_those_above_are_not() {
         let dir = tempfile::Builder::new()
             .prefix("rubelet-t")
             .tempdir()

@@ -1,8 +1,8 @@
 //! The agent's side of the connection to one shim.
 //!
-//! One task per shim owns the socket. Calls are sent with a number and may be answered in any order;
-//! what the shim reports goes to a callback at once, in order, from that task. The connection ends
-//! when the shim does, which the task learns from the socket and from a handle on the process.
+//! One task per shim owns the socket. Calls have a number and may be answered in any order; reports
+//! of the shim go to a callback at once, in order, from that task. The connection ends with the
+//! shim, which the task detects by the socket and by a pidfd.
 
 mod task;
 
@@ -17,7 +17,7 @@ use std::{
 
 use rubelet_cri::CriErrorKind;
 use rubelet_shim::protocol::{
-    Answer, Call, Event, Failure, FailureKind, FromAgent, Hello, Request, VERSION, encode,
+    Call, Event, Failure, FailureKind, FromAgent, Hello, Request, ShimReply, VERSION, encode,
 };
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -28,20 +28,20 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
 };
 
-use crate::fault::{Fault, Outcome};
+use crate::error::{Result, RuntimeError};
 
-/// How long a shim may take for one call. The longest one makes a container; a shim that needs
-/// longer hangs, and only its own pod waits.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Deadline of one call. The longest call creates a container; a shim that takes longer hangs, and
+/// only its own pod waits.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a shim reports.
 #[derive(Debug)]
 pub(crate) enum Report {
     /// Something happened in the pod.
     Event(Event),
-    /// The shim has ended, or the connection to it; said once, as the last.
+    /// The shim exited, or the connection broke; sent once, as the last report.
     Ended {
-        /// Why, as far as known.
+        /// The cause, if known.
         reason: String,
     },
 }
@@ -64,19 +64,19 @@ pub(crate) struct ShimLink {
 struct Outgoing {
     frame: Vec<u8>,
     fds: Vec<OwnedFd>,
-    waits: Option<(u64, oneshot::Sender<Reply>)>,
+    waits: Option<(u64, oneshot::Sender<ShimResponse>)>,
 }
 
-/// What came back, with the descriptors that came along.
+/// A reply with its file descriptors.
 #[derive(Debug)]
-struct Reply {
-    outcome: Result<Answer, Failure>,
+struct ShimResponse {
+    outcome: Result<ShimReply, Failure>,
     fds: Vec<OwnedFd>,
 }
 
 impl ShimLink {
-    /// Takes over a connected socket to the shim with process ID `pid`, whose handle is `handle`.
-    /// Reports begin as soon as this is called.
+    /// Takes over a connected socket to the shim with process ID `pid` and pidfd `handle`. Reports
+    /// may arrive before this returns.
     pub(crate) fn open(
         socket: std::os::unix::net::UnixStream,
         pid: i32,
@@ -101,7 +101,7 @@ impl ShimLink {
             pid: i32::try_from(std::process::id()).unwrap_or(0),
         };
         link.send(&FromAgent::Hello(hello), Vec::new(), None)
-            .map_err(|fault| std::io::Error::other(fault.message))?;
+            .map_err(|error| std::io::Error::other(error.message))?;
         let task = task::Task::new(
             socket,
             handle,
@@ -119,35 +119,35 @@ impl ShimLink {
         self.pid
     }
 
-    /// Whether the shim has ended.
-    pub(crate) fn has_ended(&self) -> bool {
+    /// Whether the shim has exited.
+    pub(crate) fn has_exited(&self) -> bool {
         *self.ended.borrow()
     }
 
-    /// Waits for the end of the shim, for at most so long; whether it has ended.
-    pub(crate) async fn wait_for_end(&self, within: Duration) -> bool {
+    /// Waits for the exit of the shim for at most `within`; returns whether it has exited.
+    pub(crate) async fn wait_for_exit(&self, within: Duration) -> bool {
         let mut ended = self.ended.clone();
         tokio::time::timeout(within, ended.wait_for(|ended| *ended))
             .await
             .is_ok()
     }
 
-    /// Waits until its process has ended, which may be a moment after its connection, and takes
-    /// its exit status.
+    /// Waits until its process has exited, which may be shortly after its connection ended, and
+    /// reaps it.
     pub(crate) async fn reap(&self) {
         let Ok(process) = watch_process(&self.handle) else {
             return;
         };
-        if tokio::time::timeout(PATIENCE, process.readable())
+        if tokio::time::timeout(CALL_TIMEOUT, process.readable())
             .await
             .is_ok()
         {
-            // A shim of an earlier agent is reaped by the system.
+            // A shim that an earlier agent started is not our child; init reaps it.
             let _ = rubelet_shim::spawn::reap(self.handle.as_fd());
         }
     }
 
-    /// Whether its process is still there, whatever became of the connection.
+    /// Whether its process still runs, even if the connection broke.
     pub(crate) fn process_lives(&self) -> bool {
         let mut watched = [PollFd::new(&self.handle, PollFlags::IN)];
         matches!(poll(&mut watched, Some(&Timespec::default())), Ok(0))
@@ -155,23 +155,23 @@ impl ShimLink {
 
     /// Kills the shim.
     pub(crate) fn kill(&self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = pidfd_send_signal(self.handle.as_fd(), Signal::KILL);
     }
 
-    /// Makes a call that takes no descriptors.
-    pub(crate) async fn call(&self, call: Call) -> Outcome<Answer> {
+    /// Makes a call without file descriptors.
+    pub(crate) async fn call(&self, call: Call) -> Result<ShimReply> {
         self.call_with(call, Vec::new())
             .await
             .map(|(answer, _)| answer)
     }
 
-    /// Makes a call; the descriptors go along, and others may come back.
+    /// Makes a call with file descriptors; the reply may have some, too.
     pub(crate) async fn call_with(
         &self,
         call: Call,
         fds: Vec<OwnedFd>,
-    ) -> Outcome<(Answer, Vec<OwnedFd>)> {
+    ) -> Result<(ShimReply, Vec<OwnedFd>)> {
         let id = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
         let (waits, reply) = oneshot::channel();
         self.send(
@@ -179,34 +179,42 @@ impl ShimLink {
             fds,
             Some((id, waits)),
         )?;
-        match tokio::time::timeout(PATIENCE, reply).await {
-            Ok(Ok(Reply { outcome, fds })) => Ok((outcome.map_err(fault)?, fds)),
-            Ok(Err(_)) => Err(gone()),
-            Err(_) => Err(Fault::new(
-                CriErrorKind::DeadlineExceeded(PATIENCE),
+        match tokio::time::timeout(CALL_TIMEOUT, reply).await {
+            Ok(Ok(ShimResponse { outcome, fds })) => Ok((outcome.map_err(error)?, fds)),
+            Ok(Err(_)) => Err(shim_exited()),
+            Err(_) => Err(RuntimeError::new(
+                CriErrorKind::DeadlineExceeded(CALL_TIMEOUT),
                 format!(
-                    "the supervisor of the pod (process {}) did not answer within {} s",
+                    "the shim of the pod (PID {}) did not answer within {} s",
                     self.pid,
-                    PATIENCE.as_secs()
+                    CALL_TIMEOUT.as_secs()
                 ),
             )),
         }
+    }
+
+    /// Makes a call whose reply is of no interest. Calls arrive in the order in which they are posted.
+    pub(crate) fn post(&self, call: Call) {
+        let id = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        let request = FromAgent::Request(Request { id, call });
+        // It fails only if the shim has exited.
+        let _ = self.send(&request, Vec::new(), None);
     }
 
     fn send(
         &self,
         message: &FromAgent,
         fds: Vec<OwnedFd>,
-        waits: Option<(u64, oneshot::Sender<Reply>)>,
-    ) -> Outcome<()> {
+        waits: Option<(u64, oneshot::Sender<ShimResponse>)>,
+    ) -> Result<()> {
         let frame =
-            encode(message, fds.len()).map_err(|error| Fault::invalid(error.to_string()))?;
+            encode(message, fds.len()).map_err(|error| RuntimeError::invalid(error.to_string()))?;
         let outgoing = Outgoing { frame, fds, waits };
-        self.outgoing.send(outgoing).map_err(|_| gone())
+        self.outgoing.send(outgoing).map_err(|_| shim_exited())
     }
 }
 
-/// Becomes readable when the process has ended. One at a time for each handle.
+/// Becomes readable when the process has exited. One at a time for each handle.
 #[expect(
     deprecated,
     reason = "its successor is unsafe, for types whose descriptor may change; this one's can't"
@@ -215,26 +223,29 @@ fn watch_process(handle: &Arc<OwnedFd>) -> std::io::Result<AsyncFd<Arc<OwnedFd>>
     AsyncFd::with_interest(Arc::clone(handle), Interest::READABLE)
 }
 
-/// A handle on a process, to be taken while something else proves that it lives.
+/// A pidfd of a process. Only valid if something else, such as an open connection, proves that the
+/// PID is still that process's.
 pub(crate) fn process_handle(pid: i32) -> std::io::Result<OwnedFd> {
     let pid = Pid::from_raw(pid).ok_or(std::io::ErrorKind::NotFound)?;
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Nobody is there to do it any more.
-pub(crate) fn gone() -> Fault {
-    Fault::failed("the supervisor of the pod has ended")
+/// The error of calls after the shim exited.
+pub(crate) fn shim_exited() -> RuntimeError {
+    RuntimeError::failed("the shim of the pod has exited")
 }
 
-fn fault(failure: Failure) -> Fault {
+fn error(failure: Failure) -> RuntimeError {
     match failure.kind {
-        FailureKind::NotFound => Fault::not_found(failure.message),
-        FailureKind::AlreadyExists => Fault::new(CriErrorKind::AlreadyExists, failure.message),
-        FailureKind::WrongState => Fault::state(failure.message),
-        FailureKind::Invalid => Fault::invalid(failure.message),
-        FailureKind::Unsupported => Fault::new(CriErrorKind::Unimplemented, failure.message),
+        FailureKind::NotFound => RuntimeError::not_found(failure.message),
+        FailureKind::AlreadyExists => {
+            RuntimeError::new(CriErrorKind::AlreadyExists, failure.message)
+        }
+        FailureKind::WrongState => RuntimeError::state(failure.message),
+        FailureKind::Invalid => RuntimeError::invalid(failure.message),
+        FailureKind::Unsupported => RuntimeError::new(CriErrorKind::Unimplemented, failure.message),
         FailureKind::Runtime | FailureKind::Host | FailureKind::Internal => {
-            Fault::failed(failure.message)
+            RuntimeError::failed(failure.message)
         }
     }
 }

@@ -1,11 +1,12 @@
-//! What is at the sources of a container's mounts.
+//! Resolves the sources of a container's mounts.
 //!
-//! Sources are paths, and links in them are followed: they are folders of the agent's own below its root
-//! directory, which nobody but root can exchange (a subPath is mounted by the agent, by descriptor, and comes
-//! as such a path), or `hostPath`s. Of a `hostPath` the author of the manifest may name any path of the host;
-//! who can write to a folder on the way decides what is mounted, before this look or after it, as with every
-//! runtime. So there is nothing to win by an exchange between the look and the mount, which both follow the
-//! same path, and what is found here decides no right: only the mount's propagation.
+//! Sources are paths, and links in them are followed: they are directories of the agent's own below
+//! its root directory, which nobody but root can exchange (a subPath is mounted by the agent, by
+//! descriptor, and comes as such a path), or `hostPath`s. Of a `hostPath` the author of the
+//! manifest may name any path of the host; who can write to a directory on the way decides what is
+//! mounted, before this lookup or after it, as with every runtime. So exchanging a directory
+//! between this lookup and the mount gains nothing: both follow the same path, and the lookup
+//! decides no permission, only the mount's propagation.
 
 use std::{
     fs, io,
@@ -16,21 +17,22 @@ use rubelet_cri::v1;
 use rubelet_host::mountinfo;
 use rubelet_runtime_plan::container_spec::{MountSource, Propagation};
 
-use crate::fault::{Fault, Outcome};
+use crate::error::{Result, RuntimeError};
 
-/// Looks at each mount's source, in their order. A source that is missing becomes a folder, as
-/// runtimes have always done for `hostPath` volumes without a type. `images` has the layers of each
-/// image that is mounted. Blocks.
+/// Resolves each mount's source, in their order. Creates a missing source as a directory, as all
+/// runtimes do for `hostPath` volumes without a type. `images` has the layers of each mounted
+/// image. Blocks.
 pub(crate) fn find(
     mounts: &[v1::Mount],
     images: impl IntoIterator<Item = Vec<PathBuf>>,
-) -> Outcome<Vec<MountSource>> {
-    // The list of all mounts of a machine with many pods is long; few containers need it.
+) -> Result<Vec<MountSource>> {
+    // Reading the mount table is slow on a machine with many pods, and few containers need it.
     let spreads = mounts
         .iter()
         .any(|mount| mount.propagation() != v1::MountPropagation::PropagationPrivate);
     let table = if spreads {
-        mountinfo::read().map_err(|error| Fault::because("cannot look at the mounts", &error))?
+        mountinfo::read()
+            .map_err(|error| RuntimeError::because("cannot read the mount table", &error))?
     } else {
         Vec::new()
     };
@@ -49,7 +51,7 @@ pub(crate) fn find(
         .collect()
 }
 
-fn find_one(mount: &v1::Mount, table: &[mountinfo::MountEntry]) -> Outcome<MountSource> {
+fn find_one(mount: &v1::Mount, table: &[mountinfo::MountEntry]) -> Result<MountSource> {
     let source = Path::new(&mount.host_path);
     let path = match fs::canonicalize(source) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -62,7 +64,7 @@ fn find_one(mount: &v1::Mount, table: &[mountinfo::MountEntry]) -> Outcome<Mount
             "cannot mount {} at {}",
             mount.host_path, mount.container_path
         );
-        Fault::because(what, &error)
+        RuntimeError::because(what, &error)
     })?;
     let on = mountinfo::containing(table, &path);
     Ok(MountSource {
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_source_becomes_a_folder_and_links_are_followed() {
+    fn a_missing_source_becomes_a_directory_and_links_are_followed() {
         let dir = tempfile::Builder::new()
             .prefix("rubelet-t")
             .tempdir()

@@ -5,14 +5,14 @@ use std::{io, os::fd::OwnedFd, time::Duration};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::{io::AsyncReadExt, net::unix::pipe, time::timeout};
 
-/// Longest output of one stream in bytes; what is beyond it is read and thrown away. As containerd.
+/// Most bytes of one stream; the rest is read and discarded, as in containerd.
 pub(crate) const LIMIT: usize = 16 << 20;
 
-/// How long to wait for the end of a stream whose command has ended: something it left in the
-/// background may hold it open for ever.
-const LINGER: Duration = Duration::from_secs(1);
+/// How long to wait for the end of a stream after the command exited: a background process of it
+/// may hold the stream open.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// One stream on its way from a command.
+/// One output stream of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pipe: pipe::Receiver,
@@ -30,13 +30,13 @@ impl Output {
         Ok((output, write))
     }
 
-    /// Reads until the end. May be dropped and called again: nothing that was read is lost.
+    /// Reads until the end. Cancel safe: may be dropped and called again without losing data.
     pub(crate) async fn read(&mut self) {
         let mut portion = Vec::new();
         loop {
             portion.clear();
             portion.reserve(16 << 10);
-            // A read that is dropped has taken nothing.
+            // `read_buf` is cancel safe.
             match self.pipe.read_buf(&mut portion).await {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {
@@ -48,19 +48,19 @@ impl Output {
         }
     }
 
-    /// All that came.
+    /// All bytes that were read.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Reads both streams of a command that has ended to their ends, or for a little while.
+/// Reads both streams of a command that exited until they end, or for [`DRAIN_TIMEOUT`].
 pub(crate) async fn drain(stdout: &mut Output, stderr: &mut Output) {
     let both = async {
         tokio::join!(stdout.read(), stderr.read());
     };
-    // What is there already is read before the time is looked at.
-    let _ = timeout(LINGER, both).await;
+    // `timeout` polls the read first, so data that is already in the pipe is read in any case.
+    let _ = timeout(DRAIN_TIMEOUT, both).await;
 }
 
 #[cfg(test)]

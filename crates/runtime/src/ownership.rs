@@ -1,4 +1,4 @@
-//! One runtime per folder and bridge: a second one would reap, kill and remove what the first one
+//! One runtime per directory and bridge: a second one would reap, kill and remove what the first one
 //! runs.
 
 use std::{
@@ -11,29 +11,29 @@ use rubelet_host::{
     net_lock::{self, NetLock, NetLockError},
 };
 
-/// Held for as long as this runtime may act on its root.
+/// Held while this runtime may change its root directory.
 pub(crate) type Ownership = FileLock;
 
-/// Why the root can't be had.
+/// Why the root directory or the bridge can't be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnershipError {
-    /// Another runtime has it.
-    #[error("another runtime (process {holder}) uses {}: stop it, or choose another folder", root.display())]
+    /// Another runtime uses the root directory.
+    #[error("another runtime (process {holder}) uses {}: stop it, or choose another directory", root.display())]
     Taken {
         /// The root.
         root: PathBuf,
-        /// Its process, as far as known.
+        /// Its process, if known.
         holder: String,
     },
-    /// Another runtime has the bridge.
+    /// Another runtime uses the bridge.
     #[error(
-        "another runtime (process {holder}) keeps the pods' bridge {name}: stop it, or name another \
+        "another runtime (process {holder}) uses the bridge {name}: stop it, or set another \
          bridge for this one with rubelet.runtime.bridge (--runtime-bridge)"
     )]
     Bridge {
         /// The bridge.
         name: String,
-        /// The other runtime's process, as far as known.
+        /// The other runtime's process, if known.
         holder: String,
     },
     /// The lock file can't be used.
@@ -46,7 +46,7 @@ pub enum OwnershipError {
     },
 }
 
-/// Takes the root.
+/// Locks the root directory.
 pub(crate) fn take(root: &Path, lock: &Path) -> Result<Ownership, OwnershipError> {
     lock::take(lock).map_err(|error| match error {
         LockError::Taken { holder } => OwnershipError::Taken {
@@ -60,8 +60,8 @@ pub(crate) fn take(root: &Path, lock: &Path) -> Result<Ownership, OwnershipError
     })
 }
 
-/// Takes the bridge, and with it all names on the host that derive from its own. `None` where that
-/// can't be made sure.
+/// Locks the bridge, and with it all names on the host that derive from its name. `None` if the
+/// lock is not available.
 pub(crate) fn take_bridge(name: &str) -> Result<Option<NetLock>, OwnershipError> {
     match net_lock::take(&format!("rubelet/bridge/{name}")) {
         Ok(held) => Ok(Some(held)),
@@ -70,7 +70,7 @@ pub(crate) fn take_bridge(name: &str) -> Result<Option<NetLock>, OwnershipError>
             holder,
         }),
         Err(error) => {
-            tracing::warn!(bridge = name, %error, "It can't be made sure that no other runtime uses the bridge");
+            tracing::warn!(bridge = name, %error, "Failed to check that no other runtime uses the bridge");
             Ok(None)
         }
     }

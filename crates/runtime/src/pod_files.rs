@@ -1,23 +1,23 @@
-//! The small files that all containers of a pod see: names and resolvers.
+//! The files that all containers of a pod share: `hostname`, `hosts` and `resolv.conf`.
 
 use std::{fs, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
 use rubelet_runtime_plan::sandbox_spec::SandboxPlan;
 
 use crate::{
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
     layout::{SandboxDir, private_dir},
 };
 
-/// A resolver's configuration that is longer than this is no such file.
-const LONGEST: u64 = 1 << 20;
+/// Largest `resolv.conf` that is copied.
+const MAX_FILE_SIZE: u64 = 1 << 20;
 
-/// Makes the sandbox's run folder with its files. Blocks.
-pub(crate) fn write(dir: &SandboxDir, plan: &SandboxPlan) -> Outcome<()> {
+/// Creates the sandbox's run directory with its files. Blocks.
+pub(crate) fn write(dir: &SandboxDir, plan: &SandboxPlan) -> Result<()> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |error: std::io::Error| {
-            Fault::because(format!("cannot create {}", path.display()), &error)
+            RuntimeError::because(format!("cannot create {}", path.display()), &error)
         }
     };
     private_dir(&dir.containers()).map_err(failed(&dir.containers()))?;
@@ -31,10 +31,10 @@ pub(crate) fn write(dir: &SandboxDir, plan: &SandboxPlan) -> Outcome<()> {
     put(&dir.hosts(), &hosts).map_err(failed(&dir.hosts()))
 }
 
-/// A file of the host's that a pod gets a copy of; empty where the host has none.
+/// A file of the host that is copied into a pod; empty if the host has none.
 fn host_file(path: &Path) -> Vec<u8> {
-    let regular =
-        fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LONGEST);
+    let regular = fs::metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE_SIZE);
     if regular {
         fs::read(path).unwrap_or_default()
     } else {
@@ -42,7 +42,7 @@ fn host_file(path: &Path) -> Vec<u8> {
     }
 }
 
-/// All users of a container read these.
+/// World-readable: all users of a container read these files.
 fn put(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut file = fs::OpenOptions::new()
         .write(true)

@@ -1,48 +1,47 @@
-//! What the start finds of earlier runs: pods that run are adopted, what ended unseen is taken
-//! down, what belongs to nobody is removed. What is decided comes from
-//! `rubelet_runtime_plan::recovery`; here it is looked up and done.
+//! Recovery at the start: adopts running pods, records exits that happened meanwhile, and removes
+//! leftovers. `rubelet_runtime_plan::recovery` decides; this module observes the host and carries
+//! out the steps.
 
 mod apply;
-mod look;
 mod networks;
+mod observe;
 pub(crate) mod shims;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use rubelet_base::cgroup::CgroupPath;
-use rubelet_runtime_plan::recovery::{self, Found};
+use rubelet_runtime_plan::recovery::{self, RecoveryInput};
 use tokio::task::JoinSet;
 
 use crate::{
     clock,
     container::Container,
     engine::Engine,
-    fault::Outcome,
-    kept::{self, KeptContainer, KeptSandbox},
+    error::Result,
+    records::{self, StoredContainer, StoredSandbox},
     sandbox::Sandbox,
 };
 
-/// Everything of earlier runs that has a record.
-pub(crate) struct Known {
+/// All sandboxes and containers of earlier runs that have a record.
+pub(crate) struct RecordedState {
     pub(crate) sandboxes: BTreeMap<String, Arc<Sandbox>>,
     pub(crate) containers: BTreeMap<String, Arc<Container>>,
 }
 
-/// How long the start waits until everything is in order. What takes longer hangs, mostly on a network
-/// plugin or a dead disk; the pods that it doesn't concern need not wait for that.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long the start waits for the recovery. A step that takes longer hangs, mostly on a network
+/// plugin or a dead disk; other pods need not wait for it.
+const START_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Brings everything in order, as far as that is done soon; the rest goes on behind the caller's back,
-/// each sandbox held until it is done. A single thing that can't be brought in order is logged and
-/// found again by the next start.
+/// Recovers the state of earlier runs. Steps that take longer continue in the background, each with
+/// its sandbox locked. A step that fails is logged; the next start plans it again.
 ///
 /// # Errors
-/// The records can't be read: nothing may be removed then.
-pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
+/// The records can't be read. Nothing is removed then.
+pub(crate) async fn recover(engine: &Arc<Engine>) -> Result<()> {
     let known = Arc::new(load(engine).await?);
-    let folders = look::folders(engine).await?;
-    let mut shims = shims::connect(engine, &known, folders.keys()).await;
-    let seen = look::look(engine, &known, &folders).await?;
+    let directories = observe::directories(engine).await?;
+    let mut shims = shims::connect(engine, &known, directories.keys()).await;
+    let seen = observe::observe(engine, &known, &directories).await?;
 
     let records: BTreeMap<_, _> = known
         .sandboxes
@@ -54,7 +53,7 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
         .iter()
         .map(|(id, container)| (&**id, container.record()))
         .collect();
-    let plan = recovery::plan(&Found {
+    let plan = recovery::plan(&RecoveryInput {
         boot_id: &engine.boot_id,
         now: clock::now_ns(),
         run: engine.layout.run(),
@@ -72,13 +71,13 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
             .map(|(id, shim)| (id.clone(), shim.containers()))
             .collect(),
         exits: seen.exits,
-        folders,
+        directories,
         mounts: seen.mounts,
         shim_cgroups: seen.shim_cgroups,
         snapshots: engine.images.snapshots(),
     });
     drop((records, containers));
-    // Before anybody is added. What has a record is freed with its sandbox, below.
+    // Before any pod is added. Networks of recorded sandboxes are freed with their sandbox, below.
     let on_network = |sandbox: &Arc<Sandbox>| sandbox.record().network_held;
     let mut kept = plan.ready;
     let recorded = known.sandboxes.iter();
@@ -95,25 +94,25 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
         pods = adopted,
         steps = others.len(),
         sandboxes = known.sandboxes.len(),
-        "takes over what earlier runs left"
+        "Recovered the state of the previous run"
     );
     let work = {
         let engine = Arc::clone(engine);
         async move {
-            // While their bundles are there, which name them.
+            // Before their bundles are removed, which name their cgroups.
             kill_orphans(&engine, seen.orphans).await;
             apply::apply(&engine, &known, shims, others).await;
-            tell(engine.network.bury().await);
+            tell(engine.network.collect_garbage().await);
         }
     };
-    // Nothing waits for it: it may take as long as plugins do, and changes nothing.
+    // In the background: it may take as long as the plugins do, and changes nothing.
     tokio::spawn(networks::check(Arc::clone(engine), checked));
-    if tokio::time::timeout(PATIENCE, tokio::spawn(work))
+    if tokio::time::timeout(START_TIMEOUT, tokio::spawn(work))
         .await
         .is_err()
     {
         tracing::warn!(
-            "what earlier runs left is not yet in order; the runtime serves, and goes on with it"
+            "The state of the previous run is not fully recovered; the runtime serves and continues"
         );
     }
     Ok(())
@@ -123,11 +122,11 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
 async fn kill_orphans(engine: &Arc<Engine>, orphans: BTreeMap<String, CgroupPath>) {
     let mut killing = JoinSet::new();
     for (container, cgroup) in orphans {
-        tracing::info!(container, %cgroup, "kills and removes the cgroup of a container without a record");
+        tracing::info!(container, %cgroup, "Killing the processes of a container without a record");
         let engine = Arc::clone(engine);
         killing.spawn(async move {
-            if let Err(fault) = engine.clear_cgroup(&cgroup).await {
-                tracing::warn!(container, %fault, "a leftover stays");
+            if let Err(error) = engine.clear_cgroup(&cgroup).await {
+                tracing::warn!(container, %error, "Recovery step failed");
             }
         });
     }
@@ -138,37 +137,37 @@ fn tell(done: Result<Vec<String>, rubelet_cni::NetworkError>) {
     match done {
         Ok(freed) => {
             for freed in freed {
-                tracing::info!(freed, "removed a leftover of the network");
+                tracing::info!(freed, "Removed a leftover of the pod network");
             }
         }
-        Err(error) => tracing::warn!(%error, "a leftover of the network stays"),
+        Err(error) => tracing::warn!(%error, "Failed to remove a leftover of the pod network"),
     }
 }
 
-/// Reads all records, and makes objects of them that callers will know.
-async fn load(engine: &Arc<Engine>) -> Outcome<Known> {
+/// Reads all records and adds their sandboxes and containers to the table.
+async fn load(engine: &Arc<Engine>) -> Result<RecordedState> {
     let layout = engine.layout.clone();
     let (sandboxes, containers) = engine
         .blocking(move || {
-            let sandboxes = kept::load_all::<KeptSandbox>(&layout.sandbox_records())?;
-            let containers = kept::load_all::<KeptContainer>(&layout.container_records())?;
+            let sandboxes = records::load_all::<StoredSandbox>(&layout.sandbox_records())?;
+            let containers = records::load_all::<StoredContainer>(&layout.container_records())?;
             Ok((sandboxes, containers))
         })
         .await?;
-    let mut known = Known {
+    let mut known = RecordedState {
         sandboxes: BTreeMap::new(),
         containers: BTreeMap::new(),
     };
-    for (id, KeptSandbox(record)) in sandboxes {
+    for (id, StoredSandbox(record)) in sandboxes {
         let sandbox = Sandbox::new(record);
         engine.table.add_sandbox(&sandbox);
         take_name(engine, crate::sandbox::remove::name(&sandbox), &id);
         known.sandboxes.insert(id, sandbox);
     }
-    for (id, KeptContainer(record)) in containers {
-        // One whose sandbox is not known belongs to nobody; the plan removes it. It needs an object
-        // for that, but nobody must find it in a sandbox.
-        let orphan = || Sandbox::orphanage(&record.sandbox_id, &engine.boot_id);
+    for (id, StoredContainer(record)) in containers {
+        // A container without a sandbox record is removed by the plan. It needs a sandbox object
+        // for that, but no call may find it.
+        let orphan = || Sandbox::placeholder(&record.sandbox_id, &engine.boot_id);
         let sandbox = known.sandboxes.get(&record.sandbox_id).cloned();
         let is_orphan = sandbox.is_none();
         let sandbox = sandbox.unwrap_or_else(orphan);
@@ -186,7 +185,7 @@ async fn load(engine: &Arc<Engine>) -> Outcome<Known> {
 fn take_name(engine: &Engine, name: crate::table::Name, id: &str) {
     match engine.table.reserve(name, id) {
         Ok(reservation) => reservation.keep(),
-        // Older records of one name may be left where a removal did not end.
-        Err(fault) => tracing::warn!(id, %fault, "two records have one name"),
+        // An interrupted removal may leave an older record with the same name.
+        Err(error) => tracing::warn!(id, %error, "Two records have the same name"),
     }
 }

@@ -1,9 +1,9 @@
-//! The runtime as its users hold it.
+//! The runtime's public handle.
 
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use async_trait::async_trait;
@@ -11,6 +11,7 @@ use rubelet_base::ErrorChain;
 use rubelet_cri::{CriResult, ImageLoader, ImageService, v1};
 use rubelet_host::{CgroupFs, Machine, net_lock::NetLock};
 use rubelet_images::ImageStore;
+use rubelet_streaming::StreamingServer;
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -27,16 +28,18 @@ use crate::{
     table::Table,
 };
 
-/// Where the kernel's cgroups are on every machine.
+/// Mount point of the cgroup file systems.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// The embedded runtime. Serves the CRI's services; see the crate.
+/// The embedded runtime. Implements the CRI services; see the crate's documentation.
 pub struct EmbeddedRuntime {
     pub(crate) engine: Arc<Engine>,
     images: Images,
+    /// Serves the URLs that clients of the CRI get for sessions.
+    pub(crate) streaming: Arc<StreamingServer>,
 }
 
-/// The images of a runtime that does not run.
+/// The image store of a runtime that is not running.
 pub struct StoredImages {
     images: Images,
     _ownership: Ownership,
@@ -45,43 +48,43 @@ pub struct StoredImages {
 /// Why the runtime can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Another runtime uses the same root, run folder or bridge.
+    /// Another runtime uses the same root, run directory or bridge.
     #[error(transparent)]
     Locked(OwnershipError),
     /// The lock can't be taken.
     #[error(transparent)]
     Lock(OwnershipError),
-    /// A folder can't be made.
+    /// A directory can't be made.
     #[error("cannot create {}", dir.display())]
-    Folder {
-        /// The folder.
+    Directory {
+        /// The directory.
         dir: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// The machine can't be looked at, or lacks something without which nothing works.
+    /// The machine can't be inspected, or lacks something that every container needs.
     #[error("this machine can't run containers: {0} (see `rubelet doctor`)")]
     Host(String),
     /// The images can't be opened.
-    #[error("cannot open the images")]
+    #[error("cannot open the image store")]
     Images(#[from] rubelet_images::OpenError),
-    /// What earlier runs left can't be read.
-    #[error("cannot take over what was left: {0}")]
+    /// The state of the previous run can't be read.
+    #[error("cannot recover the state of the previous run: {0}")]
     Recovery(String),
 }
 
 impl EmbeddedRuntime {
-    /// Takes its folders, adopts the pods that run, removes what belongs to nobody, and is ready for
-    /// calls.
+    /// Locks its directories, adopts running pods and removes leftovers. Serves calls when this
+    /// returns.
     ///
     /// # Errors
-    /// See [`StartError`]. A single pod that can't be taken over is none: it is stopped.
+    /// See [`StartError`]. A single pod that can't be adopted is stopped and is not an error.
     pub async fn start(settings: RuntimeSettings) -> Result<Arc<Self>, StartError> {
         let layout = Layout::new(&settings.root, &settings.run);
         make(&layout)?;
-        // Two runtimes that share either folder would take each other's pods for leftovers.
+        // Two runtimes that share either directory would remove each other's pods as leftovers.
         let ownership = [own(layout.root())?, own(layout.run())?];
-        let bridge = own_bridge(&settings.network.bridge_name).await?;
+        let bridge = lock_bridge(&settings.network.bridge_name).await?;
         let looked = {
             let (layout, settings) = (layout.clone(), settings.clone());
             tokio::task::spawn_blocking(move || look(&layout, &settings))
@@ -108,10 +111,11 @@ impl EmbeddedRuntime {
         });
         recover::recover(&engine)
             .await
-            .map_err(|fault| StartError::Recovery(fault.message))?;
-        Ok(Arc::new(Self {
+            .map_err(|error| StartError::Recovery(error.message))?;
+        Ok(Arc::new_cyclic(|runtime: &Weak<Self>| Self {
             engine,
             images: Images(images),
+            streaming: StreamingServer::new(runtime.clone()),
         }))
     }
 
@@ -121,9 +125,10 @@ impl EmbeddedRuntime {
         Arc::clone(&self.images.0)
     }
 
-    /// Ends the streams of events. Containers go on; the next start adopts them.
+    /// Ends the event streams and the sessions of the streaming server. Containers keep running; the next start adopts them.
     pub async fn shutdown(&self) {
         self.engine.events.close();
+        self.streaming.stop();
     }
 }
 
@@ -131,7 +136,7 @@ impl StoredImages {
     /// Opens the images without starting the runtime.
     ///
     /// # Errors
-    /// [`StartError::Locked`] while a runtime uses the root: it must be asked instead.
+    /// [`StartError::Locked`] while a runtime uses the root: call that runtime instead.
     pub async fn open(settings: &RuntimeSettings) -> Result<Arc<Self>, StartError> {
         let layout = Layout::new(&settings.root, &settings.run);
         make(&layout)?;
@@ -152,19 +157,20 @@ impl StoredImages {
 
 fn make(layout: &Layout) -> Result<(), StartError> {
     let made = layout.make();
-    made.map_err(|(dir, source)| StartError::Folder { dir, source })
+    made.map_err(|(dir, source)| StartError::Directory { dir, source })
 }
 
-/// Takes the lock of a folder. Short enough for any thread.
-fn own(folder: &Path) -> Result<Ownership, StartError> {
-    ownership::take(folder, &folder.join("lock")).map_err(|error| match error {
+/// Locks a directory. Does not block.
+fn own(directory: &Path) -> Result<Ownership, StartError> {
+    ownership::take(directory, &directory.join("lock")).map_err(|error| match error {
         OwnershipError::Taken { .. } | OwnershipError::Bridge { .. } => StartError::Locked(error),
         OwnershipError::File { .. } => StartError::Lock(error),
     })
 }
 
-/// Takes the bridge. With a CNI configuration, too: without pods on it a start takes it away.
-async fn own_bridge(name: &str) -> Result<Option<NetLock>, StartError> {
+/// Locks the bridge. With a CNI configuration, too, because the start then removes an unused
+/// bridge.
+async fn lock_bridge(name: &str) -> Result<Option<NetLock>, StartError> {
     let name = name.to_owned();
     let taken = tokio::task::spawn_blocking(move || ownership::take_bridge(&name)).await;
     taken
@@ -172,19 +178,19 @@ async fn own_bridge(name: &str) -> Result<Option<NetLock>, StartError> {
         .map_err(StartError::Locked)
 }
 
-/// What the start has to know of the machine.
-struct Looked {
+/// What the start needs of the machine.
+struct HostState {
     machine: Machine,
     cgroups: CgroupFs,
     facts: rubelet_runtime_plan::host::HostFacts,
 }
 
-fn look(layout: &Layout, settings: &RuntimeSettings) -> Result<Looked, StartError> {
+fn look(layout: &Layout, settings: &RuntimeSettings) -> Result<HostState, StartError> {
     let host =
         |error: &(dyn std::error::Error + 'static)| StartError::Host(ErrorChain(error).to_string());
     let machine = Machine::read(Path::new("/")).map_err(|error| host(&error))?;
     let cgroups = CgroupFs::detect(Path::new(CGROUPS)).map_err(|error| host(&error))?;
-    // Also proves that cgroups can be made.
+    // Also checks that cgroups can be created.
     match settings.cgroup_driver {
         CgroupDriver::Cgroupfs => drop(
             cgroups
@@ -192,7 +198,7 @@ fn look(layout: &Layout, settings: &RuntimeSettings) -> Result<Looked, StartErro
                 .map_err(|error| host(&error))?,
         ),
         CgroupDriver::Systemd => scope::systemd()
-            .map_err(|fault| StartError::Host(fault.message))?
+            .map_err(|error| StartError::Host(error.message))?
             .start(settings.shim_cgroup.name())
             .map_err(|error| host(&error))?,
     }
@@ -202,12 +208,12 @@ fn look(layout: &Layout, settings: &RuntimeSettings) -> Result<Looked, StartErro
         settings.cgroup_driver,
         &settings.shim_cgroup,
     );
-    tracing::debug!(root = %layout.root().display(), ?facts, "the machine");
+    tracing::debug!(root = %layout.root().display(), ?facts, "Detected host features");
     if facts.apparmor {
-        // So that no container waits for it.
+        // Loaded here so that the first container does not wait for it.
         apparmor::profiles_with_own();
     }
-    Ok(Looked {
+    Ok(HostState {
         machine,
         cgroups,
         facts,

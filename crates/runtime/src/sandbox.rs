@@ -1,53 +1,57 @@
-//! One sandbox: its record, its supervisor, its containers.
+//! One sandbox: its record, its shim, its containers.
 
-pub(crate) mod lost;
 pub(crate) mod remove;
 pub(crate) mod reports;
 pub(crate) mod run;
+mod session_waiters;
+pub(crate) mod shim_exit;
 pub(crate) mod stop;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     path::PathBuf,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use rubelet_cni::{NetworkRequest, PortMapping, Protocol};
 use rubelet_cri::v1;
 use rubelet_runtime_plan::{
     record::SandboxRecord,
-    state::{SandboxCall, SandboxPhase, Verdict, sandbox as verdict},
+    state::{CallDecision, SandboxCall, SandboxPhase, sandbox as decision},
 };
-use tokio::sync::{RwLock, oneshot};
+use tokio::sync::RwLock;
 
 use crate::{
     container::Container,
-    events::lock,
-    fault::{Fault, Outcome},
-    link::{ShimLink, gone},
-    stats::Rate,
+    error::{Result, RuntimeError},
+    link::{ShimLink, shim_exited},
+    rates::Rate,
 };
 
-/// A sandbox. Its record is the truth about it; locks are held for moments only, except `calls`.
+pub(crate) use session_waiters::{ExecEnd, SessionWaiters};
+
+/// A sandbox. Its record is authoritative. Locks are held briefly, except `calls`.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
     pub(crate) id: String,
     record: Mutex<Arc<SandboxRecord>>,
-    /// Calls that make containers share it; those that stop or remove the sandbox have it alone.
+    /// Read-locked by calls that create containers, write-locked by those that stop or remove the
+    /// sandbox.
     pub(crate) calls: RwLock<()>,
-    /// Held while the record is written, so that an older one can't come after a newer one.
+    /// Held while the record is written, so that an older version can't overwrite a newer one.
     pub(crate) saving: tokio::sync::Mutex<()>,
     link: Mutex<Option<Arc<ShimLink>>>,
-    /// All containers, with those that are being made.
+    /// All containers, including those in creation.
     members: Mutex<BTreeMap<String, Arc<Container>>>,
-    /// Who waits for the end of which command in a container.
-    execs: Mutex<HashMap<String, oneshot::Sender<i32>>>,
-    /// Where the pod's namespaces can be joined, as the supervisor told.
+    /// Who waits for what the shim reports of execs and attachments.
+    pub(crate) waiters: SessionWaiters,
+    /// Paths by which the pod's namespaces can be joined, from the shim.
     namespaces: Mutex<BTreeMap<String, PathBuf>>,
-    /// Set before the supervisor is told to end.
+    /// Set before the shim is ordered to exit.
     ending: AtomicBool,
     /// Processor use per second.
     pub(crate) rate: Mutex<Rate>,
@@ -62,15 +66,15 @@ impl Sandbox {
             saving: tokio::sync::Mutex::new(()),
             link: Mutex::new(None),
             members: Mutex::new(BTreeMap::new()),
-            execs: Mutex::new(HashMap::new()),
+            waiters: SessionWaiters::default(),
             namespaces: Mutex::new(BTreeMap::new()),
             ending: AtomicBool::new(false),
             rate: Mutex::new(Rate::default()),
         })
     }
 
-    /// Stands for a sandbox without a record, for as long as a container of it is not removed.
-    pub(crate) fn orphanage(id: &str, boot_id: &str) -> Arc<Self> {
+    /// Stands in for a sandbox without a record until its containers are removed.
+    pub(crate) fn placeholder(id: &str, boot_id: &str) -> Arc<Self> {
         Self::new(SandboxRecord {
             id: id.to_owned(),
             boot_id: boot_id.to_owned(),
@@ -95,104 +99,91 @@ impl Sandbox {
     }
 
     pub(crate) fn record(&self) -> Arc<SandboxRecord> {
-        Arc::clone(&lock(&self.record))
+        Arc::clone(&self.record.lock())
     }
 
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut SandboxRecord) -> T) -> T {
-        change(Arc::make_mut(&mut lock(&self.record)))
+        change(Arc::make_mut(&mut self.record.lock()))
     }
 
     pub(crate) fn phase(&self) -> SandboxPhase {
-        lock(&self.record).phase
+        self.record.lock().phase
     }
 
-    /// What a call does now.
-    pub(crate) fn verdict(&self, call: SandboxCall) -> Outcome<Verdict> {
-        Ok(verdict(call, &self.id, Some(self.phase()))?)
+    /// What a call does in the present state.
+    pub(crate) fn decision(&self, call: SandboxCall) -> Result<CallDecision> {
+        Ok(decision(call, &self.id, Some(self.phase()))?)
     }
 
-    /// The supervisor.
-    pub(crate) fn link(&self) -> Outcome<Arc<ShimLink>> {
-        self.live_link().ok_or_else(gone)
+    /// The connection to the shim.
+    pub(crate) fn link(&self) -> Result<Arc<ShimLink>> {
+        self.live_link().ok_or_else(shim_exited)
     }
 
-    /// The supervisor, unless it has ended.
+    /// The connection to the shim, unless the shim has exited.
     pub(crate) fn live_link(&self) -> Option<Arc<ShimLink>> {
-        lock(&self.link).clone().filter(|link| !link.has_ended())
+        self.link.lock().clone().filter(|link| !link.has_exited())
     }
 
-    /// Whether the supervisor's process is there although the connection may have ended.
+    /// Whether the shim's process still runs, even if the connection broke.
     pub(crate) fn link_of_live_process(&self) -> bool {
-        lock(&self.link)
+        self.link
+            .lock()
             .as_ref()
             .is_some_and(|link| link.process_lives())
     }
 
     pub(crate) fn set_link(&self, link: Arc<ShimLink>) {
-        *lock(&self.link) = Some(link);
+        *self.link.lock() = Some(link);
     }
 
     pub(crate) fn take_link(&self) -> Option<Arc<ShimLink>> {
-        lock(&self.link).take()
+        self.link.lock().take()
     }
 
     pub(crate) fn set_namespaces(&self, namespaces: BTreeMap<String, PathBuf>) {
-        *lock(&self.namespaces) = namespaces;
+        *self.namespaces.lock() = namespaces;
     }
 
-    /// Where the namespace of a kind can be joined, by the name that the OCI has for it.
+    /// The path of a namespace, by the kind's name in the OCI specification.
     pub(crate) fn namespace(&self, kind: &str) -> Option<PathBuf> {
-        lock(&self.namespaces).get(kind).cloned()
+        self.namespaces.lock().get(kind).cloned()
     }
 
-    /// From now on the end of the supervisor is what was wanted.
-    pub(crate) fn expect_end(&self) {
+    /// From now on the exit of the shim is expected.
+    pub(crate) fn expect_exit(&self) {
         self.ending.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) fn expects_end(&self) -> bool {
+    pub(crate) fn expects_exit(&self) -> bool {
         self.ending.load(Ordering::SeqCst)
     }
 
     pub(crate) fn add_member(&self, container: &Arc<Container>) {
-        lock(&self.members).insert(container.id.clone(), Arc::clone(container));
+        self.members
+            .lock()
+            .insert(container.id.clone(), Arc::clone(container));
     }
 
     pub(crate) fn remove_member(&self, id: &str) {
-        lock(&self.members).remove(id);
+        self.members.lock().remove(id);
     }
 
     pub(crate) fn member(&self, id: &str) -> Option<Arc<Container>> {
-        lock(&self.members).get(id).cloned()
+        self.members.lock().get(id).cloned()
     }
 
     pub(crate) fn members(&self) -> Vec<Arc<Container>> {
-        lock(&self.members).values().cloned().collect()
-    }
-
-    /// To be called before the command is started.
-    pub(crate) fn await_exec(&self, exec: &str) -> oneshot::Receiver<i32> {
-        let (ended, wait) = oneshot::channel();
-        lock(&self.execs).insert(exec.to_owned(), ended);
-        wait
-    }
-
-    pub(crate) fn forget_exec(&self, exec: &str) -> Option<oneshot::Sender<i32>> {
-        lock(&self.execs).remove(exec)
-    }
-
-    /// Nobody will tell of their ends any more.
-    pub(crate) fn forget_execs(&self) {
-        lock(&self.execs).clear();
+        self.members.lock().values().cloned().collect()
     }
 
     /// Whether the pod has a network of its own.
     pub(crate) fn has_network(&self) -> bool {
-        lock(&self.record).namespaces.network != v1::NamespaceMode::Node as i32
+        self.record.lock().namespaces.network != v1::NamespaceMode::Node as i32
     }
 }
 
-/// What the pod's network is asked with, from the sandbox's record.
+/// The network request of a sandbox, from its record.
 pub(crate) fn network_request(record: &SandboxRecord, netns: PathBuf) -> NetworkRequest {
     NetworkRequest {
         sandbox: record.id.clone(),
@@ -207,7 +198,7 @@ pub(crate) fn network_request(record: &SandboxRecord, netns: PathBuf) -> Network
     }
 }
 
-/// Ports without a host port need nothing of the network.
+/// Ports without a host port need no mapping.
 fn port(port: &rubelet_runtime_plan::record::PortRecord) -> Option<PortMapping> {
     Some(PortMapping {
         protocol: match v1::Protocol::try_from(port.protocol).ok()? {
@@ -223,7 +214,7 @@ fn port(port: &rubelet_runtime_plan::record::PortRecord) -> Option<PortMapping> 
     })
 }
 
-impl From<rubelet_runtime_plan::state::StateError> for Fault {
+impl From<rubelet_runtime_plan::state::StateError> for RuntimeError {
     fn from(error: rubelet_runtime_plan::state::StateError) -> Self {
         use rubelet_runtime_plan::state::StateError;
         match error {
@@ -233,7 +224,7 @@ impl From<rubelet_runtime_plan::state::StateError> for Fault {
     }
 }
 
-impl From<rubelet_runtime_plan::Refusal> for Fault {
+impl From<rubelet_runtime_plan::Refusal> for RuntimeError {
     fn from(refusal: rubelet_runtime_plan::Refusal) -> Self {
         Self::invalid(refusal.to_string())
     }

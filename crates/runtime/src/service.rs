@@ -1,9 +1,9 @@
-//! The runtime service: each call of the CRI handed to where its work is.
+//! The CRI runtime service: dispatches each call.
 
 use std::{cmp::Reverse, sync::Arc};
 
 use async_trait::async_trait;
-use rubelet_cri::{Call, CriResult, EventStream, RuntimeService, v1};
+use rubelet_cri::{Call, CriErrorKind, CriResult, EventStream, RuntimeService, v1};
 use rubelet_runtime_plan::{
     cri_status::{
         container_item, container_status, lists_container, lists_sandbox, sandbox_item,
@@ -13,33 +13,35 @@ use rubelet_runtime_plan::{
 };
 
 use crate::{
-    EmbeddedRuntime, about, clock,
+    EmbeddedRuntime, clock,
     container::{create, exec, remove, start, stop, update},
-    engine::to_the_end,
-    fault::{Fault, Outcome},
-    sandbox, stats,
+    engine::run_uncancellable,
+    error::{Result, RuntimeError},
+    runtime_status, sandbox,
+    sessions::urls,
+    stats,
 };
 
 /// The answer to the call `C`.
-fn answer<C: Call>(outcome: Outcome<C::Response>) -> CriResult<C::Response> {
-    outcome.map_err(Fault::of::<C>)
+fn answer<C: Call>(outcome: Result<C::Response>) -> CriResult<C::Response> {
+    outcome.map_err(RuntimeError::of::<C>)
 }
 
 #[async_trait]
 impl RuntimeService for EmbeddedRuntime {
     async fn version(&self, _: v1::VersionRequest) -> CriResult<v1::VersionResponse> {
-        Ok(about::version(&self.engine))
+        Ok(runtime_status::version(&self.engine))
     }
 
     async fn status(&self, request: v1::StatusRequest) -> CriResult<v1::StatusResponse> {
-        Ok(about::status(&self.engine, request.verbose).await)
+        Ok(runtime_status::status(&self.engine, request.verbose).await)
     }
 
     async fn runtime_config(
         &self,
         _: v1::RuntimeConfigRequest,
     ) -> CriResult<v1::RuntimeConfigResponse> {
-        Ok(about::config(&self.engine))
+        Ok(runtime_status::config(&self.engine))
     }
 
     async fn update_runtime_config(
@@ -47,7 +49,8 @@ impl RuntimeService for EmbeddedRuntime {
         request: v1::UpdateRuntimeConfigRequest,
     ) -> CriResult<v1::UpdateRuntimeConfigResponse> {
         let engine = Arc::clone(&self.engine);
-        let updated = to_the_end(async move { about::update(&engine, request).await }).await;
+        let updated =
+            run_uncancellable(async move { runtime_status::update(&engine, request).await }).await;
         answer::<v1::UpdateRuntimeConfigRequest>(
             updated.map(|()| v1::UpdateRuntimeConfigResponse {}),
         )
@@ -57,7 +60,7 @@ impl RuntimeService for EmbeddedRuntime {
         &self,
         request: v1::RunPodSandboxRequest,
     ) -> CriResult<v1::RunPodSandboxResponse> {
-        let made = to_the_end(sandbox::run::run(Arc::clone(&self.engine), request)).await;
+        let made = run_uncancellable(sandbox::run::run(Arc::clone(&self.engine), request)).await;
         answer::<v1::RunPodSandboxRequest>(
             made.map(|pod_sandbox_id| v1::RunPodSandboxResponse { pod_sandbox_id }),
         )
@@ -68,7 +71,7 @@ impl RuntimeService for EmbeddedRuntime {
         request: v1::StopPodSandboxRequest,
     ) -> CriResult<v1::StopPodSandboxResponse> {
         let engine = Arc::clone(&self.engine);
-        let stopped = to_the_end(sandbox::stop::stop(engine, request.pod_sandbox_id)).await;
+        let stopped = run_uncancellable(sandbox::stop::stop(engine, request.pod_sandbox_id)).await;
         answer::<v1::StopPodSandboxRequest>(stopped.map(|()| v1::StopPodSandboxResponse {}))
     }
 
@@ -77,7 +80,8 @@ impl RuntimeService for EmbeddedRuntime {
         request: v1::RemovePodSandboxRequest,
     ) -> CriResult<v1::RemovePodSandboxResponse> {
         let engine = Arc::clone(&self.engine);
-        let removed = to_the_end(sandbox::remove::remove(engine, request.pod_sandbox_id)).await;
+        let removed =
+            run_uncancellable(sandbox::remove::remove(engine, request.pod_sandbox_id)).await;
         answer::<v1::RemovePodSandboxRequest>(removed.map(|()| v1::RemovePodSandboxResponse {}))
     }
 
@@ -87,8 +91,8 @@ impl RuntimeService for EmbeddedRuntime {
     ) -> CriResult<v1::PodSandboxStatusResponse> {
         let id = &request.pod_sandbox_id;
         let found = self.engine.sandbox(SandboxCall::Status, id);
-        let found = found.map_err(Fault::of::<v1::PodSandboxStatusRequest>)?;
-        let missing = || Fault::not_found(format!("there is no sandbox {id:?}"));
+        let found = found.map_err(RuntimeError::of::<v1::PodSandboxStatusRequest>)?;
+        let missing = || RuntimeError::no_sandbox(id);
         let sandbox = found.ok_or_else(|| missing().of::<v1::PodSandboxStatusRequest>())?;
         let record = sandbox.record();
         let members = sandbox.members();
@@ -96,12 +100,12 @@ impl RuntimeService for EmbeddedRuntime {
         let mut statuses: Vec<_> = statuses
             .filter_map(|record| container_status(&record))
             .collect();
-        // Kubelets that follow events take the first of a name for the present one.
+        // With evented PLEG the kubelet takes the first status of a name for the present one.
         statuses.sort_by_key(|status| Reverse(status.created_at));
         Ok(v1::PodSandboxStatusResponse {
             status: sandbox_status(&record),
             info: if request.verbose {
-                about::sandbox(&self.engine, &sandbox)
+                runtime_status::sandbox(&self.engine, &sandbox)
             } else {
                 Default::default()
             },
@@ -129,7 +133,7 @@ impl RuntimeService for EmbeddedRuntime {
         &self,
         request: v1::CreateContainerRequest,
     ) -> CriResult<v1::CreateContainerResponse> {
-        let made = to_the_end(create::create(Arc::clone(&self.engine), request)).await;
+        let made = run_uncancellable(create::create(Arc::clone(&self.engine), request)).await;
         answer::<v1::CreateContainerRequest>(
             made.map(|container_id| v1::CreateContainerResponse { container_id }),
         )
@@ -140,7 +144,7 @@ impl RuntimeService for EmbeddedRuntime {
         request: v1::StartContainerRequest,
     ) -> CriResult<v1::StartContainerResponse> {
         let engine = Arc::clone(&self.engine);
-        let started = to_the_end(start::start(engine, request.container_id)).await;
+        let started = run_uncancellable(start::start(engine, request.container_id)).await;
         answer::<v1::StartContainerRequest>(started.map(|()| v1::StartContainerResponse {}))
     }
 
@@ -150,7 +154,7 @@ impl RuntimeService for EmbeddedRuntime {
     ) -> CriResult<v1::StopContainerResponse> {
         let engine = Arc::clone(&self.engine);
         let stopped = stop::stop(engine, request.container_id, request.timeout);
-        let stopped = to_the_end(stopped).await;
+        let stopped = run_uncancellable(stopped).await;
         answer::<v1::StopContainerRequest>(stopped.map(|()| v1::StopContainerResponse {}))
     }
 
@@ -159,7 +163,7 @@ impl RuntimeService for EmbeddedRuntime {
         request: v1::RemoveContainerRequest,
     ) -> CriResult<v1::RemoveContainerResponse> {
         let engine = Arc::clone(&self.engine);
-        let removed = to_the_end(remove::remove(engine, request.container_id)).await;
+        let removed = run_uncancellable(remove::remove(engine, request.container_id)).await;
         answer::<v1::RemoveContainerRequest>(removed.map(|()| v1::RemoveContainerResponse {}))
     }
 
@@ -184,13 +188,13 @@ impl RuntimeService for EmbeddedRuntime {
     ) -> CriResult<v1::ContainerStatusResponse> {
         let id = &request.container_id;
         let found = self.engine.container(ContainerCall::Status, id);
-        let found = found.map_err(Fault::of::<v1::ContainerStatusRequest>)?;
-        let missing = || Fault::not_found(format!("there is no container {id:?}"));
+        let found = found.map_err(RuntimeError::of::<v1::ContainerStatusRequest>)?;
+        let missing = || RuntimeError::no_container(id);
         let container = found.ok_or_else(|| missing().of::<v1::ContainerStatusRequest>())?;
         Ok(v1::ContainerStatusResponse {
             status: container_status(&container.record()),
             info: if request.verbose {
-                about::container(&self.engine, &container).await
+                runtime_status::container(&self.engine, &container).await
             } else {
                 Default::default()
             },
@@ -201,7 +205,7 @@ impl RuntimeService for EmbeddedRuntime {
         &self,
         request: v1::UpdateContainerResourcesRequest,
     ) -> CriResult<v1::UpdateContainerResourcesResponse> {
-        let updated = to_the_end(update::update(Arc::clone(&self.engine), request)).await;
+        let updated = run_uncancellable(update::update(Arc::clone(&self.engine), request)).await;
         answer::<v1::UpdateContainerResourcesRequest>(
             updated.map(|()| v1::UpdateContainerResourcesResponse {}),
         )
@@ -222,15 +226,41 @@ impl RuntimeService for EmbeddedRuntime {
         request: v1::ReopenContainerLogRequest,
     ) -> CriResult<v1::ReopenContainerLogResponse> {
         let engine = Arc::clone(&self.engine);
-        let reopened = to_the_end(exec::reopen_log(engine, request.container_id)).await;
+        let reopened = run_uncancellable(exec::reopen_log(engine, request.container_id)).await;
         answer::<v1::ReopenContainerLogRequest>(
             reopened.map(|()| v1::ReopenContainerLogResponse {}),
         )
     }
 
-    /// A command whose caller goes away is killed: nobody could learn how it ended.
+    /// A command whose caller goes away is killed, since nobody could get its exit code.
     async fn exec_sync(&self, request: v1::ExecSyncRequest) -> CriResult<v1::ExecSyncResponse> {
         answer::<v1::ExecSyncRequest>(exec::exec_sync(Arc::clone(&self.engine), request).await)
+    }
+
+    async fn exec(&self, request: v1::ExecRequest) -> CriResult<v1::ExecResponse> {
+        urls::exec(self, request).await
+    }
+
+    async fn attach(&self, request: v1::AttachRequest) -> CriResult<v1::AttachResponse> {
+        urls::attach(self, request).await
+    }
+
+    async fn port_forward(
+        &self,
+        request: v1::PortForwardRequest,
+    ) -> CriResult<v1::PortForwardResponse> {
+        urls::port_forward(self, request).await
+    }
+
+    /// Checkpoints need CRIU, which neither this runtime nor its shims use.
+    async fn checkpoint_container(
+        &self,
+        _: v1::CheckpointContainerRequest,
+    ) -> CriResult<v1::CheckpointContainerResponse> {
+        answer::<v1::CheckpointContainerRequest>(Err(RuntimeError::new(
+            CriErrorKind::Unimplemented,
+            "the embedded runtime can't checkpoint containers",
+        )))
     }
 
     async fn container_stats(

@@ -19,37 +19,37 @@ use crate::doctor::is_executable;
 pub struct RuntimeSettings {
     /// Images, layers and records: what survives a reboot.
     pub root: PathBuf,
-    /// Sockets, namespaces and bundles of what runs: gone with a reboot.
+    /// Sockets, namespaces and bundles of running pods: lost at a reboot.
     pub run: PathBuf,
-    /// Who makes the cgroups of containers and shims.
+    /// Which driver creates the cgroups of containers and shims.
     pub cgroup_driver: CgroupDriver,
-    /// The cgroup in which each shim has one of its own; a slice where systemd makes them.
+    /// The parent of the shims' cgroups; a slice with the systemd driver.
     pub shim_cgroup: CgroupPath,
-    /// Where the cgroups of pods go that name no parent; kubelets always name one.
+    /// The parent cgroup of pods that name none; kubelets always name one.
     pub pod_cgroup: CgroupPath,
-    /// Runtime handlers beside the embedded one, and their programs. These speak the command line
+    /// Runtime handlers besides the embedded one, and their programs, which have the command line
     /// of `runc`.
     pub handlers: BTreeMap<String, PathBuf>,
     /// The pods' network.
     pub network: NetworkSettings,
     /// Images.
     pub images: ImageSettings,
-    /// Folders with CDI specifications of devices; of two with the same device the later one counts.
+    /// Directories with CDI specifications. If two specify the same device, the later directory
+    /// wins.
     pub cdi_spec_dirs: Vec<PathBuf>,
-    /// Most bytes that the log of one container takes on disk between two rotations, 0 for no bound.
+    /// Most bytes of one container's log between two rotations; 0 is unlimited.
     pub max_log_bytes: u64,
-    /// The program that is executed as the shim: this one.
+    /// The program that is executed as the shim, normally this program.
     pub executable: PathBuf,
-    /// Version that the runtime tells about itself.
+    /// The version that the runtime reports.
     pub version: String,
 }
 
-/// What the kubelet's defaults for rotation come to: five files of 10 MiB.
+/// The kubelet's defaults for rotation: five files of 10 MiB.
 const LOG_BYTES: u64 = 50 << 20;
 
 impl RuntimeSettings {
-    /// The usual settings with everything below two folders. Looks for `runc` and `crun` on the
-    /// `PATH`.
+    /// The default settings below two directories. Looks up `runc` and `crun` on the `PATH`.
     ///
     /// # Panics
     /// Never: the cgroups' names are constants.
@@ -78,8 +78,8 @@ impl RuntimeSettings {
 }
 
 impl RuntimeSettings {
-    /// Has a driver make the cgroups, those of shims below a folder or, with systemd, below the slice
-    /// of that name.
+    /// Sets the cgroup driver and the parent of the shims' cgroups: a directory or, with systemd,
+    /// the slice of that name.
     ///
     /// # Errors
     /// The name is too long for a slice.
@@ -94,7 +94,8 @@ impl RuntimeSettings {
     }
 }
 
-/// A program on the `PATH`, or in the folders of system programs that a service's may lack.
+/// A program on the `PATH`, or in the directories for system programs, which the `PATH` of a
+/// service may lack.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/local/sbin", "/usr/sbin", "/usr/bin", "/sbin"].map(PathBuf::from);

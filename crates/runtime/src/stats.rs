@@ -1,8 +1,7 @@
-//! What containers and pods use.
+//! Resource usage of containers and pods.
 
 mod convert;
 pub(crate) mod metrics;
-mod rates;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -19,24 +18,22 @@ use crate::{
     clock,
     container::Container,
     engine::Engine,
-    events::lock,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
     sandbox::Sandbox,
 };
 pub(crate) use convert::value;
-use convert::{Measured, convert};
-use metrics::{Disk, Known, Processes};
-pub(crate) use rates::Rate;
+use convert::{UsageStats, convert};
+use metrics::{ContainerInfo, Disk, Processes};
 
-/// Of one container.
-pub(crate) async fn container(engine: &Arc<Engine>, id: &str) -> Outcome<v1::ContainerStats> {
+/// Statistics of one container.
+pub(crate) async fn container(engine: &Arc<Engine>, id: &str) -> Result<v1::ContainerStats> {
     let found = engine.container(ContainerCall::Stats, id)?;
-    let container =
-        found.ok_or_else(|| Fault::not_found(format!("there is no container {id:?}")))?;
+    let container = found.ok_or_else(|| RuntimeError::no_container(id))?;
     of_container(engine, &container).await
 }
 
-/// Of the running containers that a filter matches. One that ends meanwhile is left out.
+/// Statistics of the running containers that match a filter. Containers that exit meanwhile are
+/// omitted.
 pub(crate) async fn containers(
     engine: &Arc<Engine>,
     filter: Option<&v1::ContainerStatsFilter>,
@@ -51,14 +48,14 @@ pub(crate) async fn containers(
     all
 }
 
-/// Of one pod.
-pub(crate) async fn sandbox(engine: &Arc<Engine>, id: &str) -> Outcome<v1::PodSandboxStats> {
+/// Statistics of one pod.
+pub(crate) async fn sandbox(engine: &Arc<Engine>, id: &str) -> Result<v1::PodSandboxStats> {
     let found = engine.sandbox(SandboxCall::Stats, id)?;
-    let sandbox = found.ok_or_else(|| Fault::not_found(format!("there is no sandbox {id:?}")))?;
+    let sandbox = found.ok_or_else(|| RuntimeError::no_sandbox(id))?;
     of_sandbox(engine, &sandbox).await
 }
 
-/// Of the ready pods that a filter matches. One that ends meanwhile is left out.
+/// Statistics of the ready pods that match a filter. Pods that stop meanwhile are omitted.
 pub(crate) async fn sandboxes(
     engine: &Arc<Engine>,
     filter: Option<&v1::PodSandboxStatsFilter>,
@@ -76,18 +73,18 @@ pub(crate) async fn sandboxes(
 async fn of_container(
     engine: &Arc<Engine>,
     container: &Arc<Container>,
-) -> Outcome<v1::ContainerStats> {
+) -> Result<v1::ContainerStats> {
     let record = container.record();
     let measured = match record.phase {
         ContainerPhase::Running => {
             let (stats, at) = measure(engine, container.cgroup()?).await?;
             let cores = stats
                 .cpu
-                .and_then(|cpu| lock(&container.rate).next(at, cpu.usage_ns));
+                .and_then(|cpu| container.rate.lock().next(at, cpu.usage_ns));
             convert(&stats, at, cores)
         }
-        // It has no processes that could use anything.
-        _ => Measured::default(),
+        // It has no processes.
+        _ => UsageStats::default(),
     };
     let usage = engine.images.rootfs_usage(&container.id).await.ok();
     Ok(v1::ContainerStats {
@@ -112,17 +109,17 @@ async fn of_container(
     })
 }
 
-async fn of_sandbox(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Outcome<v1::PodSandboxStats> {
+async fn of_sandbox(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Result<v1::PodSandboxStats> {
     let record = sandbox.record();
     let mut linux = v1::LinuxPodSandboxStats::default();
     if record.phase == SandboxPhase::Ready {
-        // The pod's cgroup is the kubelet's: one that is missing costs the pod its own numbers only.
+        // The kubelet owns the pod's cgroup: if it is missing, only the pod's own numbers are.
         if let Ok(cgroup) = CgroupPath::parse(&record.cgroup_parent)
             && let Ok((stats, at)) = measure(engine, cgroup).await
         {
             let cores = stats
                 .cpu
-                .and_then(|cpu| lock(&sandbox.rate).next(at, cpu.usage_ns));
+                .and_then(|cpu| sandbox.rate.lock().next(at, cpu.usage_ns));
             let measured = convert(&stats, at, cores);
             linux.cpu = measured.cpu;
             linux.memory = measured.memory;
@@ -150,7 +147,7 @@ async fn of_sandbox(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Outcome<v1:
     })
 }
 
-/// Raw numbers of all ready pods and their running containers.
+/// cAdvisor metrics of all ready pods and their running containers.
 pub(crate) async fn raw(engine: &Arc<Engine>) -> Vec<v1::PodSandboxMetrics> {
     let mut all = Vec::new();
     for sandbox in engine.table.sandboxes() {
@@ -195,8 +192,8 @@ pub(crate) async fn raw(engine: &Arc<Engine>) -> Vec<v1::PodSandboxMetrics> {
     all
 }
 
-/// What is known of a running container beside the numbers of its cgroup.
-async fn known(engine: &Engine, record: &ContainerRecord, cgroup: CgroupPath) -> Known {
+/// Data of a running container that its cgroup does not have.
+async fn known(engine: &Engine, record: &ContainerRecord, cgroup: CgroupPath) -> ContainerInfo {
     let used = engine.images.rootfs_usage(&record.id).await;
     let mountpoint = engine.images.fs_info().mountpoint;
     let cgroups = engine.cgroups.clone();
@@ -207,7 +204,7 @@ async fn known(engine: &Engine, record: &ContainerRecord, cgroup: CgroupPath) ->
     let (processes, mut disk) = gathered.await.unwrap_or_default();
     disk.used = used.map(|usage| usage.bytes).unwrap_or_default();
     let time = |time: i64| u64::try_from(time).unwrap_or_default();
-    Known {
+    ContainerInfo {
         now: time(clock::now_ns()),
         started_at: time(record.started_at),
         resources: record.resources.clone(),
@@ -216,19 +213,19 @@ async fn known(engine: &Engine, record: &ContainerRecord, cgroup: CgroupPath) ->
     }
 }
 
-async fn measure(engine: &Engine, cgroup: CgroupPath) -> Outcome<(CgroupStats, i64)> {
+async fn measure(engine: &Engine, cgroup: CgroupPath) -> Result<(CgroupStats, i64)> {
     let cgroups = engine.cgroups.clone();
     engine
         .blocking(move || {
-            let stats = cgroups
-                .stats(&cgroup)
-                .map_err(|error| Fault::because("cannot measure", &error))?;
+            let stats = cgroups.stats(&cgroup).map_err(|error| {
+                RuntimeError::because("cannot read the cgroup's statistics", &error)
+            })?;
             Ok((stats, clock::now_ns()))
         })
         .await
 }
 
-/// The first interface that is not loopback is the default one.
+/// The default interface is the first one that is not loopback.
 async fn network(engine: &Engine, netns: PathBuf) -> Option<v1::NetworkUsage> {
     let links = links(engine, netns).await.ok()?;
     let mut usage = links.into_iter().map(|link| v1::NetworkInterfaceUsage {
@@ -246,11 +243,12 @@ async fn network(engine: &Engine, netns: PathBuf) -> Option<v1::NetworkUsage> {
 }
 
 /// The interfaces of a pod, without loopback.
-async fn links(engine: &Engine, netns: PathBuf) -> Outcome<Vec<Link>> {
+async fn links(engine: &Engine, netns: PathBuf) -> Result<Vec<Link>> {
     engine
         .blocking(move || {
-            let mut links = rubelet_host::netns::interfaces(&netns)
-                .map_err(|error| Fault::because("cannot read the interfaces of a pod", &error))?;
+            let mut links = rubelet_host::netns::interfaces(&netns).map_err(|error| {
+                RuntimeError::because("cannot read the network interfaces of the pod", &error)
+            })?;
             links.retain(|link| link.name != "lo");
             Ok(links)
         })

@@ -1,22 +1,22 @@
-//! Which sandboxes and containers there are. Held for moments only: what takes time happens on the
-//! objects themselves.
+//! The table of all sandboxes and containers. Locked briefly only: slow operations lock the objects
+//! themselves.
 
 use std::{
     collections::{BTreeMap, HashMap},
     ops::Bound,
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use rubelet_cri::CriErrorKind;
 
 use crate::{
     container::Container,
-    events::lock,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
     sandbox::Sandbox,
 };
 
-/// All objects that callers know, and the names that are taken.
+/// All objects that calls can find, and the reserved names.
 #[derive(Debug, Default)]
 pub(crate) struct Table(Mutex<Objects>);
 
@@ -24,7 +24,7 @@ pub(crate) struct Table(Mutex<Objects>);
 struct Objects {
     sandboxes: BTreeMap<String, Arc<Sandbox>>,
     containers: BTreeMap<String, Arc<Container>>,
-    /// The identifier that a name stands for.
+    /// Names to identifiers.
     names: HashMap<Name, String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Name {
     Container(String),
 }
 
-/// A name that is taken until this is dropped, unless it is kept.
+/// A reserved name; released on drop unless [`Self::keep`] was called.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     table: Arc<Table>,
@@ -43,7 +43,7 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// The object is there now; its name is free again when it is removed.
+    /// Keeps the name until the object is removed.
     pub(crate) fn keep(mut self) {
         self.name = None;
     }
@@ -58,14 +58,14 @@ impl Drop for Reservation {
 }
 
 impl Table {
-    /// Takes a name for the object `id`.
-    pub(crate) fn reserve(self: &Arc<Self>, name: Name, id: &str) -> Outcome<Reservation> {
-        let mut objects = lock(&self.0);
+    /// Reserves a name for the object `id`.
+    pub(crate) fn reserve(self: &Arc<Self>, name: Name, id: &str) -> Result<Reservation> {
+        let mut objects = self.0.lock();
         if let Some(holder) = objects.names.get(&name) {
             let (Name::Sandbox(text) | Name::Container(text)) = &name;
-            return Err(Fault::new(
+            return Err(RuntimeError::new(
                 CriErrorKind::AlreadyExists,
-                format!("the name {text:?} is taken by {holder:?}"),
+                format!("name {text:?} is reserved for {holder:?}"),
             ));
         }
         objects.names.insert(name.clone(), id.to_owned());
@@ -76,47 +76,47 @@ impl Table {
     }
 
     pub(crate) fn release(&self, name: &Name) {
-        lock(&self.0).names.remove(name);
+        self.0.lock().names.remove(name);
     }
 
     pub(crate) fn add_sandbox(&self, sandbox: &Arc<Sandbox>) {
-        let mut objects = lock(&self.0);
+        let mut objects = self.0.lock();
         objects
             .sandboxes
             .insert(sandbox.id.clone(), Arc::clone(sandbox));
     }
 
     pub(crate) fn add_container(&self, container: &Arc<Container>) {
-        let mut objects = lock(&self.0);
+        let mut objects = self.0.lock();
         objects
             .containers
             .insert(container.id.clone(), Arc::clone(container));
     }
 
     pub(crate) fn remove_sandbox(&self, id: &str) {
-        lock(&self.0).sandboxes.remove(id);
+        self.0.lock().sandboxes.remove(id);
     }
 
     pub(crate) fn remove_container(&self, id: &str) {
-        lock(&self.0).containers.remove(id);
+        self.0.lock().containers.remove(id);
     }
 
-    /// The sandbox with that identifier, or the only one whose identifier begins so.
+    /// The sandbox with that identifier or unique prefix of one.
     pub(crate) fn sandbox(&self, id: &str) -> Option<Arc<Sandbox>> {
-        find(&lock(&self.0).sandboxes, id)
+        find(&self.0.lock().sandboxes, id)
     }
 
-    /// The container with that identifier, or the only one whose identifier begins so.
+    /// The container with that identifier or unique prefix of one.
     pub(crate) fn container(&self, id: &str) -> Option<Arc<Container>> {
-        find(&lock(&self.0).containers, id)
+        find(&self.0.lock().containers, id)
     }
 
     pub(crate) fn sandboxes(&self) -> Vec<Arc<Sandbox>> {
-        lock(&self.0).sandboxes.values().cloned().collect()
+        self.0.lock().sandboxes.values().cloned().collect()
     }
 
     pub(crate) fn containers(&self) -> Vec<Arc<Container>> {
-        lock(&self.0).containers.values().cloned().collect()
+        self.0.lock().containers.values().cloned().collect()
     }
 }
 

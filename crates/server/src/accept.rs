@@ -1,10 +1,10 @@
-//! The form of an answer, chosen from the `Accept` header.
+//! Content negotiation: the representation of a response, chosen by the `Accept` header.
 
 use http::{HeaderMap, header};
 
 use crate::status::ApiError;
 
-/// The form in which objects are answered.
+/// How objects are represented in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The objects themselves.
@@ -13,7 +13,7 @@ pub(crate) enum Form {
     Table,
 }
 
-/// Takes the first form of the header that can be had. No header means [`Form::Object`].
+/// Picks the first form in the header that is supported. No header means [`Form::Object`].
 ///
 /// Quality values are not weighed: Kubernetes clients list what they want in order.
 pub(crate) fn negotiate(headers: &HeaderMap) -> Result<Form, ApiError> {

@@ -1,4 +1,4 @@
-//! Requests that change a pod, or ask why it is as it is.
+//! Requests that change a pod, and `why`.
 
 use std::{ops::Deref, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     ActionError, FieldError, NodeView, PodAction, PodAnswer, PodPatch, PodRef, Resource,
     patch::Patch,
     query::{Query, invalid},
-    respond::{self, Answer},
+    respond::{self, ApiResult},
     status::ApiError,
 };
 
@@ -27,7 +27,7 @@ const SMALL_BODY: u64 = 64 * 1024;
 /// it is decoded.
 pub(crate) const LONG_BODIES: usize = 8;
 
-/// A body that is not complete after so long is given up.
+/// Timeout for a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which part of a pod a PATCH or PUT is about.
@@ -56,7 +56,7 @@ pub(crate) async fn patch(
     query: &Query,
     request: Request<Incoming>,
     permits: &Semaphore,
-) -> Answer {
+) -> ApiResult {
     for_real(query)?;
     let media_type = media_type(request.headers());
     if !Patch::MEDIA_TYPES.contains(&media_type.as_str()) {
@@ -75,7 +75,7 @@ pub(crate) async fn replace(
     query: &Query,
     request: Request<Incoming>,
     permits: &Semaphore,
-) -> Answer {
+) -> ApiResult {
     for_real(query)?;
     json_only(request.headers())?;
     let body = body(request, permits).await?;
@@ -90,7 +90,7 @@ pub(crate) async fn delete(
     query: &Query,
     request: Request<Incoming>,
     permits: &Semaphore,
-) -> Answer {
+) -> ApiResult {
     for_real(query)?;
     json_only(request.headers())?;
     let body = body(request, permits).await?;
@@ -110,7 +110,7 @@ pub(crate) async fn restart(
     query: &Query,
     request: Request<Incoming>,
     permits: &Semaphore,
-) -> Answer {
+) -> ApiResult {
     for_real(query)?;
     let body = body(request, permits).await?;
     if !matches!(body.trim_ascii(), b"" | b"{}") {
@@ -127,12 +127,12 @@ pub(crate) async fn restart(
 }
 
 /// Answers a GET of a pod's `why`.
-pub(crate) async fn why(view: &dyn NodeView, pod: PodRef) -> Answer {
+pub(crate) async fn why(view: &dyn NodeView, pod: PodRef) -> ApiResult {
     let answer = act_on(view, &pod, PodAction::Why).await?;
     document(answer, "PodExplanation")
 }
 
-async fn act(view: &dyn NodeView, pod: PodRef, action: PodAction) -> Answer {
+async fn act(view: &dyn NodeView, pod: PodRef, action: PodAction) -> ApiResult {
     document(act_on(view, &pod, action).await?, "Pod")
 }
 
@@ -146,7 +146,7 @@ async fn act_on(
         .map_err(|error| refusal(error, pod))
 }
 
-fn document(answer: PodAnswer, kind: &str) -> Answer {
+fn document(answer: PodAnswer, kind: &str) -> ApiResult {
     Ok(respond::json(&match answer {
         PodAnswer::Pod(pod) => pod.to_json(Resource::Pods),
         PodAnswer::Document(mut document) => {
@@ -167,7 +167,7 @@ fn refusal(error: ActionError, pod: &PodRef) -> ApiError {
     }
 }
 
-/// Refuses a request that is not to be carried out.
+/// Rejects `dryRun`: no request can be simulated.
 fn for_real(query: &Query) -> Result<(), ApiError> {
     match query.get("dryRun").filter(|value| !value.is_empty()) {
         Some(value) => Err(invalid("dryRun", value, "this server has no dry run")),
@@ -175,7 +175,7 @@ fn for_real(query: &Query) -> Result<(), ApiError> {
     }
 }
 
-/// `gracePeriodSeconds` of DeleteOptions, once its other fields are found to be met.
+/// `gracePeriodSeconds` of DeleteOptions, once its other fields are checked.
 fn delete_options(
     view: &dyn NodeView,
     pod: &PodRef,
@@ -191,7 +191,7 @@ fn delete_options(
             "kind" if value == "DeleteOptions" => {}
             "gracePeriodSeconds" if value.is_u64() || value.is_null() => grace = value.as_u64(),
             "preconditions" => preconditions(view, pod, value)?,
-            // Nothing depends on a pod of this node: every policy comes to the same.
+            // Nothing depends on a pod of this node: all policies have the same effect.
             "propagationPolicy" | "orphanDependents" => {}
             "dryRun" if value.as_array().is_none_or(Vec::is_empty) => {}
             "dryRun" => {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{Object, PodPatch};
 
-/// A pod by its full name.
+/// A pod by namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodRef {
     /// `metadata.namespace`.
@@ -13,15 +13,15 @@ pub struct PodRef {
     pub name: String,
 }
 
-/// What is to be done to a pod. Answered once it is kept on disk; done afterwards.
+/// An action on a pod. Answered once it is stored on disk; carried out afterwards.
 #[derive(Debug, Clone)]
 pub enum PodAction {
-    /// Start containers anew in their place, without back-off. Answered with a document.
+    /// Restart containers in place, without backoff. Answered with a document.
     Restart {
-        /// Only this one; `None` means all that stay up.
+        /// Only this container; `None` means all that keep running.
         container: Option<String>,
     },
-    /// End the pod within this time, or sooner than it ends already. Answered with the pod.
+    /// Terminate the pod within this time, if it does not terminate sooner. Answered with the pod.
     Delete {
         /// Seconds from SIGTERM to SIGKILL; `None` leaves it to the pod.
         grace: Option<u64>,
@@ -31,20 +31,20 @@ pub enum PodAction {
     PatchStatus(PodPatch),
     /// Add ephemeral containers: see [`PodPatch::ephemeral_containers`]. Answered with the pod.
     AddEphemeral(PodPatch),
-    /// Nothing: tell why the pod is as it is. Answered with a document.
+    /// Explain the state of the pod. Answered with a document.
     Why,
 }
 
-/// What came of it.
+/// The result of an action.
 #[derive(Debug, Clone)]
 pub enum PodAnswer {
-    /// The pod as it is now.
+    /// The current pod.
     Pod(Object),
     /// A document; `apiVersion` and `kind` are filled in by the server.
     Document(Value),
 }
 
-/// Why it was not done.
+/// Why an action was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ActionError {
     /// There is no such pod.
@@ -56,7 +56,7 @@ pub enum ActionError {
     /// The state of the pod does not allow it.
     #[error("{0}")]
     Conflict(String),
-    /// Fields of the pod would become what they must not be.
+    /// The change would make fields of the pod invalid.
     #[error("{}", sentence(.0))]
     Invalid(Vec<FieldError>),
     /// The node failed.

@@ -1,42 +1,43 @@
-//! Whether a connection is in use, and who uses it: idle ones are closed, those of strangers soon,
-//! and so are those whose peer takes nothing of its answers.
+//! Whether a connection is in use, and by whom: idle connections are closed, unauthorized ones
+//! soon, and so are those whose peer does not read the response.
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, timeout_at},
 };
 
-use crate::connections::{RefusalReason, Slot};
+use crate::connections::{ConnectionSlot, RefusalReason, SessionPermit};
 
-/// A connection without a request is closed after so long. As the kubelet has it.
+/// A connection without a request is closed after this time, as in the kubelet.
 const IDLE: Duration = Duration::from_secs(90);
 
-/// So long after it was made, a connection on which nobody was let in yet is closed, whatever is
-/// asked on it: it costs memory, and whoever opens hundreds of them shall not keep others away.
+/// At this age a connection without an authorized request is closed, whatever is requested on it:
+/// it costs memory, and a client that opens hundreds of them must not lock out others.
 pub(crate) const STRANGER: Duration = Duration::from_secs(10);
 
-/// A peer that takes nothing of an answer for so long is gone, if nobody knows who it is.
+/// An unauthenticated peer that does not read a response for this time is disconnected.
 const STALLED_STRANGER: Duration = Duration::from_secs(60);
 
-/// The same for a peer that has shown who it is: somebody may read a log page by page. The kubelet's
+/// The same for an authenticated peer: a user may read a log page by page. The kubelet's
 /// `streamingConnectionIdleTimeout` has this default.
 const STALLED: Duration = Duration::from_secs(4 * 60 * 60);
 
 /// How a connection is used.
 pub(crate) struct Activity {
     born: Instant,
-    slot: Slot,
-    /// Requests whose answers are under way.
+    slot: ConnectionSlot,
+    /// Requests whose response is in progress.
     open: AtomicUsize,
-    /// Those of them that wait for something to tell, and not for the peer.
+    /// Those of them that wait for data, not for the peer.
     waiting: AtomicUsize,
     let_in: AtomicBool,
     known: AtomicBool,
@@ -44,7 +45,7 @@ pub(crate) struct Activity {
     changed: Notify,
 }
 
-/// A request of a connection, until it is dropped.
+/// A request of a connection; ends when dropped.
 pub(crate) struct Open {
     activity: Arc<Activity>,
     waits: bool,
@@ -52,7 +53,7 @@ pub(crate) struct Open {
 
 impl Activity {
     /// A new connection.
-    pub(crate) fn new(slot: Slot) -> Arc<Self> {
+    pub(crate) fn new(slot: ConnectionSlot) -> Arc<Self> {
         let now = Instant::now();
         Arc::new(Self {
             born: now,
@@ -66,7 +67,7 @@ impl Activity {
         })
     }
 
-    /// A request came.
+    /// A request has arrived.
     pub(crate) fn begin(self: &Arc<Self>) -> Open {
         self.open.fetch_add(1, Ordering::SeqCst);
         self.progress();
@@ -77,24 +78,29 @@ impl Activity {
         }
     }
 
-    /// Somebody was let in.
+    /// A request was authorized.
     pub(crate) fn let_in(&self) {
         self.let_in.store(true, Ordering::SeqCst);
     }
 
-    /// The peer has shown who it is, and is somebody to whom slots are kept.
+    /// The peer is authenticated, and is one for whom slots are reserved.
     pub(crate) fn prove(&self) {
         if !self.known.swap(true, Ordering::SeqCst) {
             self.slot.prove();
         }
     }
 
-    /// The peer did something.
+    /// The peer made progress.
     pub(crate) fn progress(&self) {
-        *self.pulled.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.pulled.lock() = Instant::now();
         if !self.known.load(Ordering::SeqCst) {
             self.slot.progress();
         }
+    }
+
+    /// A slot for a session of the listener; `None` if all are taken.
+    pub(crate) fn begin_session(&self) -> Option<SessionPermit> {
+        self.slot.begin_session()
     }
 
     /// Counts a connection that is closed for that reason.
@@ -102,8 +108,7 @@ impl Activity {
         self.slot.refused(reason);
     }
 
-    /// Returns when the connection has been idle for too long; with a reason if that is the peer's
-    /// doing.
+    /// Returns when the connection has been idle for too long; with a reason if the peer caused it.
     pub(crate) async fn idle(&self) -> Option<RefusalReason> {
         loop {
             let changed = self.changed.notified();
@@ -119,7 +124,7 @@ impl Activity {
                 (false, false) => (self.born + STRANGER, Some(RefusalReason::Silent)),
             };
             if timeout_at(until, changed).await.is_err() {
-                // A part of an answer that was taken meanwhile woke nobody.
+                // Progress of the response since then did not notify this task.
                 if open && self.stalls_at() > until {
                     continue;
                 }
@@ -133,12 +138,12 @@ impl Activity {
             true => STALLED,
             false => STALLED_STRANGER,
         };
-        *self.pulled.lock().unwrap_or_else(PoisonError::into_inner) + patience
+        *self.pulled.lock() + patience
     }
 }
 
 impl Open {
-    /// The next part of the answer was asked for; `waits` says that there is none yet.
+    /// The next part of the response was polled; `waits`: it is not available yet.
     pub(crate) fn pulled(&mut self, waits: bool) {
         self.activity.progress();
         if self.waits != waits {
@@ -163,66 +168,4 @@ impl Drop for Open {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        connections::{Connections, SECURE},
-        peer::Peer,
-    };
-
-    fn activity() -> Arc<Activity> {
-        let connections = Connections::new("readwrite", SECURE, Arc::new(()));
-        Activity::new(connections.open(&Peer::STRANGER).unwrap())
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn strangers_are_given_ten_seconds_and_others_ninety() {
-        let began = Instant::now();
-        let activity = activity();
-        assert_eq!(activity.idle().await, Some(RefusalReason::Silent));
-        assert_eq!(began.elapsed().as_secs(), 10);
-        activity.let_in();
-        assert_eq!(activity.idle().await, None);
-        assert_eq!(began.elapsed().as_secs(), 100);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn nothing_ends_while_an_answer_waits_for_something_to_tell() {
-        let activity = activity();
-        let mut one = activity.begin();
-        one.pulled(true);
-        let idle = tokio::spawn({
-            let activity = Arc::clone(&activity);
-            async move {
-                activity.idle().await;
-                Instant::now()
-            }
-        });
-        tokio::time::sleep(Duration::from_secs(36_000)).await;
-        let mut two = activity.begin();
-        two.pulled(true);
-        drop(one);
-        tokio::time::sleep(Duration::from_secs(36_000)).await;
-        activity.let_in();
-        let ended = Instant::now();
-        drop(two);
-        assert_eq!((idle.await.unwrap() - ended).as_secs(), 90);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_nothing_is_given_up_and_one_that_is_known_later() {
-        for (known, seconds) in [(false, 60), (true, 4 * 3600)] {
-            let activity = activity();
-            activity.let_in();
-            if known {
-                activity.prove();
-            }
-            let mut open = activity.begin();
-            tokio::time::sleep(Duration::from_secs(50)).await;
-            open.pulled(false);
-            let began = Instant::now();
-            assert_eq!(activity.idle().await, Some(RefusalReason::Stalled));
-            assert_eq!(began.elapsed().as_secs(), seconds);
-        }
-    }
-}
+mod tests;

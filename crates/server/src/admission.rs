@@ -1,9 +1,12 @@
-//! Which connections a listener keeps: a share for each source, and slots in reserve for peers that
-//! have shown credentials. Decides only; [`connections`](crate::connections) acts.
+//! Which connections a listener keeps: a share for each source, and slots reserved for
+//! authenticated peers. Decides only; [`connections`](crate::connections) acts.
 //!
-//! A new connection is refused only if every connection that it competes with has proved itself.
-//! Otherwise it takes the place of the stranger that has made no progress for longest: a client that
-//! is about to show a certificate makes progress within milliseconds, a silent one never does.
+//! A new connection is refused only if every connection that it competes with is authenticated.
+//! Otherwise it replaces the stranger that has made no progress for longest: a client that is about
+//! to show a certificate makes progress within milliseconds, a silent one never does.
+//!
+//! A connection that carries an authorized session (exec, attach, port-forward) counts only against
+//! the limit of sessions, and is never closed for another connection.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +18,7 @@ use std::{
 
 use tokio::time::Instant;
 
-/// Where a connection comes from, as far as shares go.
+/// Where a connection comes from: the unit of shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
     /// This machine: any process can take any address of 127.0.0.0/8.
@@ -31,7 +34,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The source of an address. One of IPv4 that is written in IPv6 is one of IPv4.
+    /// The source of an address. An IPv4-mapped IPv6 address counts as IPv4.
     pub(crate) fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             address if address.is_loopback() => Self::Loopback,
@@ -45,7 +48,7 @@ impl Source {
 
 /// What a peer has proved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum PeerTrust {
     /// Nothing yet.
     Stranger,
     /// Who it is: by a certificate, a token that was accepted, or the kernel.
@@ -54,22 +57,24 @@ pub(crate) enum Standing {
     Root,
 }
 
-/// How many connections a listener keeps.
+/// Connection limits of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AdmissionLimits {
-    /// All of them.
+    /// All but sessions.
     pub(crate) total: usize,
-    /// Those of strangers: the rest of the total is in reserve for others.
+    /// Strangers: the rest of the total is reserved for authenticated peers.
     pub(crate) strangers: usize,
-    /// Those of strangers from one source.
+    /// Strangers from one source.
     pub(crate) strangers_per_source: usize,
-    /// Those of known peers: the rest of the total is for those that are about to prove themselves.
+    /// Known peers: the rest of the total is for peers that are about to authenticate.
     pub(crate) known: usize,
-    /// Those of known peers from one source.
+    /// Known peers from one source.
     pub(crate) known_per_source: usize,
+    /// Sessions, of any source: those of a cluster all come from its API server.
+    pub(crate) sessions: usize,
 }
 
-/// A connection of a table.
+/// Identifies a connection of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ConnectionId(u64);
 
@@ -78,26 +83,27 @@ pub(crate) struct ConnectionId(u64);
 pub(crate) enum Limit {
     /// The share of its source.
     Source,
-    /// That of all strangers, all known peers, or all connections.
+    /// The limit of all strangers, all known peers, or all connections.
     Total,
 }
 
-/// What becomes of a new connection.
+/// The decision about a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// It is kept.
     Kept(ConnectionId),
-    /// It is kept, and another one is closed for it.
+    /// It is kept, and another connection is closed for it.
     InPlaceOf(ConnectionId, ConnectionId, Limit),
     /// It is closed.
     Refused(Limit),
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct AdmittedConnection {
     source: Source,
-    standing: Standing,
+    standing: PeerTrust,
     progress: Instant,
+    in_session: bool,
 }
 
 /// The connections of one listener.
@@ -105,7 +111,7 @@ struct Entry {
 pub(crate) struct AdmissionTable {
     limits: AdmissionLimits,
     next: u64,
-    entries: BTreeMap<ConnectionId, Entry>,
+    entries: BTreeMap<ConnectionId, AdmittedConnection>,
 }
 
 impl AdmissionTable {
@@ -118,13 +124,13 @@ impl AdmissionTable {
         }
     }
 
-    /// Decides over a new connection.
-    pub(crate) fn open(&mut self, now: Instant, source: Source, standing: Standing) -> Admission {
+    /// Decides about a new connection.
+    pub(crate) fn open(&mut self, now: Instant, source: Source, standing: PeerTrust) -> Admission {
         let limit = self.limit(source, standing);
         let victim = match limit {
             None => None,
-            Some(Limit::Source) if standing == Standing::Stranger => self.stalest(Some(source)),
-            // A peer of the kernel is not let in at the cost of another one of the same user.
+            Some(Limit::Source) if standing == PeerTrust::Stranger => self.stalest(Some(source)),
+            // A peer of the unix socket does not replace another one of the same user.
             Some(Limit::Source) => None,
             Some(Limit::Total) => self.stalest(None),
         };
@@ -139,40 +145,48 @@ impl AdmissionTable {
     }
 
     /// The limit that one more connection would exceed.
-    fn limit(&self, source: Source, standing: Standing) -> Option<Limit> {
+    fn limit(&self, source: Source, standing: PeerTrust) -> Option<Limit> {
         let limits = &self.limits;
         let (all, of_source) = match standing {
-            Standing::Stranger => (limits.strangers, limits.strangers_per_source),
-            Standing::Known => (limits.known, limits.known_per_source),
-            Standing::Root => (limits.total, usize::MAX),
+            PeerTrust::Stranger => (limits.strangers, limits.strangers_per_source),
+            PeerTrust::Known => (limits.known, limits.known_per_source),
+            PeerTrust::Root => (limits.total, usize::MAX),
         };
         if self.count(Some(source), standing) >= of_source {
             return Some(Limit::Source);
         }
-        let full = self.count(None, standing) >= all || self.entries.len() >= limits.total;
+        let full = self.count(None, standing) >= all || self.without_session() >= limits.total;
         full.then_some(Limit::Total)
     }
 
-    fn count(&self, source: Option<Source>, standing: Standing) -> usize {
-        let counts = |entry: &&Entry| {
-            entry.standing == standing && source.is_none_or(|source| entry.source == source)
+    fn count(&self, source: Option<Source>, standing: PeerTrust) -> usize {
+        let counts = |entry: &&AdmittedConnection| {
+            !entry.in_session
+                && entry.standing == standing
+                && source.is_none_or(|source| entry.source == source)
         };
         self.entries.values().filter(counts).count()
     }
 
-    /// The stranger that goes first: of that source, or of the source with most of them, the one
-    /// that has made no progress for longest.
+    fn without_session(&self) -> usize {
+        let entries = self.entries.values();
+        entries.filter(|entry| !entry.in_session).count()
+    }
+
+    /// The stranger to close first: of that source, or of the source with the most strangers, the
+    /// one that has made no progress for longest.
     fn stalest(&self, source: Option<Source>) -> Option<ConnectionId> {
         let strangers = || {
             let strangers = self.entries.iter();
-            strangers.filter(|(_, entry)| entry.standing == Standing::Stranger)
+            strangers
+                .filter(|(_, entry)| entry.standing == PeerTrust::Stranger && !entry.in_session)
         };
         let mut counts: BTreeMap<Source, usize> = BTreeMap::new();
         for (_, entry) in strangers() {
             *counts.entry(entry.source).or_default() += 1;
         }
         let most = counts.values().max().copied().unwrap_or_default();
-        let competes = |entry: &Entry| match source {
+        let competes = |entry: &AdmittedConnection| match source {
             Some(source) => entry.source == source,
             None => counts.get(&entry.source) == Some(&most),
         };
@@ -182,50 +196,71 @@ impl AdmissionTable {
             .map(|(id, _)| *id)
     }
 
-    fn insert(&mut self, now: Instant, source: Source, standing: Standing) -> ConnectionId {
+    fn insert(&mut self, now: Instant, source: Source, standing: PeerTrust) -> ConnectionId {
         let id = ConnectionId(self.next);
         self.next += 1;
-        let entry = Entry {
+        let entry = AdmittedConnection {
             source,
             standing,
             progress: now,
+            in_session: false,
         };
         self.entries.insert(id, entry);
         id
     }
 
-    /// The peer did something: sent its first byte, finished its handshake, took a part of an answer.
+    /// The peer made progress: sent its first byte, finished its handshake, read a part of a
+    /// response.
     pub(crate) fn progress(&mut self, now: Instant, id: ConnectionId) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.progress = now;
         }
     }
 
-    /// A stranger has shown who it is. Beyond the limits of known peers it stays a stranger.
+    /// A stranger has authenticated. Beyond the limits of known peers it stays a stranger.
     pub(crate) fn prove(&mut self, id: ConnectionId) {
         let Some(entry) = self.entries.get(&id) else {
             return;
         };
         let (source, standing) = (entry.source, entry.standing);
         let limits = &self.limits;
-        let has_room = self.count(None, Standing::Known) < limits.known
-            && self.count(Some(source), Standing::Known) < limits.known_per_source;
-        if standing == Standing::Stranger
+        let has_room = self.count(None, PeerTrust::Known) < limits.known
+            && self.count(Some(source), PeerTrust::Known) < limits.known_per_source;
+        if standing == PeerTrust::Stranger
             && has_room
             && let Some(entry) = self.entries.get_mut(&id)
         {
-            entry.standing = Standing::Known;
+            entry.standing = PeerTrust::Known;
         }
     }
 
-    /// Takes the stranger that goes first, for want of something else than slots.
+    /// The connection becomes a session. False if the limit of sessions is reached.
+    pub(crate) fn begin_session(&mut self, id: ConnectionId) -> bool {
+        let sessions = self.entries.len() - self.without_session();
+        match self.entries.get_mut(&id) {
+            Some(entry) if sessions < self.limits.sessions => {
+                entry.in_session = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The session has ended, or there was none.
+    pub(crate) fn end_session(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.in_session = false;
+        }
+    }
+
+    /// Removes the stranger to close first, to free resources other than slots.
     pub(crate) fn shed(&mut self) -> Option<ConnectionId> {
         let victim = self.stalest(None)?;
         self.entries.remove(&victim);
         Some(victim)
     }
 
-    /// A connection has ended. One that is not there any more is no matter.
+    /// A connection has ended. Unknown connections are ignored.
     pub(crate) fn close(&mut self, id: ConnectionId) {
         self.entries.remove(&id);
     }

@@ -5,27 +5,25 @@
 //! in between and still ends at the latest one. Only deletions need memory beyond the live objects;
 //! a fixed number of them is remembered, and a reader older than that must list again.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::stream;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::{Expired, Listing, Object, WatchEvent, WatchKind, WatchStream};
 
 /// The objects of one resource. Share it by `Arc`.
 pub struct Collection {
-    state: Mutex<State>,
+    state: Mutex<CollectionState>,
     newest: watch::Sender<u64>,
 }
 
-struct State {
+struct CollectionState {
     index: BTreeMap<Key, u64>,
-    by_version: BTreeMap<u64, Entry>,
+    by_version: BTreeMap<u64, ObjectVersion>,
     newest: u64,
-    /// A reader at an older version may have missed something.
+    /// A reader at an older version may have missed a change.
     horizon: u64,
     deletions: usize,
     max_deletions: usize,
@@ -33,7 +31,7 @@ struct State {
 
 type Key = (Arc<str>, Arc<str>);
 
-struct Entry {
+struct ObjectVersion {
     object: Object,
     created: u64,
     deleted: bool,
@@ -48,7 +46,7 @@ impl Collection {
     #[must_use]
     pub fn new(first_version: u64, max_deletions: usize) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(CollectionState {
                 index: BTreeMap::new(),
                 by_version: BTreeMap::new(),
                 newest: first_version,
@@ -60,8 +58,8 @@ impl Collection {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, CollectionState> {
+        self.state.lock()
     }
 
     /// Adds the object, or replaces the one of the same namespace and name. Returns its version.
@@ -71,7 +69,7 @@ impl Collection {
         version
     }
 
-    /// Removes an object; false when there is none of that name.
+    /// Removes an object; false if it does not exist.
     pub fn remove(&self, namespace: &str, name: &str) -> bool {
         let removed = self.state().remove(&(namespace.into(), name.into()));
         if let Some(version) = removed {
@@ -118,7 +116,7 @@ impl Collection {
     }
 }
 
-impl State {
+impl CollectionState {
     fn put(&mut self, mut object: Object) -> u64 {
         let version = self.advance();
         object.resource_version = version;
@@ -130,7 +128,7 @@ impl State {
         let created = before.map_or(version, |entry| entry.created);
         self.by_version.insert(
             version,
-            Entry {
+            ObjectVersion {
                 object,
                 created,
                 deleted: false,
@@ -167,12 +165,12 @@ impl State {
         self.newest
     }
 
-    /// The first change after `position` that matters to a reader who stands there.
+    /// The first change after `position` that matters to a reader at that position.
     fn change_after(&self, position: u64) -> Result<Option<WatchEvent>, Expired> {
         if position < self.horizon {
             return Err(Expired);
         }
-        let unseen = |entry: &Entry| entry.created > position;
+        let unseen = |entry: &ObjectVersion| entry.created > position;
         let mut later = self
             .by_version
             .range(position + 1..)
@@ -192,7 +190,7 @@ impl State {
 struct Reader {
     collection: Arc<Collection>,
     signal: watch::Receiver<u64>,
-    /// `None` once the reader was told that it expired.
+    /// `None` once the reader got [`Expired`].
     position: Option<u64>,
 }
 

@@ -1,14 +1,12 @@
 //! The connections of a listener: decided by [`admission`](crate::admission), closed here.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{task::AbortHandle, time::Instant};
 
 use crate::{
-    admission::{Admission, AdmissionLimits, AdmissionTable, ConnectionId, Limit, Standing},
+    admission::{Admission, AdmissionLimits, AdmissionTable, ConnectionId, Limit, PeerTrust},
     peer::Peer,
 };
 
@@ -21,9 +19,9 @@ pub enum RefusalReason {
     Total,
     /// The process has no file descriptors left.
     Descriptors,
-    /// Nobody was let in on it in time.
+    /// No request was authorized on it in time.
     Silent,
-    /// The peer took nothing of an answer for too long.
+    /// The peer did not read a response for too long.
     Stalled,
 }
 
@@ -56,7 +54,7 @@ pub trait ConnectionObserver: Send + Sync + 'static {
     fn refused(&self, listener: &'static str, reason: RefusalReason);
 }
 
-/// Nobody counts.
+/// Counts nothing.
 impl ConnectionObserver for () {
     fn refused(&self, _: &'static str, _: RefusalReason) {}
 }
@@ -65,10 +63,10 @@ impl ConnectionObserver for () {
 pub(crate) struct Connections {
     listener: &'static str,
     observer: Arc<dyn ConnectionObserver>,
-    state: Mutex<State>,
+    state: Mutex<ConnectionTable>,
 }
 
-struct State {
+struct ConnectionTable {
     table: AdmissionTable,
     tasks: HashMap<ConnectionId, AbortHandle>,
 }
@@ -82,7 +80,7 @@ impl Connections {
         Arc::new(Self {
             listener,
             observer,
-            state: Mutex::new(State {
+            state: Mutex::new(ConnectionTable {
                 table: AdmissionTable::new(limits),
                 tasks: HashMap::new(),
             }),
@@ -90,7 +88,7 @@ impl Connections {
     }
 
     /// A slot for a new connection; `None` closes it. Another connection may be closed for it.
-    pub(crate) fn open(self: &Arc<Self>, peer: &Peer) -> Option<Slot> {
+    pub(crate) fn open(self: &Arc<Self>, peer: &Peer) -> Option<ConnectionSlot> {
         let admission = self
             .state()
             .table
@@ -110,7 +108,7 @@ impl Connections {
                 return None;
             }
         };
-        Some(Slot {
+        Some(ConnectionSlot {
             id,
             connections: Arc::clone(self),
         })
@@ -119,13 +117,13 @@ impl Connections {
     /// The task that serves the connection of a slot, so that it can be ended.
     pub(crate) fn served_by(&self, id: ConnectionId, task: AbortHandle) {
         let mut state = self.state();
-        // It may have ended by now, and nobody would take its handle away.
+        // It may have ended by now, and then nothing would remove its handle.
         if state.table.has(id) {
             state.tasks.insert(id, task);
         }
     }
 
-    /// Closes a connection of a stranger to have its file descriptor.
+    /// Closes a connection of a stranger to free its file descriptor.
     pub(crate) fn shed(&self) {
         let victim = self.state().table.shed();
         if let Some(victim) = victim {
@@ -145,28 +143,28 @@ impl Connections {
         tracing::debug!(
             listener = self.listener,
             reason = reason.as_str(),
-            "A connection was not kept"
+            "Closed a connection over the limit"
         );
         self.observer.refused(self.listener, reason);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ConnectionTable> {
+        self.state.lock()
     }
 }
 
-/// The place of a connection, until it is dropped.
-pub(crate) struct Slot {
+/// The slot of a connection; freed on drop.
+pub(crate) struct ConnectionSlot {
     id: ConnectionId,
     connections: Arc<Connections>,
 }
 
-impl Slot {
+impl ConnectionSlot {
     pub(crate) fn id(&self) -> ConnectionId {
         self.id
     }
 
-    /// The peer did something.
+    /// The peer made progress.
     pub(crate) fn progress(&self) {
         self.connections
             .state()
@@ -174,7 +172,7 @@ impl Slot {
             .progress(Instant::now(), self.id);
     }
 
-    /// The peer has shown who it is.
+    /// The peer has authenticated.
     pub(crate) fn prove(&self) {
         self.connections.state().table.prove(self.id);
     }
@@ -183,9 +181,18 @@ impl Slot {
     pub(crate) fn refused(&self, reason: RefusalReason) {
         self.connections.refused(reason);
     }
+
+    /// A slot for a session of the listener; `None` if all are taken.
+    pub(crate) fn begin_session(&self) -> Option<SessionPermit> {
+        let has_room = self.connections.state().table.begin_session(self.id);
+        has_room.then(|| SessionPermit {
+            id: self.id,
+            connections: Arc::clone(&self.connections),
+        })
+    }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut state = self.connections.state();
         state.table.close(self.id);
@@ -193,40 +200,58 @@ impl Drop for Slot {
     }
 }
 
-/// The limits of the secure port. A handshake of the API server takes milliseconds; strangers of its
-/// source would have to come faster than 128 in that time to be in its way.
+/// The slot of a session; freed on drop.
+pub(crate) struct SessionPermit {
+    id: ConnectionId,
+    connections: Arc<Connections>,
+}
+
+impl Drop for SessionPermit {
+    fn drop(&mut self) {
+        self.connections.state().table.end_session(self.id);
+    }
+}
+
+/// Session limit of a listener: a thousand, and some that begin while others end.
+const SESSIONS: usize = 1024;
+
+/// The limits of the secure port. A handshake of the API server takes milliseconds; to block it,
+/// more than 128 strangers of its source would have to arrive in that time.
 pub(crate) const SECURE: AdmissionLimits = AdmissionLimits {
     total: 512,
     strangers: 384,
     strangers_per_source: 128,
     known: 448,
     known_per_source: 256,
+    sessions: SESSIONS,
 };
 
-/// The limits of the ports without authentication: everybody is a stranger there.
+/// The limits of the ports without authentication: every peer is a stranger.
 pub(crate) const PLAIN: AdmissionLimits = AdmissionLimits {
     total: 128,
     strangers: 128,
     strangers_per_source: 64,
     known: 0,
     known_per_source: 0,
+    sessions: 0,
 };
 
-/// The limits of the unix socket: the kernel says who each peer is.
+/// The limits of the unix socket: the kernel reports who each peer is.
 pub(crate) const SOCKET: AdmissionLimits = AdmissionLimits {
     total: 128,
     strangers: 16,
     strangers_per_source: 16,
     known: 96,
     known_per_source: 48,
+    sessions: SESSIONS,
 };
 
 impl Peer {
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> PeerTrust {
         match self.credentials() {
-            None => Standing::Stranger,
-            Some(_) if self.may_add_containers() => Standing::Root,
-            Some(_) => Standing::Known,
+            None => PeerTrust::Stranger,
+            Some(_) if self.may_add_containers() => PeerTrust::Root,
+            Some(_) => PeerTrust::Known,
         }
     }
 }
@@ -241,8 +266,8 @@ mod tests {
     async fn a_user_has_a_share_of_the_socket_and_root_all_of_it() {
         // This process is the agent's own user.
         let (one, _other) = UnixStream::pair().unwrap();
-        assert_eq!(Peer::of(&one).standing(), Standing::Root);
-        assert_eq!(Peer::STRANGER.standing(), Standing::Stranger);
+        assert_eq!(Peer::of(&one).standing(), PeerTrust::Root);
+        assert_eq!(Peer::STRANGER.standing(), PeerTrust::Stranger);
         let connections = Connections::new("socket", SOCKET, Arc::new(()));
         let slots: Vec<_> = (0..200)
             .map_while(|_| connections.open(&Peer::of(&one)))

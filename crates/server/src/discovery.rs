@@ -1,16 +1,16 @@
-//! What there is, as clients discover it: versions, groups and resources.
+//! Discovery: versions, groups and resources.
 
 use serde_json::{Value, json};
 
 use crate::Resource;
 
-/// `major` of the Kubernetes API that is spoken.
+/// `major` of the supported Kubernetes API.
 pub const KUBERNETES_MAJOR: &str = "1";
 
-/// `minor` of the Kubernetes API that is spoken.
+/// `minor` of the supported Kubernetes API.
 pub const KUBERNETES_MINOR: &str = "36";
 
-/// `gitVersion`: the Kubernetes API's version with this program's own behind it.
+/// `gitVersion`: the Kubernetes API's version followed by this program's own.
 #[must_use]
 pub fn git_version() -> String {
     let own = env!("CARGO_PKG_VERSION");
@@ -71,7 +71,7 @@ fn group() -> Value {
     })
 }
 
-/// A part of a pod, or something that can be done to one.
+/// A subresource of a pod, or an action on one.
 fn of_pod(name: &str, kind: &str, verbs: &[&str]) -> Value {
     json!({
         "name": format!("pods/{name}"),
@@ -113,8 +113,12 @@ pub(crate) fn resources(group: &str) -> Value {
         }));
         if resource == Resource::Pods {
             let write: &[&str] = &["get", "patch", "update"];
+            let session: &[&str] = &["create", "get"];
+            resources.push(of_pod("attach", "PodAttachOptions", session));
             resources.push(of_pod("ephemeralcontainers", "Pod", write));
+            resources.push(of_pod("exec", "PodExecOptions", session));
             resources.push(of_pod("log", "Pod", &["get"]));
+            resources.push(of_pod("portforward", "PodPortForwardOptions", session));
             resources.push(of_pod("status", "Pod", write));
         }
         if resource == Resource::Manifests {

@@ -1,4 +1,4 @@
-//! `/etc/group`, parsed here: no name service is asked, so a lookup can neither hang nor load code.
+//! `/etc/group`, parsed here: no NSS, so a lookup can neither hang nor load code.
 
 /// The numeric id of a group, from the text of `/etc/group`.
 #[must_use]

@@ -3,9 +3,9 @@
 use http::StatusCode;
 
 use crate::{
-    NodeView,
+    NodeView, Unhealthy,
     query::Query,
-    respond::{self, Answer},
+    respond::{self, ApiResult},
     route::HealthRoot,
     status::ApiError,
 };
@@ -15,11 +15,11 @@ use crate::{
 enum Check {
     /// The server answers.
     Ping,
-    /// The log is not blocked: it is written by whoever logs, so a blocked log blocks the answer.
+    /// The log is not blocked: tasks write it themselves, so a blocked log blocks the response.
     Log,
     /// The loops make progress.
     SyncLoop,
-    /// The sources have answered and the runtime is there.
+    /// The sources have reported and the runtime is available.
     Node,
 }
 
@@ -40,7 +40,7 @@ impl Check {
         }
     }
 
-    fn run(self, view: &dyn NodeView) -> Result<(), String> {
+    fn run(self, view: &dyn NodeView) -> Result<(), Unhealthy> {
         match self {
             Self::Ping => Ok(()),
             Self::Log => {
@@ -59,14 +59,14 @@ pub(crate) fn health(
     root: HealthRoot,
     check: Option<&str>,
     query: &Query,
-) -> Answer {
+) -> ApiResult {
     match check {
         Some(name) => single(view, root, name),
         None => all(view, root, query.flag("verbose")?),
     }
 }
 
-fn single(view: &dyn NodeView, root: HealthRoot, name: &str) -> Answer {
+fn single(view: &dyn NodeView, root: HealthRoot, name: &str) -> ApiResult {
     let check = Check::of(root).iter().find(|check| check.name() == name);
     let check = check.ok_or_else(ApiError::unknown_path)?;
     Ok(match check.run(view) {
@@ -78,7 +78,7 @@ fn single(view: &dyn NodeView, root: HealthRoot, name: &str) -> Answer {
     })
 }
 
-fn all(view: &dyn NodeView, root: HealthRoot, verbose: bool) -> Answer {
+fn all(view: &dyn NodeView, root: HealthRoot, verbose: bool) -> ApiResult {
     let mut report = String::new();
     let mut healthy = true;
     for check in Check::of(root) {

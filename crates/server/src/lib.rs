@@ -2,19 +2,36 @@
 //! port.
 //!
 //! The server knows nothing of the kubelet. It sees a [`NodeView`]: lists with resource versions,
-//! watches, container logs, health, and the few things that can be done to a pod ([`PodAction`]).
-//! [`Collection`] implements the list and watch half of it.
+//! watches, container logs, health, and the few actions on a pod ([`PodAction`]). [`Collection`]
+//! implements the list and watch half of it.
 //!
-//! - [`serve_unix`] answers on a bound unix socket; who may connect is decided by the socket's file
+//! - [`serve_unix`] serves a bound unix socket; who may connect is decided by the socket's file
 //!   mode and group alone ([`UnixSocket`]). Only root adds containers to pods.
-//! - [`serve_health`] answers `/healthz` and `/metrics` on TCP, and nothing else.
+//! - [`serve_health`] serves `/healthz` and `/metrics` on TCP, and nothing else.
 //! - [`secure`] is the kubelet's own API over TLS, with authentication and authorisation, and the
 //!   plain read-only port.
+//! - A session (exec, attach, port-forward) is served on both; once upgraded, its connection
+//!   belongs to `rubelet-streaming`.
+//! - [`explanation`] is the document that explains a pod's state.
 //! - [`table`] holds the printing rules of `get`, shared by the Table answers and the command line.
 //!
 //! Tasks: one accept loop per listener, one task per connection. A watch or a followed log is the
-//! body of its answer; it is pulled by the connection that sends it, so a slow reader costs no
-//! memory and an idle one costs nothing.
+//! body of its response; the connection that sends it polls it, so a slow reader costs no memory
+//! and an idle one costs nothing.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use rubelet_server::{Collection, Object};
+//! use serde_json::json;
+//!
+//! let pods = Arc::new(Collection::new(100, 10));
+//! let pod = json!({"metadata": {"name": "web", "namespace": "default"}});
+//! let version = pods.put(Object::new("default", "web", move || pod.clone()));
+//! let listing = pods.listing();
+//! assert_eq!(listing.resource_version, version);
+//! assert_eq!(&*listing.items[0].name, "web");
+//! ```
 
 mod accept;
 mod act;
@@ -26,6 +43,8 @@ pub mod clock;
 mod collection;
 mod connections;
 mod discovery;
+pub mod explanation;
+mod files;
 pub mod group;
 mod health;
 mod list;
@@ -40,6 +59,8 @@ mod route;
 pub mod secure;
 mod selector;
 mod serve;
+mod session;
+mod shutdown;
 mod status;
 pub mod table;
 mod tracked;
@@ -54,13 +75,14 @@ pub use action::{ActionError, FieldError, PodAction, PodAnswer, PodRef};
 pub use collection::Collection;
 pub use connections::{ConnectionObserver, RefusalReason};
 pub use discovery::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version};
+pub use files::{FileStream, FilesAnswer, FilesRefusal, FilesRequest};
 pub use patch::{PatchError, patched};
 pub use pod_patch::{ConditionChanges, PodCondition, PodPatch, is_agent_condition};
 pub use resource::Resource;
-pub use selector::LabelSelector;
 pub use serve::{bind_health, serve_health, serve_unix};
+pub use session::{RunRequest, SessionAction, SessionError, SessionRequest};
 pub use unix::{BindError, UnixSocket, bind_unix};
 pub use view::{
     Expired, Listing, LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, Object,
-    Render, RunningPod, WatchEvent, WatchKind, WatchStream,
+    Render, RunningPod, Unhealthy, WatchEvent, WatchKind, WatchStream,
 };

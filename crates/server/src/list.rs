@@ -1,4 +1,4 @@
-//! Lists and single objects, drawn while they are sent.
+//! Lists and single objects, rendered while they are sent.
 
 use std::io;
 
@@ -12,13 +12,13 @@ use crate::{
     accept::Form,
     clock,
     query::{Query, invalid},
-    respond::{self, Answer},
+    respond::{self, ApiResult},
     selector::Selection,
     status::ApiError,
     table,
 };
 
-/// An answer is sent in pieces of about this size.
+/// A response is sent in chunks of about this size.
 const PIECE: usize = 16 * 1024;
 
 /// How objects are written: as they are, or as rows.
@@ -29,7 +29,7 @@ pub(crate) struct Style {
     include: Include,
 }
 
-/// `includeObject` of a Table request: what stands beside the cells.
+/// `includeObject` of a Table request: what comes with the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Include {
     None,
@@ -58,7 +58,7 @@ impl Style {
         })
     }
 
-    /// What stands before the items of a list, and after them.
+    /// What precedes the items of a list, and what follows them.
     fn frame(self, version: u64) -> (String, &'static str) {
         let version = version.to_string();
         let mut head = match self.form {
@@ -77,7 +77,7 @@ impl Style {
                 (head, "]}\n")
             }
             Form::Table => {
-                // "rows" sorts last among a Table's keys: its empty list is filled in from here.
+                // "rows" sorts last among a Table's keys: its empty list is filled in from there.
                 head.truncate(head.len() - "]}".len());
                 (head, "]}\n")
             }
@@ -92,7 +92,7 @@ impl Style {
         }
     }
 
-    /// One object on its own: in a watch, or as the answer for a name.
+    /// One object on its own: in a watch, or as the response to a GET by name.
     pub(crate) fn single(self, object: Value, now: Timestamp, with_columns: bool) -> Value {
         match self.form {
             Form::Object => object,
@@ -109,7 +109,7 @@ impl Style {
         }
     }
 
-    /// An object that says nothing but how far a watch has come.
+    /// An object that only reports how far a watch has come.
     pub(crate) fn bookmark(self, version: u64, end_of_initial: bool) -> Value {
         let version = version.to_string();
         let mut bookmark = match self.form {
@@ -157,21 +157,26 @@ fn table_of(version: &str, resource: Resource, rows: &[Value], with_columns: boo
 }
 
 /// Answers with one object.
-pub(crate) fn get(view: &dyn NodeView, style: Style, selection: &Selection, name: &str) -> Answer {
+pub(crate) fn get(
+    view: &dyn NodeView,
+    style: Style,
+    selection: &Selection,
+    name: &str,
+) -> ApiResult {
     let items = view.list(style.resource).items;
     let object = items.iter().find_map(|object| selection.admit(object));
     let object = object.ok_or_else(|| ApiError::not_found(style.resource, name))?;
     Ok(respond::json(&style.single(object, clock::now(), true)))
 }
 
-/// Answers with all objects of a selection. `limit` is not applied: the answer is always complete,
-/// and so there is never a `continue`.
+/// Answers with all objects of a selection. `limit` is ignored: the list is always complete, and
+/// never has a `continue`.
 pub(crate) fn list(
     view: &dyn NodeView,
     style: Style,
     selection: Selection,
     query: &Query,
-) -> Answer {
+) -> ApiResult {
     let listing = view.list(style.resource);
     check_versions(query, listing.resource_version)?;
     let (head, tail) = style.frame(listing.resource_version);
@@ -187,7 +192,7 @@ pub(crate) fn list(
     )))
 }
 
-/// Only the present can be listed.
+/// Only the present state can be listed.
 fn check_versions(query: &Query, newest: u64) -> Result<(), ApiError> {
     if query.get("continue").is_some_and(|token| !token.is_empty()) {
         return Err(ApiError::bad_request(

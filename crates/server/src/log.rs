@@ -1,4 +1,4 @@
-//! Container logs: the options of a request, and the answer that goes on while the log does.
+//! Container logs: the options of a request, and the response that follows the log.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::{
     LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, Object, Resource,
     query::{Query, invalid},
-    respond::{self, Answer},
-    serve::Shutdown,
+    respond::{self, ApiResult},
+    shutdown::Shutdown,
     status::ApiError,
 };
 
@@ -21,7 +21,7 @@ pub(crate) async fn log(
     pod: String,
     query: &Query,
     shutdown: Shutdown,
-) -> Answer {
+) -> ApiResult {
     let items = view.list(Resource::Pods).items;
     let is_meant = |object: &&Object| *object.namespace == *namespace && *object.name == *pod;
     let object = items.iter().find(is_meant);
@@ -91,7 +91,7 @@ fn since(query: &Query) -> Result<Option<LogSince>, ApiError> {
     }
 }
 
-/// The container that is meant: the one that is named, or the only one.
+/// The container that is meant: the named one, or the only one.
 fn container(pod: &Value, name: &str, wanted: Option<&str>) -> Result<String, ApiError> {
     let names = |list: &str| -> Vec<String> {
         let entries = pod["spec"][list]
@@ -138,11 +138,11 @@ fn container(pod: &Value, name: &str, wanted: Option<&str>) -> Result<String, Ap
     }
 }
 
-/// The log, cut off when the agent stops: a clean end would claim that the container has ended.
+/// The log, truncated when the agent stops: a clean end would mean that the container has exited.
 pub(crate) fn until(shutdown: Shutdown, log: LogStream) -> LogStream {
     Box::pin(stream::unfold(Some((shutdown, log)), |state| async move {
         let (mut shutdown, mut log) = state?;
-        // Dropping `next` half-way loses nothing: a stream keeps what it has not handed out.
+        // Cancel safe: a stream keeps what it has not returned.
         let piece = tokio::select! {
             biased;
             () = shutdown.requested() => Some(Err(io::Error::other("the agent stops"))),
@@ -151,7 +151,7 @@ pub(crate) fn until(shutdown: Shutdown, log: LogStream) -> LogStream {
         match piece? {
             Ok(bytes) => Some((Ok(bytes), Some((shutdown, log)))),
             Err(error) => {
-                tracing::debug!(%error, "container log cut off");
+                tracing::debug!(%error, "Container log stream broke");
                 Some((Err(error), None))
             }
         }

@@ -14,7 +14,7 @@ pub(crate) struct Peer {
     address: Option<IpAddr>,
 }
 
-/// Who is at the other end of a unix socket, as the kernel noted it when the peer connected.
+/// Who is at the other end of a unix socket, as the kernel recorded it at connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Credentials {
     pub(crate) uid: u32,
@@ -23,14 +23,14 @@ pub(crate) struct Credentials {
 }
 
 impl Peer {
-    /// Somebody of whom nothing is known.
+    /// A peer of which nothing is known.
     pub(crate) const STRANGER: Self = Self {
         trusted: false,
         credentials: None,
         address: None,
     };
 
-    /// The user at the other end, as the kernel tells it.
+    /// The user at the other end, as the kernel reports it.
     pub(crate) fn of(stream: &UnixStream) -> Self {
         let Ok(peer) = stream.peer_cred() else {
             return Self::STRANGER;
@@ -51,7 +51,7 @@ impl Peer {
         }
     }
 
-    /// A user, and the one as whom this process runs.
+    /// A user, and the one that this process runs as.
     fn user(credentials: Credentials, own: Option<u32>) -> Self {
         let uid = credentials.uid;
         Self {
@@ -71,7 +71,7 @@ impl Peer {
         self.address
     }
 
-    /// Whose share of connections this one counts against.
+    /// The source whose share this connection counts against.
     pub(crate) fn source(&self) -> Source {
         match (self.credentials, self.address) {
             (Some(credentials), _) => Source::Uid(credentials.uid),
@@ -80,16 +80,16 @@ impl Peer {
         }
     }
 
-    /// True for root, and for the user as whom the agent runs. A container can be given every right
+    /// True for root, and for the user that the agent runs as. A container can be given every right
     /// on the machine; the group of the socket is not meant to have that.
     pub(crate) fn may_add_containers(self) -> bool {
         self.trusted
     }
 }
 
-/// The user as whom this process runs.
+/// The user that this process runs as.
 fn own_uid() -> Option<u32> {
-    // A process owns its folder in /proc by its effective user.
+    // /proc/PID is owned by the process's effective user.
     fs::metadata("/proc/self").ok().map(|own| own.uid())
 }
 

@@ -1,5 +1,5 @@
 //! Changes to the two parts of a pod that clients may write: conditions that are not the agent's
-//! own, and ephemeral containers. Pure: a node applies a change to the pod as it is at that moment.
+//! own, and ephemeral containers. Pure: a node applies a change to the pod's current state.
 
 mod conditions;
 mod difference;
@@ -15,7 +15,7 @@ use crate::{
     patch::{Patch, PatchError},
 };
 
-/// A change of one pod, as a client sent it.
+/// A change to one pod, as a client sent it.
 #[derive(Debug, Clone)]
 pub struct PodPatch {
     patch: Patch,
@@ -25,7 +25,7 @@ impl PodPatch {
     /// Reads the body of a PATCH with that media type.
     ///
     /// # Errors
-    /// The media type is no patch, or the body is none of that kind.
+    /// The media type is not a patch type, or the body is not a valid patch of it.
     pub fn read(media_type: &str, body: &[u8]) -> Result<Self, ActionError> {
         let patch = Patch::read(media_type, body).ok_or_else(|| {
             ActionError::BadRequest(format!("{media_type:?} is no kind of patch"))
@@ -42,7 +42,7 @@ impl PodPatch {
         Ok(Self { patch })
     }
 
-    /// What the change makes of the conditions of a v1 Pod that are not the agent's own.
+    /// The changes to those conditions of a v1 Pod that are not the agent's own.
     ///
     /// # Errors
     /// It does not fit the pod, or changes anything else.
@@ -103,7 +103,7 @@ impl PodPatch {
         Ok(patched)
     }
 
-    /// Parts that clients send along without meaning to change them.
+    /// Fields that clients send along without meaning to change them.
     fn is_bystander(&self, path: &str) -> bool {
         match path {
             "metadata.resourceVersion" | "metadata.managedFields" => true,

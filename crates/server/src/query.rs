@@ -20,6 +20,16 @@ impl Query {
         decoded.collect::<Result<_, ApiError>>().map(Self)
     }
 
+    /// Splits and decodes a query as Go does: pairs that can't be decoded are left out.
+    pub(crate) fn lenient(query: Option<&str>) -> Self {
+        let pairs = query.unwrap_or_default().split('&');
+        let decoded = pairs.filter(|pair| !pair.is_empty()).filter_map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Some((decode(key, true).ok()?, decode(value, true).ok()?))
+        });
+        Self(decoded.collect())
+    }
+
     /// The last value of that key.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.0
@@ -34,6 +44,12 @@ impl Query {
         let mut pairs = self.0.iter();
         let found = pairs.find(|(found, _)| found == key);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// All values of that key.
+    pub(crate) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        let pairs = self.0.iter().filter(move |(found, _)| found == key);
+        pairs.map(|(_, value)| value.as_str())
     }
 
     /// A boolean as the API server reads it: absent, empty, `0` and `false` are false.

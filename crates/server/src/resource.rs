@@ -1,4 +1,4 @@
-//! The kinds of objects that are served, and how the API calls them.
+//! The kinds of objects that are served, and their names in the API.
 
 /// A collection of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -7,9 +7,9 @@ pub enum Resource {
     Pods,
     /// v1 Event.
     Events,
-    /// node.rubelet.dev/v1alpha1 Manifest: a source of pods and what became of it.
+    /// node.rubelet.dev/v1alpha1 Manifest: a manifest file or URL and its state.
     Manifests,
-    /// node.rubelet.dev/v1alpha1 PodLifecycleEvent: what PLEG told a pod's task.
+    /// node.rubelet.dev/v1alpha1 PodLifecycleEvent: what PLEG reported to a pod's task.
     LifecycleEvents,
 }
 
@@ -22,7 +22,7 @@ impl Resource {
         Self::LifecycleEvents,
     ];
 
-    /// The API group of what only this agent has.
+    /// The API group of resources that only this agent has.
     pub const NODE_GROUP: &'static str = "node.rubelet.dev";
 
     /// The version of [`Resource::NODE_GROUP`].

@@ -12,13 +12,14 @@ use serde_json::Value;
 
 use crate::status::ApiError;
 
-/// The body of an answer: whole, or pulled piece by piece.
+/// The body of a response: whole, or polled piece by piece.
 pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// An answer, or the error to answer with.
-pub(crate) type Answer = Result<Response<Body>, ApiError>;
+/// A response, or the error to respond with.
+pub(crate) type ApiResult = Result<Response<Body>, ApiError>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TAR: HeaderValue = HeaderValue::from_static("application/x-tar");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
@@ -44,7 +45,7 @@ pub(crate) fn json(value: &Value) -> Response<Body> {
     respond(StatusCode::OK, JSON, whole(value.to_string()))
 }
 
-/// A JSON document, or several, made while they are sent.
+/// One or more JSON documents, rendered while they are sent.
 pub(crate) fn json_pieces(
     pieces: impl Stream<Item = Result<Bytes, io::Error>> + Send + 'static,
 ) -> Response<Body> {
@@ -56,9 +57,33 @@ pub(crate) fn text(code: StatusCode, text: String) -> Response<Body> {
     respond(code, TEXT, whole(text))
 }
 
-/// Numbers in Prometheus' text format.
+/// Bytes served as JSON.
+pub(crate) fn json_bytes(bytes: Bytes) -> Response<Body> {
+    respond(StatusCode::OK, JSON, whole(bytes))
+}
+
+/// Nothing but a status code.
+pub(crate) fn empty(code: StatusCode) -> Response<Body> {
+    let mut response = Response::new(whole(Bytes::new()));
+    *response.status_mut() = code;
+    response
+}
+
+/// A response that is complete.
+pub(crate) fn plain(response: Response<Bytes>) -> Response<Body> {
+    response.map(whole)
+}
+
+/// Metrics in Prometheus' text format.
 pub(crate) fn metrics(text: String) -> Response<Body> {
     respond(StatusCode::OK, METRICS, whole(text))
+}
+
+/// A tar stream.
+pub(crate) fn tar(
+    pieces: impl Stream<Item = Result<Bytes, io::Error>> + Send + 'static,
+) -> Response<Body> {
+    respond(StatusCode::OK, TAR, pulled(pieces))
 }
 
 /// Plain text that arrives over time.
@@ -66,6 +91,20 @@ pub(crate) fn text_pieces(
     pieces: impl Stream<Item = Result<Bytes, io::Error>> + Send + 'static,
 ) -> Response<Body> {
     respond(StatusCode::OK, TEXT, pulled(pieces))
+}
+
+/// A plain-text refusal as a v1 Status, with its other headers.
+pub(crate) fn as_status(refusal: Response<Bytes>) -> Response<Body> {
+    let (parts, body) = refusal.into_parts();
+    let message = String::from_utf8_lossy(&body).trim_end().to_owned();
+    let mut response = error(&ApiError::of_code(parts.status, message));
+    for (name, value) in &parts.headers {
+        let about_body = [header::CONTENT_TYPE, header::CONTENT_LENGTH];
+        if !about_body.contains(name) {
+            response.headers_mut().append(name, value.clone());
+        }
+    }
+    response
 }
 
 /// An error as a v1 Status.

@@ -1,8 +1,10 @@
-//! From a path to what it asks for.
+//! From a path to what it requests.
+
+use rubelet_streaming::SessionKind;
 
 use crate::{PodRef, Resource, act::Part, query::decode, status::ApiError};
 
-/// What a path asks for.
+/// What a path requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     Version,
@@ -23,19 +25,25 @@ pub(crate) enum Route {
     Log(String, String),
     /// A part of a pod that clients may write.
     Part(PodRef, Part),
-    /// The starting anew of a pod's containers.
+    /// A restart of a pod's containers.
     Restart(PodRef),
-    /// Why a pod is as it is.
+    /// The explanation of a pod's state.
     Why(PodRef),
+    /// A session with a pod.
+    Session(PodRef, SessionKind),
+    /// Files of a container of a pod.
+    Files(PodRef),
 }
 
 impl Route {
-    /// What may be done at the path, as the header `Allow` has it.
+    /// The methods that the path allows, as in the header `Allow`.
     pub(crate) fn methods(&self) -> &'static str {
         match self {
             Self::Object(Resource::Pods, ..) => "GET, DELETE",
             Self::Part(..) => "GET, PATCH, PUT",
             Self::Restart(_) => "POST",
+            Self::Session(..) => "GET, POST",
+            Self::Files(_) => "GET, PUT",
             Self::Health(..) => "GET, HEAD",
             _ => "GET",
         }
@@ -176,104 +184,19 @@ fn core(rest: &[&str]) -> Option<Route> {
         ["namespaces", namespace, "pods", name, "ephemeralcontainers"] => {
             Route::Part(pod(namespace, name), Part::Ephemeral)
         }
+        ["namespaces", namespace, "pods", name, "exec"] => {
+            Route::Session(pod(namespace, name), SessionKind::Exec)
+        }
+        ["namespaces", namespace, "pods", name, "attach"] => {
+            Route::Session(pod(namespace, name), SessionKind::Attach)
+        }
+        ["namespaces", namespace, "pods", name, "portforward"] => {
+            Route::Session(pod(namespace, name), SessionKind::PortForward)
+        }
+        ["namespaces", namespace, "pods", name, "files"] => Route::Files(pod(namespace, name)),
         _ => return None,
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_the_api_are_understood() {
-        let object = |resource, namespace: &str, name: &str| {
-            Route::Object(resource, namespace.to_owned(), name.to_owned())
-        };
-        for (path, expected) in [
-            ("/version", Route::Version),
-            ("/metrics", Route::Metrics),
-            ("/api", Route::CoreVersions),
-            ("/apis/", Route::Groups),
-            ("/api/v1", Route::CoreResources),
-            ("/api/v1/pods", Route::Collection(Resource::Pods, None)),
-            ("/pods/", Route::Collection(Resource::Pods, None)),
-            (
-                "/api/v1/namespaces/default/events",
-                Route::Collection(Resource::Events, Some("default".to_owned())),
-            ),
-            (
-                "/api/v1/namespaces/a/pods/b",
-                object(Resource::Pods, "a", "b"),
-            ),
-            (
-                "/api/v1/namespaces/a/pods/b/log",
-                Route::Log("a".to_owned(), "b".to_owned()),
-            ),
-            (
-                "/api/v1/namespaces/a/pods/b/status",
-                Route::Part(pod("a", "b"), Part::Status),
-            ),
-            (
-                "/api/v1/namespaces/a/pods/b/ephemeralcontainers",
-                Route::Part(pod("a", "b"), Part::Ephemeral),
-            ),
-            (
-                "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/restart",
-                Route::Restart(pod("a", "b")),
-            ),
-            (
-                "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/why",
-                Route::Why(pod("a", "b")),
-            ),
-            (
-                "/apis/node.rubelet.dev/v1alpha1/manifests/a%2Fb.yaml",
-                object(Resource::Manifests, "", "a/b.yaml"),
-            ),
-            (
-                "/apis/node.rubelet.dev/v1alpha1/podlifecycleevents",
-                Route::Collection(Resource::LifecycleEvents, None),
-            ),
-            (
-                "/apis/node.rubelet.dev/v1alpha1/namespaces/a/podlifecycleevents",
-                Route::Collection(Resource::LifecycleEvents, Some("a".to_owned())),
-            ),
-            (
-                "/apis/node.rubelet.dev/v1alpha1/namespaces/a/podlifecycleevents/7",
-                object(Resource::LifecycleEvents, "a", "7"),
-            ),
-            ("/healthz", Route::Health(HealthRoot::Healthz, None)),
-            (
-                "/healthz/syncloop",
-                Route::Health(HealthRoot::Healthz, Some("syncloop".to_owned())),
-            ),
-        ] {
-            assert_eq!(route(path), Ok(expected), "{path}");
-        }
-    }
-
-    #[test]
-    fn other_paths_are_not_found() {
-        for path in [
-            "/",
-            "",
-            "/api/v1/nodes",
-            "/api/v2",
-            "/apis/apps/v1",
-            "/healthz/a/b",
-            "/api/v1/namespaces/a/events/b/status",
-            "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/x",
-            "/apis/node.rubelet.dev/v1alpha1/namespaces/a/podlifecycleevents/7/x",
-            "/x",
-        ] {
-            assert_eq!(
-                route(path).map_err(|error| error.code.as_u16()),
-                Err(404),
-                "{path}"
-            );
-        }
-        assert_eq!(
-            route("/api/v1/%zz").map_err(|error| error.code.as_u16()),
-            Err(400)
-        );
-    }
-}
+mod tests;

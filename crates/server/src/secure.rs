@@ -4,14 +4,13 @@
 //! A request passes, in this order: the limits of its connection, the router, which finds out what
 //! its path stands for, authentication (client certificate, bearer token, anonymous), authorisation
 //! (a right on a sub-resource of this node), and the endpoint. All of them see the same decoded
-//! path ([`path`]). A path at which nothing ever was is answered with 404 to anybody, as the kubelet
-//! does; everything else tells a stranger 401 and nothing more.
+//! path (`path`). A path that never exists is answered with 404 to anybody, as in the kubelet;
+//! every other path answers a stranger with 401 and nothing more.
 //!
-//! What goes wrong on the way to a judgement is a refusal: a token that nobody can check is 401, a
-//! right that nobody can check is 500.
+//! A check that fails is a refusal: a token that can't be verified is 401, a right that can't be
+//! verified is 500.
 //!
-//! The port does nothing while nobody asks: the file of client authorities is looked at when
-//! somebody comes.
+//! The port does nothing while it is idle: the client CA file is checked when a client connects.
 
 mod access;
 mod answer;
@@ -24,6 +23,8 @@ mod observe;
 mod path;
 mod pod_list;
 mod port;
+mod session;
+mod session_path;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -48,7 +49,7 @@ pub use self::{
     },
 };
 use self::{
-    port::{Guard, Port},
+    port::{Port, PortSecurity},
     tls::TlsConfigs,
 };
 use crate::{
@@ -58,21 +59,21 @@ use crate::{
     serve,
 };
 
-/// So many connections wait to be taken.
+/// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// A client that has been silent for so long is asked whether it is there, again and again in the
-/// same rhythm, and given up after so many questions.
+/// TCP keepalive: idle time and probe interval; after so many unanswered probes the client is
+/// disconnected.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_PROBES: u32 = 5;
 
-/// What the secure port is made of.
+/// The parts of the secure port.
 pub struct SecureParts {
     /// Versions and cipher suites.
     pub tls: TlsSettings,
-    /// Shows the node's certificate; asked at each handshake, so that it may change.
+    /// Provides the node's certificate; queried at each handshake, so that it may change.
     pub certificate: Arc<dyn ResolvesServerCert>,
-    /// Who may ask for what.
+    /// Who may request what.
     pub access: Access,
     /// Which endpoints there are.
     pub options: EndpointOptions,
@@ -85,7 +86,7 @@ pub struct SecureParts {
 /// Opens a port for [`serve_secure`] or [`serve_read_only`].
 ///
 /// # Errors
-/// The address is taken or not there.
+/// The address is in use or not available.
 pub async fn bind_port(address: SocketAddr) -> Result<TcpListener, BindError> {
     let open = || {
         let socket = match address {
@@ -93,7 +94,7 @@ pub async fn bind_port(address: SocketAddr) -> Result<TcpListener, BindError> {
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
         socket.set_reuseaddr(true)?;
-        // Connections have this from the socket that they came through.
+        // Accepted sockets inherit these options.
         socket.set_keepalive(true)?;
         rustix::net::sockopt::set_tcp_keepidle(&socket, KEEP_ALIVE)?;
         rustix::net::sockopt::set_tcp_keepintvl(&socket, KEEP_ALIVE)?;
@@ -108,8 +109,8 @@ pub async fn bind_port(address: SocketAddr) -> Result<TcpListener, BindError> {
     })
 }
 
-/// Serves the kubelet's API over TLS until `until` is done. Then followed logs are cut off, and other
-/// answers get two seconds.
+/// Serves the kubelet's API over TLS until `until` resolves. Then followed logs are truncated, and
+/// other responses get two seconds.
 pub async fn serve_secure(
     listener: TcpListener,
     view: Arc<dyn NodeView>,
@@ -118,7 +119,7 @@ pub async fn serve_secure(
 ) {
     let port = Port {
         view,
-        guard: Guard::Secure {
+        guard: PortSecurity::Secure {
             tls: Box::new(TlsConfigs::new(parts.tls, parts.certificate)),
             access: Box::new(parts.access),
         },
@@ -129,8 +130,8 @@ pub async fn serve_secure(
     serve_port(listener, port, until).await;
 }
 
-/// Serves what needs no right (health, pods, numbers) in plain HTTP to anybody, until `until` is
-/// done.
+/// Serves what needs no right (health, pods, metrics) in plain HTTP to anybody, until `until`
+/// resolves.
 pub async fn serve_read_only(
     listener: TcpListener,
     view: Arc<dyn NodeView>,
@@ -139,7 +140,7 @@ pub async fn serve_read_only(
 ) {
     let port = Port {
         view,
-        guard: Guard::Open,
+        guard: PortSecurity::Open,
         options: EndpointOptions::READ_ONLY,
         observer,
         audit: None,
@@ -149,8 +150,8 @@ pub async fn serve_read_only(
 
 async fn serve_port(listener: TcpListener, port: Port, until: impl Future<Output = ()> + Send) {
     let limits = match port.guard {
-        Guard::Secure { .. } => SECURE,
-        Guard::Open => PLAIN,
+        PortSecurity::Secure { .. } => SECURE,
+        PortSecurity::Open => PLAIN,
     };
     let observer = Arc::clone(&port.observer);
     let connections = Connections::new(port.guard.server_type(), limits, observer);

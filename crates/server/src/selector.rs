@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::field::FieldSelector;
-pub use self::label::LabelSelector;
+use self::label::LabelSelector;
 use crate::{Object, Resource, query::Query, status::ApiError};
 
-/// The objects a request asks for.
+/// The objects that a request selects.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
     pub(crate) resource: Resource,
@@ -41,7 +41,7 @@ impl Selection {
         })
     }
 
-    /// The object as JSON if it is wanted. Objects of other namespaces are not drawn at all.
+    /// The object as JSON if it is selected. Objects of other namespaces are not rendered.
     pub(crate) fn admit(&self, object: &Object) -> Option<Value> {
         if !self.names(object) {
             return None;
@@ -51,7 +51,7 @@ impl Selection {
             .then_some(json)
     }
 
-    /// True when the object is wanted, without drawing it if that can be avoided.
+    /// True if the object is selected; rendered only if necessary.
     pub(crate) fn admits(&self, object: &Object) -> bool {
         if self.is_by_content() {
             self.admit(object).is_some()
@@ -60,12 +60,12 @@ impl Selection {
         }
     }
 
-    /// True when changes of an object can move it in or out of the selection.
+    /// True if a change of an object can move it in or out of the selection.
     pub(crate) fn is_by_content(&self) -> bool {
         !self.labels.is_empty() || self.fields.is_by_content()
     }
 
-    /// True when namespace and name fit.
+    /// True if namespace and name match.
     pub(crate) fn names(&self, object: &Object) -> bool {
         self.namespace
             .as_ref()

@@ -1,4 +1,4 @@
-//! Accept loops, connections, and the way from a request to its answer.
+//! Accept loops, connections, and the way from a request to its response.
 
 use std::{
     convert::Infallible, future::Future, io, net::SocketAddr, path::Path, pin::pin, sync::Arc,
@@ -22,19 +22,21 @@ use crate::{
     act::{self, Part},
     activity::Activity,
     audit::{AUDIT_ID, AuditLog, AuditedRequest, RequestAttributes, local_user, malformed},
-    connections::{Connections, PLAIN, RefusalReason, SOCKET, Slot},
-    discovery, health, list, log,
+    connections::{ConnectionSlot, Connections, PLAIN, RefusalReason, SOCKET},
+    discovery, files, health, list, log,
     peer::Peer,
     query::Query,
-    respond::{self, Answer},
+    respond::{self, ApiResult},
     route::{HealthRoot, Route, route},
     selector::Selection,
+    session::{Session, SessionSlot, Tracked, local},
+    shutdown::Shutdown,
     status::ApiError,
     tracked::TrackedBody,
     watch as watches,
 };
 
-/// A connection that sends no complete request head for so long is closed.
+/// Timeout for a complete request head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Read and write buffer of a connection; also the longest request head.
@@ -43,32 +45,21 @@ const BUFFER: usize = 16 * 1024;
 /// Header lines of a request.
 const HEADERS: usize = 64;
 
-/// What a connection that is to end may still send.
+/// How long a connection that is shutting down may still send.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// After a failure that the next call would repeat, such as a want of file descriptors.
+/// Delay after an error that the next accept would repeat, such as EMFILE.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Rhythm of warnings while connections cannot be accepted.
+/// Interval of warnings while connections can't be accepted.
 const WARN_AGAIN: Duration = Duration::from_secs(60);
 
-/// How long answers may take to end once the server stops.
+/// How long responses may take to end once the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// Tells the long answers that the server stops.
-#[derive(Clone)]
-pub(crate) struct Shutdown(watch::Receiver<bool>);
-
-impl Shutdown {
-    /// Returns once the server stops. May be dropped and called again.
-    pub(crate) async fn requested(&mut self) {
-        // An error means that the sender is gone, and with it the server.
-        let _ = self.0.wait_for(|stopped| *stopped).await;
-    }
-}
-
-/// Serves the API on a socket of [`bind_unix`](crate::bind_unix) until `shutdown` is done. Then the
-/// socket's file goes, watches end, followed logs are cut off, and other answers get two seconds.
+/// Serves the API on a socket of [`bind_unix`](crate::bind_unix) until `shutdown` is requested.
+/// Then the socket's file is removed, watches end, followed logs are truncated, and other responses
+/// get two seconds.
 pub async fn serve_unix(
     listener: UnixListener,
     view: Arc<dyn NodeView>,
@@ -80,9 +71,9 @@ pub async fn serve_unix(
     let path = address.and_then(|address| address.as_pathname().map(Path::to_owned));
     let shutdown = async move {
         shutdown.await;
-        // While this agent still listens no other one takes the path, so it is this one's file.
+        // While this agent listens no other one takes over the path, so the file is this agent's.
         if let Some(Err(error)) = path.map(std::fs::remove_file) {
-            tracing::debug!(%error, "the socket's file could not be removed");
+            tracing::debug!(%error, "Cannot remove the socket file");
         }
     };
     let connections = Connections::new("socket", SOCKET, observer);
@@ -98,7 +89,7 @@ pub async fn serve_unix(
 /// Opens the health port.
 ///
 /// # Errors
-/// The address is taken or not there.
+/// The address is in use or not available.
 pub async fn bind_health(address: SocketAddr) -> Result<TcpListener, BindError> {
     TcpListener::bind(address)
         .await
@@ -109,7 +100,7 @@ pub async fn bind_health(address: SocketAddr) -> Result<TcpListener, BindError> 
         })
 }
 
-/// Serves `/healthz`, its checks and `/metrics`, and nothing else, until `shutdown` is done.
+/// Serves `/healthz`, its checks and `/metrics`, and nothing else, until `shutdown` is requested.
 pub async fn serve_health(
     listener: TcpListener,
     view: Arc<dyn NodeView>,
@@ -126,7 +117,7 @@ pub async fn serve_health(
     serve(listener, server, health_port, shutdown).await;
 }
 
-/// Something that connections come from.
+/// A source of connections.
 pub(crate) trait Accept {
     type Io: AsyncRead + AsyncWrite + Unpin + Send + 'static;
     fn next(&self) -> impl Future<Output = io::Result<(Self::Io, Peer)>> + Send;
@@ -149,13 +140,21 @@ impl Accept for TcpListener {
     }
 }
 
-/// What a request is answered from.
+/// What handlers serve a request from.
 struct Context {
     view: Arc<dyn NodeView>,
     audit: Option<Arc<AuditLog>>,
     bodies: Arc<Semaphore>,
     keep_alive: bool,
     shutdown: Shutdown,
+    /// The session that the connection becomes.
+    session: SessionSlot,
+}
+
+/// Whose request it is.
+struct Requester {
+    peer: Peer,
+    activity: Arc<Activity>,
 }
 
 /// What a listener serves from.
@@ -173,8 +172,8 @@ async fn serve<L, H, F>(
     shutdown: impl Future<Output = ()> + Send,
 ) where
     L: Accept + Sync,
-    H: Fn(Request<Incoming>, Arc<Context>, Peer) -> F + Copy + Send + Sync + 'static,
-    F: Future<Output = Answer> + Send + 'static,
+    H: Fn(Request<Incoming>, Arc<Context>, Requester) -> F + Copy + Send + Sync + 'static,
+    F: Future<Output = ApiResult> + Send + 'static,
 {
     let bodies = Arc::new(Semaphore::new(act::LONG_BODIES));
     let serve = |stream, peer, slot, stopped: Shutdown| {
@@ -184,6 +183,7 @@ async fn serve<L, H, F>(
             bodies: Arc::clone(&bodies),
             keep_alive: server.keep_alive,
             shutdown: stopped.clone(),
+            session: SessionSlot::default(),
         });
         connection((stream, peer), slot, context, handler, stopped)
     };
@@ -191,24 +191,24 @@ async fn serve<L, H, F>(
     accept_loop(listener, connections, serve, shutdown).await;
 }
 
-/// Takes connections and serves each that is kept in a task of its own, until `shutdown` is done.
-/// Then the connections are told, and get two seconds.
+/// Accepts connections and serves each that is kept in its own task, until `shutdown` is requested.
+/// Then connections are shut down gracefully, within two seconds.
 pub(crate) async fn accept_loop<L, F>(
     listener: L,
     connections: Arc<Connections>,
-    serve: impl Fn(L::Io, Peer, Slot, Shutdown) -> F + Send,
+    serve: impl Fn(L::Io, Peer, ConnectionSlot, Shutdown) -> F + Send,
     shutdown: impl Future<Output = ()> + Send,
 ) where
     L: Accept + Sync,
     F: Future<Output = ()> + Send + 'static,
 {
     let (stop, stopped) = watch::channel(false);
-    let stopped = Shutdown(stopped);
+    let stopped = Shutdown::new(stopped);
     let mut tasks = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     let mut warned: Option<Instant> = None;
     loop {
-        // Both branches may be dropped: an accepted stream is only lost with the server.
+        // Cancel safe: an accepted stream is only lost with the server.
         let accepted = tokio::select! {
             () = shutdown.as_mut() => break,
             accepted = listener.next() => accepted,
@@ -223,11 +223,11 @@ pub(crate) async fn accept_loop<L, F>(
                 }
             }
             Err(error) if is_of_one_connection(&error) => {
-                tracing::debug!(%error, "A connection ended before it was accepted");
+                tracing::debug!(%error, "A connection closed before it was accepted");
             }
             Err(error) => {
                 if warned.is_none_or(|at| at.elapsed() >= WARN_AGAIN) {
-                    tracing::warn!(%error, "Connections cannot be accepted; those of strangers are closed");
+                    tracing::warn!(%error, "Cannot accept connections; closing those of unauthenticated peers");
                     warned = Some(Instant::now());
                 }
                 connections.shed();
@@ -239,11 +239,11 @@ pub(crate) async fn accept_loop<L, F>(
     stop.send_replace(true);
     let drained = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(DRAIN, drained).await.is_err() {
-        tracing::debug!("connections were closed before their answers were complete");
+        tracing::debug!("Closed connections with unfinished responses");
     }
 }
 
-/// Linux hands out pending network errors of the new connection with `accept`; see accept(2).
+/// Linux reports pending network errors of the new connection from `accept`; see accept(2).
 fn is_of_one_connection(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let of_one = [
@@ -264,15 +264,35 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 async fn connection<I, H, F>(
+    accepted: (I, Peer),
+    slot: ConnectionSlot,
+    context: Arc<Context>,
+    handler: H,
+    stopped: Shutdown,
+) where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    H: Fn(Request<Incoming>, Arc<Context>, Requester) -> F + Copy + Send + Sync + 'static,
+    F: Future<Output = ApiResult> + Send + 'static,
+{
+    // Boxed, and dropped when a session begins, which may be idle for hours.
+    let session = Box::pin(until_session(accepted, slot, context, handler, stopped)).await;
+    if let Some(session) = session {
+        session.run().await;
+    }
+}
+
+/// Serves a connection until it ends or becomes a session.
+async fn until_session<I, H, F>(
     (stream, peer): (I, Peer),
-    slot: Slot,
+    slot: ConnectionSlot,
     context: Arc<Context>,
     handler: H,
     mut stopped: Shutdown,
-) where
+) -> Option<Session>
+where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    H: Fn(Request<Incoming>, Arc<Context>, Peer) -> F + Copy + Send + Sync + 'static,
-    F: Future<Output = Answer> + Send + 'static,
+    H: Fn(Request<Incoming>, Arc<Context>, Requester) -> F + Copy + Send + Sync + 'static,
+    F: Future<Output = ApiResult> + Send + 'static,
 {
     let activity = Activity::new(slot);
     if peer.credentials().is_some() {
@@ -280,11 +300,17 @@ async fn connection<I, H, F>(
     }
     let for_requests = Arc::clone(&activity);
     let (audit, keep_alive) = (context.audit.clone(), context.keep_alive);
+    let own = Arc::clone(&context);
     let service = service_fn(move |request| {
         let open = for_requests.begin();
         for_requests.let_in();
         let mut audited = audited(&context, &request, peer);
-        let answer = handler(request, Arc::clone(&context), peer);
+        let requester = Requester {
+            peer,
+            activity: Arc::clone(&for_requests),
+        };
+        let context = Arc::clone(&context);
+        let answer = handler(request, Arc::clone(&context), requester);
         async move {
             let answer = answer.await;
             if let (Some(audited), Err(error)) = (&mut audited, &answer)
@@ -298,7 +324,17 @@ async fn connection<I, H, F>(
             if let Some(id) = id {
                 response.headers_mut().insert(AUDIT_ID, id);
             }
-            let response = response.map(|body| TrackedBody::new(body, Some(open), None, audited));
+            let tracked = Tracked {
+                open,
+                observed: None,
+                audited,
+            };
+            let response = match context.session.track(tracked) {
+                None => response.map(TrackedBody::untracked),
+                Some(Tracked { open, audited, .. }) => {
+                    response.map(|body| TrackedBody::new(body, Some(open), None, audited))
+                }
+            };
             Ok::<Response<TrackedBody>, Infallible>(response)
         }
     });
@@ -309,7 +345,8 @@ async fn connection<I, H, F>(
         .max_buf_size(BUFFER)
         .max_headers(HEADERS)
         .keep_alive(keep_alive);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let served = builder.serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(served.with_upgrades());
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         reason = activity.idle() => {
@@ -317,12 +354,12 @@ async fn connection<I, H, F>(
                 activity.refused(reason);
             }
             if reason == Some(RefusalReason::Stalled) {
-                return;
+                return None;
             }
             connection.as_mut().graceful_shutdown();
             match tokio::time::timeout(LAST_WORDS, connection).await {
                 Ok(ended) => ended,
-                Err(_) => return,
+                Err(_) => return None,
             }
         }
         () = stopped.requested() => {
@@ -331,14 +368,16 @@ async fn connection<I, H, F>(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "A connection closed early");
         if let Some(log) = audit {
             malformed(&log, peer, &error);
         }
+        return None;
     }
+    own.session.take()
 }
 
-/// Begins to record a request, if there is an audit log.
+/// Begins recording a request, if there is an audit log.
 fn audited(context: &Context, request: &Request<Incoming>, peer: Peer) -> Option<AuditedRequest> {
     let log = context.audit.as_ref()?;
     let (uri, headers) = (request.uri(), request.headers());
@@ -355,7 +394,8 @@ fn audited(context: &Context, request: &Request<Incoming>, peer: Peer) -> Option
 }
 
 /// The API on the unix socket.
-async fn api(request: Request<Incoming>, context: Arc<Context>, peer: Peer) -> Answer {
+async fn api(request: Request<Incoming>, context: Arc<Context>, from: Requester) -> ApiResult {
+    let peer = from.peer;
     let route = route(request.uri().path())?;
     let query = Query::parse(request.uri().query())?;
     let (view, bodies) = (context.view.as_ref(), &*context.bodies);
@@ -380,6 +420,28 @@ async fn api(request: Request<Incoming>, context: Arc<Context>, peer: Peer) -> A
         Route::Restart(pod) if method == Method::POST => {
             act::restart(view, pod, &query, request, bodies).await
         }
+        Route::Session(..) if !is_get && method != Method::POST => {
+            Err(ApiError::not_allowed(allowed))
+        }
+        Route::Session(..) if !peer.may_add_containers() => {
+            Err(ApiError::forbidden(local::ONLY_ROOT))
+        }
+        Route::Session(pod, kind) => {
+            let shutdown = context.shutdown.clone();
+            let asked = local::read(view, pod, kind, &query, request.headers())?;
+            local::session(
+                view,
+                asked,
+                request,
+                &from.activity,
+                &context.session,
+                shutdown,
+            )
+            .await
+        }
+        Route::Files(_) if !is_get && method != Method::PUT => Err(ApiError::not_allowed(allowed)),
+        Route::Files(_) if !peer.may_add_containers() => Err(ApiError::forbidden(files::ONLY_ROOT)),
+        Route::Files(pod) => files::files(view, pod, &query, request, &from.activity).await,
         Route::Health(root, check) if is_get || method == Method::HEAD => {
             health::health(view, root, check.as_deref(), &query)
         }
@@ -425,7 +487,7 @@ fn objects(
     query: &Query,
     selection: Selection,
     name: Option<&str>,
-) -> Answer {
+) -> ApiResult {
     let view = context.view.as_ref();
     let style = list::Style::new(selection.resource, negotiate(request.headers())?, query)?;
     if query.flag("watch")? {
@@ -438,7 +500,7 @@ fn objects(
 }
 
 /// The health port: `/healthz` and `/metrics` only.
-async fn health_port(request: Request<Incoming>, context: Arc<Context>, _: Peer) -> Answer {
+async fn health_port(request: Request<Incoming>, context: Arc<Context>, _: Requester) -> ApiResult {
     match route(request.uri().path())? {
         Route::Metrics if request.method() == Method::GET => {
             Ok(respond::metrics(context.view.metrics()))

@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 
 use crate::{FieldError, Resource};
 
-/// An answer that is an error.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApiError {
     pub(crate) code: StatusCode,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// Kind (a plural) and name of the object in question.
+    /// Resource and name of the object in question.
     details: Option<(Resource, String)>,
     /// Fields that are wrong.
     causes: Vec<FieldError>,
-    /// What may be done where this may not.
+    /// The methods that the path allows.
     pub(crate) allow: Option<&'static str>,
 }
 
@@ -55,7 +55,7 @@ impl ApiError {
 
     /// Pods can't be written.
     pub(crate) fn from_manifests(allow: &'static str) -> Self {
-        let message = "pods come from manifests: edit the file in the manifest folder, or what the \
+        let message = "pods come from manifests: edit the file in the manifest directory, or what the \
                        manifest URL serves; it can't be done through this node's API";
         Self {
             allow: Some(allow),
@@ -65,6 +65,22 @@ impl ApiError {
 
     pub(crate) fn forbidden(message: &str) -> Self {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
+    }
+
+    /// An error that another component answered with in plain text.
+    pub(crate) fn of_code(code: StatusCode, message: impl Into<String>) -> Self {
+        let reason = match code {
+            StatusCode::BAD_REQUEST => "BadRequest",
+            StatusCode::FORBIDDEN => "Forbidden",
+            StatusCode::NOT_FOUND => "NotFound",
+            StatusCode::METHOD_NOT_ALLOWED => "MethodNotAllowed",
+            StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
+            StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
+            StatusCode::GATEWAY_TIMEOUT => "Timeout",
+            StatusCode::INTERNAL_SERVER_ERROR => "InternalError",
+            _ => "",
+        };
+        Self::new(code, reason, message)
     }
 
     pub(crate) fn not_allowed(allow: &'static str) -> Self {

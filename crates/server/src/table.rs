@@ -90,7 +90,7 @@ pub fn definitions(resource: Resource) -> Value {
     columns(resource).iter().map(definition).collect()
 }
 
-/// The string at a JSON pointer; empty where there is none.
+/// The string at a JSON pointer; empty if missing.
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
         .pointer(pointer)

@@ -3,10 +3,14 @@
 
 mod actions;
 mod audit;
+pub(crate) mod echo;
+mod files;
 pub(crate) mod fixture;
 mod health;
 mod lifecycle;
 mod lists;
 mod logs;
+mod sessions;
 mod socket;
 mod watches;
+pub(crate) mod web_socket;

@@ -1,4 +1,4 @@
-//! The body of an answer, which keeps its request under way until it is sent.
+//! The body of a response, which keeps its request in progress until it is sent.
 
 use std::{
     pin::Pin,
@@ -9,7 +9,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::{activity::Open, audit::AuditedRequest, respond::Body, secure::Observed};
 
-/// A body, and all that ends with it.
+/// A body, and guards that are dropped with it.
 pub(crate) struct TrackedBody {
     body: Body,
     open: Option<Open>,
@@ -18,7 +18,7 @@ pub(crate) struct TrackedBody {
 }
 
 impl TrackedBody {
-    /// `open` is left out where the connection shall not count as used while the body is sent.
+    /// `open` is `None` if sending the body must not keep the connection in use.
     pub(crate) fn new(
         body: Body,
         open: Option<Open>,
@@ -31,6 +31,13 @@ impl TrackedBody {
             _observed: observed,
             _audited: audited,
         }
+    }
+}
+
+impl TrackedBody {
+    /// A body without guards.
+    pub(crate) fn untracked(body: Body) -> Self {
+        Self::new(body, None, None, None)
     }
 }
 

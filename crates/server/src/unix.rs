@@ -1,5 +1,5 @@
-//! The unix socket: made with the right owner before anybody can connect, taken over from an agent
-//! that is gone, never from one that listens.
+//! The unix socket: created with the right owner before anybody can connect, taken over from an
+//! agent that is gone, never from one that listens.
 
 use std::{
     fs, io,
@@ -14,7 +14,7 @@ use crate::group;
 /// Where the socket is, and who may connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnixSocket {
-    /// Path of the socket; its folder is made if it is missing.
+    /// Path of the socket; its directory is made if it is missing.
     pub path: PathBuf,
     /// Mode of the socket's file; writing is what permits connecting.
     pub mode: u32,
@@ -38,7 +38,7 @@ impl UnixSocket {
 /// Why a listener could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Another agent answers there.
+    /// Another agent listens there.
     #[error(
         "another agent is listening on {}; stop it first, or give this one its own socket path",
         path.display()
@@ -47,10 +47,10 @@ pub enum BindError {
         /// The socket.
         path: PathBuf,
     },
-    /// Something else has that name.
+    /// The path exists and is not a socket.
     #[error("{} exists and is not a socket; remove it, or choose another path", path.display())]
     NotASocket {
-        /// What stands there.
+        /// The path.
         path: PathBuf,
     },
     /// `/etc/group` has no such group.
@@ -60,28 +60,29 @@ pub enum BindError {
         path.display()
     )]
     UnknownGroup {
-        /// The group asked for.
+        /// The requested group.
         name: String,
         /// The socket.
         path: PathBuf,
     },
     /// The system refused a step.
-    #[error("can't {step} {what}")]
+    #[error("cannot {step} {what}")]
     Io {
         /// The step: a verb.
         step: &'static str,
         /// Path or address.
         what: String,
-        /// The system's answer.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// Makes the socket. Nobody can connect before owner and mode are set.
+/// Creates the socket. Nobody can connect before owner and mode are set.
 ///
 /// # Errors
-/// Another agent listens, something else is in the way, the group is unknown, or the system refuses.
+/// Another agent listens, the path exists and is not a socket, the group is unknown, or a system
+/// call fails.
 pub async fn bind_unix(socket: &UnixSocket) -> Result<UnixListener, BindError> {
     let path = &socket.path;
     let failed = |step: &'static str, path: &Path| {
@@ -89,18 +90,18 @@ pub async fn bind_unix(socket: &UnixSocket) -> Result<UnixListener, BindError> {
         move |source| BindError::Io { step, what, source }
     };
     let gid = group_id(socket)?;
-    if let Some(folder) = path
+    if let Some(directory) = path
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
+        .filter(|directory| !directory.as_os_str().is_empty())
     {
-        fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
+        fs::create_dir_all(directory).map_err(failed("make the directory", directory))?;
     }
     remove_stale(path).await?;
     let unbound = TokioSocket::new_stream().map_err(failed("make the socket", path))?;
     unbound
         .bind(path)
         .map_err(failed("bind the socket", path))?;
-    // Bound but not listening yet: connecting is refused until the last step.
+    // Bound but not listening yet: connects are refused until the last step.
     fs::set_permissions(path, fs::Permissions::from_mode(socket.mode))
         .map_err(failed("set the mode of", path))?;
     chown(path, None, gid).map_err(failed("set the group of", path))?;
@@ -146,7 +147,7 @@ async fn remove_stale(path: &Path) -> Result<(), BindError> {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(failed("remove the stale socket"))
         }
-        // A full backlog belongs to somebody who listens.
+        // A full backlog means that a process listens.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             Err(BindError::InUse { path: owned() })
         }

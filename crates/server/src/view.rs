@@ -1,26 +1,36 @@
 //! What the server may see of the node.
 
-use std::{fmt, io, pin::Pin, sync::Arc};
+use std::{fmt, io, pin::Pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_core::Stream;
 use jiff::Timestamp;
+use rubelet_streaming::SessionTarget;
 use serde_json::Value;
 
-use crate::{ActionError, PodAction, PodAnswer, PodRef, Resource};
+use crate::{
+    ActionError, FilesAnswer, FilesRefusal, FilesRequest, PodAction, PodAnswer, PodRef, Resource,
+    RunRequest, SessionError, SessionRequest,
+};
+
+/// Why a health check fails, in words for an operator.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unhealthy(pub String);
 
 /// The node as the server sees it. Every method answers from memory, except
-/// [`container_log`](Self::container_log) and [`act`](Self::act).
+/// [`container_log`](Self::container_log), [`act`](Self::act), [`session`](Self::session) and
+/// [`run`](Self::run).
 #[async_trait]
 pub trait NodeView: Send + Sync + 'static {
-    /// Every object of a resource, with the version of the whole.
+    /// All objects of a resource, with the version of the list.
     fn list(&self, resource: Resource) -> Listing;
 
     /// The changes after the version `since`, in order.
     ///
-    /// The stream holds no backlog of its own: a reader that is too slow finds [`Expired`] in it,
-    /// never an unbounded queue behind it.
+    /// The stream keeps no backlog: a reader that is too slow gets [`Expired`], never an unbounded
+    /// queue.
     ///
     /// # Errors
     /// [`Expired`] when changes after `since` are no longer known, or `since` is not a version of
@@ -31,14 +41,39 @@ pub trait NodeView: Send + Sync + 'static {
     /// of that name.
     ///
     /// # Errors
-    /// The log can't be had; the variant says whose fault that is.
+    /// The log is not available; the variant says whether the client or the node is at fault.
     async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError>;
 
-    /// Does something to a pod, or tells why it is as it is.
+    /// Acts on a pod, or explains its state.
     ///
     /// # Errors
-    /// It was not done; the variant says whose fault that is.
+    /// It was not done; the variant says whether the client or the node is at fault.
     async fn act(&self, pod: &PodRef, action: PodAction) -> Result<PodAnswer, ActionError>;
+
+    /// Finds what serves a session. The server has authorized it.
+    ///
+    /// # Errors
+    /// There is no such pod or container, or the runtime refuses.
+    async fn session(&self, request: &SessionRequest) -> Result<SessionTarget, SessionError>;
+
+    /// Runs a command in a running container until it exits; the output is stdout followed by
+    /// stderr.
+    ///
+    /// # Errors
+    /// There is no such pod or container, the runtime refuses, or the command failed.
+    async fn run(&self, request: &RunRequest) -> Result<Bytes, SessionError>;
+
+    /// Reads or writes files of a running container. The server has authorized it.
+    ///
+    /// # Errors
+    /// It was not done; the variant says whether the client or the node is at fault.
+    async fn files(&self, request: FilesRequest) -> Result<FilesAnswer, FilesRefusal> {
+        drop(request);
+        Err(FilesRefusal::NotRunning)
+    }
+
+    /// How long a session may be idle; zero means no limit.
+    fn session_idle_timeout(&self) -> Duration;
 
     /// The KubeletConfiguration in force, for `/configz`.
     fn config(&self) -> Value;
@@ -47,22 +82,22 @@ pub trait NodeView: Send + Sync + 'static {
     ///
     /// # Errors
     /// What is stuck, and for how long.
-    fn syncloop(&self) -> Result<(), String>;
+    fn syncloop(&self) -> Result<(), Unhealthy>;
 
-    /// Whether every source has answered and the runtime is there, for `/readyz`.
+    /// Whether every source has reported and the runtime is available, for `/readyz`.
     ///
     /// # Errors
     /// What is still missing.
-    fn ready(&self) -> Result<(), String>;
+    fn ready(&self) -> Result<(), Unhealthy>;
 
-    /// All numbers in Prometheus' text format 0.0.4, for `/metrics`.
+    /// All metrics in Prometheus' text format 0.0.4, for `/metrics`.
     fn metrics(&self) -> String;
 
     /// One line on the state of the node, such as `3/4 pods ready`; shown by `/readyz?verbose`.
     fn summary(&self) -> String;
 
-    /// What an operator should know though nothing fails: a name and a line for each, shown by
-    /// `/readyz?verbose`. Neither holds a line break.
+    /// What an operator should know although no check fails: a name and a line each, shown by
+    /// `/readyz?verbose`. Neither contains a line break.
     fn notices(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -70,7 +105,7 @@ pub trait NodeView: Send + Sync + 'static {
     /// The pods that have running containers, for `/runningpods/`.
     fn running_pods(&self) -> Vec<RunningPod>;
 
-    /// Numbers of probes in Prometheus' text format 0.0.4, for `/metrics/probes`.
+    /// Metrics of probes in Prometheus' text format 0.0.4, for `/metrics/probes`.
     fn probe_metrics(&self) -> String;
 }
 
@@ -87,7 +122,7 @@ pub struct RunningPod {
     pub containers: Vec<(String, String)>,
 }
 
-/// Draws the JSON of an object when somebody asks for it.
+/// Renders the JSON of an object on request.
 ///
 /// `apiVersion`, `kind` and `metadata.resourceVersion` are filled in by the server.
 pub trait Render: Send + Sync + 'static {
@@ -149,7 +184,7 @@ impl fmt::Debug for Object {
 /// The objects of a resource at one moment.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    /// The version of the whole: a watch from here misses nothing.
+    /// The version of the list: a watch from here misses nothing.
     pub resource_version: u64,
     /// The objects, ordered by namespace and name.
     pub items: Vec<Object>,
@@ -192,13 +227,13 @@ pub struct WatchEvent {
 #[error("too old resource version")]
 pub struct Expired;
 
-/// Changes in order. Pulled by the reader; ends after the first [`Expired`].
+/// Changes in order. Polled by the reader; ends after the first [`Expired`].
 pub type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchEvent, Expired>> + Send>>;
 
-/// Pieces of a log. An error cuts the answer short, so that the reader sees it is incomplete.
+/// Chunks of a log. An error truncates the response, so that the reader sees it is incomplete.
 pub type LogStream = Pin<Box<dyn Stream<Item = Result<Bytes, io::Error>> + Send>>;
 
-/// Which part of which log is asked for.
+/// Which part of which log is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRequest {
     /// Namespace of the pod.
@@ -207,7 +242,7 @@ pub struct LogRequest {
     pub pod: String,
     /// Name of the container: init, regular or ephemeral.
     pub container: String,
-    /// Go on with new lines until the container has ended.
+    /// Stream new lines until the container exits.
     pub follow: bool,
     /// The log of the instance before the current one.
     pub previous: bool,
@@ -215,25 +250,25 @@ pub struct LogRequest {
     pub since: Option<LogSince>,
     /// Put the time in RFC 3339 and a space before each line.
     pub timestamps: bool,
-    /// Only so many lines from the end.
+    /// Only this many lines from the end.
     pub tail_lines: Option<u64>,
-    /// End after so many bytes.
+    /// Stop after this many bytes.
     pub limit_bytes: Option<u64>,
-    /// Only what was written to one of the two outputs.
+    /// Only stdout or only stderr.
     pub output: Option<LogOutput>,
 }
 
 /// One of the outputs of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogOutput {
-    /// The standard output.
+    /// Stdout.
     Stdout,
-    /// The standard error output.
+    /// Stderr.
     Stderr,
 }
 
 impl LogOutput {
-    /// The word of PodLogOptions.
+    /// The value in PodLogOptions.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -246,7 +281,7 @@ impl LogOutput {
 /// Where in time a log begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogSince {
-    /// So many seconds before now, at least 1.
+    /// How many seconds before now, at least 1.
     Seconds(u64),
     /// At that time.
     Time(Timestamp),
@@ -258,7 +293,7 @@ pub enum LogError {
     /// There can't be one now: the container waits to start, or has no previous instance.
     #[error("{0}")]
     BadRequest(String),
-    /// The pod or its log has gone.
+    /// The pod or its log is gone.
     #[error("{0}")]
     NotFound(String),
     /// The node failed.

@@ -1,7 +1,7 @@
-//! Watches: one JSON document per line, for as long as the reader stays.
+//! Watches: one JSON document per line, until the client disconnects.
 //!
-//! The watch is the body of its answer. It is advanced only when the connection can send, and its
-//! source keeps no queue for it, so a reader that stops reading holds one line and a position.
+//! The watch is the body of its response. It is polled only when the connection can send, and its
+//! source has no queue for it, so a client that stops reading costs one line and a position.
 
 use std::{collections::HashSet, pin::Pin, sync::Arc, time::Duration};
 
@@ -14,9 +14,9 @@ use crate::{
     Expired, NodeView, Object, Resource, WatchEvent, WatchKind, WatchStream, clock,
     list::Style,
     query::{Query, invalid},
-    respond::{self, Answer},
+    respond::{self, ApiResult},
     selector::Selection,
-    serve::Shutdown,
+    shutdown::Shutdown,
     status::ApiError,
 };
 
@@ -27,7 +27,7 @@ pub(crate) fn watch(
     selection: Selection,
     query: &Query,
     shutdown: Shutdown,
-) -> Answer {
+) -> ApiResult {
     let bookmarks = query.flag("allowWatchBookmarks")?;
     let initial_events = query.flag("sendInitialEvents")?;
     let timeout = query
@@ -108,7 +108,7 @@ impl Watch {
             if std::mem::take(&mut self.mark_end_of_initial) {
                 return Some(line("BOOKMARK", &self.style.bookmark(self.position, true)));
             }
-            // Each branch may be dropped half-way: a stream keeps its position, a sleep its time.
+            // Cancel safe: a stream keeps its position, a sleep its deadline.
             let event = tokio::select! {
                 biased;
                 () = self.shutdown.requested() => None,
@@ -145,7 +145,7 @@ impl Watch {
         )
     }
 
-    /// What the reader must hear of a change, given what it asked for.
+    /// The event that the client gets for a change, given its selection.
     fn filter(&mut self, event: &WatchEvent) -> Option<(WatchKind, Value)> {
         let admitted = self.selection.admit(&event.object);
         match &mut self.members {
@@ -168,10 +168,10 @@ fn line(kind: &str, object: &Value) -> Bytes {
     line.into()
 }
 
-/// Which objects the reader believes to be in its selection, where changes can move them.
+/// Which objects the client believes to be in its selection, if changes can move them.
 ///
-/// An object that changed between the reader's list and the start of the watch may or may not have
-/// been in that list; about it the reader is told once too often rather than once too little.
+/// An object that changed between the client's list and the start of the watch may or may not have
+/// been in that list; such a change is reported once too often rather than once too little.
 struct Members {
     known: HashSet<Key>,
     unsure: HashSet<Key>,
@@ -184,7 +184,7 @@ fn key(object: &Object) -> Key {
 }
 
 impl Members {
-    /// `None` when the selection does not look at contents.
+    /// `None` if the selection does not depend on contents.
     fn new(selection: &Selection, since: Option<u64>, now: &[Object]) -> Option<Self> {
         if !selection.is_by_content() {
             return None;

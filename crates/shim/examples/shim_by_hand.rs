@@ -1,4 +1,4 @@
-//! Drives a shim by hand. Without arguments it says how.
+//! Drives a shim by hand. Without arguments it prints its usage.
 
 use std::{
     ffi::OsString,

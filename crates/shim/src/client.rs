@@ -1,4 +1,4 @@
-//! An agent's side that blocks: for tests, tools and simple agents.
+//! A blocking client of a shim: for tests, tools and simple agents.
 
 use std::{
     collections::VecDeque,
@@ -12,8 +12,8 @@ use std::{
 
 use crate::{
     protocol::{
-        self, Answer, Call, Decoder, Event, Failure, FromAgent, FromShim, Hello, Outcome, Request,
-        VERSION,
+        self, Call, CallResult, Decoder, Event, Failure, FromAgent, FromShim, Hello, Request,
+        ShimReply, VERSION,
     },
     wire,
 };
@@ -26,29 +26,29 @@ pub struct Client {
     fds: VecDeque<OwnedFd>,
     hello: Hello,
     last_id: u64,
-    /// Came while something else was waited for.
+    /// Messages that arrived while waiting for another one.
     early: VecDeque<(FromShim, Vec<OwnedFd>)>,
 }
 
-/// Why a call has no answer.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The shim said no.
+    /// The shim refused the call.
     #[error(transparent)]
     Failure(#[from] Failure),
     /// The shim closed the connection.
     #[error("the shim closed the connection: {0}")]
     Goodbye(String),
-    /// What came is no message.
+    /// The received bytes are not a message.
     #[error(transparent)]
     Decode(#[from] protocol::DecodeError),
-    /// The connection broke, or nothing came in time.
+    /// The connection broke or timed out.
     #[error("the connection to the shim broke")]
     Io(#[from] io::Error),
 }
 
 impl Client {
-    /// Says hello to each other. Nothing is waited for longer than `timeout`.
+    /// Exchanges hellos. `timeout` bounds each wait.
     ///
     /// # Errors
     /// The shim doesn't answer.
@@ -69,36 +69,42 @@ impl Client {
             pid: std::process::id().cast_signed(),
         };
         let sent = client.send(&FromAgent::Hello(hello), &[]);
-        // A shim that could not even begin has said why before it closed the connection.
+        // A shim that failed to start sends a Goodbye with the reason before it closes the
+        // connection.
         match client.receive() {
             Ok((FromShim::Hello(hello), _)) => client.hello = hello,
             Ok((FromShim::Goodbye { reason }, _)) => return Err(CallError::Goodbye(reason)),
             Err(error) => return Err(sent.err().unwrap_or(error)),
-            _ => return Err(protocol::DecodeError::Json("a shim says hello first".into()).into()),
+            _ => {
+                return Err(protocol::DecodeError::Json(
+                    "the shim did not send Hello first".into(),
+                )
+                .into());
+            }
         }
         Ok(client)
     }
 
-    /// What the shim said first.
+    /// The shim's hello.
     #[must_use]
     pub fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// Makes a call and waits for its reply; descriptors of the answer come with it.
+    /// Makes a call and waits for the reply and its file descriptors.
     ///
     /// # Errors
-    /// The shim said no, or the connection broke.
+    /// The shim refused the call, or the connection broke.
     pub fn call(
         &mut self,
         call: Call,
         fds: &[BorrowedFd<'_>],
-    ) -> Result<(Answer, Vec<OwnedFd>), CallError> {
+    ) -> Result<(ShimReply, Vec<OwnedFd>), CallError> {
         let id = self.request(call, fds)?;
         self.reply(id)
     }
 
-    /// Makes a call; its number.
+    /// Sends a call; returns its number.
     ///
     /// # Errors
     /// The connection broke.
@@ -112,25 +118,25 @@ impl Client {
     /// Waits for the reply to a call.
     ///
     /// # Errors
-    /// The shim said no, or the connection broke.
-    pub fn reply(&mut self, id: u64) -> Result<(Answer, Vec<OwnedFd>), CallError> {
+    /// The shim refused the call, or the connection broke.
+    pub fn reply(&mut self, id: u64) -> Result<(ShimReply, Vec<OwnedFd>), CallError> {
         let is_it =
             |message: &FromShim| matches!(message, FromShim::Reply { id: got, .. } if *got == id);
         let (message, fds) = self.wait_for(is_it)?;
         match message {
             FromShim::Reply {
-                outcome: Outcome::Answer(answer),
+                outcome: CallResult::Answer(answer),
                 ..
             } => Ok((answer, fds)),
             FromShim::Reply {
-                outcome: Outcome::Failure(failure),
+                outcome: CallResult::Failure(failure),
                 ..
             } => Err(failure.into()),
             _ => unreachable!("only the reply is waited for"),
         }
     }
 
-    /// Waits for the next event; its sequence number comes with it. It isn't acknowledged.
+    /// Waits for the next event; returns it with its sequence number. Does not acknowledge it.
     ///
     /// # Errors
     /// The connection broke.

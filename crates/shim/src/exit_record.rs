@@ -1,5 +1,5 @@
-//! How a container ended, kept in `exit.json` of its bundle. The room for it is taken when the
-//! container is made, so that a disk that is full at the end can't lose it.
+//! The exit record of a container, `exit.json` in its bundle. Its blocks are reserved when the
+//! container is created, so that a full disk can't lose it.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -13,29 +13,29 @@ use serde::{Deserialize, Serialize};
 /// Name of the record in the bundle.
 const NAME: &str = "exit.json";
 
-/// Name of the file that becomes the record.
+/// Name of the reserved file, which is renamed to the record.
 const RESERVED: &str = "exit.json.reserved";
 
 /// Bytes that are reserved; the longest record has less than 200.
 const ROOM: usize = 512;
 
-/// How a container's init ended.
+/// How a container's init exited.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExitRecord {
-    /// Exit status, or 128 plus the number of the signal, as shells and the CRI count.
+    /// Exit status, or 128 plus the signal number, as in shells and the CRI.
     pub exit_code: i32,
-    /// The signal that ended it, if one did.
+    /// The signal that killed it, if any.
     pub signal: Option<i32>,
     /// When, in nanoseconds since 1970.
     pub at_ns: u64,
     /// When the program was started, in nanoseconds since 1970; 0 if it never was.
     pub started_at_ns: u64,
-    /// Whether the kernel killed a process of the container for want of memory.
+    /// Whether the OOM killer killed a process of the container.
     pub oom_killed: bool,
 }
 
-/// Takes the room for a record.
+/// Reserves the blocks for a record.
 pub(crate) fn reserve(bundle: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -47,10 +47,10 @@ pub(crate) fn reserve(bundle: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Writes the record; it is whole or missing whatever happens meanwhile.
+/// Writes the record atomically.
 pub(crate) fn write(bundle: &Path, record: &ExitRecord) -> io::Result<()> {
     let mut text = serde_json::to_vec(record)?;
-    // Spaces behind the value are still JSON, and keep the blocks that are reserved.
+    // Trailing spaces are valid JSON, and keep the reserved blocks.
     text.resize(text.len().max(ROOM), b' ');
     let reserved = bundle.join(RESERVED);
     let file = OpenOptions::new()
@@ -65,10 +65,10 @@ pub(crate) fn write(bundle: &Path, record: &ExitRecord) -> io::Result<()> {
     File::open(bundle)?.sync_all()
 }
 
-/// The record of a bundle; `None` if the container has not ended, or nobody was there to see it.
+/// The record of a bundle; `None` if the container has not exited, or no shim saw its exit.
 ///
 /// # Errors
-/// The file can't be read, or is none that a shim has written.
+/// The file can't be read or parsed.
 pub fn read(bundle: &Path) -> io::Result<Option<ExitRecord>> {
     match fs::read(bundle.join(NAME)) {
         Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),

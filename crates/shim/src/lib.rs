@@ -1,11 +1,25 @@
-//! The supervisor of one pod's processes, and how an agent talks to it.
+//! The shim: the supervisor process of one pod, and its protocol.
 //!
-//! An agent starts one shim per pod sandbox ([`spawn`]) and talks to it in the [`protocol`], over a
-//! socket that file descriptors can be sent through ([`wire`]); [`client`] does so blocking. The shim
-//! ([`main`]) has one thread and one epoll loop. It makes the pod's namespaces, starts containers
-//! through an OCI runtime (its own or an external one), holds their standard streams, writes their
-//! logs in the CRI's format, reaps, and keeps each exit in a file ([`exit_record`]). It goes on when
-//! the agent ends; the next one connects to the socket in the shim's folder.
+//! An agent starts one shim per pod sandbox ([`spawn`]) and calls it by the [`protocol`], over a
+//! unix socket that passes file descriptors ([`wire`]); [`client`] is a blocking client. The shim
+//! ([`main`]) has one thread and one epoll loop. It creates the pod's namespaces, starts containers
+//! through an OCI runtime (the embedded or an external one), holds their standard streams, writes
+//! their logs in the CRI's format, reaps processes, and writes each exit to a file
+//! ([`exit_record`]). It keeps running when the agent exits; the next agent connects to the socket
+//! in the shim's directory.
+//!
+//! It never decides what to run or when to restart: the agent does.
+//!
+//! ```
+//! use rubelet_shim::exit_record;
+//!
+//! # fn main() -> std::io::Result<()> {
+//! # let bundle = tempfile::tempdir()?;
+//! // No shim has seen this container exit.
+//! assert!(exit_record::read(bundle.path())?.is_none());
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod client;
 mod clock;

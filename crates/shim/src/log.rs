@@ -1,34 +1,25 @@
-//! A container's log: its output as entries of the CRI's format, in a file that may be moved away,
-//! on a disk that may be full, in a folder that other containers may write to.
+//! A container's log: its output as entries of the CRI's format. The file may be rotated by others,
+//! the disk may be full, and other containers may write to the directory.
 
 mod file;
 mod lines;
-mod place;
 mod timestamp;
 
 use std::{io, path::Path};
 
-use rubelet_logs::entry::StdStream;
+use rubelet_logs::{entry::StdStream, place};
 
 pub(crate) use file::LogFile;
 pub(crate) use lines::Lines;
+pub use rubelet_logs::place::make_dir;
 pub(crate) use timestamp::Stamp;
 
-/// Makes the folder of a container's log. Links that a container put into the place of the pod's folder or
-/// of the container's are not followed.
+/// Removes an empty log; returns whether it did. Does not follow symbolic links.
 ///
 /// # Errors
-/// A folder can't be made, or something else has its name.
-pub fn make_dir(log: &Path) -> io::Result<()> {
-    place::make_dir(log)
-}
-
-/// Removes a log that holds nothing; returns whether it was there. Links are not followed.
-///
-/// # Errors
-/// Its folder can't be opened, or it can't be removed.
+/// Its directory can't be opened, or it can't be removed.
 pub fn remove_if_empty(log: &Path) -> io::Result<bool> {
-    place::Place::open(log)?.remove_if_empty()
+    place::LogPlace::open(log)?.remove_if_empty()
 }
 
 /// Appends one entry: `TIMESTAMP STREAM TAG CONTENT`.

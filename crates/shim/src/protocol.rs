@@ -1,9 +1,9 @@
-//! What an agent and a shim say to each other. Pure: bytes in, messages out.
+//! The protocol between agent and shim. Pure: bytes in, messages out.
 //!
-//! A [frame](frame) carries one JSON message and up to [`MAX_FDS`] file descriptors. Each side says
+//! A [`frame`] carries one JSON message and up to [`MAX_FDS`] file descriptors. Each side sends
 //! [`Hello`] first. Unknown fields are ignored, unknown calls are answered with
-//! [`FailureKind::Unsupported`], unknown events are acknowledged and skipped, so that an agent and a
-//! shim of different releases understand each other.
+//! [`FailureKind::Unsupported`], unknown events are acknowledged and skipped, so that an agent and
+//! a shim of different releases understand each other.
 
 mod call;
 pub mod frame;
@@ -17,8 +17,8 @@ pub use call::{
 };
 pub use frame::{DecodeError, Decoder, Frame, MAX_FDS, MAX_FRAME, encode};
 pub use reply::{
-    Answer, ContainerPhase, ContainerState, Event, Failure, FailureKind, LogState, SandboxState,
-    State,
+    ContainerPhase, ContainerState, Event, Failure, FailureKind, LogState, SandboxState, ShimReply,
+    ShimState,
 };
 
 /// Version of the protocol. It grows only when an older side could misunderstand a newer one.
@@ -28,11 +28,11 @@ pub const VERSION: u32 = 1;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hello {
-    /// The newest version that this side speaks; the lower one of both is spoken.
+    /// The newest version that this side supports; the lower one of both is used.
     pub version: u32,
-    /// Said by an agent: it wants the events, and whoever had them before gets none any more.
+    /// Set by an agent that wants the events; an earlier subscriber gets none any more.
     pub subscribe: bool,
-    /// Process ID of the side that speaks.
+    /// Process ID of the sender.
     pub pid: i32,
 }
 
@@ -41,44 +41,44 @@ pub struct Hello {
 pub struct Request {
     /// Chosen by the agent; the reply has the same one.
     pub id: u64,
-    /// What is to be done.
+    /// The call.
     pub call: Call,
 }
 
-/// What an agent says.
+/// A message of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromAgent {
-    /// Comes first.
+    /// The first message.
     Hello(Hello),
-    /// Something is to be done. Replies come in any order.
+    /// A call. Replies come in any order.
     Request(Request),
-    /// All events up to that sequence number are known; the shim forgets them.
+    /// Acknowledges all events up to a sequence number; the shim drops them.
     Ack {
         /// The sequence number.
         upto: u64,
     },
 }
 
-/// What a shim says.
+/// A message of a shim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromShim {
-    /// Comes first.
+    /// The first message.
     Hello(Hello),
-    /// The end of a call.
+    /// The reply to a call.
     Reply {
         /// The number of the request.
         id: u64,
-        /// How it went.
+        /// The result.
         #[serde(flatten)]
-        outcome: Outcome,
+        outcome: CallResult,
     },
-    /// Something happened. It is said again to each agent that subscribes, until it is acknowledged.
+    /// An event. Sent again to each agent that subscribes, until it is acknowledged.
     Event {
         /// Grows by one with each event of a shim, from 1.
         sequence: u64,
-        /// What happened.
+        /// An event.
         event: Event,
     },
     /// The shim closes the connection because of what the agent sent.
@@ -88,18 +88,18 @@ pub enum FromShim {
     },
 }
 
-/// How a call went.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It was done.
-    Answer(Answer),
-    /// It was not.
+pub enum CallResult {
+    /// Success.
+    Answer(ShimReply),
+    /// Failure.
     Failure(Failure),
 }
 
-impl From<Result<Answer, Failure>> for Outcome {
-    fn from(result: Result<Answer, Failure>) -> Self {
+impl From<Result<ShimReply, Failure>> for CallResult {
+    fn from(result: Result<ShimReply, Failure>) -> Self {
         match result {
             Ok(answer) => Self::Answer(answer),
             Err(failure) => Self::Failure(failure),
@@ -107,35 +107,35 @@ impl From<Result<Answer, Failure>> for Outcome {
     }
 }
 
-impl From<Outcome> for Result<Answer, Failure> {
-    fn from(outcome: Outcome) -> Self {
+impl From<CallResult> for Result<ShimReply, Failure> {
+    fn from(outcome: CallResult) -> Self {
         match outcome {
-            Outcome::Answer(answer) => Ok(answer),
-            Outcome::Failure(failure) => Err(failure),
+            CallResult::Answer(answer) => Ok(answer),
+            CallResult::Failure(failure) => Err(failure),
         }
     }
 }
 
-/// A message of an agent as the shim reads it.
+/// A message of an agent as decoded by the shim.
 #[derive(Debug, PartialEq)]
 pub enum Understood {
     /// A message that this release knows.
     Message(FromAgent),
-    /// A request with a call, or with arguments, that this release doesn't know.
+    /// A request with an unknown call or unknown arguments.
     UnknownCall {
         /// Number of the request.
         id: u64,
-        /// What is wrong.
+        /// What is unknown.
         why: String,
     },
-    /// A message of a later release that needs no reply.
+    /// An unknown message without a reply.
     Ignored,
 }
 
-/// Reads the body of a frame that came from an agent.
+/// Decodes the body of a frame from an agent.
 ///
 /// # Errors
-/// It is no JSON object, so whoever sent it doesn't speak this protocol.
+/// It is not a JSON object, so the peer does not use this protocol.
 pub fn from_agent(body: &[u8]) -> Result<Understood, DecodeError> {
     #[derive(Deserialize)]
     struct Head {
@@ -160,11 +160,10 @@ pub fn from_agent(body: &[u8]) -> Result<Understood, DecodeError> {
     }
 }
 
-/// Reads the body of a frame that came from a shim. `None` is a message of a later release that can
-/// be skipped.
+/// Decodes the body of a frame from a shim. `None` is an unknown message that can be skipped.
 ///
 /// # Errors
-/// It is no JSON object, or a reply that can't be read.
+/// It is not a JSON object, or a reply that can't be decoded.
 pub fn from_shim(body: &[u8]) -> Result<Option<FromShim>, DecodeError> {
     #[derive(Deserialize)]
     struct Head {
@@ -194,9 +193,9 @@ pub fn from_shim(body: &[u8]) -> Result<Option<FromShim>, DecodeError> {
                 ..
             }) => Ok(Some(FromShim::Reply {
                 id,
-                outcome: Outcome::Failure(Failure::new(
+                outcome: CallResult::Failure(Failure::new(
                     FailureKind::Internal,
-                    format!("the shim's answer can't be read: {why}"),
+                    format!("cannot decode the reply of the shim: {why}"),
                 )),
             })),
             Ok(_) => Ok(None),

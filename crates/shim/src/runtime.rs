@@ -1,5 +1,5 @@
-//! Who makes containers: one trait, the embedded runtime and external programs. Nothing here waits:
-//! what takes time is watched by the loop.
+//! OCI runtimes: a trait, the embedded runtime and external programs. Nothing here blocks: the loop
+//! watches what takes time.
 
 mod command;
 mod console;
@@ -21,41 +21,41 @@ use rubelet_oci::{Process, Spec};
 
 use crate::protocol::{CreateContainer, Failure, FailureKind, RuntimeChoice};
 
-pub(crate) use command::Ended;
+pub(crate) use command::ProcessExit;
 pub(crate) use embedded::Embedded;
 pub(crate) use external::External;
 
-/// Makes, signals and removes one container.
+/// Creates, signals and deletes one container.
 pub(crate) trait OciRuntime: Debug {
-    /// Begins to make the container.
+    /// Starts to create the container.
     fn create(&mut self, order: CreateOrder<'_>) -> Result<Box<dyn Startup>, Failure>;
 
-    /// Begins to start one more process in it.
+    /// Starts an exec in the container.
     fn exec(&mut self, order: ExecOrder<'_>) -> Result<Box<dyn Startup>, Failure>;
 
     /// Sends a signal to its init.
     fn kill(&mut self, init: BorrowedFd<'_>, signal: i32) -> Result<Progress, Failure>;
 
-    /// Removes what the runtime keeps of the container; kills it if it runs.
+    /// Deletes the runtime's state of the container; kills it if it runs.
     fn delete(&mut self) -> Result<Progress, Failure>;
 
-    /// To be called when [`Self::delete`] has ended.
+    /// Must be called after [`Self::delete`] has finished.
     fn deleted(&mut self) -> Result<(), Failure>;
 
-    /// What the program said that ended, for people.
-    fn complaint(&self, ended: Ended) -> String;
+    /// The error message of a program that exited.
+    fn complaint(&self, ended: ProcessExit) -> String;
 }
 
-/// How far something is that was asked of a runtime.
+/// The progress of an operation of a runtime.
 #[derive(Debug)]
 pub(crate) enum Progress {
-    /// It is done.
+    /// It is complete.
     Done,
-    /// A program does it; its end tells.
+    /// A program with this PID runs; its exit status is the result.
     Helper(i32),
 }
 
-/// What a container is made from.
+/// The parameters of a container.
 #[derive(Debug)]
 pub(crate) struct CreateOrder<'a> {
     pub(crate) what: &'a CreateContainer,
@@ -65,7 +65,7 @@ pub(crate) struct CreateOrder<'a> {
     pub(crate) cgroup: Option<&'a CgroupTarget>,
 }
 
-/// What one more process is made from.
+/// The parameters of an exec.
 #[derive(Debug)]
 pub(crate) struct ExecOrder<'a> {
     pub(crate) exec_id: &'a str,
@@ -75,48 +75,48 @@ pub(crate) struct ExecOrder<'a> {
     pub(crate) cgroup: Option<&'a CgroupTarget>,
 }
 
-/// The standard streams that a process gets.
+/// The standard streams of a process.
 #[derive(Debug)]
 pub(crate) enum Streams {
     /// Standard input, output and error.
     Files([OwnedFd; 3]),
-    /// A terminal, which the runtime makes.
+    /// A terminal, which the runtime creates.
     Terminal,
 }
 
-/// A process on its way to its program.
+/// A process that is being started.
 pub(crate) trait Startup: Debug {
-    /// Readable when [`Self::advance`] may have something to tell.
+    /// Readable when [`Self::advance`] may return a step.
     fn watch(&self) -> Option<BorrowedFd<'_>>;
 
-    /// The program whose end must be told by [`Self::helper_ended`].
+    /// The program whose exit must be passed to [`Self::helper_ended`].
     fn helper(&self) -> Option<i32>;
 
-    /// The program ended.
-    fn helper_ended(&mut self, ended: Ended);
+    /// The program exited.
+    fn helper_ended(&mut self, ended: ProcessExit);
 
-    /// What happened since; to be called until there is nothing.
+    /// The next step; call it until it returns `None`.
     fn advance(&mut self) -> Option<Step>;
 
     /// Lets the process execute its program.
     fn go(&mut self) -> Result<(), Failure>;
 }
 
-/// One step on the way to a program.
+/// A step of a start.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// The process is known.
-    /// A process of an external runtime without a handle has ended already.
+    /// The process exists. Without a pidfd, a process of an external runtime that has exited
+    /// already.
     Process(i32, Option<OwnedFd>),
     /// It is set up, and waits for [`Startup::go`].
     Created(Option<OwnedFd>, Vec<String>),
     /// The program runs.
     Started,
-    /// It came to nothing, and why.
+    /// The start failed, with the reason.
     Failed(String),
 }
 
-/// The runtime of that choice.
+/// The selected runtime.
 pub(crate) fn choose(what: &CreateContainer) -> Box<dyn OciRuntime> {
     match &what.runtime {
         RuntimeChoice::Embedded => Box::new(Embedded::new(what)),
@@ -136,7 +136,10 @@ pub(crate) fn read_spec(bundle: &Path) -> Result<Spec, Failure> {
     serde_json::from_slice(&text).map_err(|error| {
         Failure::new(
             FailureKind::Invalid,
-            format!("{} is no OCI specification: {error}", path.display()),
+            format!(
+                "{} is not a valid OCI specification: {error}",
+                path.display()
+            ),
         )
     })
 }

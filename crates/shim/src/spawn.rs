@@ -1,5 +1,5 @@
-//! How an agent starts a shim, and finds one that is there already. All of it blocks, for a few
-//! milliseconds at most.
+//! Starts a shim, or connects to a running one. All functions block, for a few milliseconds at
+//! most.
 
 use std::{
     fs, io,
@@ -21,21 +21,21 @@ use rustix::{
     process::{Pid, PidfdFlags, WaitId, WaitIdOptions},
 };
 
-/// Name of the socket in a shim's folder.
+/// Name of the socket in a shim's directory.
 pub const SOCKET: &str = "shim.sock";
 
-/// The first argument of the program when it is to be a shim.
+/// The first argument that makes the program a shim.
 pub const COMMAND: &str = "shim";
 
-/// What a shim is started with.
+/// The parameters of a shim.
 #[derive(Debug, Clone, Copy)]
 pub struct SpawnOptions<'a> {
     /// The program; usually `/proc/self/exe`.
     pub executable: &'a Path,
-    /// The shim's own folder, which exists: its socket is made there.
+    /// The shim's own directory, which exists: its socket is made there.
     pub dir: &'a Path,
-    /// The cgroup that the shim moves to, made if it is missing; `None` stays in the agent's, and
-    /// dies with it where the agent's service is stopped as a whole.
+    /// The cgroup that the shim joins, created if it is missing. With `None` it stays in the
+    /// agent's, and systemd kills it with the agent's service unless that has `KillMode=process`.
     pub cgroup: Option<&'a CgroupPath>,
 }
 
@@ -44,26 +44,26 @@ pub struct SpawnOptions<'a> {
 pub struct Spawned {
     /// Its process ID.
     pub pid: i32,
-    /// A handle of the process: readable when it has ended. To be reaped then, see [`reap`].
+    /// A pidfd: readable when the process has exited, which then must be reaped, see [`reap`].
     pub pidfd: OwnedFd,
-    /// The connection; the shim says hello first.
+    /// The connection; the shim sends Hello first.
     pub socket: UnixStream,
 }
 
-/// Why there is no shim.
+/// Why no shim was started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// The kernel hands out no sockets or process handles.
-    #[error("cannot make a {what} for a shim")]
+    /// The kernel refuses a socket or a pidfd.
+    #[error("cannot create a {what} for a shim")]
     Descriptor {
         /// What.
         what: &'static str,
         /// Why.
         source: io::Error,
     },
-    /// The own program file can't be made safe from containers.
+    /// The program file can't be protected from containers.
     #[error(
-        "cannot protect the program file from containers, so no pod is started: this needs Linux 5.12 (open_tree, mount_setattr) or memfd_create, and a free file descriptor; see that neither SystemCallFilter= nor LimitNOFILE= of the service forbids it"
+        "cannot protect the program file from containers, so no pod is started: this needs Linux 5.12 (open_tree, mount_setattr) or memfd_create, and a free file descriptor; check SystemCallFilter= and LimitNOFILE= of the service"
     )]
     Unprotected {
         /// Why.
@@ -88,8 +88,8 @@ pub struct ConnectError {
 }
 
 impl ConnectError {
-    /// Whether there is no shim, rather than one that can't be reached: no socket, or nobody who
-    /// listens at it.
+    /// Whether there is no shim (no socket, or no process listens), rather than one that can't be
+    /// reached.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         matches!(
@@ -99,7 +99,7 @@ impl ConnectError {
     }
 }
 
-/// Starts a shim. It is a session of its own, and stays when the agent ends.
+/// Starts a shim in a session of its own. It keeps running when the agent exits.
 ///
 /// # Errors
 /// No process was started.
@@ -119,7 +119,7 @@ pub fn spawn(options: SpawnOptions<'_>) -> Result<Spawned, SpawnError> {
         .stderr(Stdio::null())
         .current_dir("/")
         .env_clear();
-    // What external runtimes and the local time need.
+    // Needed by external runtimes and for local time stamps.
     for name in ["PATH", "TZ"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
@@ -128,28 +128,28 @@ pub fn spawn(options: SpawnOptions<'_>) -> Result<Spawned, SpawnError> {
     if let Some(cgroup) = options.cgroup {
         command.arg("--cgroup").arg(cgroup.as_str());
     }
-    // Containers, runtimes and commands inherit them from here.
+    // Containers, runtimes and execs inherit the shim's limits.
     limit_as_before(&mut command);
     let child = command.spawn().map_err(|source| SpawnError::Execute {
         executable: options.executable.to_owned(),
         source,
     })?;
     let pid = child.id().cast_signed();
-    // It was not reaped, so the number is still its own.
+    // It is not reaped yet, so its PID is still valid.
     let pidfd = Pid::from_raw(pid)
         .ok_or(rustix::io::Errno::SRCH)
         .and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()))
         .map_err(|error| SpawnError::Descriptor {
-            what: "process handle",
+            what: "pidfd",
             source: error.into(),
         })?;
     Ok(Spawned { pid, pidfd, socket })
 }
 
-/// Connects to a shim that an earlier agent has started.
+/// Connects to a running shim of an earlier agent.
 ///
 /// # Errors
-/// There is none, or it doesn't take the connection.
+/// There is none, or it does not accept the connection.
 pub fn connect(dir: &Path) -> Result<UnixStream, ConnectError> {
     connect_to(dir).map_err(|source| ConnectError {
         dir: dir.to_owned(),
@@ -158,19 +158,19 @@ pub fn connect(dir: &Path) -> Result<UnixStream, ConnectError> {
 }
 
 fn connect_to(dir: &Path) -> io::Result<UnixStream> {
-    let folder = open_dir(dir)?;
+    let directory = open_dir(dir)?;
     let socket = rustix::net::socket_with(
         AddressFamily::UNIX,
         SocketType::STREAM,
         SocketFlags::CLOEXEC,
         None,
     )?;
-    rustix::net::connect(&socket, &address(folder.as_fd())?)?;
+    rustix::net::connect(&socket, &address(directory.as_fd())?)?;
     Ok(UnixStream::from(socket))
 }
 
-/// Reaps a shim that this process has started, if it has ended; whether there is nothing left to
-/// reap. A shim of an earlier agent is reaped by the system.
+/// Reaps a shim that this process has started, if it has exited; returns whether nothing is left to
+/// reap. Shims of earlier agents are reaped by init.
 ///
 /// # Errors
 /// As waitid(2).
@@ -185,7 +185,7 @@ pub fn reap(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
-/// A folder, to name short paths below it.
+/// Opens a directory, for short paths below it.
 pub(crate) fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(
         dir,
@@ -194,8 +194,8 @@ pub(crate) fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// The address of the socket in an open folder. The folder's own path may be longer than the 107
-/// bytes that an address has room for.
+/// The address of the socket, by `/proc/self/fd/N`: the directory's own path may be longer than the
+/// 107 bytes of a socket address.
 pub(crate) fn address(dir: BorrowedFd<'_>) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new(format!(
         "/proc/self/fd/{}/{SOCKET}",
@@ -203,13 +203,13 @@ pub(crate) fn address(dir: BorrowedFd<'_>) -> io::Result<SocketAddrUnix> {
     ))?)
 }
 
-/// The program as it is executed. If it is the one that runs here: in a form that a container can't
-/// write to, since processes on their way into a container show it the program that they are still
-/// executing (CVE-2019-5736). Opened once, kept for the life of the agent.
+/// The path to execute. For this program, a protected descriptor that containers can't write to: a
+/// process that is entering a container exposes the file it still executes as `/proc/PID/exe`
+/// (CVE-2019-5736). Opened once and kept open.
 fn executable(path: &Path) -> Result<PathBuf, SpawnError> {
     static SEALED: OnceLock<OwnedFd> = OnceLock::new();
     let own = Path::new("/proc/self/exe");
-    // An agent whose program was replaced on disk still is that program.
+    // `/proc/self/exe` stays this program even if the file on disk was replaced.
     let is_this = path == own
         || fs::canonicalize(path)
             .and_then(|path| Ok(path == fs::read_link(own)?))
@@ -221,8 +221,8 @@ fn executable(path: &Path) -> Result<PathBuf, SpawnError> {
     Ok(format!("/proc/self/fd/{}", sealed.as_raw_fd()).into())
 }
 
-/// The protected program: the one that is kept, or a new one, which is kept then. A failure is not
-/// kept, so the next pod tries again; the unprotected file is never taken instead.
+/// The protected program: the cached one, or a new one. A failure is not cached, so the next pod
+/// tries again. There is no fallback to the unprotected file.
 fn sealed(
     kept: &OnceLock<OwnedFd>,
     seal: impl FnOnce() -> Result<OwnedFd, LaunchError>,
@@ -231,7 +231,7 @@ fn sealed(
         return Ok(file);
     }
     let file = seal().map_err(|source| SpawnError::Unprotected { source })?;
-    // Of two threads that are here at the same time, one closes its descriptor again.
+    // With two concurrent calls, one closes its descriptor again.
     Ok(kept.get_or_init(|| file))
 }
 
@@ -253,7 +253,7 @@ mod tests {
         let error = sealed(&kept, refuses).unwrap_err();
         assert!(matches!(error, SpawnError::Unprotected { .. }));
         let text = ErrorChain(&error).to_string();
-        for part in ["Linux 5.12", "memfd_create", "own program file", "Too many"] {
+        for part in ["Linux 5.12", "memfd_create", "the program file", "Too many"] {
             assert!(text.contains(part), "{part} is missing in: {text}");
         }
 

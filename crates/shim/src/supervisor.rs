@@ -1,6 +1,7 @@
-//! The shim itself: one thread, one loop over epoll, nothing that wakes it when nothing happens.
+//! The shim process: one thread, one epoll loop, no timers while idle.
 
 mod advance;
+mod attachments;
 mod calls;
 mod children;
 mod connection;
@@ -37,7 +38,7 @@ use crate::{
 
 pub(crate) use signals::send as send_signal;
 
-/// What a shim is told on its command line.
+/// The command line of a shim.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     dir: PathBuf,
@@ -59,27 +60,27 @@ impl Options {
                     let path = value()?.to_string_lossy().into_owned();
                     cgroup = Some(CgroupPath::parse(&path).map_err(|error| error.to_string())?);
                 }
-                _ => return Err(format!("a shim takes no {}", arg.display())),
+                _ => return Err(format!("unknown argument of the shim: {}", arg.display())),
             }
         }
-        let dir = dir.ok_or("a shim needs --dir, the folder for its socket")?;
+        let dir = dir.ok_or("the shim needs --dir, the directory for its socket")?;
         if dir.is_relative() {
-            return Err(format!("--dir {} is no absolute path", dir.display()));
+            return Err(format!("--dir {} is not an absolute path", dir.display()));
         }
         Ok(Self { dir, cgroup })
     }
 }
 
 /// Runs a shim: `--dir DIR [--cgroup PATH]`, with a connected socket as standard input; `args` are
-/// those behind the word `shim`. To be called first in a program's `main`: the process must have
-/// one thread and hold nothing.
+/// those after `shim`. Call it first in `main`: the process must have a single thread and no open
+/// resources.
 ///
-/// With `--hold` it is a process that does nothing until its standard input ends: systemd makes no
-/// scope without one.
+/// With `--hold` it does nothing until its standard input ends: a placeholder process, because
+/// systemd creates no scope without one.
 #[must_use]
 pub fn main(args: &[OsString]) -> ExitCode {
     if args == ["--hold"] {
-        // Whatever comes, and however it ends: there is nothing to hold any more.
+        // Errors are ignored: the placeholder exits in any case.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         return ExitCode::SUCCESS;
     }
@@ -90,7 +91,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
             if let Some(agent) = agent {
                 let goodbye = FromShim::Goodbye { reason };
                 if let Ok(bytes) = protocol::encode(&goodbye, 0) {
-                    // The agent sees the end of the connection in any case.
+                    // If this fails, the agent still sees the end of the connection.
                     let _ = wire::send(agent.as_fd(), &bytes, &[]);
                 }
             }
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shim_needs_an_absolute_folder_and_takes_a_cgroup_that_is_not_the_root() {
+    fn a_shim_needs_an_absolute_directory_and_takes_a_cgroup_that_is_not_the_root() {
         let options = parse(&["--dir", "/run/x", "--cgroup", "/rubelet/shims"]).unwrap();
         assert_eq!(options.dir, PathBuf::from("/run/x"));
         assert_eq!(options.cgroup.unwrap().as_str(), "/rubelet/shims");

@@ -1,5 +1,5 @@
 //! Bytes and file descriptors over a unix stream socket. A frame's descriptors are sent with its
-//! first byte; the kernel hands them out together with bytes of the same send.
+//! first byte; the kernel delivers them with bytes of the same sendmsg(2).
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
@@ -7,18 +7,21 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
+use rustix::{
+    io::retry_on_intr,
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags,
+    },
 };
 
 use crate::protocol::MAX_FDS;
 
-/// Most descriptors that one receive can bring: those of a few frames that were sent at once.
+/// Most descriptors of one receive: those of a few frames that were sent together.
 const FDS_AT_ONCE: usize = 4 * MAX_FDS;
 
-/// Sends bytes, and the descriptors with the first of them; how many bytes went. Whoever calls
-/// again with the rest gives no descriptors then.
+/// Sends bytes, and the descriptors with the first byte; returns the number of bytes sent. Pass no
+/// descriptors when sending the rest.
 ///
 /// # Errors
 /// As sendmsg(2); `WouldBlock` if the socket doesn't block and is full. EPIPE raises no signal.
@@ -31,17 +34,16 @@ pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Resu
             "too many file descriptors for one frame",
         ));
     }
-    let sent = rustix::net::sendmsg(
-        socket,
-        &[IoSlice::new(bytes)],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )?;
+    let socket = socket.as_fd();
+    let data = [IoSlice::new(bytes)];
+    // A socket with a timeout is interrupted even by a stop and a SIGCONT (signal(7)).
+    let sent =
+        retry_on_intr(|| rustix::net::sendmsg(socket, &data, &mut control, SendFlags::NOSIGNAL))?;
     Ok(sent)
 }
 
-/// Receives bytes, and puts descriptors that come with them behind those in `fds`, all closed on
-/// exec; how many bytes came, 0 at the end.
+/// Receives bytes, and appends descriptors, with close-on-exec, to `fds`; returns the number of
+/// bytes, 0 at the end of the stream.
 ///
 /// # Errors
 /// As recvmsg(2); `WouldBlock` if the socket doesn't block and is empty. `InvalidData` if there were
@@ -49,12 +51,11 @@ pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Resu
 pub fn receive(socket: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_AT_ONCE))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let got = rustix::net::recvmsg(
-        socket,
-        &mut [IoSliceMut::new(bytes)],
-        &mut control,
-        RecvFlags::CMSG_CLOEXEC,
-    )?;
+    let socket = socket.as_fd();
+    let mut data = [IoSliceMut::new(bytes)];
+    let got = retry_on_intr(|| {
+        rustix::net::recvmsg(socket, &mut data, &mut control, RecvFlags::CMSG_CLOEXEC)
+    })?;
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(more) = message {
             fds.extend(more);

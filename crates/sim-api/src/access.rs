@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use aws_lc_rs::digest::{Digest, SHA256, digest};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::{base64, user::User};
 
-/// Who issues tokens of service accounts, and the audience of those that are for the server itself, unless the
+/// Who issues tokens of service accounts, and the audience of tokens for the server itself, unless the
 /// settings say otherwise.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
@@ -61,7 +61,7 @@ pub(crate) struct Access {
     tokens: BTreeMap<String, User>,
     rules: Vec<AccessRule>,
     /// What tokens of service accounts are signed with.
-    secret: [u8; 32],
+    secret: Digest,
 }
 
 impl Access {
@@ -69,7 +69,7 @@ impl Access {
         Self {
             tokens: BTreeMap::new(),
             rules: Vec::new(),
-            secret: Sha256::digest(seed.to_le_bytes()).into(),
+            secret: digest(&SHA256, &seed.to_le_bytes()),
         }
     }
 
@@ -130,12 +130,9 @@ impl Access {
 
     /// Good enough for a model: no other process knows the secret.
     fn signature(&self, signed: &str) -> String {
-        let digest = Sha256::new()
-            .chain_update(self.secret)
-            .chain_update(signed)
-            .chain_update(self.secret)
-            .finalize();
-        base64::encode_url(&digest)
+        let secret = self.secret.as_ref();
+        let digest = digest(&SHA256, &[secret, signed.as_bytes(), secret].concat());
+        base64::encode_url(digest.as_ref())
     }
 
     /// What a token says that this server signed.

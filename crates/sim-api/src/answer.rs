@@ -1,4 +1,4 @@
-//! From an HTTP request to its answer: who asks, what for, which fault, what came of it.
+//! From an HTTP request to its answer: who asks, what for, which fault, the result.
 
 use std::{fmt, sync::Arc};
 
@@ -6,7 +6,8 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::{Method, Request as HttpRequest, Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
+use hyper::{body::Incoming, upgrade::OnUpgrade};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -14,7 +15,11 @@ use crate::{
     Fault, RequestRecord, StatusError, authentication, discovery, event_form,
     fault::nulls,
     form::{Form, Include},
-    meta, node_authorizer, node_proxy,
+    meta, node_authorizer,
+    node_proxy::{
+        self,
+        session::{self, Session},
+    },
     oracle::written_null,
     query::Query,
     request::{Request, Verb},
@@ -27,12 +32,20 @@ use crate::{
 };
 
 /// The other end of a connection.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Client {
     /// Who its certificate says that it is.
     pub(crate) certified: Option<User>,
     /// Closes the connection.
     pub(crate) cut: Notify,
+    /// What the connection is for once the last answer is sent.
+    pub(crate) session: Mutex<Option<Session>>,
+}
+
+/// What follows the head of an answer.
+enum Next {
+    Watch(Box<Watch>),
+    Session(Session),
 }
 
 /// The connection is closed instead of an answer.
@@ -51,8 +64,9 @@ impl std::error::Error for Cut {}
 pub(crate) async fn answer(
     shared: Arc<Shared>,
     client: Arc<Client>,
-    request: HttpRequest<Incoming>,
+    mut request: HttpRequest<Incoming>,
 ) -> Result<Response<Body>, Cut> {
+    let upgrade = hyper::upgrade::on(&mut request);
     let (parts, body) = request.into_parts();
     let user = match user(&shared, &client, &parts) {
         Ok(user) => user,
@@ -78,6 +92,7 @@ pub(crate) async fn answer(
         shared: &shared,
         client: &client,
         parts: &parts,
+        upgrade,
         user,
         target,
     };
@@ -89,6 +104,7 @@ struct Asked<'a> {
     shared: &'a Arc<Shared>,
     client: &'a Client,
     parts: &'a Parts,
+    upgrade: OnUpgrade,
     user: User,
     target: Target,
 }
@@ -127,7 +143,7 @@ impl Asked<'_> {
             _ => {}
         }
         let with_nulls = verdict.fault == Some(Fault::Nulls);
-        let (response, watch) = match self.perform(&request, with_nulls).await {
+        let (response, next) = match self.perform(&request, with_nulls).await {
             Ok(done) => done,
             Err(error) => (respond::error(&error, self.form_of_error()), None),
         };
@@ -139,8 +155,13 @@ impl Asked<'_> {
             Some(Fault::CutAfter) => return self.cut(verb, rule),
             _ => self.record(verb, response.status().as_u16(), rule),
         }
-        if let Some(watch) = watch {
-            return Ok(self.follow(*watch, verdict.fault.as_ref()));
+        match next {
+            Some(Next::Watch(watch)) => return Ok(self.follow(*watch, verdict.fault.as_ref())),
+            Some(Next::Session(session)) => {
+                *self.client.session.lock() = Some(session);
+                return Ok(response);
+            }
+            None => {}
         }
         if verdict.fault == Some(Fault::CutBody) {
             return Ok(respond::halved(response).await);
@@ -194,7 +215,8 @@ impl Asked<'_> {
 
     fn form(&self, query: &Query) -> Result<Form, StatusError> {
         // What comes from a node is in the form that the node gives it.
-        if ["log", "proxy"].contains(&self.target.subresource()) {
+        let subresource = self.target.subresource();
+        if ["log", "proxy"].contains(&subresource) || session::is_session(subresource) {
             return Ok(Form::Object);
         }
         Form::of(header(self.parts, header::ACCEPT), query)
@@ -211,6 +233,16 @@ impl Asked<'_> {
         }
         let pods = || self.shared.related_pods();
         node_authorizer::objection(&self.user, verb, &self.target, query, pods)
+    }
+
+    /// A session needs `create` whatever its method, which is GET for a WebSocket. Source: upstream's
+    /// `ensureAuthorizedForVerb`; there, too, the message gives no reason.
+    fn may_create(&self) -> Result<(), StatusError> {
+        if self.is_allowed(Verb::Create, &self.target.resource()) {
+            return Ok(());
+        }
+        let (kind, name) = (self.target.kind, self.target.name());
+        Err(StatusError::forbidden(kind, name, ""))
     }
 
     fn refuse_null(&self, verb: Verb, field: &str) -> StatusError {
@@ -237,7 +269,13 @@ impl Asked<'_> {
         &self,
         request: &Request,
         with_nulls: bool,
-    ) -> Result<(Response<Body>, Option<Box<Watch>>), StatusError> {
+    ) -> Result<(Response<Body>, Option<Next>), StatusError> {
+        if session::is_session(self.target.subresource()) {
+            self.may_create()?;
+            let upgrade = self.upgrade.clone();
+            let opened = session::open(self.shared, request, self.parts, upgrade).await?;
+            return Ok((opened.0, opened.1.map(Next::Session)));
+        }
         if ["log", "proxy"].contains(&self.target.subresource()) {
             if request.verb != Verb::Get {
                 return Err(StatusError::method_not_allowed());
@@ -245,7 +283,10 @@ impl Asked<'_> {
             return Ok((node_proxy::get(self.shared, request).await?, None));
         }
         Ok(match verb::answer(self.shared, request)? {
-            Reply::Watch(watch) => (respond::events(request.form, stream::empty()), Some(watch)),
+            Reply::Watch(watch) => {
+                let empty = respond::events(request.form, stream::empty());
+                (empty, Some(Next::Watch(watch)))
+            }
             Reply::Object { value, created } => {
                 let code = if created {
                     StatusCode::CREATED
@@ -394,7 +435,7 @@ fn user(shared: &Shared, client: &Client, parts: &Parts) -> Result<User, StatusE
         return match authentication::of_token(shared, token.trim(), &audiences) {
             Ok(found) => Ok(found.user),
             Err(why) => {
-                tracing::debug!(why, "a token is refused");
+                tracing::debug!(why, "Rejected a token");
                 Err(StatusError::unauthorized())
             }
         };

@@ -11,7 +11,7 @@ pub(crate) struct Authenticated {
     pub(crate) audiences: Vec<String>,
 }
 
-/// What is said of a token that nobody knows.
+/// The error for an unknown token.
 const INVALID: &str = "invalid bearer token";
 
 /// The user of a token that must be for one of those audiences; the error is what a token review says.

@@ -124,7 +124,7 @@ impl Authority {
     /// A certificate of a server with those names and addresses.
     ///
     /// # Errors
-    /// A name is none, or the certificate can't be made.
+    /// A name is invalid, or the certificate cannot be created.
     pub fn server(
         &self,
         names: Vec<String>,

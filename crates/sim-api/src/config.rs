@@ -42,9 +42,13 @@ pub struct SimApiConfig {
     pub node_restriction: bool,
     /// Nodes may only read their own object, their pods, and what these name.
     pub node_authorization: bool,
-    /// With `node_authorization`: so long after the server came back it does not know yet which pods are on
+    /// With `node_authorization`: for this time after the server came back it does not know yet which pods are on
     /// which node, and lets nodes read nothing of what these name. The real one needs a moment, too.
     pub relations_after: Duration,
+    /// For this time after a pod was made, bound, changed or removed, the authorizer of nodes and NodeRestriction know it as
+    /// it was before: a node is refused what the pod names, and a token for it. The real ones read pods from caches,
+    /// which are some milliseconds behind the watch that a node reads.
+    pub cache_lag: Duration,
     /// Bind pods to nodes.
     pub scheduler: bool,
     /// Taint nodes by their conditions, call their state unknown once their lease runs out, and remove
@@ -64,7 +68,7 @@ pub struct SimApiConfig {
     pub approval: Approval,
     /// How long signed certificates last, unless the request asks for less.
     pub certificate_lifetime: Duration,
-    /// Changes that are remembered; who watches from before them is told that it is too late.
+    /// Number of remembered changes; older watches get 410 Gone.
     pub remembered_changes: usize,
     /// Requests that the oracle remembers; counts are kept of all.
     pub remembered_requests: usize,
@@ -86,6 +90,7 @@ impl Default for SimApiConfig {
             node_restriction: true,
             node_authorization: false,
             relations_after: Duration::ZERO,
+            cache_lag: Duration::ZERO,
             scheduler: true,
             node_lifecycle: false,
             pod_cidrs: false,

@@ -92,6 +92,7 @@ pub(crate) fn resources(group: &str, version: &str) -> Result<Value, StatusError
 fn subresource(kind: &Kind, name: &str, sent: &str) -> Value {
     let verbs: &[&str] = match name {
         "binding" | "eviction" | "token" => &["create"],
+        "attach" | "exec" | "portforward" => &["create", "get"],
         "log" | "proxy" => &["get"],
         "finalize" => &["update"],
         _ => &["get", "patch", "update"],

@@ -5,11 +5,10 @@ mod parse;
 mod profile;
 mod rule;
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::{dice::Dice, route::Target, state::lock, user::User};
+use crate::{dice::Dice, route::Target, user::User};
 
 pub use self::{
     parse::RuleError,
@@ -77,7 +76,7 @@ impl Faults {
     }
 
     pub(crate) fn add(&self, rule: Rule) {
-        lock(&self.inner).rules.push(Active {
+        self.inner.lock().rules.push(Active {
             rule,
             seen: 0,
             hits: 0,
@@ -85,12 +84,12 @@ impl Faults {
     }
 
     pub(crate) fn clear(&self) {
-        lock(&self.inner).rules.clear();
+        self.inner.lock().rules.clear();
     }
 
     /// Each rule and how often it hit.
     pub(crate) fn hits(&self) -> Vec<(String, u64)> {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let rules = inner.rules.iter();
         rules
             .map(|active| (active.rule.to_string(), active.hits))
@@ -100,7 +99,7 @@ impl Faults {
     /// Decides what happens to a request.
     pub(crate) fn decide(&self, verb: &str, target: &Target, user: &User) -> Verdict {
         let mut verdict = Verdict::default();
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         let Inner { rules, dice, .. } = &mut *inner;
         for active in rules {
             let Active { rule, seen, hits } = active;
@@ -132,7 +131,7 @@ impl Faults {
 
     /// The number of a new connection.
     pub(crate) fn connected(&self) -> u64 {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         inner.connections += 1;
         inner.connections
     }
@@ -143,7 +142,7 @@ impl Faults {
 
     /// Changes how connections are treated; told the number of the newest.
     pub(crate) fn rewire(&self, change: impl FnOnce(&mut Wires, u64)) {
-        let newest = lock(&self.inner).connections;
+        let newest = self.inner.lock().connections;
         self.wires.send_modify(|wires| change(wires, newest));
     }
 }

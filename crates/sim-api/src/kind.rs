@@ -29,7 +29,7 @@ pub struct Kind {
     pub storage: &'static str,
     /// True where nothing is kept: the answer to a creation is all there is.
     pub is_review: bool,
-    /// True where PUT makes the object if there is none.
+    /// True if PUT creates a missing object.
     pub creates_on_update: bool,
 }
 

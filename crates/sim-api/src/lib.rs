@@ -9,6 +9,19 @@
 //! objects behind a lock that is never held across a wait. All time is tokio's: with
 //! [`SimApi::connect`], which needs no network, tests with paused time take none.
 //!
+//! ```
+//! use serde_json::json;
+//! use sim_api::{SimApi, SimApiConfig};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let api = SimApi::start(SimApiConfig::default()).await.expect("a free port");
+//! let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}});
+//! api.create("nodes", &node).expect("a valid node");
+//! assert_eq!(api.list("nodes").len(), 1);
+//! assert!(api.violations().is_empty());
+//! # });
+//! ```
+//!
 //! # Rules
 //!
 //! The rules are those of Kubernetes 1.36. They are the model's own: it takes nothing from the product but durations and
@@ -32,9 +45,16 @@
 //!   Events of the newer group are checked strictly and hardly change; numbers of a lease must mean something.
 //! - Tokens: audiences of the server and of reviews; lives from ten minutes, cut where the settings say so, and a year for
 //!   a pod's own token of 3607 s; a leeway of a minute; good only while account, pod, secret or node are there and the same.
-//! - Authorization: what a node may do at all, one object at a time, with a delay after a start
-//!   ([`SimApiConfig::relations_after`]); what it may write (NodeRestriction), tokens and their audiences included. Others
-//!   may do what no rule forbids ([`AccessRule`]).
+//! - Authorization: what a node may do at all, one object at a time; what it may write (NodeRestriction), tokens and their
+//!   audiences included. Others may do what no rule forbids ([`AccessRule`]).
+//! - exec, attach and port-forward: the container, the kubelet's query, and the upgraded connection passed through to the node
+//!   byte by byte, which ends when one side does; a refusal of the node is the answer as it is. GET needs `create`, too.
+//! - Caches that lag: the authorizer of nodes and NodeRestriction know of a pod what was stored
+//!   [`SimApiConfig::cache_lag`] ago. A node that was just given a pod gets 403 for its secrets, maps and service account ("no
+//!   relationship found between node ... and this object") and for its token ("node requested token bound to a pod
+//!   scheduled on a different node"), or 404 for the token of a pod that is new; what a removed pod named can be read
+//!   until then. A compaction ends the lag of what it forgets. The authorizer knows nothing for
+//!   [`SimApiConfig::relations_after`] after a start; [`SimApi::hold_pods`] holds a cache where it is.
 //! - Controllers: a scheduler that binds no pod with claimed volumes, signers and approvers, the node lifecycle.
 //!
 //! # Not modelled
@@ -45,9 +65,8 @@
 //!   the two of the system, pod disruption budgets.
 //! - Volumes of the cluster, resource claims and slices, pod certificate requests, cluster trust bundles: these kinds are not
 //!   served, so the rules of the authorizer of nodes about them are absent, too.
-//! - Roles and bindings, impersonation, legacy tokens in secrets, a token's success remembered for ten seconds, a lag of the
-//!   authorizer of nodes while the server runs.
-//! - exec, attach and port-forward; resizes of pods.
+//! - Roles and bindings, impersonation, legacy tokens in secrets, a token's success remembered for ten seconds.
+//! - Sessions over WebSockets translated for a node that does not declare `ExtendWebSocketsToKubelet`; resizes of pods.
 //! - Validation of fields that no test of a node depends on: a body that has the right type mostly passes, and unknown
 //!   fields are kept instead of dropped.
 
@@ -102,6 +121,8 @@ pub use fault::{Fault, PROFILES, Rule, RuleError, profile};
 pub use kind::{KINDS, Kind};
 pub use kubeconfig::Credentials;
 pub use oracle::{Counts, DeleteHook, RequestRecord, Violation};
+pub use query::encode as encode_query;
 pub use sim_api::{NotSeen, Restart, SimApi, StartError};
+pub use state::PodCache;
 pub use status_error::StatusError;
 pub use user::User;

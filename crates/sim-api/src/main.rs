@@ -22,8 +22,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 const ABOUT: &str = "\
 A model of the Kubernetes API server in one process and in memory: for trying a node, and kubectl \
-against it, without a cluster. It schedules pods and hands requests for logs on to the node. What it \
-holds is gone when it ends.
+against it, without a cluster. It schedules pods and hands requests for logs and sessions on to the node. \
+What it holds is gone when it ends.
 
 SIGINT or SIGTERM ends it; it then prints how often everything was asked, how often each fault hit, and \
 what a node did that it must not.";
@@ -52,7 +52,7 @@ the other faults the first that holds wins.
     hang           not done and never answered
     stall[=TIME]   a watch that sends nothing more after that time (10s) and does not end
     end[=TIME]     a watch that ends after that time (10s)
-    expire         a watch or list that is told that its resource version is too old
+    expire         a watch or list that gets 410 Gone: its resource version is too old
     nulls          done, and the answer has a null for all that is empty or absent
 
 Examples:
@@ -123,6 +123,9 @@ struct Options {
     /// Let nodes read and change what is not theirs
     #[arg(long)]
     no_node_restriction: bool,
+    /// How long nodes are refused what a new pod names, as the real server's caches lag
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = time)]
+    cache_lag: Duration,
     /// Do not offer lists as the first part of a watch
     #[arg(long)]
     no_streaming_lists: bool,
@@ -225,6 +228,7 @@ fn config(options: &Options) -> SimApiConfig {
         authenticate: !options.open,
         node_restriction: !options.no_node_restriction,
         node_authorization: !options.open && !options.no_node_restriction,
+        cache_lag: options.cache_lag,
         scheduler: !options.no_scheduler,
         node_lifecycle: !options.no_node_lifecycle,
         pod_cidrs: options.pod_cidrs,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The string at a JSON pointer; empty where there is none.
+/// The string at a JSON pointer; empty if missing.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
         .pointer(pointer)
@@ -43,7 +43,7 @@ pub(crate) fn uid(object: &Value) -> &str {
     text(object, "/metadata/uid")
 }
 
-/// `metadata.resourceVersion` as a number; 0 where there is none.
+/// `metadata.resourceVersion` as a number; 0 if missing.
 pub(crate) fn version(object: &Value) -> u64 {
     text(object, "/metadata/resourceVersion")
         .parse()

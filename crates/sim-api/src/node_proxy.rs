@@ -1,34 +1,18 @@
-//! Requests that go on to a node: logs of containers, and whatever else its server answers to GET.
+//! Requests that are proxied to a node: container logs, sessions, and whatever else its server answers to GET.
 
-use std::{io, sync::Arc, time::Duration};
+mod dial;
+pub(crate) mod session;
+
+use std::{io, sync::Arc};
 
 use bytes::Bytes;
 use http::{Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::{
-    ClientConfig, DigitallySignedStruct, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::CryptoProvider,
-    pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime},
-};
 use serde_json::Value;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
-use crate::{
-    Kind, StatusError,
-    authority::{self, Identity},
-    base64, meta,
-    request::Request,
-    respond::Body,
-    state::Shared,
-    user::User,
-};
-
-/// What a node has to answer a connection in.
-const CONNECT: Duration = Duration::from_secs(10);
+use crate::{StatusError, meta, request::Request, respond::Body, state::Shared};
 
 /// The options of a pod's log that the node knows.
 const LOG_OPTIONS: [&str; 8] = [
@@ -58,7 +42,7 @@ pub(crate) async fn get(
             (request.target.name().to_owned(), path)
         }
     };
-    let (host, port) = address(shared, &node)?;
+    let (host, port) = dial::address(shared, &node)?;
     let sent = send(shared, &host, port, &path).await;
     sent.map_err(|error| {
         let url = format!("https://{host}:{port}{path}");
@@ -66,21 +50,33 @@ pub(crate) async fn get(
     })
 }
 
-/// The node and the path on it of a container's log.
-fn log_path(shared: &Shared, request: &Request) -> Result<(String, String), StatusError> {
-    let (target, query) = (&request.target, &request.query);
+/// The pod that a request is about.
+fn pod(shared: &Shared, request: &Request) -> Result<Arc<Value>, StatusError> {
+    let target = &request.target;
     let pod = shared.with_store(|store| {
         store
             .get("pods", target.namespace(), target.name())
             .cloned()
     });
-    let pod = pod.ok_or_else(|| StatusError::not_found(target.kind, target.name()))?;
-    let container = container(&pod, query.text("container"))?;
-    let node = meta::text(&pod, "/spec/nodeName").to_owned();
+    pod.ok_or_else(|| StatusError::not_found(target.kind, target.name()))
+}
+
+/// The node that a pod is bound to.
+fn node_of(pod: &Value) -> Result<String, StatusError> {
+    let node = meta::text(pod, "/spec/nodeName");
     if node.is_empty() {
-        let message = format!("pod {} does not have a host assigned", target.name());
+        let message = format!("pod {} does not have a host assigned", meta::name(pod));
         return Err(StatusError::bad_request(message));
     }
+    Ok(node.to_owned())
+}
+
+/// The node and the path on it of a container's log.
+fn log_path(shared: &Shared, request: &Request) -> Result<(String, String), StatusError> {
+    let (target, query) = (&request.target, &request.query);
+    let pod = pod(shared, request)?;
+    let container = container(&pod, query.text("container"))?;
+    let node = node_of(&pod)?;
     let options = LOG_OPTIONS.iter().filter_map(|option| {
         let value = query.get(option)?;
         Some(format!(
@@ -100,6 +96,7 @@ fn log_path(shared: &Shared, request: &Request) -> Result<(String, String), Stat
     Ok((node, path))
 }
 
+/// The container that is asked for, or the only one. Source: upstream's `validateContainer`.
 fn container(pod: &Value, asked: &str) -> Result<String, StatusError> {
     let lists = ["containers", "initContainers", "ephemeralContainers"];
     let names = |list: &str| -> Vec<String> {
@@ -121,59 +118,30 @@ fn container(pod: &Value, asked: &str) -> Result<String, StatusError> {
     }
     match names("containers").as_slice() {
         [only] => Ok(only.clone()),
+        [] => {
+            let message = format!("a container name must be specified for pod {pod_name}");
+            Err(StatusError::bad_request(message))
+        }
         several => {
-            let mut message = format!(
+            let (init, ephemeral) = (names("initContainers"), names("ephemeralContainers"));
+            let all = [&init, several, &ephemeral].concat();
+            let message = format!(
                 "a container name must be specified for pod {pod_name}, choose one of: [{}]",
-                several.join(" ")
+                all.join(" ")
             );
-            let init = names("initContainers");
-            if !init.is_empty() {
-                message += &format!(" or one of the init containers: [{}]", init.join(" "));
-            }
             Err(StatusError::bad_request(message))
         }
     }
 }
 
-/// Where a node's server is.
-fn address(shared: &Shared, node: &str) -> Result<(String, u16), StatusError> {
-    let kind = Kind::of("nodes").expect("it is in the table");
-    let found = shared.with_store(|store| store.get("nodes", "", node).cloned());
-    let found = found.ok_or_else(|| StatusError::not_found(kind, node))?;
-    let addresses = meta::entries(&found, "/status/addresses");
-    let of_type = |wanted: &str| {
-        let mut addresses = addresses.iter();
-        addresses.find(|address| address["type"] == wanted)
-    };
-    let address = ["InternalIP", "ExternalIP", "Hostname"]
-        .into_iter()
-        .find_map(of_type);
-    let address = address.map(|address| meta::text(address, "/address").to_owned());
-    let address = address.ok_or_else(|| {
-        StatusError::internal(format!(
-            "no preferred addresses found; known addresses: of {node}"
-        ))
-    })?;
-    let port = meta::number(&found, "/status/daemonEndpoints/kubeletEndpoint/Port");
-    let port = port
-        .and_then(|port| u16::try_from(port).ok())
-        .unwrap_or(10250);
-    Ok((address, port))
-}
-
 async fn send(shared: &Shared, host: &str, port: u16, path: &str) -> io::Result<Response<Body>> {
-    let connecting = TcpStream::connect((host, port));
-    let stream = tokio::time::timeout(CONNECT, connecting).await??;
-    let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-    let config = client_config(shared).map_err(io::Error::other)?;
-    let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    let stream = tokio::time::timeout(CONNECT, connecting).await??;
+    let stream = dial::connect(shared, host, port).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(io::Error::other)?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection to a node ended early");
+            tracing::debug!(%error, "A connection to a node closed early");
         }
     });
     let uri: Uri = path.parse().map_err(io::Error::other)?;
@@ -201,68 +169,4 @@ async fn send(shared: &Shared, host: &str, port: u16, path: &str) -> io::Result<
             .insert(header::CONTENT_TYPE, kind.clone());
     }
     Ok(response)
-}
-
-/// Shows the certificate of an administrator; takes any of the node, as an API server does that is
-/// given no authority for them.
-fn client_config(shared: &Shared) -> Result<ClientConfig, String> {
-    let user = User::new("kube-apiserver-kubelet-client", &["system:masters"]);
-    let hour = Duration::from_secs(3600);
-    let identity = shared.authority.client(&user, shared.clock.now(), hour);
-    let Identity {
-        certificate_pem,
-        key_pem,
-    } = identity.map_err(|error| error.to_string())?;
-    let provider = authority::provider();
-    let certificate = authority::der(&certificate_pem).ok_or("no certificate")?;
-    let key = key_pem.lines().filter(|line| !line.starts_with("-----"));
-    let key = base64::decode(&key.collect::<String>()).ok_or("no key")?;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key));
-    ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyNode(provider)))
-        .with_client_auth_cert(vec![certificate], key)
-        .map_err(|error| error.to_string())
-}
-
-#[derive(Debug)]
-struct AnyNode(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyNode {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -105,7 +105,7 @@ impl Oracle {
             uid: crate::meta::uid(pod).to_owned(),
             what,
         };
-        tracing::warn!(%violation, "this must not happen");
+        tracing::warn!(%violation, "Invariant violated");
         self.violations.push(violation);
     }
 

@@ -27,6 +27,12 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
+    /// All values of that key, in order.
+    pub(crate) fn all(&self, key: &str) -> impl Iterator<Item = &str> {
+        let pairs = self.0.iter().filter(move |(found, _)| found == key);
+        pairs.map(|(_, value)| value.as_str())
+    }
+
     /// The value of that key; empty for nothing.
     pub(crate) fn text(&self, key: &str) -> &str {
         self.get(key).unwrap_or_default()
@@ -63,8 +69,9 @@ impl Query {
     }
 }
 
-/// Text as a part of a query.
-fn encode(text: &str) -> String {
+/// Text as a part of a query: everything but the unreserved characters of RFC 3986 is percent-encoded.
+#[must_use]
+pub fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

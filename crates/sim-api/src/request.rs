@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{Kind, StatusError, form::Form, protobuf, query::Query, route::Target, user::User};
 
-/// What is to be done, in the API's words.
+/// What to do, in the API's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Get,
@@ -70,7 +70,7 @@ impl Request {
         self.target.kind
     }
 
-    /// True when nothing is to be kept.
+    /// True when nothing needs to be kept.
     pub(crate) fn is_dry_run(&self) -> bool {
         !self.query.text("dryRun").is_empty()
     }

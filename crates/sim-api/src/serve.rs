@@ -21,7 +21,7 @@ use crate::{
     state::Shared,
 };
 
-/// How long a port that was given up may take to be had again.
+/// How long a released port may take to become free.
 const REBIND: Duration = Duration::from_millis(50);
 
 /// Serves until it is dropped.
@@ -52,7 +52,7 @@ pub(crate) async fn serve(
                     let _ = stream.set_nodelay(true);
                     connections.spawn(connection(Arc::clone(&shared), stream, tls.clone()));
                 }
-                Err(error) => tracing::debug!(%error, "a connection could not be accepted"),
+                Err(error) => tracing::debug!(%error, "Cannot accept a connection"),
             },
             Some(stream) = inbox.recv() => {
                 // Who comes while it is down finds the connection closed.
@@ -78,7 +78,7 @@ async fn rebind(address: SocketAddr) -> Option<TcpListener> {
         match TcpListener::bind(address).await {
             Ok(listener) => return Some(listener),
             Err(error) => {
-                tracing::debug!(%error, %address, "the port can't be had again yet");
+                tracing::debug!(%error, %address, "The port is still in use");
                 tokio::time::sleep(REBIND).await;
             }
         }
@@ -128,10 +128,14 @@ where
         .header_read_timeout(None);
     builder.http2().timer(TokioTimer::new());
     let served = builder
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection_with_upgrades(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "A connection closed early");
+    }
+    let session = client.session.lock().take();
+    if let Some(session) = session {
+        session.await;
     }
 }
 

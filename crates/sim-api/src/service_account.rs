@@ -18,7 +18,7 @@ pub(crate) struct TokenSpec<'a> {
     pub(crate) audiences: &'a [String],
     /// Pod, secret or node that it lives with.
     pub(crate) bound: Option<&'a Value>,
-    /// The node of that pod, as far as it is known.
+    /// The node of that pod, if known.
     pub(crate) node: Option<Value>,
     pub(crate) now: Timestamp,
     /// Seconds that it is good for.

@@ -25,7 +25,7 @@ pub use self::{faults::Restart, objects::NotSeen};
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The address can't be listened on.
-    #[error("can't listen on {address}")]
+    #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -154,23 +154,6 @@ impl SimApi {
     pub fn kubeconfig(&self, credentials: &Credentials) -> String {
         let ca = self.tls.then(|| self.ca_pem());
         credentials.kubeconfig(&self.url(), ca.as_deref())
-    }
-
-    /// The text of a kubeconfig with which one is that user: by a certificate that lasts a year if the
-    /// server speaks TLS, otherwise by a token that is made good for it.
-    ///
-    /// # Errors
-    /// The certificate can't be made.
-    pub fn kubeconfig_of(&self, user: &User) -> Result<String, AuthorityError> {
-        const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-        let credentials = if self.tls {
-            Credentials::Certificate(self.client_certificate(user, YEAR)?)
-        } else {
-            let token = self.shared.dice().uid();
-            self.add_token(&token, user.clone());
-            Credentials::Token(token)
-        };
-        Ok(self.kubeconfig(&credentials))
     }
 
     /// The time on the server's clock.

@@ -1,7 +1,7 @@
 //! What is kept: objects by collection, and the changes that led here, each with its resource version.
 //!
 //! Versions are handed out one by one, so the history has no gaps: what happened after a version is
-//! found by counting. Compaction forgets the oldest part; who asks for it is told so.
+//! found by counting. Compaction forgets the oldest part; requests for it get 410 Gone.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 /// Namespace (empty for none) and name.
 pub(crate) type Key = (String, String);
@@ -20,6 +21,8 @@ pub(crate) type Objects = BTreeMap<Key, Arc<Value>>;
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) version: u64,
+    /// When it was made.
+    at: Instant,
     pub(crate) storage: &'static str,
     pub(crate) key: Key,
     /// The object before; none if it was made.
@@ -88,19 +91,49 @@ impl Store {
             .all(|objects| objects.keys().all(|(found, _)| found != namespace))
     }
 
+    /// The current collection.
+    pub(crate) fn collection(&self, storage: &str) -> Objects {
+        self.collections.get(storage).cloned().unwrap_or_default()
+    }
+
     /// A collection as it was at a version.
     pub(crate) fn at(&self, storage: &str, version: u64) -> Result<Objects, Compacted> {
-        let mut objects = self.collections.get(storage).cloned().unwrap_or_default();
+        let mut objects = self.collection(storage);
         for change in self.since(version)?.rev() {
-            if change.storage != storage {
-                continue;
-            }
-            match &change.old {
-                Some(old) => objects.insert(change.key.clone(), Arc::clone(old)),
-                None => objects.remove(&change.key),
-            };
+            undo(change, storage, &mut objects);
         }
         Ok(objects)
+    }
+
+    /// A collection as it was at a time, as far as changes are remembered.
+    pub(crate) fn collection_then(&self, storage: &str, time: Instant) -> Objects {
+        let mut objects = self.collection(storage);
+        for change in self.after(time) {
+            undo(change, storage, &mut objects);
+        }
+        objects
+    }
+
+    /// An object as it was at a time, as far as changes are remembered.
+    pub(crate) fn get_then(
+        &self,
+        storage: &str,
+        (namespace, name): (&str, &str),
+        time: Instant,
+    ) -> Option<&Arc<Value>> {
+        let is_it = |change: &&Change| {
+            change.storage == storage && change.key.0 == namespace && change.key.1 == name
+        };
+        match self.after(time).filter(is_it).last() {
+            Some(change) => change.old.as_ref(),
+            None => self.get(storage, namespace, name),
+        }
+    }
+
+    /// The changes after a time, newest first.
+    fn after(&self, time: Instant) -> impl Iterator<Item = &Change> {
+        let changes = self.history.iter().rev();
+        changes.take_while(move |change| change.at > time)
     }
 
     /// The changes after a version.
@@ -131,6 +164,7 @@ impl Store {
         let old = objects.insert(key.clone(), Arc::clone(&new));
         self.remember(Change {
             version,
+            at: Instant::now(),
             storage,
             key,
             old,
@@ -155,6 +189,7 @@ impl Store {
         let new = Arc::new(last);
         self.remember(Change {
             version,
+            at: Instant::now(),
             storage,
             key,
             old: Some(old),
@@ -182,6 +217,17 @@ impl Store {
     }
 }
 
+/// Puts the objects of a collection back to what they were before a change.
+fn undo(change: &Change, storage: &str, objects: &mut Objects) {
+    if change.storage != storage {
+        return;
+    }
+    match &change.old {
+        Some(old) => objects.insert(change.key.clone(), Arc::clone(old)),
+        None => objects.remove(&change.key),
+    };
+}
+
 /// Where an object is kept.
 pub(crate) fn key(object: &Value) -> Key {
     (
@@ -191,50 +237,4 @@ pub(crate) fn key(object: &Value) -> Key {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn pod(name: &str, label: u8) -> Value {
-        json!({ "metadata": { "namespace": "a", "name": name, "labels": { "n": label } } })
-    }
-
-    fn names(objects: &Objects) -> Vec<&str> {
-        objects.keys().map(|(_, name)| name.as_str()).collect()
-    }
-
-    #[test]
-    fn the_past_can_be_listed_and_followed_until_it_is_compacted() {
-        let mut store = Store::new(100);
-        store.put("pods", pod("one", 1));
-        let first = store.version();
-        store.put("nodes", json!({ "metadata": { "name": "n" } }));
-        store.put("pods", pod("two", 1));
-        store.put("pods", pod("one", 2));
-        store.remove("pods", "a", "two");
-        assert_eq!(names(&store.at("pods", first).unwrap()), ["one"]);
-        assert_eq!(names(&store.at("pods", first + 2).unwrap()), ["one", "two"]);
-        let old = store.at("pods", first).unwrap();
-        assert_eq!(old.values().next().unwrap()["metadata"]["labels"]["n"], 1);
-        let changes = store.since(first).unwrap().map(|change| change.version);
-        assert!(changes.eq(first + 1..=first + 4));
-        store.compact();
-        assert_eq!(
-            store.at("pods", first),
-            Err(Compacted { oldest: first + 4 })
-        );
-        assert_eq!(store.since(first + 4).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn only_so_many_changes_are_remembered() {
-        let mut store = Store::new(3);
-        for label in 0..10 {
-            store.put("pods", pod("one", label));
-        }
-        let now = store.version();
-        assert_eq!(store.since(now - 3).unwrap().count(), 3);
-        assert!(store.since(now - 4).is_err());
-    }
-}
+mod tests;

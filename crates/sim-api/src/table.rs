@@ -2,6 +2,7 @@
 //! `printers/internalversion`.
 
 mod age;
+mod column;
 mod columns;
 mod event;
 mod node;
@@ -10,7 +11,10 @@ mod pod;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use self::columns::{Column, Row, columns};
+use self::{
+    column::{Column, Row},
+    columns::columns,
+};
 use crate::{Kind, form::Include};
 
 /// The rows of objects, in the core form for events.

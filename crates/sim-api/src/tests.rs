@@ -1,5 +1,6 @@
 //! The server as its clients see it: over connections in memory, with paused time.
 
+mod caches;
 mod certificates;
 mod checks;
 mod client;
@@ -10,6 +11,7 @@ mod logs;
 mod protobuf;
 mod reviews;
 mod rules;
+mod sessions;
 mod storm;
 mod tokens;
 mod watching;

@@ -106,8 +106,8 @@ impl Behavior {
         }
     }
 
-    /// The same, but a reason such as `OOMKilled` is known only so long after the end. Until then it
-    /// is `Error`, and no event tells when that changes.
+    /// The same, but a reason such as `OOMKilled` is known only this long after the end. Until then it
+    /// is `Error`, and no event reports when that changes.
     #[must_use]
     pub fn with_reason_after(self, lag: Duration) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Exec {
         Self::exits(0).after(Duration::from_secs(1_000_000_000))
     }
 
-    /// The same, but it runs for so long.
+    /// The same, but it runs for this long.
     #[must_use]
     pub fn after(self, takes: Duration) -> Self {
         Self { takes, ..self }

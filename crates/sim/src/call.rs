@@ -7,13 +7,13 @@ use rubelet_cri::{Call, CriError, CriErrorKind, CriResult};
 use tokio::{task::yield_now, time::sleep};
 
 use crate::{
-    Outcome, Sim, Subject, What,
+    CallOutcome, EntryKind, Sim, Subject,
     fault::Moment,
     sim::Wait,
     state::{Refusal, State},
 };
 
-/// The calls that tell events before they answer.
+/// The calls that emit events before they answer.
 const TELLS: [&str; 6] = [
     "RunPodSandbox",
     "StopPodSandbox",
@@ -54,7 +54,7 @@ impl Sim {
             self.faults(C::NAME, subject, Moment::Before).await?;
             let answer = effect(request).await;
             if TELLS.contains(&C::NAME) {
-                self.told().await;
+                self.emitted().await;
             }
             if answer.is_ok() {
                 self.faults(C::NAME, subject, Moment::After).await?;
@@ -95,7 +95,7 @@ impl Sim {
         moment: Moment,
     ) -> Result<(), Refusal> {
         if let Some(key) = self.look(|state| state.faults.hang(call, subject, moment)) {
-            let _held = Held::new(self, key);
+            let _held = HangingCall::new(self, key);
             self.wait(|state| (!state.faults.is_held(key)).then_some(()).into())
                 .await;
         }
@@ -135,19 +135,19 @@ async fn limited<T>(
 }
 
 /// Counts a call among those that hang, for as long as it does.
-struct Held<'a> {
+struct HangingCall<'a> {
     sim: &'a Sim,
     key: u64,
 }
 
-impl<'a> Held<'a> {
+impl<'a> HangingCall<'a> {
     fn new(sim: &'a Sim, key: u64) -> Self {
         sim.with(|state| state.faults.count_held(key, |held| held + 1));
         Self { sim, key }
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HangingCall<'_> {
     fn drop(&mut self) {
         self.sim.with(|state| {
             let fewer = |held: usize| held.saturating_sub(1);
@@ -162,7 +162,7 @@ struct Record<'a> {
     number: u64,
     call: &'static str,
     subject: Subject,
-    outcome: Outcome,
+    outcome: CallOutcome,
 }
 
 impl<'a> Record<'a> {
@@ -170,14 +170,14 @@ impl<'a> Record<'a> {
     fn begin(sim: &'a Sim, call: &'static str, subject: Subject) -> (Self, Option<u64>) {
         let (number, boot) = sim.with(|state| {
             let number = state.fresh_number();
-            state.note(What::CallBegan {
+            state.note(EntryKind::CallBegan {
                 number,
                 call,
                 subject: subject.clone(),
             });
             (number, state.boot())
         });
-        let outcome = Outcome::Dropped;
+        let outcome = CallOutcome::Dropped;
         let record = Self {
             sim,
             number,
@@ -190,8 +190,8 @@ impl<'a> Record<'a> {
 
     fn end<T>(mut self, result: CriResult<T>) -> CriResult<T> {
         self.outcome = match &result {
-            Ok(_) => Outcome::Done,
-            Err(error) => Outcome::Failed(error.kind, error.message.clone()),
+            Ok(_) => CallOutcome::Done,
+            Err(error) => CallOutcome::Failed(error.kind, error.message.clone()),
         };
         result
     }
@@ -201,9 +201,9 @@ impl Drop for Record<'_> {
     fn drop(&mut self) {
         let (number, call) = (self.number, self.call);
         let subject = std::mem::take(&mut self.subject);
-        let outcome = std::mem::replace(&mut self.outcome, Outcome::Dropped);
+        let outcome = std::mem::replace(&mut self.outcome, CallOutcome::Dropped);
         self.sim.with(|state| {
-            state.note(What::CallEnded {
+            state.note(EntryKind::CallEnded {
                 number,
                 call,
                 subject,

@@ -77,7 +77,7 @@ impl Sim {
 
 /// Trouble.
 impl Sim {
-    /// Down, every call fails with `Unavailable`, those under way included; containers go on. Up
+    /// Down, every call fails with `Unavailable`, those under way included; containers continue. Up
     /// again, everything is as it was.
     pub fn set_down(&self, down: bool) {
         self.with(|state| state.set_down(down));
@@ -110,13 +110,19 @@ impl Sim {
         });
     }
 
-    /// A running container's process ends, and the runtime does not notice.
-    pub fn end_process(&self, id: &str) {
+    /// A running container's process ends, and the runtime does not notice. The kernel reports the exit
+    /// code, if one is given.
+    pub fn end_process(&self, id: &str, code: Option<i32>) {
         self.with(|state| {
             if let Some(container) = state.containers.get_mut(id) {
-                container.gone = true;
+                container.gone = Some(code);
             }
         });
+    }
+
+    /// Whether the kernel reports exit codes of processes that exit by themselves. False at first.
+    pub fn set_exit_codes(&self, reported: bool) {
+        self.with(|state| state.exit_codes = reported);
     }
 
     /// Processes that end by themselves do so this much earlier than the runtime notices. Zero at
@@ -125,9 +131,9 @@ impl Sim {
         self.with(|state| state.exit_lag = lag);
     }
 
-    /// Waits for the end of a container's process, as the kernel tells it.
-    pub async fn process_ended(&self, id: &str) {
-        self.wait(|state| state.process_gone(id)).await;
+    /// Waits for the exit of a container's process, as the kernel reports it: perhaps with its exit code.
+    pub async fn process_ended(&self, id: &str) -> Option<i32> {
+        self.wait(|state| state.process_gone(id)).await
     }
 
     /// A sandbox's pause process dies: it is not ready any more, its containers run on.
@@ -174,11 +180,11 @@ impl Sim {
         self.with(|state| {
             state.faults.failures.clear();
             state.faults.lists.0.clear();
-            state.events.spoilers.clear();
+            state.events.event_faults.clear();
         });
     }
 
-    /// A sandbox whose removal was told is there for so much longer, before `RemovePodSandbox`
+    /// How long a sandbox still exists after the event of its removal, before `RemovePodSandbox`
     /// ends. Zero at first.
     pub fn set_removal_lag(&self, lag: Duration) {
         self.with(|state| state.removal_lag = lag);
@@ -257,7 +263,8 @@ impl Sim {
     pub fn is_process_of(&self, pid: u32, id: &str) -> bool {
         self.look(|state| {
             let found = state.containers.get(id);
-            found.is_some_and(|found| found.pid == pid && found.is_running() && !found.gone)
+            found
+                .is_some_and(|found| found.pid == pid && found.is_running() && found.gone.is_none())
         })
     }
 
@@ -306,7 +313,7 @@ impl Sim {
         self.look(|state| Some(state.sandboxes.get(id)?.config.clone()))
     }
 
-    /// The pod CIDR that the runtime was last told.
+    /// The pod CIDR that the runtime was given last.
     #[must_use]
     pub fn pod_cidr(&self) -> String {
         self.look(|state| state.node.pod_cidr.clone())

@@ -1,4 +1,4 @@
-//! How a model tells events, and what goes wrong with them on the way.
+//! How a model emits events, and what goes wrong with them on the way.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::Subject;
 /// Which runtime's way with events a model has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EventFlavour {
-    /// Containerd 2.x. All is told of containers and sandboxes but starts that failed. A stream
+    /// Containerd 2.x. Emits all events of containers and sandboxes but starts that failed. A stream
     /// with 100 events waiting holds up the calls that make more. Without a stream events are kept
     /// for five minutes; a stream that was dropped is only noticed, and so swallows, the event
     /// after that.
@@ -20,7 +20,7 @@ pub enum EventFlavour {
     /// reaches one of them, in turn. Without a stream they stay in the queue; while it is full, new
     /// ones are lost.
     Shared,
-    /// CRI-O with events on. No creation or removal of a sandbox is told, and nothing of containers
+    /// CRI-O with events on. Emits no creation or removal of a sandbox, and nothing of containers
     /// that go with their sandbox. Up to 1000 events from before the first stream are kept, later
     /// ones without a stream are gone. While 1000 events wait for one stream, all streams lose new
     /// ones.

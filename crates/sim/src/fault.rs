@@ -56,7 +56,7 @@ impl Fault {
         }
     }
 
-    /// What the caller is told.
+    /// What the caller gets.
     #[must_use]
     pub fn error(self, kind: CriErrorKind, message: &str) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Hang {
         Self { sim, key }
     }
 
-    /// Lets the calls go on.
+    /// Lets the calls continue.
     pub fn release(self) {
         drop(self);
     }

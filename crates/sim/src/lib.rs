@@ -3,10 +3,25 @@
 //! [`Sim`] implements both CRI traits. Time is tokio's, so that a test with paused time is
 //! deterministic and takes no time. A test scripts what containers and pulls do ([`Behavior`],
 //! [`Pull`]), injects faults ([`Fault`], [`Sim::hang`], [`Sim::set_down`]) and asks the
-//! [`Oracle`], the ordered record of everything that happened, what came of it.
+//! [`Oracle`], the ordered record of everything that happened, the result.
 //!
-//! Events are told as containerd 2.x tells them, or as another runtime does ([`EventFlavour`]), and go
+//! Events are emitted as by containerd 2.x, or by another runtime ([`EventFlavour`]), and go
 //! wrong on request ([`EventFault`], [`Sim::rough_events`]).
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use rubelet_cri::v1;
+//! use rubelet_sim::{Behavior, Sim};
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() {
+//! let sim = Sim::new();
+//! sim.on_image("job", Behavior::exits(Duration::from_secs(5), 3));
+//! let version = sim.runtime().version(v1::VersionRequest::default()).await;
+//! assert_eq!(version.expect("the runtime is up").runtime_name, "rubelet-sim");
+//! # }
+//! ```
 //!
 //! Calls end by the deadlines of [`rubelet_cri::Timeouts`], as they do through the real client.
 
@@ -29,7 +44,7 @@ pub use behavior::{Behavior, Exec, Start};
 pub use event::{EventFault, EventFlavour, EventOdds};
 pub use fault::{Fault, Hang};
 pub use list_fault::ListFault;
-pub use oracle::{CallRecord, Entry, ExecRecord, Instance, Oracle, Outcome, What};
+pub use oracle::{CallOutcome, CallRecord, Entry, EntryKind, ExecRecord, Instance, Oracle};
 pub use pull::Pull;
 pub use sim::Sim;
 pub use subject::Subject;

@@ -1,4 +1,4 @@
-//! Lists that tell less than there is.
+//! Lists that emit less than there is.
 
 use rubelet_cri::v1;
 

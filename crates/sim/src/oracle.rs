@@ -6,7 +6,7 @@ mod events;
 mod lives;
 
 pub use calls::CallRecord;
-pub use entry::{Entry, Instance, Outcome, What};
+pub use entry::{CallOutcome, Entry, EntryKind, Instance};
 pub use lives::ExecRecord;
 
 /// The record up to the moment it was asked for. Displayed, it is one line per entry.

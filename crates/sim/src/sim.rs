@@ -1,10 +1,8 @@
 //! The handle on a model, and how its parts wait for one another.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_cri::{ImageService, RuntimeService, Timeouts};
 use tokio::{sync::watch, time::sleep_until};
 
@@ -37,7 +35,7 @@ impl<T> From<Option<T>> for Wait<T> {
 
 impl Sim {
     /// A runtime without pods and images, ready to serve. Must be made inside of a tokio runtime,
-    /// after its time was paused if it is to be.
+    /// after its time was paused if it must be.
     #[must_use]
     pub fn new() -> Self {
         Self::with_timeouts(Timeouts::default())
@@ -120,9 +118,7 @@ impl Sim {
 
     /// The state, with everything in it that time alone has brought about.
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that panicked while holding the lock reports that, not the poison.
-        let lock = self.0.state.lock();
-        let mut state = lock.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.state.lock();
         state.settle();
         state
     }

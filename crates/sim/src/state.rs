@@ -22,7 +22,7 @@ use rubelet_cri::{Code, CriErrorKind};
 pub(crate) use sandbox::Sandbox;
 
 use crate::{
-    Entry, What,
+    Entry, EntryKind,
     behavior::{ExecScript, Script},
     clock::Clock,
     fault::Faults,
@@ -40,10 +40,12 @@ pub(crate) struct State {
     exits: BTreeSet<(Duration, String)>,
     /// How much later than the kernel the runtime notices ends.
     pub(crate) exit_lag: Duration,
-    /// So many processes were started.
+    /// Whether the kernel reports exit codes.
+    pub(crate) exit_codes: bool,
+    /// How many processes were started.
     processes: u32,
     pub(crate) events: Events,
-    /// How long a sandbox whose removal was told is still there.
+    /// How long a sandbox still exists after the event of its removal.
     pub(crate) removal_lag: Duration,
     pub(crate) images: Images,
     pub(crate) node: Node,
@@ -124,6 +126,7 @@ impl State {
             named: BTreeMap::new(),
             exits: BTreeSet::new(),
             exit_lag: Duration::ZERO,
+            exit_codes: false,
             processes: 0,
             events: Events::default(),
             removal_lag: Duration::ZERO,
@@ -140,12 +143,12 @@ impl State {
         }
     }
 
-    pub(crate) fn note(&mut self, what: What) {
+    pub(crate) fn note(&mut self, what: EntryKind) {
         self.note_at(self.clock.now(), what);
     }
 
     /// Records what happened a while ago and is only seen now.
-    pub(crate) fn note_at(&mut self, at: Duration, what: What) {
+    pub(crate) fn note_at(&mut self, at: Duration, what: EntryKind) {
         self.log.push(Entry { at, what });
     }
 
@@ -154,7 +157,7 @@ impl State {
         self.number
     }
 
-    /// An identifier of the length real ones have, told apart by its first characters as those are.
+    /// An identifier as long as real ones, which differs in its first characters.
     pub(crate) fn fresh_id(&mut self) -> String {
         self.made += 1;
         format!("{:012x}{:052x}", self.made, 0)

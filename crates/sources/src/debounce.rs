@@ -1,4 +1,4 @@
-//! A burst of events makes one look: after a short quiet, but not later than a bound.
+//! A burst of events causes one scan: after a short quiet time, but not later than a bound.
 
 use tokio::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ const QUIET: Duration = Duration::from_millis(50);
 /// But not later than this after the first one.
 const BOUND: Duration = Duration::from_millis(500);
 
-/// When to look.
+/// When to scan.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Debounce {
     burst: Option<(Instant, Instant)>,
@@ -21,13 +21,13 @@ impl Debounce {
         self.burst = Some((first, now));
     }
 
-    /// When to look; `None` if nothing happened since the last look.
+    /// When to scan; `None` if nothing happened since the last scan.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.burst
             .map(|(first, last)| (last + QUIET).min(first + BOUND))
     }
 
-    /// A look was made.
+    /// A scan was done.
     pub(crate) fn reset(&mut self) {
         self.burst = None;
     }

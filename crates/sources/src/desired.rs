@@ -11,7 +11,7 @@ use rubelet_api::{
 };
 use rubelet_base::PodName;
 
-/// What all manifest sources want at one moment. Level-triggered: who missed some of these loses
+/// The desired pods of all manifest sources. Level-triggered: a reader that missed some of these loses
 /// nothing, [`diff`] against the last one seen gives all that changed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Desired {
@@ -24,26 +24,26 @@ pub struct Desired {
 }
 
 impl Desired {
-    /// True when each configured source was read completely at least once. Until then a running
-    /// pod that is not in the set may still be wanted and must not be killed. True at once where
-    /// no source is configured.
+    /// True when each configured source was read completely at least once. Until then a running pod
+    /// that is not in the set may still be desired and must not be killed. True at once where no
+    /// source is configured.
     #[must_use]
     pub fn sources_ready(&self) -> bool {
         self.waiting_for.is_empty()
     }
 }
 
-/// What to do about a pod, in the order in which it is to be done.
+/// What to do about a pod, in the order in which it must be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Op {
     /// The source no longer names the pod: end it and forget it.
     Remove,
-    /// A new pod. Without pods: the source is ready and names none that are new.
+    /// A new pod. Without pods: the source is ready and lists none that are new.
     Add,
     /// What runs, or labels or annotations, changed.
     Update,
-    /// The API server wants the pod gracefully deleted. Sources of this crate never say so: a pod
-    /// of a manifest goes with its manifest.
+    /// The API server requests graceful deletion of the pod. Sources of this crate never do: a pod
+    /// of a manifest is removed with its manifest.
     Delete,
     /// Only what does not matter for running changed, such as fields that the node does not use.
     Reconcile,

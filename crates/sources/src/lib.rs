@@ -1,27 +1,50 @@
-//! Desired pods: what manifest folders, files and URLs say this node should run.
+//! Desired pods: those that manifest directories, files and URLs assign to this node.
 //!
-//! Folder and URL are only looked at; what a look means is decided by [`state`], which has no
+//! Directory and URL are only read; [`state`] decides what a scan means, and has no
 //! effects. Out come three things, each in a `watch` channel so that nothing can overflow:
 //!
-//! - [`desired`]: the pods to run, and how to tell what changed between two such sets.
-//! - [`status`]: what became of each manifest, for `rubelet get manifests`, and events.
-//! - [`state::HeldPod`]: the last good definition of pods whose manifest can't be used now. Who
-//!   keeps these texts over a restart and gives them back keeps those pods too.
+//! - [`desired`]: the pods to run, and how to compare two such sets.
+//! - [`status`]: the status of each manifest, for `rubelet get manifests`, and events.
+//! - [`state::HeldPod`]: the last good definition of pods whose manifest can't be used now. A caller
+//!   that stores these texts over a restart keeps those pods, too.
 //!
-//! Rules that are worth knowing:
+//! Rules:
 //!
 //! - A manifest that is bad, half-written or empty changes nothing for the pods it had: their last
 //!   good definition stays, and as long as anything in it is bad none of them is removed.
 //! - A pod name belongs to one manifest. The one whose pod runs keeps it, else the first by name;
-//!   the other says so in its status, and takes over when the first one goes.
-//! - A source that can't be read is no source without pods. A folder that is not there, is no
-//!   longer there, or whose file system was unmounted, and a URL that fails, leave everything as
-//!   it is; a source counts as ready only after it was read once. Upstream takes a missing path
-//!   for an empty one and would stop all its pods.
+//!   the other reports that in its status, and takes over when the first one is removed.
+//! - A source that can't be read is not an empty source. A missing or unmounted directory and a URL
+//!   that fails change nothing; a source is ready only after it was read once. Upstream treats a
+//!   missing path as an empty one, and stops all its pods.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use rubelet_sources::desired::{Desired, Op, diff};
+//! # use rubelet_api::{manifest, parse::{ParseContext, parse}, pod::PodSource};
+//! # let text = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a, image: b}]}}";
+//! # let context = ParseContext {
+//! #     node_name: "node-1",
+//! #     source: PodSource::File,
+//! #     origin: "web.yaml",
+//! #     adopted_uid: None,
+//! #     now: jiff::Timestamp::UNIX_EPOCH,
+//! # };
+//! # let raw = manifest::decode(text).pods.remove(0).expect("a v1 Pod");
+//! # let pod = Arc::new(parse(raw, &context).expect("a valid pod"));
+//!
+//! let before = Desired::default();
+//! let mut after = Desired::default();
+//! after.pods.insert(pod.name.clone(), pod);
+//! let changes = diff(&before, &after);
+//! assert_eq!(changes[0].op, Op::Add);
+//! assert_eq!(changes[0].pods.len(), 1);
+//! ```
 
 mod debounce;
 pub mod desired;
-mod folder;
+mod directory;
 mod names;
 mod spawn;
 pub mod state;

@@ -9,7 +9,7 @@ const COPIES: [&str; 12] = [
     ".swx", ".tmp",
 ];
 
-/// Why a file of this name is skipped; `None` if it is taken for a manifest.
+/// Why a file of this name is skipped; `None` for a manifest.
 pub(crate) fn skipped(name: &str) -> Option<Reason> {
     if name.starts_with('.') {
         return Some(Reason::Hidden);

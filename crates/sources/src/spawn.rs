@@ -1,4 +1,4 @@
-//! Starts the sources: one task looks at the folder, one asks the URL, one decides.
+//! Starts the sources: one task scans the directory, one polls the URL, one decides.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::{
     desired::Desired,
-    folder,
+    directory,
     state::{AdoptedUids, Changes, HeldPod, Observation, SourceState},
     status::{EventReason, ManifestEvent, ManifestStatus, Reason},
     url::{Roots, TargetError, UrlSource},
@@ -32,16 +32,16 @@ pub struct SourcesConfig {
     pub url: Option<UrlConfig>,
     /// UIDs of pods that run already.
     pub adopted: AdoptedUids,
-    /// What the last run of the agent had to hold: the last value of [`SourcesHandle::held`].
+    /// The last value of [`SourcesHandle::held`] of the previous run.
     pub held: Vec<HeldPod>,
 }
 
-/// A manifest folder or a single file.
+/// A manifest directory or a single file.
 #[derive(Debug, Clone)]
 pub struct FileConfig {
-    /// The folder or file; it may come later.
+    /// The directory or file; it may come later.
     pub path: PathBuf,
-    /// `fileCheckFrequency`: how often to look without an event.
+    /// `fileCheckFrequency`: how often to scan without an event.
     pub check_frequency: Duration,
 }
 
@@ -52,7 +52,7 @@ pub struct UrlConfig {
     pub url: String,
     /// `staticPodURLHeader`: names and values; a name may come several times.
     pub headers: Vec<(String, String)>,
-    /// `httpCheckFrequency`: how often to ask.
+    /// `httpCheckFrequency`: how often to fetch.
     pub check_frequency: Duration,
     /// Whom to trust for https.
     pub roots: Roots,
@@ -62,26 +62,27 @@ pub struct UrlConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum SourcesError {
     /// The URL is not one.
-    #[error("manifest URL")]
+    #[error("invalid manifest URL")]
     Url(#[source] TargetError),
     /// A header can't be sent.
-    #[error("manifest URL header {0:?} has a name or value that HTTP does not allow")]
+    #[error("invalid manifest URL header {0:?}: its name or value is not allowed in HTTP")]
     Header(String),
 }
 
-/// What the running sources tell. Dropping it ends them.
+/// The outputs of the running sources. Dropping it stops them.
 #[derive(Debug)]
 pub struct SourcesHandle {
     /// The pods to run; compare with [`crate::desired::diff`].
     pub desired: watch::Receiver<Arc<Desired>>,
-    /// What became of each manifest.
+    /// The status of each manifest.
     pub manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
     /// Definitions to keep over a restart of the agent; changes only when a manifest goes bad or
     /// good, or a source is lost or found.
     pub held: watch::Receiver<Arc<Vec<HeldPod>>>,
-    /// What to tell the operator. At most one for each change of a manifest and pod.
+    /// Events for the operator. At most one for each change of a manifest and pod.
     pub events: mpsc::UnboundedReceiver<ManifestEvent>,
-    _tasks: JoinSet<()>,
+    /// The tasks that watch: they end when this is dropped.
+    pub tasks: JoinSet<()>,
 }
 
 /// Starts watching. `clock` gives the wall time that is shown to users.
@@ -116,14 +117,14 @@ pub fn spawn(
     let state = SourceState::new(&node_name, &configured, adopted, &held, clock());
 
     let mut tasks = JoinSet::new();
-    // A look waits here for the one before it to be decided on.
+    // One scan waits here until the one before it is decided on.
     let (observed, observations) = mpsc::channel(1);
     if let Some(FileConfig {
         path,
         check_frequency,
     }) = file
     {
-        tasks.spawn(folder::watch(
+        tasks.spawn(directory::watch(
             path,
             check_frequency.max(SHORTEST),
             observed.clone(),
@@ -136,24 +137,24 @@ pub fn spawn(
     let (manifests, manifests_out) = watch::channel(Arc::clone(state.statuses()));
     let (held, held_out) = watch::channel(Arc::clone(state.held()));
     let (events, events_out) = mpsc::unbounded_channel();
-    let outlets = Outlets {
+    let outputs = Outputs {
         desired,
         manifests,
         held,
         events,
         _observed: observed,
     };
-    tasks.spawn(decide(state, clock, observations, outlets));
+    tasks.spawn(decide(state, clock, observations, outputs));
     Ok(SourcesHandle {
         desired: desired_out,
         manifests: manifests_out,
         held: held_out,
         events: events_out,
-        _tasks: tasks,
+        tasks,
     })
 }
 
-struct Outlets {
+struct Outputs {
     desired: watch::Sender<Arc<Desired>>,
     manifests: watch::Sender<Arc<Vec<ManifestStatus>>>,
     held: watch::Sender<Arc<Vec<HeldPod>>>,
@@ -166,7 +167,7 @@ async fn decide(
     mut state: SourceState,
     clock: impl Fn() -> Timestamp + Send,
     mut observations: mpsc::Receiver<Observation>,
-    outlets: Outlets,
+    outputs: Outputs,
 ) {
     while let Some(observation) = observations.recv().await {
         let Changes {
@@ -175,15 +176,15 @@ async fn decide(
             held,
             events,
         } = state.apply(observation, clock());
-        // What explains a change is told before the change.
+        // Events explain a change, so they come before it.
         if held {
-            outlets.held.send_replace(Arc::clone(state.held()));
+            outputs.held.send_replace(Arc::clone(state.held()));
         }
         if statuses {
-            outlets.manifests.send_replace(Arc::clone(state.statuses()));
+            outputs.manifests.send_replace(Arc::clone(state.statuses()));
         }
         if desired {
-            outlets.desired.send_replace(Arc::clone(state.desired()));
+            outputs.desired.send_replace(Arc::clone(state.desired()));
         }
         for event in events {
             match event.reason {
@@ -193,7 +194,7 @@ async fn decide(
                 EventReason::ManifestRecovered => tracing::info!("{}", event.message),
             }
             // Nobody listens while the agent shuts down.
-            let _unheard = outlets.events.send(event);
+            let _unheard = outputs.events.send(event);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What looks at folders and URLs mean: which pods are wanted, what became of each manifest. No
-//! effects, so that every rule can be shown in a table of tests.
+//! Turns scans of directories and URLs into desired pods and the status of each manifest. Has no
+//! effects, so that tables of tests show every rule.
 
 mod interpret;
 mod manifest;
@@ -22,7 +22,7 @@ use crate::{
     desired::Desired,
     status::{ManifestEvent, ManifestStatus, Problem, Reason},
 };
-use interpret::Known;
+use interpret::KnownPod;
 use manifest::{Claim, Manifest};
 
 /// Larger manifests are refused.
@@ -31,37 +31,37 @@ pub const MAX_MANIFEST_BYTES: u64 = 10 * 1024 * 1024;
 /// UIDs of running pods, by name: their manifests take them over, so that nothing restarts.
 pub type AdoptedUids = BTreeMap<PodName, PodUid>;
 
-/// One look at a source.
+/// One scan of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    /// The source was read completely. A manifest that is not listed is gone.
-    Looked {
+    /// The source was read completely. A manifest that is not listed does not exist any more.
+    Scanned {
         /// The source.
         source: PodSource,
-        /// The source is one file or URL and not a folder.
+        /// The source is one file or URL and not a directory.
         single: bool,
         /// Each manifest: path or URL, and what was found.
         manifests: Vec<(Box<str>, Content)>,
     },
-    /// The source can't be read. It says nothing about its pods.
+    /// The source can't be read. Nothing changes for its pods.
     Failed {
         /// The source.
         source: PodSource,
-        /// The folder, file or URL.
+        /// The directory, file or URL.
         origin: Box<str>,
         /// Why.
         problem: Problem,
     },
 }
 
-/// What a look found of one manifest.
+/// What a scan found for one manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// The same as at the look before, or nothing that can be told yet.
+    /// The same as in the scan before, or not known yet.
     Unchanged,
     /// This.
     Bytes(Vec<u8>),
-    /// Nothing that is taken for a manifest.
+    /// Not a manifest, by its name or type.
     Skipped(Reason),
     /// A manifest that can't be read.
     Refused(Problem),
@@ -83,7 +83,7 @@ pub struct HeldPod {
     pub text: Box<str>,
 }
 
-/// What a look changed.
+/// What a scan changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// [`SourceState::desired`] is another one.
@@ -92,43 +92,43 @@ pub struct Changes {
     pub statuses: bool,
     /// [`SourceState::held`] are others.
     pub held: bool,
-    /// What to tell the operator.
+    /// Events for the operator.
     pub events: Vec<ManifestEvent>,
 }
 
-/// All that is known from the manifests.
+/// The contents of all manifests.
 #[derive(Debug)]
 pub struct SourceState {
     node_name: Box<str>,
-    sources: BTreeMap<PodSource, Source>,
+    sources: BTreeMap<PodSource, SourceRecord>,
     adopted: AdoptedUids,
-    /// Whose definition of a pod counts.
-    owners: BTreeMap<PodName, Key>,
+    /// The manifest whose definition of a pod counts.
+    owners: BTreeMap<PodName, ManifestKey>,
     desired: Arc<Desired>,
     statuses: Arc<Vec<ManifestStatus>>,
     held: Arc<Vec<HeldPod>>,
 }
 
 /// A manifest: source and origin.
-type Key = (PodSource, Box<str>);
+type ManifestKey = (PodSource, Box<str>);
 
 #[derive(Debug, Default)]
-struct Source {
+struct SourceRecord {
     ready: bool,
-    trouble: Option<Trouble>,
+    read_failure: Option<ReadFailure>,
     manifests: BTreeMap<Box<str>, Manifest>,
 }
 
 /// Why a source can't be read.
 #[derive(Debug)]
-struct Trouble {
+struct ReadFailure {
     origin: Box<str>,
     problem: Problem,
 }
 
 impl SourceState {
-    /// Before the first look. `sources` are the configured ones; `held` is what a former run of
-    /// the agent had to hold, and counts until a look says otherwise.
+    /// Before the first scan. `sources` are the configured ones; `held` is what a former run of the
+    /// agent had to hold, and counts until a scan replaces it.
     #[must_use]
     pub fn new(
         node_name: &str,
@@ -141,7 +141,7 @@ impl SourceState {
             node_name: node_name.into(),
             sources: sources
                 .iter()
-                .map(|source| (*source, Source::default()))
+                .map(|source| (*source, SourceRecord::default()))
                 .collect(),
             adopted,
             owners: BTreeMap::new(),
@@ -162,19 +162,19 @@ impl SourceState {
         &self.desired
     }
 
-    /// What became of each manifest, sorted by source and origin.
+    /// The status of each manifest, sorted by source and origin.
     #[must_use]
     pub fn statuses(&self) -> &Arc<Vec<ManifestStatus>> {
         &self.statuses
     }
 
-    /// Pods whose definition is not to be found in their manifest at present, sorted.
+    /// Pods whose manifest does not define them in a usable way at present, sorted.
     #[must_use]
     pub fn held(&self) -> &Arc<Vec<HeldPod>> {
         &self.held
     }
 
-    /// Takes in a look made at `now`. Looks at sources that are not configured are left out.
+    /// Applies a scan made at `now`. Scans of sources that are not configured are ignored.
     pub fn apply(&mut self, observation: Observation, now: Timestamp) -> Changes {
         let mut events = Vec::new();
         match observation {
@@ -187,15 +187,15 @@ impl SourceState {
                     return Changes::default();
                 };
                 let before = record
-                    .trouble
+                    .read_failure
                     .as_ref()
-                    .map(|trouble| trouble.problem.reason);
+                    .map(|read_failure| read_failure.problem.reason);
                 if before != Some(problem.reason) {
                     events.push(report::failed(&origin, &[&problem], None, None));
                 }
-                record.trouble = Some(Trouble { origin, problem });
+                record.read_failure = Some(ReadFailure { origin, problem });
             }
-            Observation::Looked {
+            Observation::Scanned {
                 source,
                 single,
                 manifests,
@@ -203,8 +203,8 @@ impl SourceState {
                 let Some(record) = self.sources.get_mut(&source) else {
                     return Changes::default();
                 };
-                if let Some(trouble) = record.trouble.take() {
-                    events.push(report::recovered(&trouble.origin));
+                if let Some(read_failure) = record.read_failure.take() {
+                    events.push(report::recovered(&read_failure.origin));
                 }
                 let mut before = std::mem::take(&mut record.manifests);
                 for (origin, content) in manifests {
@@ -212,7 +212,7 @@ impl SourceState {
                     if manifest.is_none() && content == Content::Unchanged {
                         continue;
                     }
-                    let manifest = self.look(source, &origin, manifest, content, now);
+                    let manifest = self.update(source, &origin, manifest, content, now);
                     self.sources
                         .entry(source)
                         .or_default()
@@ -220,7 +220,7 @@ impl SourceState {
                         .insert(origin, manifest);
                 }
                 let record = self.sources.entry(source).or_default();
-                let unknown = single && record.manifests.values().any(Manifest::tells_nothing);
+                let unknown = single && record.manifests.values().any(Manifest::is_undetermined);
                 record.ready |= !unknown;
             }
         }
@@ -244,8 +244,8 @@ impl SourceState {
         changes
     }
 
-    /// The manifest after a look.
-    fn look(
+    /// The manifest after a scan.
+    fn update(
         &self,
         source: PodSource,
         origin: &str,
@@ -263,7 +263,7 @@ impl SourceState {
                 let known = |name: &PodName| self.known(name, now);
                 let found = interpret::interpret(&bytes, &self.node_name, source, origin, known);
                 let current = |name: &PodName| self.desired.pods.get(name).cloned();
-                manifest.take(&bytes, found, current, now);
+                manifest.replace(&bytes, found, current, now);
             }
         }
         manifest
@@ -292,23 +292,23 @@ impl SourceState {
         }
     }
 
-    /// What a definition of this pod takes over from what is there already.
-    fn known(&self, name: &PodName, now: Timestamp) -> Known {
+    /// What a new definition of this pod inherits.
+    fn known(&self, name: &PodName, now: Timestamp) -> KnownPod {
         match self.desired.pods.get(name) {
-            Some(pod) => Known {
+            Some(pod) => KnownPod {
                 uid: Some(pod.uid.clone()),
                 seen: seen(pod).unwrap_or(now),
             },
-            None => Known {
+            None => KnownPod {
                 uid: self.adopted.get(name).cloned(),
                 seen: now,
             },
         }
     }
 
-    /// Decides whose definition of each pod counts, and publishes.
+    /// Decides which manifest defines each pod, and publishes.
     fn settle(&mut self) -> Changes {
-        let mut owners: BTreeMap<PodName, Key> = BTreeMap::new();
+        let mut owners: BTreeMap<PodName, ManifestKey> = BTreeMap::new();
         let mut pods: BTreeMap<PodName, Arc<Pod>> = BTreeMap::new();
         // Owners keep what they have, the others come after them in their order.
         for keeps in [true, false] {
@@ -338,7 +338,7 @@ impl SourceState {
             .keys()
             .filter(|name| !owners.contains_key(*name))
         {
-            // The pod ends. One of the same name that comes later is another one.
+            // The pod terminates. A later one of the same name is another pod.
             self.adopted.remove(gone);
         }
         self.owners = owners;
@@ -348,7 +348,7 @@ impl SourceState {
     fn publish(&mut self, pods: BTreeMap<PodName, Arc<Pod>>) -> Changes {
         let (ready, waiting): (Vec<_>, Vec<_>) =
             self.sources.iter().partition(|(_, record)| record.ready);
-        let keys = |list: Vec<(&PodSource, &Source)>| -> BTreeSet<PodSource> {
+        let keys = |list: Vec<(&PodSource, &SourceRecord)>| -> BTreeSet<PodSource> {
             list.into_iter().map(|(source, _)| *source).collect()
         };
         let desired = Desired {

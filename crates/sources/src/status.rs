@@ -1,4 +1,4 @@
-//! What became of each manifest, and the events that tell of it.
+//! The status of each manifest, and its events.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rubelet_base::{PodName, PodUid};
 use serde::Serialize;
 
-/// One manifest file or URL, or the folder itself when it can't be read.
+/// One manifest file or URL, or the directory itself when it can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestStatus {
@@ -38,13 +38,13 @@ pub struct ManifestStatus {
 /// State of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum ManifestState {
-    /// All its pods are taken.
+    /// All its pods are accepted.
     Ok,
-    /// Something in it is not taken; what ran before still runs.
+    /// Something in it is rejected; what ran before still runs.
     Bad,
     /// It names no pods.
     Empty,
-    /// It is not taken for a manifest.
+    /// It is not a manifest, by its name or type.
     Skipped,
 }
 
@@ -59,7 +59,7 @@ pub struct ManifestPod {
     pub uid: Box<str>,
 }
 
-/// Why a manifest is not taken, or not whole.
+/// Why a manifest is rejected, or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Reason {
     /// Not YAML or JSON, or not a pod.
@@ -78,15 +78,15 @@ pub enum Reason {
     Unreadable,
     /// The file is empty although it had pods.
     EmptyFile,
-    /// The folder or single file is not there.
+    /// The directory or single file is not there.
     Missing,
-    /// The URL gives no answer, or a bad one.
+    /// The URL does not answer, or with an error.
     Unreachable,
     /// Skipped: the name begins with a dot.
     Hidden,
     /// Skipped: the name is one that editors and package tools give to copies.
     BackupFile,
-    /// Skipped: folders are not entered.
+    /// Skipped: directories are not entered.
     Directory,
     /// Skipped: a pipe, socket or device.
     NotAFile,
@@ -139,7 +139,7 @@ pub struct Problem {
     /// The field as a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// What is wrong and what to do, without place and field.
+    /// What is wrong and what to do, without position and field.
     pub message: String,
     /// `namespace/name` of the pod, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,7 +177,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Something to tell the operator, once: it is not repeated while the manifest stays as it is.
+/// An event for the operator. It is not repeated while the manifest is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestEvent {
     /// Reason of the event.
@@ -197,9 +197,9 @@ pub struct ManifestEvent {
 /// Reasons of manifest events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventReason {
-    /// Warning: a manifest, or a part of it, is not taken.
+    /// Warning: a manifest, or a part of it, is rejected.
     FailedManifest,
-    /// Normal: a manifest that was bad is taken again.
+    /// Normal: a manifest that was rejected is valid again.
     ManifestRecovered,
 }
 

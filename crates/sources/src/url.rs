@@ -1,4 +1,4 @@
-//! A manifest behind a URL: asked for at intervals.
+//! A manifest URL, polled at intervals.
 
 mod fetch;
 mod redirect;
@@ -19,17 +19,17 @@ use crate::{
     state::{Content, Observation},
     status::{Problem, Reason},
 };
-use fetch::{Answer, Fetcher};
+use fetch::{Fetched, Fetcher};
 use target::Target;
 
-/// A URL that can be asked.
+/// A URL to fetch.
 pub(crate) struct UrlSource {
     origin: Box<str>,
     fetcher: Fetcher,
 }
 
 impl UrlSource {
-    /// Reads the URL; nothing is asked yet.
+    /// Checks the URL; fetches nothing yet.
     pub(crate) fn new(url: &str, headers: HeaderMap, roots: Roots) -> Result<Self, TargetError> {
         let target = Target::parse(url)?;
         let origin = target.shown().into();
@@ -39,11 +39,11 @@ impl UrlSource {
         })
     }
 
-    /// Asks for ever, and tells what each answer was.
+    /// Polls until the receiver is dropped, and sends the result of each poll.
     pub(crate) async fn watch(mut self, every: Duration, out: mpsc::Sender<Observation>) {
         let mut failures = Failures::default();
         loop {
-            let observation = self.look(&mut failures).await;
+            let observation = self.poll(&mut failures).await;
             if out.send(observation).await.is_err() {
                 return;
             }
@@ -51,11 +51,11 @@ impl UrlSource {
         }
     }
 
-    async fn look(&mut self, failures: &mut Failures) -> Observation {
+    async fn poll(&mut self, failures: &mut Failures) -> Observation {
         let origin = self.origin.clone();
         let content = match self.fetcher.fetch().await {
-            Ok(Answer::Body(body)) => Content::Bytes(body.into()),
-            Ok(Answer::NotModified) => Content::Unchanged,
+            Ok(Fetched::Body(body)) => Content::Bytes(body.into()),
+            Ok(Fetched::NotModified) => Content::Unchanged,
             Err(error) => {
                 let message = ErrorChain(&error).to_string();
                 failures.failed(&origin, &message);
@@ -69,7 +69,7 @@ impl UrlSource {
         };
         failures.succeeded(&origin);
         let manifests = vec![(origin, content)];
-        Observation::Looked {
+        Observation::Scanned {
             source: PodSource::Http,
             single: true,
             manifests,
@@ -83,7 +83,7 @@ struct Failures(u32);
 
 /// As loud as one failure is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Loudness {
+enum FailureLog {
     Warning,
     LastWarning,
     Quiet,
@@ -92,30 +92,30 @@ enum Loudness {
 impl Failures {
     const LOUD: u32 = 3;
 
-    fn count(&mut self) -> Loudness {
+    fn count(&mut self) -> FailureLog {
         self.0 = self.0.saturating_add(1);
         match self.0 {
-            ..Self::LOUD => Loudness::Warning,
-            Self::LOUD => Loudness::LastWarning,
-            _ => Loudness::Quiet,
+            ..Self::LOUD => FailureLog::Warning,
+            Self::LOUD => FailureLog::LastWarning,
+            _ => FailureLog::Quiet,
         }
     }
 
     fn failed(&mut self, url: &str, error: &str) {
         match self.count() {
-            Loudness::Warning => tracing::warn!(url, error, "manifest URL can't be read"),
-            Loudness::LastWarning => tracing::warn!(
+            FailureLog::Warning => tracing::warn!(url, error, "Cannot read the manifest URL"),
+            FailureLog::LastWarning => tracing::warn!(
                 url,
                 error,
-                "manifest URL can't be read; further failures are logged for debugging only"
+                "Cannot read the manifest URL; further failures are logged at debug level only"
             ),
-            Loudness::Quiet => tracing::debug!(url, error, "manifest URL can't be read"),
+            FailureLog::Quiet => tracing::debug!(url, error, "Cannot read the manifest URL"),
         }
     }
 
     fn succeeded(&mut self, url: &str) {
         if std::mem::take(&mut self.0) > 0 {
-            tracing::info!(url, "manifest URL can be read again");
+            tracing::info!(url, "Manifest URL is readable again");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! CRC-64/XZ: finds each single burst of up to 64 damaged bits, and all but one in 2^64 of others.
+//! CRC-64/XZ: detects every burst of up to 64 damaged bits, and all but one in 2^64 of other
+//! errors.
 
 const TABLE: [u64; 256] = table();
 

@@ -1,12 +1,11 @@
-//! The form of a record's file: one line with what it is, one line of JSON.
+//! The format of a record's file: a header line, and one line of JSON.
 //!
 //! ```text
 //! rubelet-record KIND VERSION CHECKSUM
 //! {"the":"value"}
 //! ```
 //!
-//! The checksum is taken over kind, version and value, so that no part of the file can change
-//! unnoticed.
+//! The checksum covers kind, version and value, so that any change of the file is detected.
 
 use serde_json::Value;
 
@@ -14,56 +13,56 @@ use crate::{Stored, checksum::crc64};
 
 pub(crate) const MAGIC: &str = "rubelet-record";
 
-/// What is wrong with a record.
+/// Why a record is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// The file is cut, changed, or never was a record.
-    #[error("it is not a whole record: {0}")]
+    /// The file is truncated, modified, or was never a record.
+    #[error("malformed record: {0}")]
     Form(&'static str),
-    /// Content and checksum disagree.
-    #[error("its checksum is {actual:016x}, not {expected:016x}")]
+    /// Content and checksum do not match.
+    #[error("checksum mismatch: {actual:016x}, expected {expected:016x}")]
     Checksum {
-        /// What the file says.
+        /// The checksum in the file.
         expected: u64,
-        /// What its content has.
+        /// The checksum of its content.
         actual: u64,
     },
     /// It is a record of another kind.
-    #[error("it is a record of `{found}`, not of `{expected}`")]
+    #[error("record of kind `{found}`, expected `{expected}`")]
     Kind {
-        /// What the file says.
+        /// The kind in the file.
         found: String,
-        /// What was asked for.
+        /// The expected kind.
         expected: &'static str,
     },
     /// A newer release wrote it.
-    #[error("it has version {found}, this release knows versions up to {known}")]
+    #[error("record version {found} is newer than this release, which reads up to {known}")]
     Newer {
-        /// What the file says.
+        /// The version in the file.
         found: usize,
-        /// The newest version this release knows.
+        /// The newest version that this release knows.
         known: usize,
     },
-    /// An older version can't be brought up to date.
-    #[error("version {from} can't be migrated: {why}")]
+    /// An older version can't be migrated.
+    #[error("cannot migrate from version {from}: {why}")]
     Migration {
-        /// The version at which it failed.
+        /// The version whose migration failed.
         from: usize,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It is encrypted with another key, or encrypted where no key is used.
-    #[error("it is encrypted with a key that this node does not have")]
+    /// It is encrypted with another key, or encrypted although no key is used.
+    #[error("encrypted with a key that this node does not have")]
     OtherKey,
-    /// The key is right, but the record was changed, or made for another place.
-    #[error("it was changed, or is the record of something else")]
+    /// The key is right, but the record was modified, or belongs to another place.
+    #[error("authentication failed: the record was changed, or belongs to another file")]
     NotAuthentic,
-    /// It is not encrypted where all records are.
-    #[error("it is not encrypted")]
+    /// It is not encrypted although all records must be.
+    #[error("not encrypted")]
     NotEncrypted,
-    /// The checksum holds, but the value is not of the type: a mistake of the release that wrote
+    /// The checksum matches, but the value does not have the type: a bug in the release that wrote
     /// it.
-    #[error("its value is not valid: {0}")]
+    #[error("invalid value: {0}")]
     Value(String),
 }
 
@@ -77,37 +76,37 @@ pub(crate) fn seal<T: Stored>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
 
 /// The value in a file's bytes.
 pub(crate) fn open<T: Stored>(bytes: &[u8]) -> Result<T, Damage> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Damage::Form("it is not text"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| Damage::Form("not UTF-8 text"))?;
     let (header, json) = text
         .split_once('\n')
-        .ok_or(Damage::Form("it has no second line"))?;
+        .ok_or(Damage::Form("no second line"))?;
     let json = json
         .strip_suffix('\n')
         .ok_or(Damage::Form("its end is missing"))?;
     let mut words = header.split(' ');
     if words.next() != Some(MAGIC) {
-        return Err(Damage::Form("it does not begin as records do"));
+        return Err(Damage::Form("not the header of a record"));
     }
-    let kind = words.next().ok_or(Damage::Form("it has no kind"))?;
+    let kind = words.next().ok_or(Damage::Form("no kind"))?;
     let version = words.next().and_then(|word| word.parse().ok());
     let version = version.filter(|&version| version > 0);
-    let version: usize = version.ok_or(Damage::Form("it has no version"))?;
+    let version: usize = version.ok_or(Damage::Form("no version"))?;
     let expected = words
         .next()
         .and_then(|word| u64::from_str_radix(word, 16).ok());
-    let expected = expected.ok_or(Damage::Form("it has no checksum"))?;
+    let expected = expected.ok_or(Damage::Form("no checksum"))?;
     let actual = checksum(kind, version, json);
     if actual != expected {
         return Err(Damage::Checksum { expected, actual });
     }
-    // Only the one way of writing a header is a whole record: case and zeros matter, too.
+    // Only the canonical header is valid: case and leading zeros matter, too.
     if header != format!("{MAGIC} {kind} {version} {expected:016x}") {
-        return Err(Damage::Form("its first line was changed"));
+        return Err(Damage::Form("first line was changed"));
     }
     decode(kind, version, json)
 }
 
-/// The value of a record whose bytes are whole.
+/// The value of a record with a valid checksum.
 pub(crate) fn decode<T: Stored>(kind: &str, version: usize, json: &str) -> Result<T, Damage> {
     if kind != T::KIND {
         return Err(Damage::Kind {

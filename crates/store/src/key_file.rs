@@ -1,4 +1,4 @@
-//! Files with a key for records: read with suspicion, made with care.
+//! Key files for records: strictly checked, safely created.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -18,10 +18,10 @@ use crate::SealKey;
 /// Why a key can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// There is no file.
-    #[error("there is no key file {}", .0.display())]
+    /// The file does not exist.
+    #[error("key file {} not found", .0.display())]
     Missing(PathBuf),
-    /// Others than the agent's user could read or replace the key, or it is none.
+    /// Other users could read or replace the file, or it is not a key.
     #[error("the key file {} {why}", path.display())]
     Unsafe {
         /// The file.
@@ -29,14 +29,14 @@ pub enum KeyError {
         /// What is wrong, as the end of a sentence.
         why: String,
     },
-    /// The file can't be read or made.
+    /// The file can't be read or created.
     #[error("cannot {step} the key file {}", path.display())]
     Disk {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The failed operation.
         step: &'static str,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
@@ -57,7 +57,7 @@ impl SealKey {
             path: path.to_owned(),
             why,
         };
-        // A symbolic link would make another directory decide; a FIFO would block.
+        // A symbolic link would bypass the checks of the directory; a FIFO would block.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let opened = OpenOptions::new()
             .read(true)
@@ -95,8 +95,8 @@ impl SealKey {
         Self::new(key).map_err(|_| disk(io::Error::other("the key can't be set up")))
     }
 
-    /// Reads a key, or makes a new random one if there is no file. The second value says whether it
-    /// is new. When this returns, the key survives a power cut.
+    /// Reads a key, or creates a random one if there is no file. The second value is true if the
+    /// key is new. When this returns, the key survives a power loss.
     ///
     /// # Errors
     /// See [`KeyError`].
@@ -114,8 +114,8 @@ impl SealKey {
     }
 }
 
-/// Makes the file with a random key in one step, so that a crash leaves no half key. `false` if
-/// somebody else was faster: theirs counts.
+/// Creates the file with a random key atomically, so that a crash leaves no partial key. `false` if
+/// another process was faster: its key is used.
 fn create(path: &Path) -> Result<bool, (&'static str, io::Error)> {
     let make = |source| ("make", source);
     let directory = match path.parent() {
@@ -146,7 +146,7 @@ fn create(path: &Path) -> Result<bool, (&'static str, io::Error)> {
             Ok(true)
         }
         Err(error) => {
-            // Nobody looks for it, and it holds a key that is never used.
+            // A leftover is harmless: it holds a key that is never used.
             let _ = fs::remove_file(&temporary);
             match error.kind() {
                 io::ErrorKind::AlreadyExists => Ok(false),

@@ -1,10 +1,26 @@
 //! Records on disk that survive a crash at any instant.
 //!
-//! A record is one file with a value, the version of its form and a checksum. It is written beside
-//! its place, flushed and renamed, so that a reader finds the old or the new value, never a part.
-//! A file that is damaged all the same is moved aside and reported; it never stops the agent,
-//! which rebuilds what it held. See [`Record`]. What must not be read by who gets hold of the disk is
-//! encrypted: [`Record::sealed`].
+//! A [`Record`] is one file with a value, the version of its format and a checksum. It is written
+//! to a temporary file, flushed and renamed, so that a reader finds the old or the new value, never
+//! a part. A corrupt file is moved aside and reported; it never stops the agent, which rebuilds its
+//! content. Records with secrets are encrypted: [`Record::sealed`].
+//!
+//! ```
+//! use rubelet_store::{Loaded, Migration, Record, Stored};
+//!
+//! #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+//! struct Restarts(u32);
+//!
+//! impl Stored for Restarts {
+//!     const KIND: &'static str = "restarts";
+//!     const MIGRATIONS: &'static [Migration] = &[];
+//! }
+//!
+//! let directory = tempfile::tempdir().expect("a directory");
+//! let record = Record::<Restarts>::at(directory.path().join("restarts.json"));
+//! record.save(&Restarts(3)).expect("space on the disk");
+//! assert!(matches!(record.load(), Ok(Loaded::Valid(Restarts(3)))));
+//! ```
 
 mod checksum;
 mod envelope;
@@ -22,17 +38,17 @@ pub use record::{LoadError, Loaded, Record, RemoveError, SaveError, Saved};
 pub use replace::{ReplaceError, replace};
 pub use seal::{Seal, SealKey};
 
-/// One step of a migration: turns a value of one version into one of the next, or says why it
+/// One step of a migration: converts a value of one version into one of the next, or returns why it
 /// can't.
 pub type Migration = fn(serde_json::Value) -> Result<serde_json::Value, String>;
 
-/// A type that is kept in records.
+/// A type that is stored in records.
 pub trait Stored: serde::Serialize + serde::de::DeserializeOwned {
     /// Names the kind of record in its file, so that records can't be mixed up.
     const KIND: &'static str;
 
     /// Steps from each older version to the next: the first one takes version 1, and the length of
-    /// the list tells the version of today. Steps are only ever added at the end.
+    /// the list gives the current version. Steps are only ever added at the end.
     const MIGRATIONS: &'static [Migration];
 
     /// The version that is written: 1 without migrations.

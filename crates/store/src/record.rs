@@ -1,4 +1,4 @@
-//! One record: where it is, and how it is read, written and removed.
+//! One record: its path, and how it is read, written and removed.
 
 use std::{
     fs, io,
@@ -13,8 +13,8 @@ use crate::{
     seal::{self, Seal},
 };
 
-/// A record at a place. The folder must exist. One owner at a time: two that save the same record
-/// would use the same temporary file.
+/// A record at a path. The directory must exist. Only one owner at a time: two that save the same
+/// record would use the same temporary file.
 #[derive(Debug)]
 pub struct Record<T> {
     path: PathBuf,
@@ -22,32 +22,32 @@ pub struct Record<T> {
     kind: PhantomData<fn() -> T>,
 }
 
-/// What was found at a record's place.
+/// The result of loading a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Loaded<T> {
-    /// Nothing.
+    /// There is no record.
     Missing,
-    /// A value, brought up to date if an older release wrote it.
+    /// A value, migrated if an older release wrote it.
     Valid(T),
-    /// A file that can't be used. It was moved aside for a look; there is no record any more.
+    /// An invalid file. It was moved aside for inspection; there is no record any more.
     Quarantined {
-        /// Where it is now.
+        /// Its new path.
         moved_to: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong.
         why: Damage,
     },
 }
 
-/// Whether a save touched the disk.
+/// Whether a save wrote to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Saved {
-    /// The value was written and is safe.
+    /// The value was written and flushed.
     Written,
-    /// The file already had it; flash memory is spared.
+    /// The file already had the value; this spares flash memory.
     Unchanged,
 }
 
-/// Why a record can't be loaded: the disk fails, not the record.
+/// Why a record can't be loaded: an error of the disk, not of the record.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file can't be read.
@@ -55,32 +55,32 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The file is damaged and can't be moved aside.
-    #[error("the record {} is damaged ({why}) and cannot be moved to {}", path.display(), to.display())]
+    /// The file is corrupt and can't be moved aside.
+    #[error("the record {} is corrupt ({why}) and cannot be moved to {}", path.display(), to.display())]
     Quarantine {
         /// The file.
         path: PathBuf,
-        /// Where it was to go.
+        /// The new path.
         to: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong.
         why: Damage,
-        /// Why it can't be moved.
+        /// The error of the move.
         source: io::Error,
     },
 }
 
-/// Why a record could not be saved. The old value is still in its place.
+/// Why a record could not be saved. The old value is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// The value can't be written as JSON.
+    /// The value can't be encoded as JSON.
     #[error("cannot encode the record {}", path.display())]
     Encode {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: serde_json::Error,
     },
     /// The disk is full, read-only or broken.
@@ -88,9 +88,9 @@ pub enum SaveError {
     Disk {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The failed operation.
         step: &'static str,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
@@ -104,10 +104,10 @@ pub struct RemoveError {
 }
 
 impl<T: Stored> Record<T> {
-    /// The record at `path`. Touches nothing.
+    /// The record at `path`. Touches no file.
     ///
     /// # Panics
-    /// `path` has no file name, which is a mistake of the caller, not of the user.
+    /// `path` has no file name, which is a bug of the caller.
     #[must_use]
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
@@ -123,8 +123,8 @@ impl<T: Stored> Record<T> {
         }
     }
 
-    /// The same record, encrypted. One that is not, or is encrypted with another key or for
-    /// another place, counts as damaged.
+    /// The same record, encrypted. One that is not encrypted, or with another key or for another
+    /// place, counts as corrupt.
     #[must_use]
     pub fn sealed(self, seal: Seal) -> Self {
         Self {
@@ -139,7 +139,7 @@ impl<T: Stored> Record<T> {
         &self.path
     }
 
-    /// Reads the record; moves a damaged one aside.
+    /// Reads the record; moves a corrupt one aside.
     ///
     /// # Errors
     /// The disk fails.
@@ -168,7 +168,7 @@ impl<T: Stored> Record<T> {
         let to = (1u32..)
             .map(|number| self.sibling("", &format!(".corrupt-{number}")))
             .find(|path| fs::symlink_metadata(path).is_err())
-            .expect("a folder can't hold so many files");
+            .expect("a directory can't hold so many files");
         match fs::rename(&self.path, &to).and_then(|()| sync_dir(directory(&self.path))) {
             Ok(()) => Ok(Loaded::Quarantined { moved_to: to, why }),
             Err(source) => Err(LoadError::Quarantine {
@@ -180,8 +180,8 @@ impl<T: Stored> Record<T> {
         }
     }
 
-    /// Writes the record, unless its file already has the very value. When this returns, the value
-    /// survives a power cut.
+    /// Writes the record, unless its file already has the same value. When this returns, the value
+    /// survives a power loss.
     ///
     /// # Errors
     /// See [`SaveError`]; the old value stays.
@@ -209,7 +209,7 @@ impl<T: Stored> Record<T> {
         Ok(Saved::Written)
     }
 
-    /// Removes the record, if there is one, and what a crash may have left of a save.
+    /// Removes the record, if it exists, and the temporary file of an interrupted save.
     ///
     /// # Errors
     /// The disk fails.
@@ -223,7 +223,7 @@ impl<T: Stored> Record<T> {
         }
         match sync_dir(directory(&self.path)) {
             Ok(()) => Ok(()),
-            // Without the folder there is no record in it.
+            // Without the directory there is no record.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(source) => Err(RemoveError {
                 path: self.path.clone(),

@@ -1,4 +1,4 @@
-//! Replacing a file so that a crash at any instant leaves the old or the new content.
+//! Replaces a file so that a crash at any instant leaves the old or the new content.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -11,15 +11,15 @@ use std::{
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {step} the file")]
 pub struct ReplaceError {
-    /// What was being done; the path follows.
+    /// The failed operation; the path follows.
     pub step: &'static str,
-    /// Why.
+    /// The error.
     pub source: io::Error,
 }
 
-/// Writes `bytes` to `temporary`, a path in the same directory that nobody else writes to, with mode
-/// 0600, flushes it, renames it to `path` and flushes the directory. When this returns, the content
-/// survives a power cut.
+/// Writes `bytes` to `temporary`, a path in the same directory that no other process uses, with
+/// mode 0600, flushes it, renames it to `path` and flushes the directory. When this returns, the
+/// content survives a power loss.
 ///
 /// # Errors
 /// See [`ReplaceError`]; `temporary` is removed.
@@ -29,11 +29,11 @@ pub fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(), Replac
         .map_err(failed("write"))
         .and_then(|()| fs::rename(temporary, path).map_err(failed("replace")));
     if let Err(error) = renamed {
-        // On a full disk each byte counts; what is left behind is overwritten next time.
+        // Frees the space on a full disk; a leftover is overwritten next time.
         let _ = fs::remove_file(temporary);
         return Err(error);
     }
-    sync_dir(directory(path)).map_err(failed("flush the folder of"))
+    sync_dir(directory(path)).map_err(failed("flush the directory of"))
 }
 
 /// The directory of a file.
@@ -44,7 +44,7 @@ pub(crate) fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Makes what was renamed or removed in a directory survive a power cut.
+/// Flushes a directory, so that renames and removals survive a power loss.
 pub(crate) fn sync_dir(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }

@@ -1,13 +1,13 @@
-//! Records that are encrypted: AES-256-GCM, with a fresh random nonce for each writing.
+//! Encrypted records: AES-256-GCM, with a fresh random nonce for each write.
 //!
 //! ```text
 //! rubelet-sealed KIND VERSION KEY
 //! base64 of nonce, ciphertext and tag
 //! ```
 //!
-//! The first line and what the record is bound to are authenticated with the content: a record
-//! that is put in the place of another one is not opened. KEY says which key is needed and nothing
-//! of it, so that a wrong key is told from a damaged file.
+//! The first line and the record's place are authenticated with the content: a record that replaces
+//! another one does not open. KEY identifies the key without revealing it, so that a wrong key is
+//! distinguished from a corrupt file.
 
 use std::{fmt, sync::Arc};
 
@@ -24,14 +24,14 @@ use crate::{
 };
 
 const MAGIC: &str = "rubelet-sealed";
-/// What the name of a key is derived from, with the key.
+/// The name of a key is derived from this text and the key.
 const KEY_NAME: &[u8] = b"rubelet record key name 1";
 
-/// A key for records. Its value can't be read or printed. 2^32 writings with one key keep the
-/// chance that a nonce comes twice below one in 2^32 (NIST SP 800-38D, section 8.3).
+/// A key for records. Its value can't be read or printed. With 2^32 writes per key, the chance of a
+/// repeated nonce stays below one in 2^32 (NIST SP 800-38D, section 8.3).
 pub struct SealKey {
     key: RandomizedNonceKey,
-    /// Tells keys apart.
+    /// Identifies the key.
     name: String,
 }
 
@@ -62,13 +62,13 @@ impl fmt::Debug for SealKey {
 /// How one record is encrypted.
 #[derive(Debug, Clone)]
 pub struct Seal {
-    /// With what.
+    /// The key.
     pub key: Arc<SealKey>,
-    /// What the record is of. It opens for nothing else.
+    /// The name that the record is bound to. It does not open for any other.
     pub bound_to: String,
 }
 
-/// The file's bytes for a value; `None` if `old` holds the very value.
+/// The file's bytes for a value; `None` if `old` already has the same value.
 pub(crate) fn seal<T: Stored>(
     value: &T,
     seal: &Seal,
@@ -88,7 +88,7 @@ pub(crate) fn seal<T: Stored>(
         .key
         .key
         .seal_in_place_append_tag(aad(&header, &seal.bound_to), &mut text)
-        .map_err(|Unspecified| serde::ser::Error::custom("it can't be encrypted"))?;
+        .map_err(|Unspecified| serde::ser::Error::custom("encryption failed"))?;
     let mut content = nonce.as_ref().to_vec();
     content.append(&mut text);
     let content = STANDARD.encode(content);
@@ -101,7 +101,7 @@ pub(crate) fn open<T: Stored>(bytes: &[u8], seal: &Seal) -> Result<T, Damage> {
     decode(opened.kind, opened.version, &opened.json)
 }
 
-/// What a file holds.
+/// The content of a file.
 struct Opened<'a> {
     kind: &'a str,
     version: usize,
@@ -109,7 +109,7 @@ struct Opened<'a> {
 }
 
 fn unseal<'a>(bytes: &'a [u8], seal: &Seal) -> Result<Opened<'a>, Damage> {
-    let form = || Damage::Form("it is not an encrypted record");
+    let form = || Damage::Form("not an encrypted record");
     let text = std::str::from_utf8(bytes).map_err(|_| form())?;
     if text.starts_with(envelope::MAGIC) {
         return Err(Damage::NotEncrypted);
@@ -149,7 +149,7 @@ fn header(kind: &str, version: usize, key: &str) -> String {
     format!("{MAGIC} {kind} {version} {key}")
 }
 
-/// No header has a line break, so no other pair of texts gives the same bytes.
+/// A header has no line break, so no other pair of texts gives the same bytes.
 fn aad(header: &str, bound_to: &str) -> Aad<Vec<u8>> {
     Aad::from(format!("{header}\n{bound_to}").into_bytes())
 }

@@ -213,30 +213,24 @@ fn older_versions_are_migrated_step_by_step() {
 }
 
 #[test]
-fn what_can_not_be_used_is_told_apart() {
+fn unusable_records_have_different_errors() {
     let place = Place::new();
     for (bytes, why) in [
         (
             written(&Fifth(json!({}))),
-            "it has version 5, this release knows versions up to 3",
+            "record version 5 is newer than this release, which reads up to 3",
         ),
         (
             written(&Other(json!({}))),
-            "it is a record of `pods`, not of `counts`",
+            "record of kind `pods`, expected `counts`",
         ),
         (
             written(&Second(json!([]))),
-            "version 2 can't be migrated: it is no object",
+            "cannot migrate from version 2: it is no object",
         ),
-        (
-            written(&Third(json!({ "name": 1 }))),
-            "its value is not valid: ",
-        ),
-        (
-            b"{}".to_vec(),
-            "it is not a whole record: it has no second line",
-        ),
-        (vec![0xff, 0xfe], "it is not a whole record: it is not text"),
+        (written(&Third(json!({ "name": 1 }))), "invalid value: "),
+        (b"{}".to_vec(), "malformed record: no second line"),
+        (vec![0xff, 0xfe], "malformed record: not UTF-8 text"),
     ] {
         let text = place.damage(&bytes).to_string();
         assert!(text.starts_with(why), "{text}");
@@ -271,7 +265,7 @@ fn a_crash_before_the_rename_leaves_the_old_value() {
 }
 
 #[test]
-fn a_missing_folder_is_an_error_of_saving_only() {
+fn a_missing_directory_is_an_error_of_saving_only() {
     let place = Place::new();
     let record: Record<Counts> = Record::at(place.0.path().join("missing/counts"));
     assert_eq!(record.load().unwrap(), Loaded::Missing);
@@ -284,7 +278,7 @@ fn a_missing_folder_is_an_error_of_saving_only() {
 }
 
 #[test]
-fn a_folder_in_the_place_of_a_record_is_an_error_of_the_disk() {
+fn a_directory_instead_of_a_record_is_a_disk_error() {
     let place = Place::new();
     fs::create_dir(place.file()).unwrap();
     assert!(place.record().load().is_err());

@@ -1,4 +1,4 @@
-//! One `rubelet run` on a private runtime, with folders, socket, port and cgroup of its own.
+//! One `rubelet run` on a private runtime, with its own directories, socket, port and cgroup.
 
 mod builder;
 mod notify;
@@ -13,7 +13,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 pub use builder::AgentBuilder;
-pub(crate) use builder::{endpoint_flags, free_port};
+pub(crate) use builder::endpoint_flags;
+pub use builder::free_port;
 pub use notify::Notification;
 
 use crate::command::output_of;
@@ -24,13 +25,12 @@ use crate::{report, target_dir};
 use notify::Receiver;
 use process::Process;
 
-/// How long an orderly end may take.
+/// Timeout of a graceful exit.
 const END_TIMEOUT: Duration = Duration::from_secs(60);
 /// The environment variable that names the program to test.
 const BINARY_VARIABLE: &str = "RUBELET_BIN";
 
-/// An agent. It is killed when the value is dropped; the containers that it started then go away
-/// with their runtime.
+/// An agent. It is killed when the value is dropped; its containers are removed with their runtime.
 #[derive(Debug)]
 pub struct Agent {
     scratch: Scratch,
@@ -42,22 +42,22 @@ pub struct Agent {
     pub(crate) process: Process,
 }
 
-/// What a command of `rubelet` printed and how it ended.
+/// Output and exit code of a `rubelet` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CliOutput {
     /// Standard output.
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    /// The exit code; -1 when a signal ended it.
+    /// The exit code; -1 if a signal killed it.
     pub code: i32,
 }
 
-/// The program to test: what `RUBELET_BIN` names, else the `rubelet` that cargo built beside the
-/// running program.
+/// The program to test: `RUBELET_BIN`, else the `rubelet` that cargo built beside the running
+/// program.
 ///
 /// # Errors
-/// When it isn't there.
+/// It does not exist.
 pub fn binary() -> Result<PathBuf> {
     let path = match std::env::var_os(BINARY_VARIABLE) {
         Some(path) => PathBuf::from(path),
@@ -74,12 +74,12 @@ pub fn binary() -> Result<PathBuf> {
 }
 
 impl Agent {
-    /// An agent on `runtime`, to be set up and started.
+    /// An agent on `runtime`, to be configured and started.
     pub fn builder(runtime: &impl AgentRuntime) -> AgentBuilder {
         AgentBuilder::new(runtime)
     }
 
-    /// Starts the agent again after it has ended. Does not wait for anything.
+    /// Starts the agent again after it has exited. Does not wait for readiness.
     ///
     /// # Errors
     /// When it runs already, or can't be started.
@@ -88,7 +88,7 @@ impl Agent {
         self.process.start()
     }
 
-    /// Kills the agent and waits for its end. Its containers go on.
+    /// Kills the agent and waits for its exit. Its containers continue.
     ///
     /// # Errors
     /// When it doesn't run.
@@ -96,7 +96,7 @@ impl Agent {
         self.process.kill9()
     }
 
-    /// Asks the agent to end, as systemd would, and waits for that.
+    /// Sends SIGTERM to the agent, as systemd does, and waits for its exit.
     ///
     /// # Errors
     /// When it doesn't run, or doesn't end within a minute.
@@ -114,7 +114,7 @@ impl Agent {
         self.start()
     }
 
-    /// Gives the node another name from the next start on.
+    /// Changes the node's name at the next start.
     pub fn rename_node(&mut self, name: &str) {
         let old = std::mem::replace(&mut self.node_name, name.to_owned());
         let words = &mut self.process.arguments;
@@ -129,33 +129,33 @@ impl Agent {
         self.process.pid()
     }
 
-    /// When the agent was started last.
+    /// Time of the agent's last start.
     #[must_use]
     pub fn started_at(&self) -> Option<Instant> {
         self.process.started_at()
     }
 
-    /// How the agent ended by itself, if it did.
+    /// How the agent exited by itself, if it did.
     ///
     /// # Errors
-    /// When the kernel doesn't tell.
+    /// The kernel does not report it.
     pub fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
         self.process.exit_status()
     }
 
-    /// The folder that it takes manifests from.
+    /// The manifest directory.
     #[must_use]
     pub fn manifest_dir(&self) -> PathBuf {
         self.dir.join(builder::MANIFESTS)
     }
 
-    /// The folder that it keeps its state and the pods' volumes in.
+    /// The root directory, with its state and the pods' volumes.
     #[must_use]
     pub fn root_dir(&self) -> PathBuf {
         self.dir.join(builder::ROOT)
     }
 
-    /// The folder of the pods' logs.
+    /// The directory of the pods' logs.
     #[must_use]
     pub fn pod_logs_dir(&self) -> PathBuf {
         self.dir.join(builder::POD_LOGS)
@@ -185,7 +185,7 @@ impl Agent {
         self.healthz_port
     }
 
-    /// Puts a manifest into the folder in one step, by a rename from outside of it.
+    /// Writes a manifest into the directory atomically, by a rename from outside.
     ///
     /// # Errors
     /// When the file can't be written.
@@ -193,7 +193,7 @@ impl Agent {
         builder::write_manifest(&self.dir, name, text)
     }
 
-    /// Takes a manifest out of the folder.
+    /// Removes a manifest from the directory.
     ///
     /// # Errors
     /// When it isn't there.
@@ -210,7 +210,7 @@ impl Agent {
         http::get_unix(&self.api_socket(), path)
     }
 
-    /// GET from the local API of something in JSON.
+    /// GET of JSON from the local API.
     ///
     /// # Errors
     /// When the agent doesn't answer with status 200 and JSON.
@@ -227,7 +227,7 @@ impl Agent {
             .with_context(|| format!("GET {path} gave no JSON: {}", response.text()))
     }
 
-    /// PATCH of something below the local API; `kind` is that of the patch, such as
+    /// PATCH of an object of the local API; `kind` is the patch type, such as
     /// `strategic-merge-patch`.
     ///
     /// # Errors
@@ -238,13 +238,13 @@ impl Agent {
         http::send_unix(&self.api_socket(), "PATCH", path, &content_type, &body)
     }
 
-    /// The name of the pod that a manifest calls `name`: the node's name is added to it.
+    /// The name of the pod of a manifest with that name: with the node's name as a suffix.
     #[must_use]
     pub fn full_name(&self, name: &str) -> String {
         format!("{name}-{}", self.node_name)
     }
 
-    /// All pods as the local API shows them.
+    /// All pods in the local API.
     ///
     /// # Errors
     /// As [`Agent::get_json`].
@@ -256,7 +256,7 @@ impl Agent {
         }
     }
 
-    /// The pod that a manifest calls `name`; here the node's name is added to it.
+    /// The pod of a manifest with that name, without the node's name.
     ///
     /// # Errors
     /// As [`Agent::get_json`].
@@ -275,7 +275,7 @@ impl Agent {
         http::get_tcp(&format!("127.0.0.1:{}", self.healthz_port), path)
     }
 
-    /// Runs a command of `rubelet` that talks to this agent.
+    /// Runs a command of `rubelet` against this agent.
     ///
     /// # Errors
     /// When it can't be started; an exit code other than 0 is no error here.
@@ -288,7 +288,7 @@ impl Agent {
         })
     }
 
-    /// The beginning of a command line that talks to this agent, for commands that don't end by
+    /// The beginning of a command line against this agent, for commands that do not exit by
     /// themselves.
     #[must_use]
     pub fn cli_command(&self) -> Command {
@@ -297,7 +297,7 @@ impl Agent {
         command
     }
 
-    /// What the agent told systemd since it was started last.
+    /// The agent's messages to systemd since its last start.
     #[must_use]
     pub fn notifications(&self) -> Vec<Notification> {
         self.receiver.all()

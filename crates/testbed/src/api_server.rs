@@ -1,4 +1,4 @@
-//! The API server of a cluster of one node: the model, or real programs that the environment names.
+//! The API server of a single-node cluster: the model, or real programs that the environment names.
 
 mod audit;
 mod client;
@@ -21,11 +21,11 @@ use programs::Programs;
 
 /// The environment variable that names the directory of the programs; without it the model is used.
 pub const VARIABLE: &str = "RUBELET_TEST_API_SERVER";
-/// The token of a node that has no certificate yet.
+/// The bootstrap token of a node without a certificate.
 const BOOTSTRAP_TOKEN: &str = "abcdef.0123456789abcdef";
-/// The group that such a node is in.
+/// The group of such a node.
 const BOOTSTRAP_GROUP: &str = "system:bootstrappers";
-/// How long certificates last.
+/// Lifetime of certificates.
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
 /// An API server. It stops when the value is dropped.
@@ -37,7 +37,7 @@ pub enum ApiServer {
 }
 
 impl ApiServer {
-    /// Starts the one that [`VARIABLE`] asks for.
+    /// Starts the one that [`VARIABLE`] selects.
     ///
     /// # Errors
     /// A program is missing, does not start, or no port is free.
@@ -48,7 +48,7 @@ impl ApiServer {
         }
     }
 
-    /// Starts the model, whatever the environment asks for.
+    /// Starts the model, whatever the environment selects.
     ///
     /// # Errors
     /// No port is free.
@@ -56,7 +56,7 @@ impl ApiServer {
         Ok(Self::Model(Model::start()?))
     }
 
-    /// The model, for what only that can do.
+    /// The model, for its own features.
     ///
     /// # Errors
     /// It is a real one.
@@ -101,7 +101,7 @@ impl ApiServer {
         })
     }
 
-    /// The text of a kubeconfig for this server.
+    /// A kubeconfig for this server.
     #[must_use]
     pub fn kubeconfig(&self, credentials: &Credentials) -> String {
         match self {
@@ -110,17 +110,17 @@ impl ApiServer {
         }
     }
 
-    /// What a node without a certificate shows.
+    /// The credentials of a node without a certificate.
     #[must_use]
     pub fn bootstrap_credentials(&self) -> Credentials {
         Credentials::Token(BOOTSTRAP_TOKEN.to_owned())
     }
 
-    /// Makes an object as an administrator; its `metadata.namespace` says where, `default` if there is
-    /// none. `resource` is a plural, or `plural.group`.
+    /// Creates an object as an administrator, in its `metadata.namespace`, or in `default`.
+    /// `resource` is a plural, or `plural.group`.
     ///
     /// # Errors
-    /// The server refuses it.
+    /// The server rejects it.
     pub fn create(&self, resource: &str, object: &Value) -> Result<Value> {
         match self {
             Self::Model(model) => Ok(model.api.create(resource, object)?),
@@ -128,7 +128,7 @@ impl ApiServer {
         }
     }
 
-    /// The object, if it is there.
+    /// The object, if it exists.
     ///
     /// # Errors
     /// The server does not answer.
@@ -142,7 +142,7 @@ impl ApiServer {
     /// Changes an object by a strategic merge patch, as an administrator.
     ///
     /// # Errors
-    /// The server refuses it.
+    /// The server rejects it.
     pub fn patch(
         &self,
         (resource, namespace, name): (&str, &str, &str),
@@ -154,10 +154,10 @@ impl ApiServer {
         }
     }
 
-    /// Deletes an object, or begins to; `grace` in seconds.
+    /// Deletes an object, or begins its termination; `grace` in seconds.
     ///
     /// # Errors
-    /// The server refuses it.
+    /// The server rejects it.
     pub fn delete(
         &self,
         resource: &str,
@@ -171,10 +171,10 @@ impl ApiServer {
         }
     }
 
-    /// Waits until an object is as wanted; `None` stands for one that is not there.
+    /// Waits until an object satisfies `wanted`; `None` means that it does not exist.
     ///
     /// # Errors
-    /// It was not so in time; tells the last state.
+    /// A timeout; reports the last state.
     pub fn wait_for(
         &self,
         object: (&str, &str, &str),
@@ -187,10 +187,11 @@ impl ApiServer {
         }
     }
 
-    /// While down, all connections are closed and none is taken. Returns when it is so.
+    /// While down, all connections are closed and new ones are refused. Returns when that is the
+    /// case.
     ///
     /// # Errors
-    /// A real one can't be ended, or does not come back.
+    /// A real one can't be stopped, or does not start again.
     pub fn set_down(&self, down: bool) -> Result<()> {
         match self {
             Self::Model(model) => model.api.set_down(down),
@@ -200,7 +201,7 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Is gone for a moment and comes back with the same objects; watches can't go on where they were.
+    /// Is down for a moment and comes back with the same objects; watches can't be resumed.
     ///
     /// # Errors
     /// As [`ApiServer::set_down`].
@@ -215,10 +216,10 @@ impl ApiServer {
         Ok(())
     }
 
-    /// A bearer token of a user who may do nothing yet.
+    /// A bearer token of a user without rights.
     ///
     /// # Errors
-    /// The server refuses to make one.
+    /// The server refuses to create one.
     pub fn token_of(&self, user: &str) -> Result<String> {
         match self {
             Self::Model(model) => {
@@ -230,11 +231,11 @@ impl ApiServer {
         }
     }
 
-    /// Lets a user of [`ApiServer::token_of`] do something; `resource` is a plural, perhaps with a
-    /// subresource.
+    /// Grants a right to a user of [`ApiServer::token_of`], or to one whose name begins with
+    /// `system:`; `resource` is a plural, optionally with a subresource.
     ///
     /// # Errors
-    /// The server refuses it.
+    /// The server rejects it.
     pub fn allow(&self, user: &str, verb: &str, resource: &str) -> Result<()> {
         match self {
             Self::Model(model) => {
@@ -246,8 +247,8 @@ impl ApiServer {
         }
     }
 
-    /// What a node did that no node may, a line for each: of the model what it saw of pods and their
-    /// statuses, of a real one the requests that it refused.
+    /// Requests that a node must not send, a line for each: the model checks pods and their
+    /// statuses, for a real server it is the rejected requests.
     ///
     /// # Errors
     /// The audit log of a real one can't be read.
@@ -273,7 +274,7 @@ pub fn real_programs() -> Result<Option<Programs>> {
     }
 }
 
-/// The kubectl that belongs to the API server: that of its directory, else the machine's.
+/// The kubectl of the API server: that of its directory, else the machine's.
 ///
 /// # Errors
 /// As [`real_programs`].

@@ -1,6 +1,6 @@
-//! Removing everything of one instance, and telling what of it is still there.
+//! Removes everything of one instance, and reports what is left of it.
 //!
-//! Things are found by the instance's name only, never by a program's name.
+//! Resources are found by the instance's name only, never by a program's name.
 
 pub mod cgroups;
 pub mod iptables;
@@ -17,13 +17,13 @@ use anyhow::{Result, bail};
 use crate::scratch::lock::HostLock;
 use crate::scratch::{Scratch, all};
 
-/// Removes the instance: its processes first, so that nothing new comes up, its folder last, so
-/// that a clean-up that was cut short is found and finished by the next [`crate::sweep`].
+/// Removes the instance: its processes first, so that nothing new is started, its directory last,
+/// so that an interrupted clean-up is found and finished by the next [`crate::sweep()`].
 ///
 /// Every part is tried even when an earlier one failed.
 ///
 /// # Errors
-/// All that could not be removed, one line each.
+/// Everything that could not be removed, one line each.
 pub fn remove(scratch: &Scratch, _lock: &HostLock) -> Result<()> {
     let mut failed = Vec::new();
     let mut attempt = |what: &str, result: Result<()>| {
@@ -49,7 +49,7 @@ pub fn remove(scratch: &Scratch, _lock: &HostLock) -> Result<()> {
     if let Some(before) = scratch.host_before().filter(|_| is_last) {
         attempt("host settings", before.restore());
     }
-    attempt("folder", remove_folder(scratch));
+    attempt("directory", remove_directory(scratch));
     if failed.is_empty() {
         return Ok(());
     }
@@ -60,17 +60,18 @@ pub fn remove(scratch: &Scratch, _lock: &HostLock) -> Result<()> {
     )
 }
 
-fn remove_folder(scratch: &Scratch) -> Result<()> {
+fn remove_directory(scratch: &Scratch) -> Result<()> {
     match std::fs::remove_dir_all(scratch.dir()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }
 }
 
-/// What of the instance is still on this machine, one line each; empty after a good clean-up.
+/// Remaining resources of the instance on this machine, one line each; empty after a successful
+/// clean-up.
 ///
 /// # Errors
-/// When the machine can't be looked at.
+/// The machine can't be inspected.
 pub fn leftovers(scratch: &Scratch) -> Result<Vec<String>> {
     let mut found = BTreeSet::new();
     for pid in processes::of(scratch) {
@@ -97,7 +98,7 @@ pub fn leftovers(scratch: &Scratch) -> Result<Vec<String>> {
         found.insert(format!("file {}", file.display()));
     }
     if scratch.dir().exists() {
-        found.insert(format!("folder {}", scratch.dir().display()));
+        found.insert(format!("directory {}", scratch.dir().display()));
     }
     Ok(found.into_iter().collect())
 }

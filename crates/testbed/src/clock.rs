@@ -1,4 +1,4 @@
-//! The one place where this crate reads a clock.
+//! The only place where this crate reads a clock.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Wall time, to be compared with times of files.
+/// Wall time, to compare with times of files.
 #[must_use]
 #[allow(
     clippy::disallowed_methods,

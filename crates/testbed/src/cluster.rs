@@ -1,5 +1,5 @@
-//! A cluster for one node: an API server on a port of 127.0.0.1, and the files that an agent and kubectl
-//! need to talk to it.
+//! A single-node cluster: an API server on a port of 127.0.0.1, and the files that an agent and
+//! kubectl need to connect to it.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one with the API server that the environment asks for.
+    /// Starts one with the API server that the environment selects.
     ///
     /// # Errors
     /// When the server does not start, or a file can't be written.
@@ -27,7 +27,7 @@ impl Cluster {
         Self::with(ApiServer::start()?)
     }
 
-    /// Starts one with the model API server, whatever the environment asks for.
+    /// Starts one with the model API server, whatever the environment selects.
     ///
     /// # Errors
     /// When no port is free, or a file can't be written.
@@ -60,7 +60,7 @@ impl Cluster {
         self.path("admin.kubeconfig")
     }
 
-    /// A kubeconfig that is good for asking for a certificate.
+    /// A kubeconfig with which a certificate can be requested.
     #[must_use]
     pub fn bootstrap_kubeconfig(&self) -> PathBuf {
         self.path("bootstrap.kubeconfig")
@@ -72,14 +72,14 @@ impl Cluster {
         self.files.path().join(name)
     }
 
-    /// The address that the agent's port is bound to: one of this machine that is no loopback, as a
-    /// node's has to be.
+    /// The address that the agent's port is bound to: a non-loopback address of this machine, as a
+    /// node's must be.
     #[must_use]
     pub fn node_ip(&self) -> IpAddr {
         self.node_ip
     }
 
-    /// Sets an agent up to be a node of this cluster, with a certificate of its own.
+    /// Configures an agent as a node of this cluster, with its own certificate.
     ///
     /// # Errors
     /// When a file can't be written.
@@ -91,7 +91,7 @@ impl Cluster {
         Ok(builder.flag(flag("kubeconfig", &self.path("node.kubeconfig"))))
     }
 
-    /// The same for an agent that has to ask for its certificate.
+    /// The same for an agent that must request its certificate.
     ///
     /// # Errors
     /// When a file can't be written.
@@ -108,18 +108,18 @@ impl Cluster {
         std::fs::write(self.path("serving.key"), serving.key_pem)?;
         let text = |name: &str| self.path(name).display().to_string();
         let client_ca = serde_json::json!({ "x509": { "clientCAFile": text("ca.crt") } });
-        // No pod brings a network here.
+        // No pod provides a network here.
         let network = serde_json::json!({ "network": "bridge" });
         Ok(builder
             .own_option("runtime", network)
             .node_name(node_name)
             .config("address", ip)
-            // Another test of this machine may have the usual one.
+            // Another test on this machine may use the default one.
             .config("port", free_port(self.node_ip)?)
             .config("authentication", client_ca)
             .config("tlsCertFile", text("serving.crt"))
             .config("tlsPrivateKeyFile", text("serving.key"))
-            // A machine for tests may be full: what is tested here is something else.
+            // A test machine's disk may be full, which is not what is tested here.
             .config(
                 "evictionHard",
                 serde_json::json!({ "memory.available": "1Mi" }),
@@ -133,10 +133,10 @@ impl Cluster {
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Whether the server has seen a node do what no node may.
+    /// Checks that no node has sent a request that it must not send.
     ///
     /// # Errors
-    /// When it has; with all that was seen.
+    /// One has; lists all of them.
     pub fn no_violations(&self) -> Result<()> {
         let seen = self.api.violations()?;
         if !seen.is_empty() {
@@ -150,8 +150,8 @@ fn flag(name: &str, path: &Path) -> String {
     format!("--{name}={}", path.display())
 }
 
-/// The machine's own address. Nothing is sent: connecting a UDP socket only chooses a route, and the
-/// other end is an address of documentation (RFC 5737).
+/// The machine's own address. Nothing is sent: connecting a UDP socket only selects a route, and
+/// the peer is a documentation address (RFC 5737).
 fn outward_address() -> IpAddr {
     let choose = || {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;

@@ -1,10 +1,10 @@
-//! Running another program to its end and keeping what it said.
+//! Runs another program until it exits and returns its output.
 
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Runs `command` with nothing on its standard input; its standard output as text.
+/// Runs `command` with an empty standard input; returns its standard output as text.
 ///
 /// # Errors
 /// When it can't be started or its exit code isn't 0; the message holds the command line and what
@@ -22,7 +22,7 @@ pub fn stdout_of(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs `command` with nothing on its standard input; its exit status and output, whatever they are.
+/// Runs `command` with an empty standard input; returns its exit status and output.
 ///
 /// # Errors
 /// When it can't be started.
@@ -33,7 +33,7 @@ pub fn output_of(command: &mut Command) -> Result<Output> {
         .with_context(|| format!("cannot start `{}`", line(command)))
 }
 
-/// The command line as a person would type it.
+/// The command line as a user would type it.
 #[must_use]
 pub fn line(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy()];

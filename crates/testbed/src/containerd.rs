@@ -1,4 +1,4 @@
-//! One private containerd: own folders, socket, network, cgroups and images.
+//! One private containerd: its own directories, socket, network, cgroups and images.
 
 mod config;
 pub(crate) mod daemon;
@@ -21,14 +21,14 @@ use crate::scratch::lock::HostLock;
 use crate::{CriTruth, cleanup, images, packages, report, sweep};
 use daemon::Daemon;
 
-/// The containerd namespace in which its CRI service keeps everything.
+/// The containerd namespace of the CRI plugin.
 const NAMESPACE: &str = "k8s.io";
-/// How long a start may take on a busy machine.
+/// Timeout of a start on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long an orderly stop may take.
+/// Timeout of a graceful stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Which network plugins the pods get.
+/// Which network plugins the pods use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostPorts {
     /// The bridge, and host ports by the plugin `portmap`.
@@ -37,8 +37,8 @@ pub enum HostPorts {
     None,
 }
 
-/// A running private containerd. When the value is dropped, everything of it is removed: its
-/// processes and containers, mounts, cgroups, network and folder.
+/// A running private containerd. When the value is dropped, everything of it is removed: processes
+/// and containers, mounts, cgroups, network and directory.
 #[derive(Debug)]
 pub struct Containerd {
     scratch: Scratch,
@@ -48,12 +48,12 @@ pub struct Containerd {
 }
 
 impl Containerd {
-    /// Starts one, with the images of [`images`] imported. Installs what is missing, and first
-    /// removes what killed runs left behind.
+    /// Starts one, with the images of [`images`] imported. Installs missing packages, and first
+    /// removes the leftovers of killed runs.
     ///
     /// # Errors
-    /// When something can't be installed, or containerd isn't ready within a minute; the message
-    /// holds the end of its log.
+    /// A package can't be installed, or containerd is not ready within a minute; the message
+    /// contains the end of its log.
     pub fn start() -> Result<Self> {
         Self::start_with(HostPorts::Mapped)
     }
@@ -67,7 +67,7 @@ impl Containerd {
         Self::start_binaries(packages::containerd::ensure()?, host_ports)
     }
 
-    /// As [`Containerd::start_with`], with the newest containerd of a certain line, from the Debian
+    /// Like [`Containerd::start_with`], with the newest containerd of a given line, from the Debian
     /// suite that has it.
     ///
     /// # Errors
@@ -94,8 +94,8 @@ impl Containerd {
         Ok(containerd)
     }
 
-    /// One instance for all tests of this process that run at the same time; it goes away with
-    /// the last of them. Not for tests that stop or kill it.
+    /// One instance for all concurrent tests of this process; it is removed with the last of them.
+    /// Not for tests that stop or kill it.
     ///
     /// # Errors
     /// As [`Containerd::start`].
@@ -112,7 +112,7 @@ impl Containerd {
         Ok(started)
     }
 
-    /// The private folder and name of this instance.
+    /// The private directory and name of this instance.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
@@ -124,7 +124,7 @@ impl Containerd {
         &self.binaries.version
     }
 
-    /// The Debian suite that this containerd came from.
+    /// The Debian suite of this containerd.
     #[must_use]
     pub fn suite(&self) -> &str {
         &self.binaries.suite
@@ -154,10 +154,10 @@ impl Containerd {
         self.daemon().pid()
     }
 
-    /// Runs `ctr` in the CRI's namespace; its standard output.
+    /// Runs `ctr` in the CRI's namespace; returns its standard output.
     ///
     /// # Errors
-    /// When it fails; the message holds what it said.
+    /// It fails; the message contains its output.
     pub fn ctr(&self, arguments: &[&str]) -> Result<String> {
         let mut command = self.scratch.command(self.binaries.bin.join("ctr"));
         command
@@ -167,7 +167,7 @@ impl Containerd {
         stdout_of(command.args(arguments))
     }
 
-    /// What this runtime itself knows of pods and containers.
+    /// The runtime's own state of pods and containers.
     ///
     /// # Errors
     /// When no client can be made.
@@ -175,7 +175,7 @@ impl Containerd {
         CriTruth::new(&self.endpoint())
     }
 
-    /// Stops containerd in an orderly way; its containers go on.
+    /// Stops containerd gracefully; its containers continue.
     ///
     /// # Errors
     /// When it doesn't end.
@@ -183,7 +183,7 @@ impl Containerd {
         self.daemon().halt(STOP_TIMEOUT)
     }
 
-    /// Kills containerd; its containers go on.
+    /// Kills containerd; its containers continue.
     ///
     /// # Errors
     /// When it doesn't end.
@@ -192,10 +192,10 @@ impl Containerd {
     }
 
     /// Starts containerd again after [`Containerd::halt`] or [`Containerd::kill9`] and waits until
-    /// it answers. Does nothing when it runs.
+    /// it is ready. Does nothing if it runs.
     ///
     /// # Errors
-    /// When it isn't ready within a minute; the message holds the end of its log.
+    /// It is not ready within a minute; the message contains the end of its log.
     pub fn resume(&self) -> Result<()> {
         self.daemon().start()?;
         let ready = self
@@ -207,7 +207,7 @@ impl Containerd {
         })
     }
 
-    /// Stops containerd and starts it again; its containers go on.
+    /// Stops containerd and starts it again; its containers continue.
     ///
     /// # Errors
     /// As [`Containerd::halt`] and [`Containerd::resume`].
@@ -222,7 +222,7 @@ impl Containerd {
         report::tail(&self.log_path(), 30)
     }
 
-    /// Removes everything of this instance now, and tells what failed.
+    /// Removes everything of this instance now, and reports failures.
     ///
     /// # Errors
     /// What could not be removed.

@@ -1,4 +1,4 @@
-//! What the runtime itself knows, asked over CRI without any agent in between.
+//! The runtime's own state, queried over CRI without an agent.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use tokio::runtime::Runtime;
 
 use crate::wait;
 
-/// The longest that one question may take.
+/// Timeout of one query.
 const TIMEOUTS: Timeouts = Timeouts {
     request: Duration::from_secs(60),
 };
 
-/// How long a command in a container may take.
+/// Timeout of a command in a container.
 const EXEC_SECONDS: i64 = 30;
 
-/// A blocking CRI client. Not for use inside of an async runtime.
+/// A blocking CRI client. Not for use inside an async runtime.
 pub struct CriTruth {
     client: CriClient,
     runtime: Runtime,
@@ -35,7 +35,7 @@ pub struct Sandbox {
     pub namespace: String,
     /// Uid of the pod.
     pub uid: String,
-    /// How many sandboxes the pod had before this one.
+    /// Number of earlier sandboxes of the pod.
     pub attempt: u32,
     /// Whether it is ready.
     pub ready: bool,
@@ -52,7 +52,7 @@ pub struct Container {
     pub pod: String,
     /// Name of the container in the pod.
     pub name: String,
-    /// How many times this container was made before.
+    /// How many times this container was created before.
     pub attempt: u32,
     /// Created, running or exited.
     pub state: ContainerState,
@@ -71,7 +71,7 @@ impl Container {
 }
 
 impl CriTruth {
-    /// A client for the runtime at `endpoint`; connects with the first question.
+    /// A client for the runtime at `endpoint`; connects with the first query.
     ///
     /// # Errors
     /// When the endpoint names no unix socket.
@@ -95,10 +95,10 @@ impl CriTruth {
         self.runtime.block_on(call)
     }
 
-    /// Waits until the runtime answers and says that it and its network are ready.
+    /// Waits until the runtime reports that it and its network are ready.
     ///
     /// # Errors
-    /// When that takes longer than `timeout`; the message holds the last answer.
+    /// It takes longer than `timeout`; the message contains the last response.
     pub fn wait_ready(&self, timeout: Duration) -> Result<()> {
         let mut answer = String::from("no answer yet");
         let ready = wait::until(
@@ -127,28 +127,28 @@ impl CriTruth {
     /// All sandboxes, ready or not.
     ///
     /// # Errors
-    /// When the runtime can't be asked.
+    /// The runtime can't be queried.
     pub fn sandboxes(&self) -> Result<Vec<Sandbox>> {
         let request = v1::ListPodSandboxRequest::default();
         let listed = self.ask(|| self.client.list_pod_sandbox(request.clone()))?;
         Ok(listed.items.into_iter().map(sandbox).collect())
     }
 
-    /// All containers, those that have exited included.
+    /// All containers, including exited ones.
     ///
     /// # Errors
-    /// When the runtime can't be asked.
+    /// The runtime can't be queried.
     pub fn containers(&self) -> Result<Vec<Container>> {
         let request = v1::ListContainersRequest::default();
         let listed = self.ask(|| self.client.list_containers(request.clone()))?;
         Ok(listed.containers.into_iter().map(container).collect())
     }
 
-    /// The containers of one sandbox, those that have exited included. The runtime answers this
-    /// with less work than [`CriTruth::containers`].
+    /// The containers of one sandbox, including exited ones. This is cheaper for the runtime than
+    /// [`CriTruth::containers`].
     ///
     /// # Errors
-    /// When the runtime can't be asked.
+    /// The runtime can't be queried.
     pub fn containers_of(&self, sandbox: &str) -> Result<Vec<Container>> {
         let request = v1::ListContainersRequest {
             filter: Some(v1::ContainerFilter {
@@ -163,7 +163,7 @@ impl CriTruth {
     /// The running container `name` of pod `pod`, if there is one.
     ///
     /// # Errors
-    /// When the runtime can't be asked.
+    /// The runtime can't be queried.
     pub fn running(&self, pod: &str, name: &str) -> Result<Option<Container>> {
         let mut all = self.containers()?;
         all.retain(|found| found.is_running() && found.pod == pod && found.name == name);
@@ -173,7 +173,7 @@ impl CriTruth {
     /// When a container was started, in nanoseconds since 1970.
     ///
     /// # Errors
-    /// When the runtime can't be asked, or the container was not started.
+    /// The runtime can't be queried, or the container was not started.
     pub fn started_at(&self, id: &str) -> Result<i64> {
         let request = v1::ContainerStatusRequest {
             container_id: id.to_owned(),
@@ -186,10 +186,10 @@ impl CriTruth {
             .with_context(|| format!("the container {id} was not started"))
     }
 
-    /// The process id of container `id`'s first process, as the host sees it.
+    /// The PID of container `id`'s first process on the host.
     ///
     /// # Errors
-    /// When the container isn't there, or the runtime tells no process id.
+    /// The container does not exist, or the runtime reports no PID.
     pub fn pid(&self, id: &str) -> Result<u32> {
         let request = v1::ContainerStatusRequest {
             container_id: id.to_owned(),
@@ -208,7 +208,7 @@ impl CriTruth {
             .with_context(|| format!("the runtime names no process of container {id}"))
     }
 
-    /// Runs a command in a running container; its standard output.
+    /// Runs a command in a running container; returns its standard output.
     ///
     /// # Errors
     /// When it can't be run, or its exit code isn't 0.
@@ -234,7 +234,7 @@ impl CriTruth {
     /// All names of all images.
     ///
     /// # Errors
-    /// When the runtime can't be asked.
+    /// The runtime can't be queried.
     pub fn image_names(&self) -> Result<Vec<String>> {
         let request = v1::ListImagesRequest::default();
         let listed = self.ask(|| self.client.list_images(request.clone()))?;
@@ -245,10 +245,10 @@ impl CriTruth {
             .collect())
     }
 
-    /// How many images have neither a tag nor a digest by which a registry knows them.
+    /// How many images have neither a tag nor a repository digest.
     ///
     /// # Errors
-    /// When the runtime doesn't answer.
+    /// The runtime does not respond.
     pub fn images_without_name(&self) -> Result<usize> {
         let request = v1::ListImagesRequest::default();
         let listed = self.ask(|| self.client.list_images(request.clone()))?;
@@ -257,8 +257,8 @@ impl CriTruth {
         Ok(images.len())
     }
 
-    /// Asks a question that changes nothing; once more when the runtime was restarted since the
-    /// question before, which is only noticed by asking.
+    /// Sends a query; retries once if the runtime was restarted since the last query, which only a
+    /// query detects.
     fn ask<T, F: Future<Output = CriResult<T>>>(&self, question: impl Fn() -> F) -> Result<T> {
         let answer = match self.block_on(question()) {
             Err(error) if error.kind == CriErrorKind::Unavailable => self.block_on(question()),

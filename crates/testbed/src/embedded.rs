@@ -1,5 +1,5 @@
-//! What the runtime inside of `rubelet` needs to be private to one test: folders, a bridge with a
-//! subnet, a cgroup, and the images.
+//! A private environment of the embedded runtime for one test: directories, a bridge with a subnet,
+//! a cgroup, and the images.
 
 mod power;
 mod served;
@@ -7,7 +7,8 @@ mod served;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use rustix::mount::{MountFlags, mount};
 
 use crate::agent::binary;
 use crate::command::stdout_of;
@@ -18,18 +19,18 @@ use crate::{CriTruth, cleanup, images, packages, report, sweep};
 
 pub use served::Served;
 
-/// The folder of images and records.
+/// The directory of images and records.
 const ROOT: &str = "rt";
-/// The folder of sockets and mounts. Short, for the sockets of supervisors are deep below it.
+/// The directory of sockets and mounts. Short, because sockets of shims are deep below it.
 const RUN: &str = "r";
 /// The socket below [`RUN`] on which the CRI is served.
 const SOCKET: &str = "cri.sock";
 const CNI_CONFIGURATION: &str = "cni/conf";
-/// The cgroup of the supervisors, below that of the instance.
+/// The cgroup of the shims, below that of the instance.
 const SHIMS: &str = "shims";
 
-/// The surroundings of an embedded runtime, and everything that it makes in them. When the value is
-/// dropped, all of it is removed.
+/// The environment of an embedded runtime, and everything that it creates there. All of it is
+/// removed when the value is dropped.
 #[derive(Debug)]
 pub struct Embedded {
     scratch: Scratch,
@@ -39,8 +40,8 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Makes the folders and loads the images of [`images`]. Installs what is missing, and first
-    /// removes what killed runs left behind.
+    /// Creates the directories and loads the images of [`images`]. Installs missing packages, and
+    /// first removes the leftovers of killed runs.
     ///
     /// # Errors
     /// When something can't be installed, or the images can't be loaded.
@@ -64,7 +65,7 @@ impl Embedded {
     /// As [`Embedded::start_program`], without any image.
     ///
     /// # Errors
-    /// When something can't be installed, or a folder can't be made.
+    /// When something can't be installed, or a directory can't be made.
     pub fn without_images(program: &Path) -> Result<Self> {
         packages::ensure()?;
         sweep()?;
@@ -76,14 +77,14 @@ impl Embedded {
             program: program.to_owned(),
             removed: false,
         };
-        for folder in [ROOT, RUN, CNI_CONFIGURATION] {
-            embedded.scratch.subdir(folder)?;
+        for directory in [ROOT, RUN, CNI_CONFIGURATION] {
+            embedded.scratch.subdir(directory)?;
         }
         cleanup::cgroups::create(embedded.scratch.tag())?;
         Ok(embedded)
     }
 
-    /// The same with addresses for 1000 pods, which nobody else on this machine may use meanwhile.
+    /// The same with addresses for 1000 pods, reserved on this machine meanwhile.
     ///
     /// # Errors
     /// When no such range is free.
@@ -92,37 +93,50 @@ impl Embedded {
         Ok(self)
     }
 
-    /// The private folder and name of this instance.
+    /// The same with the run directory in memory, like `/run` on machines with systemd. The
+    /// directory of an instance is on a disk.
+    ///
+    /// # Errors
+    /// When nothing can be mounted there.
+    pub fn with_run_dir_in_memory(self) -> Result<Self> {
+        let run = self.run_dir();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("tmpfs", &run, "tmpfs", flags, c"mode=755")
+            .with_context(|| format!("cannot mount a tmpfs at {}", run.display()))?;
+        Ok(self)
+    }
+
+    /// The private directory and name of this instance.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
     }
 
-    /// The folder of images, records and addresses.
+    /// The directory of images, records and addresses.
     #[must_use]
     pub fn root_dir(&self) -> PathBuf {
         self.scratch.dir().join(ROOT)
     }
 
-    /// The folder of sockets and mounts, which a reboot empties.
+    /// The directory of sockets and mounts, which a reboot empties.
     #[must_use]
     pub fn run_dir(&self) -> PathBuf {
         self.scratch.dir().join(RUN)
     }
 
-    /// The folder of CNI configurations; empty at first, so that pods are on the built-in bridge.
+    /// The directory of CNI configurations; empty at first, so that pods are on the built-in bridge.
     #[must_use]
     pub fn cni_conf_dir(&self) -> PathBuf {
         self.scratch.dir().join(CNI_CONFIGURATION)
     }
 
-    /// The folder of CDI specifications; not there at first.
+    /// The directory of CDI specifications; not there at first.
     #[must_use]
     pub fn cdi_spec_dir(&self) -> PathBuf {
         self.scratch.dir().join("cdi")
     }
 
-    /// The folder in which CNI plugins are looked for before those of the host.
+    /// The directory of CNI plugins that takes precedence over the host's.
     #[must_use]
     pub fn cni_bin_dir(&self) -> PathBuf {
         self.scratch.dir().join("cni/bin")
@@ -140,7 +154,7 @@ impl Embedded {
         format!("unix://{}", self.socket().display())
     }
 
-    /// What the runtime itself knows of pods and containers, while a process runs it.
+    /// The runtime's own state of pods and containers, while a process runs it.
     ///
     /// # Errors
     /// When no client can be made.
@@ -148,10 +162,10 @@ impl Embedded {
         CriTruth::new(&self.endpoint())
     }
 
-    /// Runs `rubelet image` with these words; its standard output.
+    /// Runs `rubelet image` with these arguments; returns its standard output.
     ///
     /// # Errors
-    /// When it fails; the message holds what it said.
+    /// It fails; the message contains its output.
     pub fn image(&self, words: &[&str]) -> Result<String> {
         let mut command = self.scratch.command(&self.program);
         command
@@ -189,7 +203,7 @@ impl Embedded {
             .collect()
     }
 
-    /// Removes everything of this instance now, and tells what failed.
+    /// Removes everything of this instance now, and reports failures.
     ///
     /// # Errors
     /// What could not be removed.

@@ -1,5 +1,5 @@
-//! What an embedded runtime has on the machine at one moment, one line a thing. Two of these are
-//! equal when nothing was left behind in between.
+//! Resources of an embedded runtime on the machine at one moment, one line each. Two of these are
+//! equal if nothing was left behind in between.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,9 +9,9 @@ use anyhow::Result;
 use crate::Embedded;
 use crate::cleanup::{cgroups, mounts, network, nft, processes};
 
-/// Folders of records and of half-done work, wherever they are below the root and the run folder:
-/// what is in them belongs to pods.
-const FOLDERS: [&str; 6] = [
+/// Directories of records and of incomplete work, anywhere below the root and the run directory:
+/// their contents belong to pods.
+const DIRECTORIES: [&str; 6] = [
     "attachments",
     "containers",
     "ingest",
@@ -19,14 +19,14 @@ const FOLDERS: [&str; 6] = [
     "sandboxes",
     "snapshots",
 ];
-/// How deep such folders are.
+/// How deep such directories are.
 const DEPTH: usize = 3;
 
-/// Everything that pods have caused, of the instance `embedded`: processes but for those in `own`,
-/// mounts, cgroups, network interfaces, firewall rules, and files that stand for pods.
+/// Everything that pods have caused in the instance `embedded`: processes except those in `own`,
+/// mounts, cgroups, network interfaces, firewall rules, and files that represent pods.
 ///
 /// # Errors
-/// When the machine can't be looked at.
+/// The machine can't be inspected.
 pub fn of(embedded: &Embedded, own: &[u32]) -> Result<BTreeSet<String>> {
     let scratch = embedded.scratch();
     let mut found = BTreeSet::new();
@@ -42,7 +42,7 @@ pub fn of(embedded: &Embedded, own: &[u32]) -> Result<BTreeSet<String>> {
         }
     }
     for cgroup in cgroups::of(scratch.tag())? {
-        // A pod's own cgroup is made and removed by who asks for the pod.
+        // A pod's own cgroup is created and removed by the client of the runtime.
         let is_pods = cgroup
             .parent()
             .is_some_and(|top| top.ends_with(scratch.tag()));
@@ -50,7 +50,7 @@ pub fn of(embedded: &Embedded, own: &[u32]) -> Result<BTreeSet<String>> {
             found.insert(format!("cgroup {}", cgroup.display()));
         }
     }
-    // The bridge is there from the first pod on.
+    // The bridge exists from the first pod on.
     let links = network::links_of(scratch).into_iter();
     found.extend(
         links
@@ -70,7 +70,7 @@ fn collect(dir: &Path, depth: usize, found: &mut BTreeSet<String>) {
     };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if FOLDERS.contains(&&*name) {
+        if DIRECTORIES.contains(&&*name) {
             let inside = std::fs::read_dir(&path).into_iter().flatten();
             let inside = inside.filter_map(|entry| Some(entry.ok()?.path()));
             found.extend(inside.map(|path| format!("file {}", path.display())));

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// How long a server may be silent.
+/// Timeout of a silent server.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// The status code, such as 200.
@@ -31,7 +31,7 @@ impl Response {
 /// GET of `path` from the server behind the unix socket `socket`.
 ///
 /// # Errors
-/// When there is no server, it is silent for half a minute, or its answer isn't HTTP.
+/// There is no server, it is silent for half a minute, or its response is not HTTP.
 pub fn get_unix(socket: &Path, path: &str) -> Result<Response> {
     request(connect(socket)?, "localhost", "GET", path, None)
 }
@@ -51,7 +51,7 @@ pub fn send_unix(
     request(connect(socket)?, "localhost", method, path, content)
 }
 
-/// One request on a connection that is there, with a body and its type if there is one.
+/// One request on an existing connection, optionally with a body and its type.
 pub(crate) fn request(
     stream: impl Read + Write,
     host: &str,

@@ -1,5 +1,5 @@
-//! The images that tests run, built from the static busybox of this machine: no registry can be
-//! reached, and none is needed.
+//! The images for tests, built from the static busybox of this machine: no registry is available or
+//! needed.
 
 mod archive;
 mod layer;
@@ -27,18 +27,18 @@ pub const VOLUMES: &str = "localhost/rubelet/volumes:1";
 /// The sandbox container: one process that waits, and ends at SIGTERM.
 pub const PAUSE: &str = "localhost/rubelet/pause:1";
 
-/// How long the CRI service may take to notice images that were imported.
+/// How long the CRI service may take to detect imported images.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One shell and nothing else: it blocks in `read` on a named pipe that it holds open itself, and
-/// unlike a `sleep` that is process 1, it ends at SIGTERM.
+/// A shell only: it blocks in `read` on a named pipe that it holds open itself, and unlike a
+/// `sleep` with PID 1, it exits on SIGTERM.
 const PAUSE_SCRIPT: &str =
     "trap 'exit 0' TERM INT; exec 3<>/pause; while :; do read -r line <&3; done";
 
 /// An image's name and the `config` part of its configuration.
 pub(crate) type Image = (String, Value);
 
-/// Volumes that no image may have: at the kernel's file systems, or at links to them.
+/// Volumes that an image must not have: in the kernel's file systems, or at links to them.
 pub const HOSTILE_VOLUMES: [&str; 10] = [
     "/sys",
     "/sys/fs/cgroup",
@@ -111,14 +111,14 @@ fn archive_of(images: &[Image]) -> Result<Vec<u8>> {
     archive::build(&layer::build(Path::new(BUSYBOX), None)?, images)
 }
 
-/// An archive in the OCI layout with an image whose layer no other image has: the file `/note` in it
-/// says something else.
+/// An archive in the OCI layout with an image whose layer is unique: the file `/note` in it
+/// differs.
 pub(crate) fn archive_with_note(image: Image, note: &str) -> Result<Vec<u8>> {
     archive::build(&layer::build(Path::new(BUSYBOX), Some(note))?, &[image])
 }
 
-/// Puts one more image into a runtime, which no other has a layer of; it has no name if `name` is empty.
-/// On the embedded runtime, and on containerd, which is told to forget the name.
+/// Loads another image with a unique layer into a runtime; it has no name if `name` is empty. Works
+/// with the embedded runtime, and with containerd, where the name is removed.
 ///
 /// # Errors
 /// When it can't be built or loaded.
@@ -153,7 +153,7 @@ pub fn load_one(runtime: &TestRuntime, name: &str, note: &str) -> Result<()> {
     Ok(std::fs::remove_file(&path)?)
 }
 
-/// Imports all images and waits until the CRI service knows them.
+/// Imports all images and waits until the CRI service lists them.
 ///
 /// # Errors
 /// When they can't be built or imported.

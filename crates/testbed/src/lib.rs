@@ -1,25 +1,35 @@
-//! What tests, the demo and the benchmarks stand on: a private runtime with images of its own, agents
-//! that run on it, and ways to ask both what they think is true.
+//! The basis of tests, the demo and the benchmarks: a private runtime with its own images, agents
+//! that run on it, and queries for the state of both.
 //!
-//! Everything one instance makes is below one folder, `/tmp/rubelet-t…`, or carries that folder's
-//! name: its processes (by an environment variable), its cgroups, its CNI network and its bridge.
-//! Cleaning up finds things by that name only, so that it also works for a run that was killed
-//! ([`sweep`]), and so that it can never touch what belongs to the host.
+//! Everything that one instance creates is below one directory, `/tmp/rubelet-t…`, or has that
+//! directory's name: its processes (by an environment variable), its cgroups, its CNI network and
+//! its bridge. Clean-up finds resources by that name only, so that it also works for a killed run
+//! ([`sweep()`]), and never touches resources of the host.
 //!
 //! - [`packages`] installs Debian packages and unpacks a containerd that runs here: the newest, or
 //!   one of an older line
-//! - [`Containerd`] is one private containerd; [`images`] builds what it runs
-//! - [`Embedded`] is the surroundings of a runtime inside of `rubelet`, [`Served`] is one of those
-//!   as a process of its own
-//! - [`TestRuntime`] is the one of both that the environment asks for
+//! - [`Containerd`] is one private containerd; [`images`] builds its images
+//! - [`Embedded`] is the environment of the runtime embedded in `rubelet`, [`Served`] is one of
+//!   those as a process of its own
+//! - [`TestRuntime`] is the one that the environment selects
 //! - [`Agent`] is one `rubelet run` on it
-//! - [`Node`] is both together, for tests of pods; [`manifest`] makes pods and [`status`] reads them
+//! - [`Node`] is both together, for tests of pods; [`manifest`] builds pods and [`status`] reads
+//!   them
 //! - [`Cluster`] is what an agent can join: a model API server, or a control plane of real programs
 //!   ([`api_server`])
 //! - [`Registry`] serves an image to be pulled
 //! - [`Vm`] is a virtual machine with cgroup version 2
-//! - [`CriTruth`] counts what the runtime itself knows
-//! - [`leftovers`] tells what is still there after the end
+//! - [`CriTruth`] queries the runtime's own state
+//! - [`leftovers`] reports what is left after the end
+//!
+//! ```
+//! use rubelet_testbed::manifest;
+//! use serde_json::json;
+//!
+//! let pod = manifest::pod("web", &json!({ "containers": [manifest::waiting("main")] }));
+//! assert_eq!(pod["spec"]["containers"][0]["name"], "main");
+//! assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], 1);
+//! ```
 
 pub mod agent;
 pub mod api_server;

@@ -1,14 +1,14 @@
-//! Manifests of pods for tests, put together from JSON; a manifest may be JSON as well as YAML.
+//! Pod manifests for tests, built as JSON, which is valid YAML too.
 
 use serde_json::{Value, json};
 
 use crate::images;
 
-/// A script for a shell that is process 1: it waits for ever, and ends with code 0 at SIGTERM,
-/// which it would not notice without a trap.
+/// A script for a shell with PID 1: it waits forever, and exits with code 0 on SIGTERM, which it
+/// would ignore without a trap.
 pub const WAIT: &str = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
-/// A pod. It has one second to end, and the node's DNS: there is no cluster.
+/// A pod. It has a grace period of one second, and the node's DNS: there is no cluster.
 #[must_use]
 pub fn pod(name: &str, spec: &Value) -> Value {
     let basis = json!({
@@ -31,14 +31,14 @@ pub fn shell(name: &str, script: &str) -> Value {
     })
 }
 
-/// A container that waits, and ends at SIGTERM.
+/// A container that waits, and exits on SIGTERM.
 #[must_use]
 pub fn waiting(name: &str) -> Value {
     shell(name, WAIT)
 }
 
-/// `value` with the fields of `more` added. An object is added to an object field by field;
-/// anything else takes the place of what was there.
+/// `value` merged with `more`. Objects are merged field by field; any other value replaces the old
+/// one.
 #[must_use]
 pub fn with(mut value: Value, more: &Value) -> Value {
     merge(&mut value, more);

@@ -1,5 +1,4 @@
-//! A node for tests of pods: a private runtime, an agent on it, and the questions that such
-//! tests ask again and again.
+//! A node for tests of pods: a private runtime, an agent on it, and common queries.
 
 mod power;
 
@@ -15,7 +14,7 @@ use crate::cri_truth::{Container, Sandbox};
 use crate::scratch::Scratch;
 use crate::{Agent, CriTruth, TestRuntime, status};
 
-/// How long each thing that is waited for may take on a busy machine.
+/// Timeout of each wait on a busy machine.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// The pods of a manifest without a namespace.
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -23,7 +22,7 @@ const EVENTS: &str = "/api/v1/namespaces/default/events";
 
 /// A running agent on a runtime of its own. When the value is dropped, everything of it is removed.
 pub struct Node {
-    // Ends before its runtime does.
+    // Dropped before its runtime.
     agent: Agent,
     truth: CriTruth,
     runtime: TestRuntime,
@@ -38,7 +37,7 @@ impl Node {
         Self::start_with(|builder| builder)
     }
 
-    /// As [`Node::start`], with an agent that `configure` sets up.
+    /// Like [`Node::start`], with an agent that `configure` sets up.
     ///
     /// # Errors
     /// As [`Node::start`].
@@ -46,7 +45,7 @@ impl Node {
         Self::start_on(TestRuntime::start()?, configure)
     }
 
-    /// As [`Node::start_with`], on a runtime that is there already.
+    /// Like [`Node::start_with`], on an existing runtime.
     ///
     /// # Errors
     /// When the agent can't be started.
@@ -66,8 +65,8 @@ impl Node {
         Ok(node)
     }
 
-    /// One node for all tests of this process that run at the same time; it goes away with the
-    /// last of them. Each test has pods with names of its own.
+    /// One node for all concurrent tests of this process; it is removed with the last of them. Pod
+    /// names must be unique per test.
     ///
     /// # Errors
     /// As [`Node::start`].
@@ -75,7 +74,7 @@ impl Node {
         Self::shared_with(|builder| builder)
     }
 
-    /// As [`Node::shared`], with an agent that `configure` sets up. All tests of a process
+    /// Like [`Node::shared`], with an agent that `configure` sets up. All tests of a process
     /// configure it in the same way: only the first one's counts.
     ///
     /// # Errors
@@ -102,7 +101,7 @@ impl Node {
         &mut self.agent
     }
 
-    /// What the runtime knows.
+    /// The runtime's own state.
     #[must_use]
     pub fn truth(&self) -> &CriTruth {
         &self.truth
@@ -114,13 +113,13 @@ impl Node {
         &self.runtime
     }
 
-    /// The private folder and name of this node.
+    /// The private directory and name of this node.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         self.runtime.scratch()
     }
 
-    /// The process that the runtime lives in: containerd's or the agent's.
+    /// The process of the runtime: containerd's or the agent's.
     ///
     /// # Errors
     /// When it doesn't run.
@@ -132,7 +131,7 @@ impl Node {
         pid.context("the runtime doesn't run")
     }
 
-    /// A new folder on the host that goes away with the node, for pods to mount.
+    /// A new directory on the host for pods to mount, which is removed with the node.
     ///
     /// # Errors
     /// When it can't be made.
@@ -151,7 +150,7 @@ impl Node {
         self.agent.write_manifest(&file_of(name), &pod.to_string())
     }
 
-    /// Takes a pod's manifest away.
+    /// Removes a pod's manifest.
     ///
     /// # Errors
     /// When it isn't there.
@@ -159,7 +158,7 @@ impl Node {
         self.agent.remove_manifest(&file_of(name))
     }
 
-    /// The pod as the API shows it; `None` if it shows none.
+    /// The pod in the API; `None` if it is not listed.
     ///
     /// # Errors
     /// When the agent doesn't answer.
@@ -173,7 +172,7 @@ impl Node {
         }
     }
 
-    /// Waits until the API shows the pod as `wanted` takes it.
+    /// Waits until the pod in the API satisfies `wanted`.
     ///
     /// # Errors
     /// When that takes longer than [`TIMEOUT`]; the message holds the pod's status.
@@ -204,7 +203,7 @@ impl Node {
         self.wait(name, "has ended", status::has_ended)
     }
 
-    /// Waits until nothing of the pod is left in the API.
+    /// Waits until the pod is gone from the API.
     ///
     /// # Errors
     /// When that takes longer than [`TIMEOUT`].
@@ -215,7 +214,7 @@ impl Node {
             })
     }
 
-    /// Starts a pod whose containers end by themselves; as [`Node::finished`].
+    /// Starts a pod whose containers exit by themselves; like [`Node::finished`].
     ///
     /// # Errors
     /// When it doesn't end, or ends with another phase than Succeeded.
@@ -224,7 +223,7 @@ impl Node {
         self.finished(pod["metadata"]["name"].as_str().unwrap_or_default())
     }
 
-    /// Waits until a pod has ended, and gives what its container `main` wrote.
+    /// Waits until a pod has terminated, and returns the log of its container `main`.
     ///
     /// # Errors
     /// When it doesn't end, or ends with another phase than Succeeded.
@@ -237,10 +236,10 @@ impl Node {
         Ok(log)
     }
 
-    /// What a container wrote.
+    /// The log of a container.
     ///
     /// # Errors
-    /// When the agent doesn't give it.
+    /// The agent does not return it.
     pub fn log(&self, pod: &str, container: &str) -> Result<String> {
         let path = format!(
             "{PODS}/{}/log?container={container}",
@@ -257,7 +256,7 @@ impl Node {
         Ok(response.text())
     }
 
-    /// Waits until a container has written a text; all that it wrote.
+    /// Waits until a container has logged a text; returns the whole log.
     ///
     /// # Errors
     /// When that takes longer than [`TIMEOUT`].
@@ -304,7 +303,7 @@ impl Node {
     /// All containers of a pod that the runtime has, the newest first.
     ///
     /// # Errors
-    /// When the runtime can't be asked.
+    /// The runtime can't be queried.
     pub fn containers(&self, pod: &str) -> Result<Vec<Container>> {
         let full = self.agent.full_name(pod);
         let mut found = self.truth.containers()?;
@@ -313,10 +312,10 @@ impl Node {
         Ok(found)
     }
 
-    /// The running container of a pod.
+    /// A running container of a pod.
     ///
     /// # Errors
-    /// When there is none, or the runtime can't be asked.
+    /// There is none, or the runtime can't be queried.
     pub fn running(&self, pod: &str, container: &str) -> Result<Container> {
         let found = self.truth.running(&self.agent.full_name(pod), container)?;
         found.with_context(|| format!("the runtime runs no container {container} of pod {pod}"))
@@ -325,7 +324,7 @@ impl Node {
     /// All sandboxes of a pod that the runtime has, the newest first.
     ///
     /// # Errors
-    /// When the runtime can't be asked.
+    /// The runtime can't be queried.
     pub fn sandboxes(&self, pod: &str) -> Result<Vec<Sandbox>> {
         let full = self.agent.full_name(pod);
         let mut found = self.truth.sandboxes()?;
@@ -334,10 +333,10 @@ impl Node {
         Ok(found)
     }
 
-    /// Runs a command of `rubelet` that ends well; what it prints on standard output.
+    /// Runs a command of `rubelet` that must succeed; returns its standard output.
     ///
     /// # Errors
-    /// When it can't be run or fails; the message holds what it said.
+    /// It can't be run or fails; the message contains its output.
     pub fn cli(&self, words: &[&str]) -> Result<String> {
         let output = self.agent.cli(words)?;
         if output.code != 0 {
@@ -352,7 +351,7 @@ impl Node {
         Ok(output.stdout)
     }
 
-    /// Runs a command in a running container; what it prints on standard output.
+    /// Runs a command in a running container; returns its standard output.
     ///
     /// # Errors
     /// When it can't be run or fails.
@@ -361,7 +360,7 @@ impl Node {
         self.truth.exec(&id, command)
     }
 
-    /// The folder of a pod's volumes and files.
+    /// The directory of a pod's volumes and files.
     ///
     /// # Errors
     /// When the API doesn't show the pod.

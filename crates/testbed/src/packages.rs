@@ -1,4 +1,4 @@
-//! Debian packages: installs what the test bed needs, and finds a containerd that runs here.
+//! Debian packages: installs the test bed's dependencies, and finds a usable containerd.
 
 pub mod containerd;
 pub mod line;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use crate::command::stdout_of;
 use crate::scratch::lock::HostLock;
 
-/// What is installed on the host, by Debian package name.
+/// Packages that are installed on the host.
 pub const NEEDED: [&str; 8] = [
     "busybox-static",
     "containernetworking-plugins",
@@ -29,14 +29,14 @@ pub const NEEDED: [&str; 8] = [
 pub(crate) const BUSYBOX: &str = "/bin/busybox";
 /// The OCI runtime that containerd uses.
 pub(crate) const RUNC: &str = "/usr/sbin/runc";
-/// The folder of the CNI plugins.
+/// The directory of the CNI plugins.
 pub(crate) const CNI_PLUGINS: &str = "/usr/lib/cni";
 /// The program that shows firewall tables.
 pub(crate) const NFT: &str = "/usr/sbin/nft";
 /// The program that changes network interfaces.
 pub(crate) const IP: &str = "/sbin/ip";
 
-/// Installs those of [`NEEDED`] that are missing; the names of what was installed.
+/// Installs missing packages of [`NEEDED`]; returns their names.
 ///
 /// # Errors
 /// When this isn't root, or apt can't install a package.
@@ -44,7 +44,7 @@ pub fn ensure() -> Result<Vec<&'static str>> {
     ensure_all(&NEEDED)
 }
 
-/// Installs the emulator of virtual machines if it is missing; its path.
+/// Installs the virtual machine emulator if it is missing; returns its path.
 ///
 /// # Errors
 /// As [`ensure`].
@@ -53,7 +53,7 @@ pub(crate) fn ensure_emulator() -> Result<&'static str> {
     Ok("/usr/bin/qemu-system-x86_64")
 }
 
-/// Installs systemd if it is missing; it is not made the machine's first process.
+/// Installs systemd if it is missing, but not as the machine's init.
 ///
 /// # Errors
 /// As [`ensure`].
@@ -81,7 +81,7 @@ fn ensure_all(names: &[&'static str]) -> Result<Vec<&'static str>> {
     if !has_package_lists() {
         update()?;
     }
-    // Lists that are there may be too old to name files that the archive still has.
+    // Existing lists may be too old to name files that the archive still has.
     if install(&missing).is_err() {
         update()?;
         install(&missing)?;
@@ -105,14 +105,14 @@ pub(crate) fn dependency_of(name: &str) -> Result<String> {
     Ok(found.to_owned())
 }
 
-/// Downloads a package of the machine's own suite into a folder; the path of the .deb file.
+/// Downloads a package of the machine's own suite into a directory; the path of the .deb file.
 ///
 /// # Errors
 /// It can't be downloaded.
 pub(crate) fn download(name: &str, dir: &Path) -> Result<PathBuf> {
     let run = || {
         let mut command = Command::new("apt-get");
-        // Its own unprivileged user can't write into a folder of root.
+        // Its sandbox user can't write into a directory of root.
         command
             .args(["-o", "APT::Sandbox::User=root", "download", name])
             .current_dir(dir);
@@ -137,7 +137,7 @@ fn installed(names: &[&str]) -> Result<String> {
         .args(names);
     let output = crate::command::output_of(&mut query)
         .context("the test bed takes its programs from Debian packages; dpkg-query is missing")?;
-    // dpkg-query exits 1 when it knows none of a package; the others are printed all the same.
+    // dpkg-query exits 1 if it does not know a package; the others are printed all the same.
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel tells about a process: state, memory, processor time, environment.
+//! Process information from the kernel: state, memory, CPU time, environment.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -13,11 +13,11 @@ use crate::clock;
 /// The part of `/proc/PID/stat` that the test bed needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// One letter, `Z` for a process that has ended and wasn't waited for.
+    /// One letter, `Z` for a zombie.
     pub state: char,
     /// The parent's process id.
     pub parent: u32,
-    /// Processor time spent in the program itself and in the kernel for it, in clock ticks.
+    /// CPU time in user and kernel mode, in clock ticks.
     pub cpu_ticks: u64,
     /// When the process began, in clock ticks since the kernel started.
     pub start_ticks: u64,
@@ -31,7 +31,7 @@ impl Stat {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        // The program's name stands in parentheses and may hold spaces and parentheses itself.
+        // The program's name is in parentheses and may contain spaces and parentheses itself.
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
         Some(Self {
@@ -43,7 +43,7 @@ impl Stat {
     }
 }
 
-/// Processor time that process `pid` has used so far.
+/// CPU time that process `pid` has used so far.
 #[must_use]
 pub fn cpu_time(pid: u32) -> Option<Duration> {
     let ticks = Stat::of(pid)?.cpu_ticks;
@@ -52,26 +52,26 @@ pub fn cpu_time(pid: u32) -> Option<Duration> {
     ))
 }
 
-/// Memory of process `pid` that is in RAM now (`VmRSS`), in bytes.
+/// Resident memory of process `pid` (`VmRSS`), in bytes.
 #[must_use]
 pub fn rss_bytes(pid: u32) -> Option<u64> {
     in_bytes(&read(pid, "status")?, "VmRSS:")
 }
 
-/// The most memory of process `pid` that was in RAM at a time (`VmHWM`), in bytes.
+/// Peak resident memory of process `pid` (`VmHWM`), in bytes.
 #[must_use]
 pub fn peak_rss_bytes(pid: u32) -> Option<u64> {
     in_bytes(&read(pid, "status")?, "VmHWM:")
 }
 
-/// Memory of process `pid` in which what it shares counts in equal parts for all who share it
-/// (`Pss`), in bytes.
+/// Proportional set size of process `pid`, in which shared memory counts in equal parts (`Pss`), in
+/// bytes.
 #[must_use]
 pub fn pss_bytes(pid: u32) -> Option<u64> {
     in_bytes(&read(pid, "smaps_rollup")?, "Pss:")
 }
 
-/// Memory of process `pid` that no other process has a part in, in bytes.
+/// Private memory of process `pid`, in bytes.
 #[must_use]
 pub fn private_bytes(pid: u32) -> Option<u64> {
     let text = read(pid, "smaps_rollup")?;
@@ -82,14 +82,14 @@ fn read(pid: u32, file: &str) -> Option<String> {
     std::fs::read_to_string(format!("/proc/{pid}/{file}")).ok()
 }
 
-/// The size behind a name, which the kernel tells in units of 1024 bytes.
+/// The size of a field, which the kernel reports in KiB.
 fn in_bytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
 
-/// Follows process `pid`: a thread whose value is the wall time at which it ended.
+/// Waits for process `pid` in a thread, whose result is the wall time of the exit.
 ///
 /// # Errors
 /// There is no such process.

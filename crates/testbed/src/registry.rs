@@ -1,5 +1,5 @@
-//! An image registry on the loopback interface, for tests of what a pull does: it serves one image
-//! over plain HTTP, under any name and tag, to anybody or to those who know the password.
+//! An image registry on the loopback interface, for tests of pulls: it serves one image over plain
+//! HTTP, under any name and tag, to anybody or with a password.
 
 mod access;
 mod content;
@@ -27,7 +27,7 @@ pub struct Registry {
     servers: Vec<(SocketAddr, JoinHandle<()>)>,
 }
 
-/// How a registry is to behave.
+/// The behaviour of a registry.
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct RegistryBuilder {
@@ -45,19 +45,19 @@ struct Shared {
     rules: RegistryBuilder,
     content: Content,
     resolved: AtomicUsize,
-    /// How many more answers are to be cut off.
+    /// How many more responses are truncated.
     cuts: AtomicUsize,
-    /// Credentials that came to the server that blobs are at, which has no use for them.
+    /// Credentials that were sent to the blob server, which must not get any.
     leaked: AtomicUsize,
     stop: AtomicBool,
     /// Requests wait here while the gate is closed.
     gate: Mutex<()>,
-    /// Where blobs are when requests for them are sent on.
+    /// Address of the blob server if requests are redirected.
     elsewhere: Option<SocketAddr>,
 }
 
 impl RegistryBuilder {
-    /// Lets in only who knows the password [`PASSWORD`] of [`USER`], in this way.
+    /// Requires the password [`PASSWORD`] of [`USER`], in this way.
     pub fn access(mut self, access: Access) -> Self {
         self.access = access;
         self
@@ -69,13 +69,13 @@ impl RegistryBuilder {
         self
     }
 
-    /// Serves the layer packed like this.
+    /// Serves the layer with this compression.
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
         self
     }
 
-    /// Sends requests for blobs on to another server.
+    /// Redirects requests for blobs to another server.
     pub fn redirects(mut self) -> Self {
         self.redirects = true;
         self
@@ -93,7 +93,7 @@ impl RegistryBuilder {
         self
     }
 
-    /// Sends a layer whose bytes are others than its digest says.
+    /// Sends a layer whose bytes do not match its digest.
     pub fn wrong_bytes(mut self) -> Self {
         self.wrong_bytes = true;
         self
@@ -113,7 +113,7 @@ impl RegistryBuilder {
             listener.with_context(|| format!("no port is free on {host}"))
         };
         let listener = bind("127.0.0.1")?;
-        // Another host as clients see it, to which credentials are not sent on.
+        // A different host for clients, to which credentials must not be sent.
         let second = self.redirects.then(|| bind("127.0.0.2")).transpose()?;
         let address = listener.local_addr()?;
         let elsewhere = match &second {
@@ -147,7 +147,7 @@ impl RegistryBuilder {
 }
 
 impl Registry {
-    /// A registry that can be told how to behave.
+    /// A registry with configurable behaviour.
     pub fn builder() -> RegistryBuilder {
         RegistryBuilder::default()
     }
@@ -166,25 +166,25 @@ impl Registry {
         format!("{}/{name}", self.address)
     }
 
-    /// The digest of what each tag stands for.
+    /// The digest of every tag.
     #[must_use]
     pub fn digest(&self) -> &str {
         self.shared.content.top()
     }
 
-    /// How often somebody asked what a tag stands for: once for each pull.
+    /// How often a tag was resolved: once for each pull.
     #[must_use]
     pub fn pulls(&self) -> usize {
         self.shared.resolved.load(Ordering::Relaxed)
     }
 
-    /// How often credentials were sent to the server that blobs are at.
+    /// How often credentials were sent to the blob server.
     #[must_use]
     pub fn leaked(&self) -> usize {
         self.shared.leaked.load(Ordering::Relaxed)
     }
 
-    /// Lets all requests wait while `meanwhile` runs.
+    /// Blocks all requests while `meanwhile` runs.
     pub fn held<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
         let _closed = self
             .shared
@@ -199,7 +199,7 @@ impl Drop for Registry {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         for (address, server) in self.servers.drain(..) {
-            // Wakes the server, which then sees that it is to stop.
+            // Wakes the server, which then sees that it must stop.
             let _ = TcpStream::connect(address);
             let _ = server.join();
         }
@@ -213,7 +213,7 @@ fn serve(listener: &TcpListener, is_store: bool, shared: &Arc<Shared>) {
         }
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
-        // A client that goes away in the middle is its own trouble.
+        // A client that disconnects early is not an error.
         std::thread::spawn(move || respond::answer(&stream, is_store, &shared).ok());
     }
 }

@@ -1,11 +1,11 @@
-//! Words for the person who reads a failed run: lines on standard error, ends of log files.
+//! Output for the reader of a failed run: lines on standard error, ends of log files.
 
 use std::io::Write;
 use std::path::Path;
 
-/// Writes a line to standard error, where nobody can be handed an error any more.
+/// Writes a line to standard error, for errors that can't be returned.
 pub(crate) fn say(text: &str) {
-    // A closed standard error leaves nothing that could be done.
+    // If standard error is closed, nothing can be done.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 

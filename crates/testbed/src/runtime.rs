@@ -1,4 +1,4 @@
-//! Which runtime a test runs on: one suite, two runtimes.
+//! The runtime of a test: one suite, two runtimes.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use anyhow::{Context, Result, bail};
 
 use crate::{Containerd, CriTruth, Embedded, Scratch};
 
-/// The environment variable that chooses the runtime.
+/// The environment variable that selects the runtime.
 pub const VARIABLE: &str = "RUBELET_TEST_RUNTIME";
 
-/// The runtimes that the suite knows.
+/// The runtimes that the suite supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A private containerd, in processes of its own.
     Containerd,
-    /// The runtime inside of `rubelet` itself.
+    /// The runtime embedded in `rubelet`.
     Embedded,
 }
 
 impl Kind {
-    /// What the variable [`VARIABLE`] asks for; containerd when it isn't set.
+    /// The selection of the variable [`VARIABLE`]; containerd if it is not set.
     ///
     /// # Errors
     /// When it names no runtime.
@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// The word by which [`VARIABLE`] asks for it.
+    /// The value of [`VARIABLE`] for it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,28 +46,28 @@ impl Kind {
 
 /// A runtime that an agent can be started on.
 pub trait AgentRuntime {
-    /// The folder and name of the instance.
+    /// The directory and name of the instance.
     fn scratch(&self) -> &Scratch;
 
     /// The flags of `rubelet run` that make an agent use it.
     fn agent_flags(&self) -> Vec<OsString>;
 
-    /// The log of a process of its own; `None` when it lives in the agent.
+    /// The log of its own process; `None` if it runs in the agent.
     fn runtime_log(&self) -> Option<PathBuf>;
 }
 
-/// The runtime that [`VARIABLE`] asks for, private to one test. When the value is dropped,
-/// everything of it is removed.
+/// The runtime that [`VARIABLE`] selects, private to one test. Everything of it is removed when the
+/// value is dropped.
 #[derive(Debug)]
 pub enum TestRuntime {
     /// A private containerd.
     Containerd(Containerd),
-    /// What an agent needs to run pods by itself.
+    /// The environment of an agent with the embedded runtime.
     Embedded(Embedded),
 }
 
 impl TestRuntime {
-    /// Makes one, with the images of [`crate::images`].
+    /// Creates one, with the images of [`crate::images`].
     ///
     /// # Errors
     /// When something of it can't be installed or started.
@@ -87,7 +87,7 @@ impl TestRuntime {
         }
     }
 
-    /// The folder and name of the instance.
+    /// The directory and name of the instance.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         match self {
@@ -105,7 +105,7 @@ impl TestRuntime {
         }
     }
 
-    /// What this runtime itself knows of pods and containers.
+    /// The runtime's own state of pods and containers.
     ///
     /// # Errors
     /// When no client can be made.
@@ -113,8 +113,7 @@ impl TestRuntime {
         CriTruth::new(&self.endpoint())
     }
 
-    /// Asks the runtime while no agent runs. The embedded one is started for that by itself, and
-    /// ends after it.
+    /// Queries the runtime while no agent runs. The embedded one is started and stopped for that.
     ///
     /// # Errors
     /// When it can't be started or doesn't end.
@@ -125,7 +124,7 @@ impl TestRuntime {
         }
     }
 
-    /// The containerd, for what only that can do.
+    /// The containerd, for its own features.
     ///
     /// # Errors
     /// When the test runs on another runtime.
@@ -137,7 +136,7 @@ impl TestRuntime {
         .context("this test runs on no containerd")
     }
 
-    /// Removes everything of this instance now, and tells what failed.
+    /// Removes everything of this instance now, and reports failures.
     ///
     /// # Errors
     /// What could not be removed.

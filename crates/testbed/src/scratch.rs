@@ -1,4 +1,4 @@
-//! The private folder of one instance, and the name that everything of the instance carries.
+//! The private directory of one instance, and the instance's name.
 
 pub mod host_before;
 pub mod lock;
@@ -16,17 +16,17 @@ use host_before::HostBefore;
 use lock::HostLock;
 use owner::Owner;
 
-/// Where the folders are. Short, because the path of a unix socket has at most 107 bytes.
+/// The parent directory. Short, because the path of a unix socket has at most 107 bytes.
 pub(crate) const PARENT: &str = "/tmp";
-/// How the folders' names begin, and with them the cgroups' names.
+/// Prefix of the directories' names, and of the cgroups' names.
 pub(crate) const PREFIX: &str = "rubelet-t";
-/// The environment variable by which the processes of an instance are known; shims inherit it from
-/// their containerd.
+/// The environment variable that marks the processes of an instance; shims inherit it from their
+/// containerd.
 pub(crate) const MARKER: &str = "RUBELET_TESTBED";
-/// How the names of bridges begin.
+/// Prefix of the bridges' names.
 pub(crate) const BRIDGE_PREFIX: &str = "rblt";
 
-/// The folder in which runtimes look for `hosts.toml` files of registries.
+/// The directory in which runtimes look for `hosts.toml` files of registries.
 pub(crate) const REGISTRY_HOSTS: &str = "certs.d";
 
 /// Where the ports of instances begin.
@@ -36,7 +36,7 @@ const OWNER_FILE: &str = "owner";
 const OCTET_FILE: &str = "octet";
 const SUBNET_FILE: &str = "subnet";
 
-/// One private folder. It is not removed when this value is dropped: see [`crate::cleanup`].
+/// One private directory. It is not removed when this value is dropped: see [`crate::cleanup`].
 #[derive(Debug, Clone)]
 pub struct Scratch {
     dir: PathBuf,
@@ -46,10 +46,10 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a new folder, owned by this process, with a subnet that no other instance has.
+    /// Makes a new directory, owned by this process, with a subnet that no other instance has.
     ///
     /// # Errors
-    /// When the folder can't be made, or no subnet is free.
+    /// When the directory can't be made, or no subnet is free.
     pub fn create(_lock: &HostLock) -> Result<Self> {
         let live = all()?;
         let taken: Vec<u8> = live.iter().map(|other| other.octet).collect();
@@ -59,9 +59,9 @@ impl Scratch {
             .prefix(PREFIX)
             .rand_bytes(6)
             .tempdir_in(PARENT)
-            .with_context(|| format!("cannot make a folder in {PARENT}"))?
+            .with_context(|| format!("cannot make a directory in {PARENT}"))?
             .keep();
-        // Containers and group members of other users must get through.
+        // Containers and group members of other users need access.
         std::fs::set_permissions(&dir, Permissions::from_mode(0o755))?;
         let scratch = Self {
             tag: tag_of(&dir),
@@ -76,13 +76,13 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// The folder.
+    /// The directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The folder's name, unique on this machine: `rubelet-tAbCdEf`.
+    /// The directory's name, unique on this machine: `rubelet-tAbCdEf`.
     #[must_use]
     pub fn tag(&self) -> &str {
         &self.tag
@@ -100,7 +100,7 @@ impl Scratch {
         format!("{BRIDGE_PREFIX}{}", self.octet)
     }
 
-    /// The name of this instance's CNI network; iptables rules carry it in their comments.
+    /// The name of this instance's CNI network, which is in the comments of iptables rules.
     #[must_use]
     pub fn network_name(&self) -> String {
         format!("{}-{}", self.bridge(), self.tag)
@@ -112,13 +112,13 @@ impl Scratch {
         self.subnet.clone()
     }
 
-    /// How all addresses of the instance's pods begin: `10.215.3.`.
+    /// Prefix of all pod addresses of the instance: `10.215.3.`.
     #[must_use]
     pub fn address_prefix(&self) -> &str {
         self.subnet.strip_suffix("0/24").unwrap_or(&self.subnet)
     }
 
-    /// A subnet of 2046 addresses that nothing on this machine uses now.
+    /// A subnet of 2046 addresses that is unused on this machine.
     ///
     /// # Errors
     /// When none is free.
@@ -126,14 +126,14 @@ impl Scratch {
         Ok(subnets::free_wide()?.to_string())
     }
 
-    /// One of ten ports that no other instance has, below those that the kernel gives to connections; `number`
-    /// is less than 10.
+    /// One of ten ports that no other instance has, below the ephemeral range; `number` is less
+    /// than 10.
     #[must_use]
     pub(crate) fn port(&self, number: u16) -> u16 {
         FIRST_PORT + u16::from(self.octet) * 10 + number % 10
     }
 
-    /// A command whose process, with all its children, is known as one of this instance.
+    /// A command whose process and children are marked as part of this instance.
     #[must_use]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -141,13 +141,13 @@ impl Scratch {
         command
     }
 
-    /// The folder in which the runtime looks for mirrors of registries; not there at first.
+    /// The directory in which the runtime looks for mirrors of registries; not there at first.
     #[must_use]
     pub fn registry_hosts_dir(&self) -> PathBuf {
         self.dir.join(REGISTRY_HOSTS)
     }
 
-    /// A folder inside this one, created if missing.
+    /// A directory inside this one, created if missing.
     ///
     /// # Errors
     /// When it can't be created.
@@ -158,7 +158,7 @@ impl Scratch {
         Ok(dir)
     }
 
-    /// An instance of which only the name is left.
+    /// An instance of which only the name is known.
     pub(crate) fn lost(tag: &str) -> Self {
         Self {
             dir: Path::new(PARENT).join(tag),
@@ -209,7 +209,7 @@ impl Scratch {
 /// All instances on this machine, those of dead owners included.
 pub(crate) fn all() -> Result<Vec<Scratch>> {
     let entries =
-        std::fs::read_dir(PARENT).with_context(|| format!("cannot read the folder {PARENT}"))?;
+        std::fs::read_dir(PARENT).with_context(|| format!("cannot read the directory {PARENT}"))?;
     let mut found: Vec<_> = entries
         .filter_map(Result::ok)
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))

@@ -1,4 +1,5 @@
-//! Programs of 32-bit x86 that make sockets, for tests of filters. Shells write them.
+//! Programs of 32-bit x86 that create sockets, for tests of seccomp filters. Written by shell
+//! scripts.
 
 /// The internet.
 pub const INET: u8 = 2;
@@ -23,7 +24,7 @@ fn elf(code: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Ends with the negated result of the call, so with the number of its error.
+/// Exits with the negated result of the call, which is its error number.
 const EXIT: [u8; 11] = [0xcd, 0x80, 0xf7, 0xd8, 0x89, 0xc3, 0xb8, 1, 0, 0, 0];
 
 /// `socket(family, type, 0)` through `socketcall`.
@@ -36,7 +37,7 @@ pub fn socketcall(family: u8) -> Vec<u8> {
     elf(&code)
 }
 
-/// The same by the call of its own that Linux 4.3 brought, 359.
+/// The same by the dedicated system call of Linux 4.3, 359.
 #[must_use]
 pub fn socket(family: u8) -> Vec<u8> {
     let mut code = vec![0xbb, family, 0, 0, 0, 0xb9, kind(family), 0, 0, 0];
@@ -51,7 +52,7 @@ fn kind(family: u8) -> u8 {
     if family == ALG { 5 } else { 1 }
 }
 
-/// A script that runs all of it and prints one number in each line.
+/// A script that runs all of them and prints one number per line.
 #[must_use]
 pub fn script(programs: &[Vec<u8>]) -> String {
     let runs = programs.iter().map(|program| {

@@ -18,14 +18,13 @@ pub fn container<'a>(pod: &'a Value, name: &str) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-/// How often a container was started again.
+/// The restart count of a container.
 #[must_use]
 pub fn restarts(pod: &Value, name: &str) -> u64 {
     container(pod, name)["restartCount"].as_u64().unwrap_or(0)
 }
 
-/// The runtime's identifier of a container, with the runtime's name before it; empty if there is
-/// none.
+/// The container ID, prefixed with the runtime's name; empty if there is none.
 #[must_use]
 pub fn id<'a>(pod: &'a Value, name: &str) -> &'a str {
     container(pod, name)["containerID"]
@@ -33,19 +32,19 @@ pub fn id<'a>(pod: &'a Value, name: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// How the current instance of a container ended; null if it didn't.
+/// How the current instance of a container terminated; null if it did not.
 #[must_use]
 pub fn ended<'a>(pod: &'a Value, name: &str) -> &'a Value {
     &container(pod, name)["state"]["terminated"]
 }
 
-/// How the instance before the current one ended; null if there was none.
+/// How the previous instance terminated; null if there was none.
 #[must_use]
 pub fn ended_before<'a>(pod: &'a Value, name: &str) -> &'a Value {
     &container(pod, name)["lastState"]["terminated"]
 }
 
-/// Why a container waits; empty if it doesn't.
+/// The waiting reason of a container; empty if it does not wait.
 #[must_use]
 pub fn waits_for<'a>(pod: &'a Value, name: &str) -> &'a str {
     container(pod, name)["state"]["waiting"]["reason"]
@@ -76,7 +75,7 @@ pub fn is_ready(pod: &Value) -> bool {
     condition(pod, "Ready")["status"] == "True"
 }
 
-/// Whether all containers of the pod have ended for good.
+/// Whether all containers of the pod have terminated.
 #[must_use]
 pub fn has_ended(pod: &Value) -> bool {
     matches!(

@@ -1,7 +1,6 @@
-//! The steps of a process: its system calls that change something outside of it. The program
-//! `rubelet-steps` counts them and lets one of them fail, or kills the process before it; the same
-//! life, begun again for each of its steps, shows what is left by a fault at any of them. For x86-64
-//! only, whose registers and numbers of calls it knows.
+//! The steps of a process: its system calls with external effects. The program `rubelet-steps`
+//! counts them and makes one of them fail, or kills the process before it; repeating a scenario for
+//! each of its steps shows the result of a fault at any of them. For x86-64 only.
 
 mod calls;
 mod tracer;
@@ -16,46 +15,46 @@ use crate::wait;
 
 pub use tracer::trace;
 
-/// How long the tracer may take to be there.
+/// Timeout of the tracer's start.
 const ATTACHING: Duration = Duration::from_secs(20);
-/// What it says when it is there.
+/// Its message when it is ready.
 const READY: &str = "ready";
-/// How a line begins that tells of the fault.
+/// Prefix of the line that reports the fault.
 const FAULT: &str = "fault";
 
-/// Whose steps count.
+/// Whose steps are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Victim {
     /// The process that is traced.
     Process,
-    /// Its children: the supervisors of pods.
+    /// Its children: the shims of pods.
     Child,
-    /// The children of those, until they execute another program: containers on their way.
+    /// The children of those, until they exec another program: containers being started.
     Grandchild,
 }
 
-/// What happens at the step.
+/// The fault at the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The victim is killed before it.
     Kill,
-    /// It fails as on a disk without space, if it is one that needs space.
+    /// It fails as on a full disk, if it needs space.
     NoSpace,
 }
 
-/// What is to happen when.
+/// The fault and its step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
-    /// Whose steps count.
+    /// Whose steps are counted.
     pub victim: Victim,
-    /// What happens.
+    /// The fault.
     pub fault: Fault,
-    /// At which step, from 1; at 0 nothing happens, and the steps are counted.
+    /// The step, from 1; at 0 there is no fault, and the steps are counted.
     pub at: usize,
 }
 
 impl Order {
-    /// From the words of a command line.
+    /// Parses the arguments of a command line.
     #[must_use]
     pub fn parse(victim: &str, fault: &str, at: &str) -> Option<Self> {
         Some(Self {
@@ -88,24 +87,24 @@ impl Order {
     }
 }
 
-/// A tracer at work; when the value is dropped, the process goes on without it.
+/// A running tracer; when the value is dropped, the process continues without it.
 #[derive(Debug)]
 pub struct Tracer {
     child: Child,
     journal: PathBuf,
 }
 
-/// What a tracer saw.
+/// The result of a tracer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Journal {
-    /// The steps in their order, one line each, without numbers and identifiers.
+    /// The steps in order, one line each, without numbers and identifiers.
     pub steps: Vec<String>,
     /// The step at which the fault happened.
     pub fault: Option<String>,
 }
 
 impl Tracer {
-    /// Starts `program`, the tracer, on a process, and waits until it counts.
+    /// Starts `program`, the tracer, on a process, and waits until it is ready.
     ///
     /// # Errors
     /// When the process can't be traced.
@@ -125,7 +124,7 @@ impl Tracer {
         };
         wait::until("the tracer is there", ATTACHING, || {
             let text = std::fs::read_to_string(journal)?;
-            // The first step may be the one, and end it at once.
+            // The first step may be the one with the fault, and end it at once.
             let is_there = text.lines().any(|line| line == READY);
             let has_ended = !is_there && tracer.child.try_wait()?.is_some();
             anyhow::ensure!(!has_ended, "it ended: {text}");
@@ -134,7 +133,7 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Lets the process go; what was seen.
+    /// Detaches from the process; returns the result.
     ///
     /// # Errors
     /// When the journal can't be read.
@@ -153,7 +152,7 @@ impl Tracer {
     }
 
     fn end(&mut self) {
-        // It ends by itself when nothing is left to trace.
+        // It exits by itself if nothing is left to trace.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Removing what runs that were killed have left behind.
+//! Removes leftovers of killed runs.
 
 use anyhow::{Result, bail};
 
@@ -26,10 +26,10 @@ pub fn sweep_own() -> Result<Vec<String>> {
     sweep_locked(&lock, Scratch::is_own)
 }
 
-fn sweep_locked(lock: &HostLock, condemned: impl Fn(&Scratch) -> bool) -> Result<Vec<String>> {
+fn sweep_locked(lock: &HostLock, matching: impl Fn(&Scratch) -> bool) -> Result<Vec<String>> {
     let mut removed = Vec::new();
     let mut failed = Vec::new();
-    for scratch in all()?.into_iter().filter(condemned) {
+    for scratch in all()?.into_iter().filter(matching) {
         match cleanup::remove(&scratch, lock) {
             Ok(()) => removed.push(scratch.tag().to_owned()),
             Err(error) => failed.push(format!("{error:#}")),
@@ -51,7 +51,7 @@ fn sweep_locked(lock: &HostLock, condemned: impl Fn(&Scratch) -> bool) -> Result
         }
     }
     for tag in cgroups::tags()? {
-        // A cgroup without a folder: the folder was removed by hand.
+        // A cgroup without a directory: the directory was removed by hand.
         if living.iter().all(|scratch| scratch.tag() != tag)
             && let Err(error) = cleanup::remove(&Scratch::lost(&tag), lock)
         {

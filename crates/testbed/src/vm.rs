@@ -1,6 +1,6 @@
-//! A virtual machine, emulated by software alone, for what this machine's own kernel can't show:
-//! cgroup version 2. It has no network and no disk. Its root folder is an [`Image`] in memory, and
-//! commands go to it and come back through a serial line.
+//! A virtual machine, emulated in software, for tests of cgroup version 2, which this machine's own
+//! kernel does not have. It has no network and no disk. Its root directory is an [`Image`] in
+//! memory, and commands and their output use a serial line.
 
 mod cpio;
 mod image;
@@ -16,6 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 pub use image::Image;
 
@@ -23,27 +24,28 @@ use crate::scratch::Scratch;
 use crate::scratch::lock::HostLock;
 use crate::{cleanup, clock, packages, report};
 
-/// How long a guest may take to come up; two to four seconds are usual, on a busy host a minute.
+/// Timeout of the boot; two to four seconds are usual, on a busy host a minute.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A running guest. It is gone when this value is dropped.
+/// A running guest. It is stopped when this value is dropped.
 #[derive(Debug)]
 pub struct Vm {
     child: Child,
     to_guest: ChildStdin,
     from_guest: Receiver<Vec<u8>>,
-    /// What came and was not looked at yet.
+    /// Received data that is not parsed yet.
     pending: Vec<u8>,
     commands: u32,
     console: PathBuf,
-    _folder: Folder,
+    _directory: Directory,
 }
 
-/// The folder with the guest's files. Declared last in [`Vm`], so it goes after the emulator.
+/// The directory with the guest's files. Declared last in [`Vm`], so it is dropped after the
+/// emulator.
 #[derive(Debug)]
-struct Folder(Scratch);
+struct Directory(Scratch);
 
-impl Drop for Folder {
+impl Drop for Directory {
     fn drop(&mut self) {
         let removed = HostLock::take().and_then(|lock| cleanup::remove(&self.0, &lock));
         if let Err(error) = removed {
@@ -62,21 +64,21 @@ pub struct Ran {
 }
 
 impl Vm {
-    /// Starts a guest, with that many MiB of memory, and waits until it takes commands.
+    /// Starts a guest, with that many MiB of memory, and waits until it accepts commands.
     ///
     /// # Errors
-    /// The emulator or the kernel can't be had, or the guest does not come up.
+    /// The emulator or the kernel is missing, or the guest does not boot.
     pub fn boot(image: &Image, memory_mib: u32) -> Result<Self> {
         let emulator = packages::ensure_emulator()?;
-        let folder = Folder(Scratch::create(&HostLock::take()?)?);
-        let dir = folder.0.dir();
+        let directory = Directory(Scratch::create(&HostLock::take()?)?);
+        let dir = directory.0.dir();
         let archive = dir.join("initramfs");
         let kernel = image.write(&archive, dir)?;
         let console = dir.join("console");
-        let mut command = folder.0.command(emulator);
+        let mut command = directory.0.command(emulator);
         command
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
-            // Not by hardware: it is missing on many machines that tests run on.
+            // No hardware virtualisation: many test machines lack it.
             .args([
                 "-machine",
                 "q35",
@@ -90,8 +92,8 @@ impl Vm {
             .arg(&kernel.image)
             .arg("-initrd")
             .arg(&archive)
-            // Debian's kernel has pressure stall information, but switched off. On a busy host an
-            // emulated timer can look like a broken one.
+            // Debian's kernel supports pressure stall information, but disables it by default. On a
+            // busy host an emulated timer can look broken.
             .args([
                 "-append",
                 "console=ttyS0 quiet psi=1 no_timer_check panic=-1 rdinit=/init",
@@ -118,7 +120,7 @@ impl Vm {
             pending: Vec::new(),
             commands: 0,
             console,
-            _folder: folder,
+            _directory: directory,
         };
         let deadline = clock::now() + BOOT_TIMEOUT;
         match vm.line(deadline) {
@@ -128,10 +130,10 @@ impl Vm {
         }
     }
 
-    /// Runs a command line of the shell in the guest, whatever becomes of it.
+    /// Runs a shell command line in the guest, whatever its exit code.
     ///
     /// # Errors
-    /// The guest does not answer in time.
+    /// The guest does not respond in time.
     pub fn try_run(&mut self, command: &str, timeout: Duration) -> Result<Ran> {
         self.commands += 1;
         let number = self.commands;
@@ -139,7 +141,7 @@ impl Vm {
         answer.with_context(|| self.said(&format!("the guest did not answer to `{command}`")))
     }
 
-    /// Runs a command line of the shell in the guest; what it printed.
+    /// Runs a shell command line in the guest; returns its output.
     ///
     /// # Errors
     /// As [`Vm::try_run`], or its exit code is not 0.
@@ -155,7 +157,8 @@ impl Vm {
     }
 
     fn exchange(&mut self, number: u32, command: &str, deadline: Instant) -> Result<Ran> {
-        let request = format!("{number} {}\n", base64(command.as_bytes()));
+        // In base64, a command of several lines is a single line.
+        let request = format!("{number} {}\n", STANDARD.encode(command));
         self.to_guest.write_all(request.as_bytes())?;
         self.to_guest.flush()?;
         let line = self.line(deadline)?;
@@ -203,7 +206,7 @@ impl Vm {
         }
     }
 
-    /// An error's text, with what stands on the guest's console.
+    /// An error message, with the guest's console output.
     fn said(&self, what: &str) -> String {
         let mut text = what.to_owned();
         for name in ["errors", "console"] {
@@ -216,13 +219,13 @@ impl Vm {
 
 impl Drop for Vm {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A thread that hands on all that comes, until the emulator ends.
+/// A thread that forwards all output, until the emulator exits.
 fn follow(mut output: ChildStdout) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -234,43 +237,4 @@ fn follow(mut output: ChildStdout) -> Receiver<Vec<u8>> {
         }
     });
     receiver
-}
-
-/// Base64, so that a command of several lines is one.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let mut bits = 0_u32;
-        for (index, byte) in group.iter().enumerate() {
-            bits |= u32::from(*byte) << (16 - 8 * index);
-        }
-        for index in 0..4 {
-            if index <= group.len() {
-                let digit = usize::try_from(bits >> (18 - 6 * index) & 63).unwrap_or_default();
-                text.push(char::from(DIGITS[digit]));
-            } else {
-                text.push('=');
-            }
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_is_as_others_write_it() {
-        for (text, expected) in [
-            ("", ""),
-            ("a", "YQ=="),
-            ("ab", "YWI="),
-            ("abc", "YWJj"),
-            ("echo hi\n", "ZWNobyBoaQo="),
-        ] {
-            assert_eq!(base64(text.as_bytes()), expected);
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Waiting for a condition, never for a length of time.
+//! Waits for conditions, never for a fixed time.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use anyhow::{Result, bail};
 
 use crate::clock;
 
-/// Time between two looks at a condition that nothing announces.
+/// Poll interval of a condition without notifications.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Looks at `probe` until it gives a value and returns that value.
+/// Polls `probe` until it returns a value.
 ///
 /// # Errors
-/// When `probe` fails, or has given no value within `timeout`; the message names `what`.
+/// `probe` fails, or has returned no value within `timeout`; the message names `what`.
 pub fn until<T>(
     what: &str,
     timeout: Duration,
@@ -21,7 +21,7 @@ pub fn until<T>(
     until_every(LOOK_EVERY, what, timeout, probe)
 }
 
-/// The same as [`until`] with that long a pause between two looks, for looks that cost something.
+/// Like [`until`] with a given interval, for expensive probes.
 ///
 /// # Errors
 /// As [`until`].
@@ -44,7 +44,7 @@ pub fn until_every<T>(
     }
 }
 
-/// Lets time pass, for measurements over a span of time.
+/// Sleeps, for measurements over a span of time.
 pub fn pass(span: Duration) {
     #[expect(
         clippy::disallowed_methods,

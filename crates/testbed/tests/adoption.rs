@@ -1,4 +1,4 @@
-//! Killing the agent at any time: its pods go on, and the next start takes them over as they are.
+//! Killing the agent at any time: its pods continue, and the next start takes them over as they are.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,7 +43,7 @@ fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
     );
     assert_made_once(&before);
     let mut shown = pods_of(&agent).unwrap();
-    let sandboxes = sandboxes(&truth);
+    let sandboxes = settled_sandboxes(&truth, &agent, &pods);
 
     let mut chance = Chance::new(SEED);
     agent.kill9().unwrap();
@@ -53,7 +53,8 @@ fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
         agent.start().unwrap();
         let moment = if let Some(damaged) = damaged {
             watch_it_start(&agent, &shown, &damaged);
-            // What was lost with the record was made anew, and is kept from now on.
+            wait_for_record(&agent, &damaged);
+            // What was lost with the record was made again, and is kept from now on.
             shown = pods_of(&agent).unwrap();
             "a full start".to_owned()
         } else {
@@ -95,6 +96,23 @@ fn sandboxes(truth: &CriTruth) -> Vec<Sandbox> {
     sandboxes
 }
 
+/// The sandboxes once each pod has one that is ready. That of a pod that has ended is stopped after
+/// its status is written.
+fn settled_sandboxes(truth: &CriTruth, agent: &Agent, pods: &[PodText]) -> Vec<Sandbox> {
+    let settled = wait::until("each running pod has one ready sandbox", TIMEOUT, || {
+        let sandboxes = sandboxes(truth);
+        let right = pods.iter().all(|pod| {
+            let name = agent.full_name(pod.name());
+            let ready = sandboxes
+                .iter()
+                .filter(|sandbox| sandbox.pod == name && sandbox.ready);
+            ready.count() == usize::from(pod.name() != "ended")
+        });
+        Ok(right.then_some(sandboxes))
+    });
+    settled.unwrap_or_else(|error| panic!("{error}: {:#?}", sandboxes(truth)))
+}
+
 fn assert_made_once(instances: &Instances) {
     for (container, found) in instances {
         assert!(
@@ -104,7 +122,7 @@ fn assert_made_once(instances: &Instances) {
     }
 }
 
-/// All pods, by UID, without what each start of the agent makes anew: the version of the object and
+/// All pods, by UID, without what each start of the agent makes again: the version of the object and
 /// the time at which the manifest was seen.
 fn pods_of(agent: &Agent) -> anyhow::Result<BTreeMap<String, Value>> {
     let pods = agent.pods()?.into_iter();
@@ -214,8 +232,8 @@ fn wait_some(agent: &Agent, chance: &mut Chance) -> String {
 }
 
 fn records(agent: &Agent) -> Vec<PathBuf> {
-    let folder = agent.root_dir().join("rubelet/pods");
-    let entries = std::fs::read_dir(&folder).unwrap();
+    let directory = agent.root_dir().join("rubelet/pods");
+    let entries = std::fs::read_dir(&directory).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut records: Vec<PathBuf> = paths
         .filter(|path| path.extension().is_some_and(|end| end == "json"))
@@ -231,6 +249,15 @@ fn damage_a_record(agent: &Agent, chance: &mut Chance) -> String {
     let record = &records[usize::try_from(number).unwrap()];
     cut_in_half(record);
     record.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+/// Waits until the pod's record was written again, in place of the damaged one that was moved aside.
+fn wait_for_record(agent: &Agent, uid: &str) {
+    let record = agent.root_dir().join(format!("rubelet/pods/{uid}.json"));
+    let there = wait::until("the record is there again", TIMEOUT, || {
+        Ok(record.exists().then_some(()))
+    });
+    there.unwrap();
 }
 
 fn cut_in_half(path: &PathBuf) {
@@ -279,19 +306,7 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
             assert_no_process(&runtime, &one.id);
         }
     }
-    let sandboxes = truth.sandboxes().unwrap();
-    for pod in &pods {
-        let name = agent.full_name(pod.name());
-        let ready = sandboxes
-            .iter()
-            .filter(|sandbox| sandbox.pod == name && sandbox.ready);
-        let expected = usize::from(pod.name() != "ended");
-        assert_eq!(
-            ready.count(),
-            expected,
-            "sandboxes of {name}: {sandboxes:#?}"
-        );
-    }
+    settled_sandboxes(&truth, &agent, &pods);
     let pods = agent.pods().unwrap();
     let restarts: u64 = pods
         .iter()

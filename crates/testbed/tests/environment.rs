@@ -289,7 +289,7 @@ const RESOLV_CONF: &str = "nameserver 192.0.2.1\nnameserver 192.0.2.2\n\
 /// An agent that knows a cluster's DNS, on a node with resolver settings of its own.
 fn with_cluster_dns(builder: AgentBuilder) -> AgentBuilder {
     let path = builder.scratch().dir().join("resolv.conf");
-    std::fs::write(&path, RESOLV_CONF).expect("the instance's folder takes files");
+    std::fs::write(&path, RESOLV_CONF).expect("the instance's directory takes files");
     builder
         .config("resolvConf", path.display().to_string())
         .config("clusterDomain", "cluster.local")

@@ -1,4 +1,4 @@
-//! Fifty pods from one folder, then many pods from one file, and nothing left at the end.
+//! Fifty pods from one directory, then many pods from one file, and nothing left at the end.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use rubelet_testbed::{Agent, TestRuntime, wait};
 const SEED: u64 = 50;
 
 #[test]
-fn fifty_pods_of_a_folder_and_files_with_several_pods_run_and_go_without_a_trace() {
+fn fifty_pods_of_a_directory_and_files_with_several_pods_run_and_go_without_a_trace() {
     let runtime = TestRuntime::start().unwrap();
     let truth = runtime.truth().unwrap();
     let pods: Vec<PodText> = (0..50).map(|i| PodText::new(&format!("p{i}"))).collect();
@@ -86,7 +86,7 @@ fn fifty_pods_of_a_folder_and_files_with_several_pods_run_and_go_without_a_trace
     states::wait_all_ready(&agent, 0);
     agent
         .wait_for(
-            "no folder, log or mount of a pod is left",
+            "no directory, log or mount of a pod is left",
             TIMEOUT,
             |agent| {
                 let no_mount = mounts::below(runtime.scratch().dir())?.is_empty();
@@ -132,6 +132,6 @@ fn processes_of_pods(runtime: &TestRuntime) -> usize {
     cgroups::members(runtime.scratch().tag()).len()
 }
 
-fn is_empty(folder: &Path) -> bool {
-    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }

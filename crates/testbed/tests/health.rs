@@ -1,4 +1,4 @@
-//! How the agent tells that it is well, and how it ends.
+//! How the agent reports that it is well, and how it ends.
 
 #![allow(
     clippy::unwrap_used,
@@ -121,7 +121,7 @@ fn metrics_have_the_names_of_the_kubelet_and_count_what_happens() {
 }
 
 #[test]
-fn systemd_is_told_of_readiness_state_and_progress() {
+fn systemd_is_notified_of_readiness_state_and_progress() {
     let containerd = Containerd::start().unwrap();
     let good = PodText::new("good");
     let bad = PodText::new("bad").script("exit 1");

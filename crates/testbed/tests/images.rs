@@ -1,12 +1,16 @@
 //! Images: when they are pulled, and what a pod says while it has none.
 
+use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rubelet_testbed::manifest::{pod, waiting, with};
+use rubelet_testbed::node::TIMEOUT;
 use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::status::{container, is_ready, restarts, waits_for};
-use rubelet_testbed::{Node, Registry, images};
+use rubelet_testbed::{Agent, Node, Registry, TestRuntime, images, wait};
 use serde_json::{Value, json};
 
 fn of(name: &str, image: &str, policy: &str) -> Value {
@@ -66,7 +70,7 @@ fn an_image_that_is_absent_and_must_not_be_pulled_keeps_the_container_waiting() 
 }
 
 #[test]
-fn a_name_that_no_image_can_have_is_told() -> Result<()> {
+fn a_name_that_no_image_can_have_is_reported() -> Result<()> {
     let node = Node::shared()?;
     node.apply(&of("invalid", "Bad//Name", "IfNotPresent"))?;
     let message = wait_reason(&node, "invalid", "InvalidImageName")?;
@@ -84,9 +88,9 @@ fn a_name_that_no_image_can_have_is_told() -> Result<()> {
 }
 
 #[test]
-fn a_registry_that_refuses_is_told_and_then_backed_off_from() -> Result<()> {
+fn a_registry_that_refuses_is_reported_and_then_backed_off_from() -> Result<()> {
     let node = Node::shared()?;
-    // A port that was free a moment ago, and that nobody listens on.
+    // A port that was free a moment ago, and that nothing listens on.
     let closed = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let image = format!("{closed}/rubelet/refused:1");
     node.apply(&of("refused", &image, "IfNotPresent"))?;
@@ -169,9 +173,9 @@ fn a_mirror_stands_in_for_a_registry_that_is_away() -> Result<()> {
         "server = \"http://127.0.0.1:1\"\n[host.\"http://127.0.0.1:2\"]\n[host.\"http://{}\"]\n",
         mirror.image("").trim_end_matches('/')
     );
-    let folder = node.scratch().registry_hosts_dir().join("registry.invalid");
-    std::fs::create_dir_all(&folder)?;
-    std::fs::write(folder.join("hosts.toml"), hosts)?;
+    let directory = node.scratch().registry_hosts_dir().join("registry.invalid");
+    fs::create_dir_all(&directory)?;
+    fs::write(directory.join("hosts.toml"), hosts)?;
     let image = "registry.invalid/rubelet/mirrored:1";
     node.apply(&of("mirrored", image, "Always"))?;
     let seen = node.wait_ready("mirrored")?;
@@ -190,9 +194,122 @@ fn a_mirror_stands_in_for_a_registry_that_is_away() -> Result<()> {
     );
     if node.runtime().kind() == Kind::Embedded {
         assert!(
-            message.contains("127.0.0.1:1 ") && message.contains("127.0.0.1:2 "),
+            message.contains("127.0.0.1:1: ") && message.contains("127.0.0.1:2: "),
             "{message}"
         );
     }
+    Ok(())
+}
+
+#[test]
+fn a_plugin_that_needs_a_service_account_is_not_run_on_a_node_alone() -> Result<()> {
+    let runtime = TestRuntime::start()?;
+    let directory = runtime.scratch().subdir("plugins")?;
+    let mut providers = Vec::new();
+    for (name, needs_account) in [("needs-account", true), ("takes-any", false)] {
+        let program = directory.join(name);
+        fs::write(
+            &program,
+            "#!/bin/sh\ncat > \"$0.new\" && mv \"$0.new\" \"$0.asked\"\n",
+        )?;
+        fs::set_permissions(&program, PermissionsExt::from_mode(0o755))?;
+        providers.push(json!({
+            "name": name,
+            "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
+            "matchImages": ["accounts.invalid"],
+            "defaultCacheDuration": "1m",
+            "tokenAttributes": {
+                "serviceAccountTokenAudience": "registry",
+                "cacheType": "Token",
+                "requireServiceAccount": needs_account,
+            },
+        }));
+    }
+    let config = json!({
+        "apiVersion": "kubelet.config.k8s.io/v1",
+        "kind": "CredentialProviderConfig",
+        "providers": providers,
+    });
+    let file = directory.join("providers.json");
+    fs::write(&file, config.to_string())?;
+    let builder = Agent::builder(&runtime)
+        .flag(format!(
+            "--image-credential-provider-config={}",
+            file.display()
+        ))
+        .flag(format!(
+            "--image-credential-provider-bin-dir={}",
+            directory.display()
+        ));
+    let node = Node::start_on(runtime, |_| builder)?;
+    let image = "accounts.invalid/app:1";
+    node.apply(&of("private", image, "IfNotPresent"))?;
+    // It is asked after the other one.
+    let asked = directory.join("takes-any.asked");
+    let asked = wait::until("the plugin was asked", Duration::from_secs(30), || {
+        Ok(fs::read_to_string(&asked).ok())
+    });
+    let expected = json!({
+        "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
+        "kind": "CredentialProviderRequest",
+        "image": "accounts.invalid/app",
+    });
+    assert_eq!(serde_json::from_str::<Value>(&asked?)?, expected);
+    assert!(!directory.join("needs-account.asked").exists());
+    let log = fs::read_to_string(node.agent().log_path())?;
+    let said = log.lines().filter(|line| line.contains("are never run"));
+    let said: Vec<_> = said.collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("needs-account"), "{said:?}");
+    assert!(!said[0].contains("takes-any"), "{said:?}");
+    Ok(())
+}
+
+#[test]
+fn unused_images_are_removed_from_a_full_disk_and_no_others() -> Result<()> {
+    const UNUSED: &str = "localhost/rubelet/unused:1";
+    const WANTED: &str = "localhost/rubelet/wanted:1";
+    let runtime = TestRuntime::start()?;
+    images::load_one(&runtime, UNUSED, "unused")?;
+    images::load_one(&runtime, WANTED, "wanted")?;
+    // Its container is never made, and its image is still needed.
+    let waiting_pod = with(
+        waiting("main"),
+        &json!({ "image": WANTED, "imagePullPolicy": "Never" }),
+    );
+    let missing = json!({
+        "containers": [waiting_pod],
+        "volumes": [{ "name": "gate", "hostPath": { "path": "/rubelet/absent", "type": "Directory" } }],
+    });
+    let runs = of("runs", images::BUSYBOX_IMAGE, "Never");
+    let node = Node::start_on(runtime, |builder| {
+        builder
+            .config("imageGCHighThresholdPercent", 1)
+            .config("imageGCLowThresholdPercent", 0)
+            .config("imageMinimumGCAge", "1s")
+            .manifest("runs.yaml", runs.to_string())
+            .manifest("waits.yaml", pod("waits", &missing).to_string())
+    })?;
+    node.wait_ready("runs")?;
+    let names = || node.truth().image_names();
+    wait::until("the unused image is removed", TIMEOUT, || {
+        let names = names()?;
+        Ok((!names.iter().any(|name| name == UNUSED)).then_some(()))
+    })?;
+    // The same attempt has looked at all.
+    let left = names()?;
+    for kept in [WANTED, images::BUSYBOX_IMAGE] {
+        assert!(left.iter().any(|name| name == kept), "{left:?}");
+    }
+    let event = "Failed to garbage collect required amount of images.";
+    let warned = wait::until("it is reported that the disk stays full", TIMEOUT, || {
+        let events = node.agent().get_json("/api/v1/namespaces/default/events")?;
+        let text = events.to_string();
+        Ok((text.contains("FreeDiskSpaceFailed") && text.contains(event)).then_some(()))
+    });
+    warned?;
+    // Sandboxes can still be made.
+    node.apply(&of("later", images::BUSYBOX_IMAGE, "Never"))?;
+    node.wait_ready("later")?;
     Ok(())
 }

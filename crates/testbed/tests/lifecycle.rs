@@ -454,7 +454,7 @@ fn a_removed_pod_gets_sigterm_then_sigkill_and_leaves_nothing() -> Result<()> {
     Ok(())
 }
 
-/// What the pod has on the host: its folder, its log folder, links to its logs, its cgroup, and
+/// What the pod has on the host: its directory, its log directory, links to its logs, its cgroup, and
 /// what the agent noted of it.
 fn traces(node: &Node, pod: &Value) -> Result<Vec<PathBuf>> {
     let agent = node.agent();

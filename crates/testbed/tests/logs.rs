@@ -38,7 +38,7 @@ fn command(node: &Node, words: &[&str]) -> Result<CliOutput> {
     node.agent().cli(&words)
 }
 
-/// A container with the folder `dir` of the host on `/gate`.
+/// A container with the directory `dir` of the host on `/gate`.
 fn gated(container: Value, dir: &Path) -> Value {
     json!({
         "containers": [with(
@@ -49,7 +49,7 @@ fn gated(container: Value, dir: &Path) -> Value {
     })
 }
 
-/// A command that waits until a file is in the folder on `/gate`.
+/// A command that waits until a file is in the directory on `/gate`.
 fn until(file: &str) -> String {
     format!("while [ ! -e /gate/{file} ]; do sleep 0.05; done")
 }
@@ -65,13 +65,13 @@ fn log_files_and_links_are_laid_out_as_the_kubelet_does() -> Result<()> {
     node.apply(&pod("layout", &gated(shell("main", &script), &dir)))?;
     let seen = node.wait_ready("layout")?;
     let uid = seen["metadata"]["uid"].as_str().unwrap_or_default();
-    let folder = node
+    let directory = node
         .agent()
         .pod_logs_dir()
         .join(format!("default_layout-testnode_{uid}"));
-    let log = folder.join("main/0.log");
+    let log = directory.join("main/0.log");
     node.wait_log("layout", "main", "to stderr")?;
-    for path in [&folder, &folder.join("main")] {
+    for path in [&directory, &directory.join("main")] {
         assert_eq!(
             fs::metadata(path)?.mode() & 0o7777,
             0o755,
@@ -107,14 +107,14 @@ fn log_files_and_links_are_laid_out_as_the_kubelet_does() -> Result<()> {
         restarts(pod, "main") == 1 && runs(pod, "main")
     })?;
     let second = node.running("layout", "main")?.id;
-    assert_eq!(fs::read_link(link(&second))?, folder.join("main/1.log"));
+    assert_eq!(fs::read_link(link(&second))?, directory.join("main/1.log"));
     assert!(
         log.exists() && link(&first).symlink_metadata().is_ok(),
         "for --previous"
     );
     node.remove("layout")?;
     node.wait_gone("layout")?;
-    for path in [folder, link(&first), link(&second)] {
+    for path in [directory, link(&first), link(&second)] {
         assert!(
             path.symlink_metadata().is_err(),
             "{} is left",
@@ -340,7 +340,7 @@ fn parts_of_a_log_can_be_picked() -> Result<()> {
 }
 
 #[test]
-fn a_log_that_is_not_there_is_told_with_its_reason() -> Result<()> {
+fn a_log_that_is_not_there_is_reported_with_its_reason() -> Result<()> {
     let node = Node::shared()?;
     let absent = json!({ "image": "localhost/rubelet/absent:1", "imagePullPolicy": "Never" });
     let spec = json!({ "containers": [waiting("main"), with(waiting("absent"), &absent)] });
@@ -412,7 +412,7 @@ fn a_log_is_complete_after_the_agent_was_killed_and_started_again() -> Result<()
         let pod = fs::read_dir(logs)?
             .flatten()
             .next()
-            .context("the pod has a log folder")?;
+            .context("the pod has a log directory")?;
         Ok::<_, anyhow::Error>(
             fs::read_to_string(pod.path().join("main/0.log"))?
                 .lines()
@@ -446,5 +446,70 @@ fn a_log_is_complete_after_the_agent_was_killed_and_started_again() -> Result<()
     assert!(logs(&node, &["counter"])?.starts_with("1\n"));
     let previous = logs(&node, &["counter", "--previous"])?;
     assert!(previous.starts_with(&whole), "the log before is kept whole");
+    Ok(())
+}
+
+/// The numbers from 1 in a log, as long as each follows the one before.
+fn numbers_from_one(text: &str) -> Result<usize> {
+    let mut count = 0;
+    for line in text.lines() {
+        count += 1;
+        let expected = line.split(' ').next() == Some(count.to_string().as_str());
+        ensure!(expected, "line {count} is {line:?}");
+    }
+    Ok(count)
+}
+
+#[test]
+fn a_log_is_rotated_and_no_line_is_lost_or_doubled_for_its_readers() -> Result<()> {
+    let node = Node::start_with(|builder| {
+        builder
+            .config("containerLogMaxSize", "64Ki")
+            .config("containerLogMaxFiles", 100)
+            .config("containerLogMonitorInterval", "3s")
+    })?;
+    let dir = node.host_dir("rotate")?;
+    let filler = "x".repeat(100);
+    let script = format!(
+        "i=0; while [ ! -e /gate/enough ]; do i=$((i + 1)); echo $i {filler}; usleep 500; done"
+    );
+    let spec = with(
+        gated(shell("main", &script), &dir),
+        &json!({ "restartPolicy": "Never" }),
+    );
+    node.apply(&pod("rotate", &spec))?;
+    node.wait_log("rotate", "main", "1 ")?;
+    let mut follower = Follower::start(node.agent(), "rotate")?;
+    let files = || -> Result<Vec<String>> {
+        let pod = fs::read_dir(node.agent().pod_logs_dir())?.flatten().next();
+        let directory = pod.context("the pod has a log directory")?.path();
+        let entries = fs::read_dir(directory.join("main"))?.flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        Ok(names.collect())
+    };
+    // Reads from where the pipe between the two blocks: the client is slower than the container.
+    let compressed = wait::until("two files are compressed", TIMEOUT, || {
+        let files = files()?;
+        let count = files.iter().filter(|name| name.ends_with(".gz")).count();
+        Ok((count >= 2).then_some(files))
+    })?;
+    fs::write(dir.join("enough"), "")?;
+    let mut followed = String::new();
+    while let Some(line) = follower.next()? {
+        followed.push_str(&line);
+        followed.push('\n');
+    }
+    assert!(follower.end()?.success());
+    let count = numbers_from_one(&followed)?;
+    let whole = logs(&node, &["rotate"])?;
+    assert_eq!(numbers_from_one(&whole)?, count, "of {compressed:?}");
+    let tail = logs(&node, &["rotate", "--tail", "3"])?;
+    assert_eq!(tail.lines().count(), 3);
+    assert!(whole.ends_with(&tail));
+
+    // All files go with the pod.
+    node.remove("rotate")?;
+    node.wait_gone("rotate")?;
+    assert_eq!(fs::read_dir(node.agent().pod_logs_dir())?.count(), 0);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Requests and limits: what the kernel is told of them, and what it does at a limit. The values are
+//! Requests and limits: what the kernel gets of them, and what it does at a limit. The values are
 //! read from cgroups of version 1.
 
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ fn value(node: &Node, path: &str, file: &str) -> Result<String> {
     let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
     let found = cgroups::of(tag)?.into_iter().filter(of_path);
     let text = found
-        .map(|folder| folder.join(file))
+        .map(|directory| directory.join(file))
         .find_map(|file| std::fs::read_to_string(file).ok());
     let text = text.with_context(|| format!("no cgroup {path} has a file {file}"))?;
     Ok(text.trim().to_owned())
@@ -245,7 +245,11 @@ fn waiting_with_limits() -> Value {
 fn what_uses_more_memory_than_its_limit_is_killed_and_told() -> Result<()> {
     let node = node()?;
     let limits = json!({ "resources": { "limits": { "memory": "16Mi" } } });
-    let greedy = shell("main", "exec dd if=/dev/zero of=/dev/null bs=64M count=1");
+    // containerd does not see what the kernel kills before it watches a container that has started.
+    let greedy = shell(
+        "main",
+        "sleep 2; exec dd if=/dev/zero of=/dev/null bs=64M count=1",
+    );
     let modest = shell("modest", "exec dd if=/dev/zero of=/dev/null bs=1M count=64");
     let spec = json!({
         "restartPolicy": "Never",
@@ -299,7 +303,7 @@ fn a_process_that_the_runtime_lost_does_not_hold_up_the_end_of_its_pod() -> Resu
     let joined = cgroups::of(tag)?
         .into_iter()
         .filter(of_path)
-        .map(|folder| std::fs::write(folder.join("cgroup.procs"), lost.id().to_string()));
+        .map(|directory| std::fs::write(directory.join("cgroup.procs"), lost.id().to_string()));
     let joined = joined.collect::<Result<Vec<()>, _>>();
     let gone = joined.map_err(anyhow::Error::from).and_then(|_| {
         node.remove("lossy")?;

@@ -25,7 +25,7 @@ const SEED: u64 = 4;
 const RESTARTS: usize = 4;
 
 #[test]
-fn ten_changes_during_restarts_of_the_runtime_end_as_the_folder_says() {
+fn ten_changes_during_restarts_of_the_runtime_end_as_the_directory_says() {
     let pods = ["stays", "edited", "removed", "twice", "comes-back"].map(|name| {
         let pod = PodText::new(name);
         pod.container("second")
@@ -56,11 +56,17 @@ fn ten_changes_during_restarts_of_the_runtime_end_as_the_folder_says() {
 
     assert!(restarts.load(Ordering::SeqCst) >= RESTARTS);
     agent
-        .wait_for("the runtime holds what the folder says", TIMEOUT, |agent| {
-            let found: BTreeSet<String> = truth.sandboxes()?.into_iter().map(|s| s.pod).collect();
-            let good = found == expected_pods(agent) && is_as_the_folder_says(agent, &truth)?;
-            Ok(good.then_some(()))
-        })
+        .wait_for(
+            "the runtime holds what the directory says",
+            TIMEOUT,
+            |agent| {
+                let found: BTreeSet<String> =
+                    truth.sandboxes()?.into_iter().map(|s| s.pod).collect();
+                let good =
+                    found == expected_pods(agent) && is_as_the_directory_says(agent, &truth)?;
+                Ok(good.then_some(()))
+            },
+        )
         .unwrap();
     states::wait_all_ready(&agent, 8);
     let after = running(&truth);
@@ -71,7 +77,7 @@ fn ten_changes_during_restarts_of_the_runtime_end_as_the_folder_says() {
 }
 
 /// Twelve containers run, each once and as it was edited last.
-fn is_as_the_folder_says(agent: &Agent, truth: &CriTruth) -> anyhow::Result<bool> {
+fn is_as_the_directory_says(agent: &Agent, truth: &CriTruth) -> anyhow::Result<bool> {
     let found = running(truth);
     if found.len() != 12 || found.values().any(|instances| instances.len() != 1) {
         return Ok(false);

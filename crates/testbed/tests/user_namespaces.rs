@@ -60,10 +60,10 @@ fn a_pod_with_users_of_its_own_is_root_inside_only() -> Result<()> {
         status.contains(&format!("\nUid:\t{}\t", users[0])),
         "{status}"
     );
-    let folder = node.pod_dir("one")?;
-    let made = folder.join("volumes/kubernetes.io~empty-dir/data/made");
+    let directory = node.pod_dir("one")?;
+    let made = directory.join("volumes/kubernetes.io~empty-dir/data/made");
     assert_eq!(std::fs::metadata(made)?.uid(), 0, "the mount maps ids back");
-    let record: Value = serde_json::from_slice(&std::fs::read(folder.join("userns"))?)?;
+    let record: Value = serde_json::from_slice(&std::fs::read(directory.join("userns"))?)?;
     let first = record["uidMappings"][0]["hostId"].as_u64();
     assert_eq!(first, Some(users[0].into()), "{record}");
 

@@ -207,16 +207,16 @@ fn a_host_path_of_another_type_keeps_the_pod_waiting_until_it_is_right() -> Resu
 #[test]
 fn a_sub_path_mounts_a_part_of_a_volume_and_nothing_outside_of_it() -> Result<()> {
     let node = Node::shared()?;
-    let prepare = "mkdir -p /data/folder; echo inside > /data/folder/file; \
-                   ln -s folder /data/link; ln -s /folder /data/rooted; \
+    let prepare = "mkdir -p /data/directory; echo inside > /data/directory/file; \
+                   ln -s directory /data/link; ln -s /directory /data/rooted; \
                    ln -s /etc /data/escape; ln -s ../../../../../../../../etc /data/climb";
     let parts = [
-        ("/folder", "folder", false),
-        ("/file", "folder/file", false),
+        ("/directory", "directory", false),
+        ("/file", "directory/file", false),
         ("/link", "link", false),
         ("/rooted", "rooted", false),
-        ("/created", "new/folder", false),
-        ("/guarded", "folder", true),
+        ("/created", "new/directory", false),
+        ("/guarded", "directory", true),
     ];
     let mounts = parts.map(|(path, part, read_only)| {
         json!({ "name": "data", "mountPath": path, "subPath": part, "readOnly": read_only })
@@ -230,7 +230,7 @@ fn a_sub_path_mounts_a_part_of_a_volume_and_nothing_outside_of_it() -> Result<()
         expression.as_array().cloned().unwrap_or_default(),
     ]
     .concat();
-    let script = "cat /folder/file /file /link/file /rooted/file /guarded/file; \
+    let script = "cat /directory/file /file /link/file /rooted/file /guarded/file; \
                   echo x > /created/x; echo x > /expression/x; echo x > /guarded/x; \
                   cd /data; find . -name x | sort; ls /data/new";
     let main = with(
@@ -253,9 +253,9 @@ fn a_sub_path_mounts_a_part_of_a_volume_and_nothing_outside_of_it() -> Result<()
         node.output(&pod("sub-path", &spec))?,
         "inside\ninside\ninside\ninside\ninside\n\
          sh: can't create /guarded/x: Read-only file system\n\
-         ./new/folder/x\n\
+         ./new/directory/x\n\
          ./of/sub-path-testnode-part/x\n\
-         folder\n"
+         directory\n"
     );
 
     for name in ["escape", "climb"] {
@@ -325,7 +325,7 @@ fn the_volumes_group_and_read_only_mounts_hold() -> Result<()> {
 }
 
 #[test]
-fn the_pods_folder_is_laid_out_as_the_kubelet_does() -> Result<()> {
+fn the_pods_directory_is_laid_out_as_the_kubelet_does() -> Result<()> {
     let node = Node::shared()?;
     let one = with(
         waiting("one"),
@@ -374,7 +374,7 @@ fn the_pods_folder_is_laid_out_as_the_kubelet_does() -> Result<()> {
     ];
     assert_eq!(found, expected.map(str::to_owned).into());
     let mode = |path: &str| fs::metadata(dir.join(path)).map(|found| found.mode() & 0o7777);
-    assert_eq!(mode("")?, 0o750, "the pod's folder is private");
+    assert_eq!(mode("")?, 0o750, "the pod's directory is private");
     assert_eq!(mode("etc-hosts")?, 0o644);
     let mounted: BTreeSet<_> = mounts::below(&dir)?.into_iter().collect();
     let expected = [
@@ -385,9 +385,10 @@ fn the_pods_folder_is_laid_out_as_the_kubelet_does() -> Result<()> {
 
     node.remove("layout")?;
     node.wait_gone("layout")?;
-    node.agent().wait_for("the folder is gone", TIMEOUT, |_| {
-        Ok((!dir.exists()).then_some(()))
-    })
+    node.agent()
+        .wait_for("the directory is gone", TIMEOUT, |_| {
+            Ok((!dir.exists()).then_some(()))
+        })
 }
 
 /// Paths below `dir`, with the random name of each termination message replaced.

@@ -1,7 +1,7 @@
-//! Files that change all at once. They lie in a folder named after the time; `..data` is a symbolic
-//! link to it, and each name that a container sees is a link through `..data`. A change makes a new
-//! folder and exchanges `..data`, so that a container sees all of the old files or all of the new.
-//! Source of the layout: upstream's volumes, whose readers watch `..data`.
+//! Atomic updates of several files. They are in a timestamped directory; `..data` is a symbolic
+//! link to it, and each name that a container sees is a link through `..data`. An update creates a
+//! new directory and replaces `..data`, so that a container sees either all old files or all new
+//! ones. Source of the layout: upstream's volumes, whose readers watch `..data`.
 
 use std::{
     collections::BTreeSet,
@@ -13,20 +13,20 @@ use std::{
 
 use jiff::Timestamp;
 
-use crate::{folder, payload::Payload};
+use crate::{directory, payload::Payload};
 
 const DATA: &str = "..data";
 const NEW_DATA: &str = "..data_tmp";
-/// Where the next folder is filled. Its own time names it then.
+/// Where the next directory is filled before it is named after its time.
 const DRAFT: &str = "..draft";
 
-/// A file or folder of a volume that can't be made.
+/// A file or directory of a volume that can't be created.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}", path.display())]
 pub struct WriteError {
-    /// Which one.
+    /// Its path.
     pub path: PathBuf,
-    /// Why.
+    /// The error.
     #[source]
     pub source: io::Error,
 }
@@ -36,12 +36,11 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {
     move |source| WriteError { path, source }
 }
 
-/// Makes the files of the volume `dir` those of `payload`. Nothing is touched where they are that
-/// already, but for links that are missing. `give` is called with a new folder's files in place and
-/// before they are seen.
+/// Makes the files of the volume `dir` those of `payload`. If they are already, only missing links
+/// are created. `give` is called with a new directory's files before they become visible.
 ///
 /// # Errors
-/// What can't be written; the old files are seen as before.
+/// A file can't be written; the old files stay visible.
 pub(crate) fn write<E: From<WriteError>>(
     dir: &Path,
     payload: &Payload,
@@ -70,21 +69,21 @@ pub(crate) fn write<E: From<WriteError>>(
     Ok(())
 }
 
-/// Whether a folder holds exactly these files.
-fn holds(folder: &Path, payload: &Payload) -> bool {
+/// Whether a directory contains exactly these files.
+fn holds(directory: &Path, payload: &Payload) -> bool {
     let mut found = BTreeSet::new();
-    if files(folder, "", &mut found).is_err() || found.len() != payload.len() {
+    if files(directory, "", &mut found).is_err() || found.len() != payload.len() {
         return false;
     }
     payload.iter().all(|(path, file)| {
         found.contains(&**path)
-            && fs::read(folder.join(&**path)).is_ok_and(|data| *data == *file.data)
+            && fs::read(directory.join(&**path)).is_ok_and(|data| *data == *file.data)
     })
 }
 
-/// The paths of all files below a folder.
-fn files(folder: &Path, above: &str, found: &mut BTreeSet<String>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+/// The paths of all files below a directory.
+fn files(directory: &Path, above: &str, found: &mut BTreeSet<String>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
         let path = format!("{above}{}", name.to_string_lossy());
@@ -97,15 +96,15 @@ fn files(folder: &Path, above: &str, found: &mut BTreeSet<String>) -> io::Result
     Ok(())
 }
 
-/// Makes the folder of the new files and returns its name.
+/// Creates the directory of the new files and returns its name.
 fn fill(dir: &Path, payload: &Payload) -> Result<PathBuf, WriteError> {
     let draft = dir.join(DRAFT);
     fs::create_dir(&draft).map_err(at(&draft))?;
-    folder::set_mode(&draft, 0o755).map_err(at(&draft))?;
+    directory::set_mode(&draft, 0o755).map_err(at(&draft))?;
     for (path, file) in payload {
         let path = draft.join(&**path);
         if let Some(parent) = path.parent() {
-            folder::ensure(parent, 0o755).map_err(at(parent))?;
+            directory::ensure(parent, 0o755).map_err(at(parent))?;
         }
         let write = || {
             let mut open = OpenOptions::new()
@@ -117,11 +116,11 @@ fn fill(dir: &Path, payload: &Payload) -> Result<PathBuf, WriteError> {
             if let Some(owner) = file.owner {
                 lchown(&path, Some(owner), None)?;
             }
-            folder::set_mode(&path, file.mode)
+            directory::set_mode(&path, file.mode)
         };
         write().map_err(at(&path))?;
     }
-    // The file system's own time, which was read when the folder was filled last.
+    // The file system's time of the last change to the directory.
     let metadata = fs::metadata(&draft).map_err(at(&draft))?;
     let name = time_name(metadata.mtime(), metadata.mtime_nsec());
     let mut made = PathBuf::from(&name);
@@ -140,7 +139,7 @@ fn time_name(seconds: i64, nanoseconds: i64) -> String {
     format!("{}.{nanoseconds:09}", time.strftime("..%Y_%m_%d_%H_%M_%S"))
 }
 
-/// Lets `..data` lead to the new folder.
+/// Points `..data` to the new directory.
 fn publish(dir: &Path, made: &Path) -> Result<(), WriteError> {
     let new = dir.join(NEW_DATA);
     symlink(made, &new).map_err(at(&new))?;
@@ -148,13 +147,13 @@ fn publish(dir: &Path, made: &Path) -> Result<(), WriteError> {
     fs::rename(&new, &data).map_err(at(&data))
 }
 
-/// The first part of a path: the name that stands in the volume itself.
+/// The first component of a path: the name in the volume itself.
 fn top(path: &str) -> &str {
     path.split('/').next().unwrap_or(path)
 }
 
-/// Makes the links that are missing. What is there in a link's place, such as a folder to mount
-/// another volume on, stays.
+/// Creates missing links. An existing file in a link's place, such as a mount point of another
+/// volume, stays.
 fn link(dir: &Path, payload: &Payload) -> Result<(), WriteError> {
     for (path, file) in payload {
         let name = top(path);
@@ -170,7 +169,7 @@ fn link(dir: &Path, payload: &Payload) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Takes away the links of names that are no more.
+/// Removes the links of names that no longer exist.
 fn unlink(dir: &Path, payload: &Payload) -> Result<(), WriteError> {
     let names: BTreeSet<&str> = payload.keys().map(|path| top(path)).collect();
     for entry in entries(dir)? {
@@ -184,7 +183,7 @@ fn unlink(dir: &Path, payload: &Payload) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Takes away what a change, or one that was broken off, left behind: all folders but `keep`.
+/// Removes leftovers of earlier updates, also of interrupted ones: all directories but `keep`.
 fn sweep(dir: &Path, keep: Option<&Path>) -> Result<(), WriteError> {
     for entry in entries(dir)? {
         let name = entry.file_name();

@@ -1,6 +1,6 @@
-//! Takes a pod's folder away when its containers are gone: unmounts what Rubelet mounted, then
-//! removes what Rubelet and the containers wrote. A `hostPath` is not below the folder, and what
-//! is mounted below it is never entered, so nothing else can be hit.
+//! Removes a pod's directory after its containers: unmounts Rubelet's mounts, then removes the
+//! files of Rubelet and the containers. A `hostPath` is not below the directory, and foreign mounts
+//! are never entered, so nothing else can be removed.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -25,21 +25,21 @@ use crate::{
     remove::{Limits, tree},
 };
 
-/// One thing that keeps a pod's folder from being removed.
+/// A reason why a pod's directory can't be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum CleanupProblem {
-    /// A folder can't be looked at.
-    #[error("cannot look at {}", path.display())]
+    /// A directory can't be inspected.
+    #[error("cannot inspect {}", path.display())]
     Look {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The list of mounts can't be had.
+    /// The list of mounts can't be read.
     #[error(transparent)]
     Mountinfo(#[from] MountinfoError),
-    /// Something is mounted where Rubelet mounts nothing.
+    /// A foreign file system is mounted.
     #[error("a file system of type {fs_type} is mounted on {}, not by Rubelet", path.display())]
     ForeignMount {
         /// Where.
@@ -55,15 +55,15 @@ pub enum CleanupProblem {
     Unmount {
         /// Where.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A file or folder can't be removed.
+    /// A file or directory can't be removed.
     #[error(transparent)]
     Remove(#[from] RemoveProblem),
 }
 
-/// What is left of a pod's folder, and why. To be tried again later.
+/// A pod's directory that could not be removed, and why. The caller retries.
 #[derive(Debug)]
 pub struct CleanupError {
     /// The pod.
@@ -83,14 +83,14 @@ impl fmt::Display for CleanupError {
     }
 }
 
-// The causes are in the text: an error can have one source only.
+// The causes are in the message: an error can have only one source.
 impl std::error::Error for CleanupError {}
 
-/// Removes the folder of a pod with all volumes in it. No container of the pod may run any more.
-/// Nothing there is a success.
+/// Removes the directory of a pod with all volumes in it. No container of the pod may be running. A
+/// missing directory is a success.
 ///
 /// # Errors
-/// All that is in the way. Nothing is deleted as long as something is mounted.
+/// All problems. Nothing is deleted while a file system is mounted.
 pub fn cleanup(dirs: &PodDirs) -> Result<(), CleanupError> {
     let Some(pod) = unmounted(dirs)? else {
         return Ok(());
@@ -101,16 +101,16 @@ pub fn cleanup(dirs: &PodDirs) -> Result<(), CleanupError> {
     if problems.is_empty() {
         let parent = open_dir(&pod.pods).map_err(|error| look(&pod.pods, error))?;
         let name = OsStr::new(dirs.uid());
-        problems = tree(parent.as_fd(), &pod.pods, name, Limits::FOLDERS);
+        problems = tree(parent.as_fd(), &pod.pods, name, Limits::DIRECTORIES);
     }
     outcome(dirs, problems)
 }
 
-/// Unmounts and removes the volumes of a pod that has ended. Its other files stay until it is deleted.
-/// No container of the pod may run any more. Nothing there is a success.
+/// Unmounts and removes the volumes of a terminated pod. Its other files stay until it is deleted.
+/// No container of the pod may be running. A missing directory is a success.
 ///
 /// # Errors
-/// All that is in the way. Nothing is deleted as long as something is mounted.
+/// All problems. Nothing is deleted while a file system is mounted.
 pub fn remove_volumes(dirs: &PodDirs) -> Result<(), CleanupError> {
     let Some(pod) = unmounted(dirs)? else {
         return Ok(());
@@ -122,14 +122,14 @@ pub fn remove_volumes(dirs: &PodDirs) -> Result<(), CleanupError> {
     outcome(dirs, problems)
 }
 
-/// A pod's folder in which nothing is mounted any more.
+/// A pod's directory without mounts.
 struct UnmountedPod {
     pods: PathBuf,
     path: PathBuf,
     fd: File,
 }
 
-/// Unmounts all that Rubelet mounted for a pod; `None`: it has no folder.
+/// Unmounts all of Rubelet's mounts for a pod; `None`: it has no directory.
 fn unmounted(dirs: &PodDirs) -> Result<Option<UnmountedPod>, CleanupError> {
     let pods = match dirs.pods().canonicalize() {
         Ok(pods) => pods,
@@ -169,8 +169,8 @@ fn outcome(dirs: &PodDirs, problems: Vec<RemoveProblem>) -> Result<(), CleanupEr
     Err(failed(dirs, problems.collect()))
 }
 
-/// Unmounts what is mounted in the places where Rubelet mounts. Anything else may be another
-/// plugin's volume with somebody's data.
+/// Unmounts at the paths where Rubelet mounts. Any other mount may be another plugin's volume with
+/// user data.
 fn unmount_all(pod: &Path) -> Vec<CleanupProblem> {
     let mounts = match mountinfo::read() {
         Ok(mounts) => mounts,
@@ -196,15 +196,15 @@ fn unmount_all(pod: &Path) -> Vec<CleanupProblem> {
     problems
 }
 
-/// In volume-subpaths/VOLUME/CONTAINER lie files and folders to mount on, all empty.
+/// volume-subpaths/VOLUME/CONTAINER contains mount points, all empty.
 const SUB_PATH_LIMITS: Limits = Limits {
     files: true,
     depth: 3,
 };
 
-/// Removes the volumes of Rubelet's own plugins, with all that is in them.
+/// Removes the volumes of Rubelet's own plugins, with their contents.
 fn remove_own_volumes(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
-    // The markers go first: a volume that is half removed must not count as complete.
+    // The markers first: a partially removed volume must not count as complete.
     let mut problems = tree(fd.as_fd(), pod, OsStr::new(PLUGINS), Limits::ALL);
     for plugin in own_plugins() {
         problems.extend(remove_volumes_of(pod, fd, plugin)?);
@@ -212,14 +212,14 @@ fn remove_own_volumes(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
     Ok(problems)
 }
 
-/// Empties the pod's folder, each part by what may be in it.
+/// Empties the pod's directory, each part by its own rules.
 fn remove_contents(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
     let remove = |name: &OsStr, limits| tree(fd.as_fd(), pod, name, limits);
     let mut problems = remove_own_volumes(pod, fd)?;
     for name in names(pod)? {
         let limits = match name.to_str() {
-            // The volumes of other plugins: their data is theirs to remove.
-            Some(VOLUMES | "volumeDevices") => Limits::FOLDERS,
+            // The volumes of other plugins, which must remove the data themselves.
+            Some(VOLUMES | "volumeDevices") => Limits::DIRECTORIES,
             Some(SUB_PATHS) => SUB_PATH_LIMITS,
             _ => Limits::ALL,
         };
@@ -228,7 +228,7 @@ fn remove_contents(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
     Ok(problems)
 }
 
-/// The plugins whose volumes are Rubelet's own to remove.
+/// The plugins whose volumes Rubelet removes.
 fn own_plugins() -> impl Iterator<Item = &'static str> {
     [EMPTY_DIR_PLUGIN].into_iter().chain(PLUGINS_OF_FILES)
 }
@@ -251,7 +251,7 @@ fn remove_volumes_of(pod: &Path, fd: &File, plugin: &str) -> io::Result<Vec<Remo
     }
 }
 
-/// Read at once: a folder that shrinks meanwhile may skip names.
+/// Read completely first: reading a directory while it shrinks may skip names.
 fn names(dir: &Path) -> io::Result<Vec<OsString>> {
     fs::read_dir(dir)?
         .map(|entry| Ok(entry?.file_name()))
@@ -268,10 +268,10 @@ fn open_dir(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// The pods that have a folder, whether they are known or not.
+/// The pods that have a directory, whether they are known or not.
 ///
 /// # Errors
-/// The folder of all pods is there and can't be read.
+/// The directory of all pods exists and can't be read.
 pub fn orphans(root: &Path) -> io::Result<Vec<PodUid>> {
     let entries = match fs::read_dir(pods_dir(root)) {
         Ok(entries) => entries,

@@ -1,10 +1,10 @@
-//! Where the files of a pod are. Paths only; nothing is touched.
+//! The paths of a pod's files. Touches no file.
 
 use std::path::{Path, PathBuf};
 
 use rubelet_base::PodUid;
 
-/// Name of the plugin `kubernetes.io/empty-dir` as a folder.
+/// Name of the plugin `kubernetes.io/empty-dir` as a directory.
 pub(crate) const EMPTY_DIR_PLUGIN: &str = "kubernetes.io~empty-dir";
 pub(crate) const VOLUMES: &str = "volumes";
 pub(crate) const SUB_PATHS: &str = "volume-subpaths";
@@ -12,11 +12,10 @@ pub(crate) const PLUGINS: &str = "plugins";
 
 /// A name that can't be used as one component of a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` can't be the name of a folder: it is empty, too long, `.`, `..` or has a slash")]
+#[error("`{0}` can't be the name of a directory: it is empty, too long, `.`, `..` or has a slash")]
 pub struct UnsafeName(String);
 
-/// The folder of one pod, `<root>/pods/<uid>`. It can't lie anywhere else: names that could lead
-/// out of it are refused.
+/// The directory of one pod, `<root>/pods/<uid>`. Names that would lead out of it are rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodDirs {
     pods: PathBuf,
@@ -24,17 +23,17 @@ pub struct PodDirs {
     pod: PathBuf,
 }
 
-/// The folder of all pods: `<root>/pods`.
+/// The directory of all pods: `<root>/pods`.
 #[must_use]
 pub fn pods_dir(root: &Path) -> PathBuf {
     root.join("pods")
 }
 
 impl PodDirs {
-    /// The folder of a pod below `root`, which is `/var/lib/kubelet` by default.
+    /// The directory of a pod below `root`, which is `/var/lib/kubelet` by default.
     ///
     /// # Errors
-    /// The UID can't be the name of a folder.
+    /// The UID can't be the name of a directory.
     pub fn new(root: &Path, uid: &PodUid) -> Result<Self, UnsafeName> {
         let uid = component(uid.as_str())?;
         let pods = pods_dir(root);
@@ -45,31 +44,31 @@ impl PodDirs {
         })
     }
 
-    /// The folder of all pods.
+    /// The directory of all pods.
     #[must_use]
     pub fn pods(&self) -> &Path {
         &self.pods
     }
 
-    /// The pod's UID, which names its folder.
+    /// The pod's UID, which names its directory.
     #[must_use]
     pub fn uid(&self) -> &str {
         &self.uid
     }
 
-    /// The pod's folder.
+    /// The pod's directory.
     #[must_use]
     pub fn pod(&self) -> &Path {
         &self.pod
     }
 
-    /// `volumes`: a folder for each plugin, in it one for each volume.
+    /// `volumes`: a directory for each plugin, in it one for each volume.
     #[must_use]
     pub fn volumes(&self) -> PathBuf {
         self.pod.join(VOLUMES)
     }
 
-    /// `plugins`: what plugins note about volumes.
+    /// `plugins`: plugins' records about volumes.
     #[must_use]
     pub fn plugins(&self) -> PathBuf {
         self.pod.join(PLUGINS)
@@ -81,10 +80,10 @@ impl PodDirs {
         self.pod.join("etc-hosts")
     }
 
-    /// The folder of an `emptyDir`.
+    /// The directory of an `emptyDir`.
     ///
     /// # Errors
-    /// The volume's name can't be the name of a folder.
+    /// The volume's name can't be the name of a directory.
     pub fn empty_dir(&self, volume: &str) -> Result<PathBuf, UnsafeName> {
         Ok(self
             .volumes()
@@ -92,7 +91,7 @@ impl PodDirs {
             .join(component(volume)?))
     }
 
-    /// The folder whose file `ready` tells that an `emptyDir` is complete.
+    /// The directory whose file `ready` marks an `emptyDir` as complete.
     ///
     /// # Errors
     /// As [`Self::empty_dir`].
@@ -103,7 +102,7 @@ impl PodDirs {
             .join(component(volume)?))
     }
 
-    /// The folder of a volume that another plugin makes, such as `kubernetes.io~secret`.
+    /// The directory of a volume of another plugin, such as `kubernetes.io~secret`.
     ///
     /// # Errors
     /// As [`Self::empty_dir`].
@@ -112,7 +111,7 @@ impl PodDirs {
         Ok(dir.join(component(volume)?))
     }
 
-    /// As [`Self::empty_dir_marker`], for the folder or tmpfs that holds a volume of another plugin.
+    /// As [`Self::empty_dir_marker`], for the directory or tmpfs that holds a volume of another plugin.
     ///
     /// # Errors
     /// As [`Self::empty_dir`].
@@ -120,11 +119,11 @@ impl PodDirs {
         self.empty_dir_marker(&format!("wrapped_{volume}"))
     }
 
-    /// Where the part of a volume is mounted that a container wants by `subPath`. `index` is the
-    /// position in the container's `volumeMounts`.
+    /// Where a container's `subPath` of a volume is mounted. `index` is the position in the
+    /// container's `volumeMounts`.
     ///
     /// # Errors
-    /// A name can't be the name of a folder.
+    /// A name can't be the name of a directory.
     pub fn sub_path(
         &self,
         volume: &str,
@@ -135,10 +134,10 @@ impl PodDirs {
         Ok(dir.join(component(container)?).join(index.to_string()))
     }
 
-    /// The folder of a container's termination messages.
+    /// The directory of a container's termination messages.
     ///
     /// # Errors
-    /// The container's name can't be the name of a folder.
+    /// The container's name can't be the name of a directory.
     pub fn container(&self, container: &str) -> Result<PathBuf, UnsafeName> {
         Ok(self.pod.join("containers").join(component(container)?))
     }
@@ -152,55 +151,4 @@ fn component(name: &str) -> Result<&str, UnsafeName> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn dirs() -> PodDirs {
-        PodDirs::new(Path::new("/var/lib/kubelet"), &PodUid::from("u1")).unwrap()
-    }
-
-    #[test]
-    fn paths_are_those_of_the_kubelet() {
-        let dirs = dirs();
-        let below = |path: &str| Path::new("/var/lib/kubelet/pods/u1").join(path);
-        assert_eq!(dirs.pod(), below(""));
-        assert_eq!(dirs.volumes(), below("volumes"));
-        assert_eq!(dirs.plugins(), below("plugins"));
-        assert_eq!(dirs.etc_hosts(), below("etc-hosts"));
-        let empty_dir = below("volumes/kubernetes.io~empty-dir/cache");
-        assert_eq!(dirs.empty_dir("cache").unwrap(), empty_dir);
-        let marker = below("plugins/kubernetes.io~empty-dir/cache");
-        assert_eq!(dirs.empty_dir_marker("cache").unwrap(), marker);
-        assert_eq!(
-            dirs.sub_path("cache", "web", 2).unwrap(),
-            below("volume-subpaths/cache/web/2")
-        );
-        assert_eq!(dirs.container("web").unwrap(), below("containers/web"));
-    }
-
-    #[test]
-    fn names_that_lead_elsewhere_are_refused() {
-        for name in [
-            "",
-            ".",
-            "..",
-            "/",
-            "/etc",
-            "a/b",
-            "../x",
-            "a\0b",
-            &"x".repeat(256),
-        ] {
-            assert!(
-                PodDirs::new(Path::new("/r"), &PodUid::from(name)).is_err(),
-                "{name:?}"
-            );
-            let dirs = dirs();
-            assert!(dirs.empty_dir(name).is_err(), "{name:?}");
-            assert!(dirs.empty_dir_marker(name).is_err(), "{name:?}");
-            assert!(dirs.container(name).is_err(), "{name:?}");
-            assert!(dirs.sub_path(name, "c", 0).is_err(), "{name:?}");
-            assert!(dirs.sub_path("v", name, 0).is_err(), "{name:?}");
-        }
-    }
-}
+mod tests;

@@ -1,19 +1,19 @@
-//! What a pod's resolver is told. Pure.
+//! The DNS settings of a pod. Pure.
 
 use std::net::IpAddr;
 
 use rubelet_api::{network::DnsPolicy, pod::Pod};
 
-/// The most name servers that resolvers look at.
+/// Maximum number of name servers that resolvers use.
 const MAX_SERVERS: usize = 3;
-/// The most search domains.
+/// Maximum number of search domains.
 const MAX_SEARCHES: usize = 32;
-/// The most characters of all search domains with the blanks between them.
+/// Maximum length of all search domains with the spaces between them.
 const MAX_SEARCH_CHARS: usize = 2048;
-/// The most characters of one search domain. Some resolvers abort on longer ones.
+/// Maximum length of one search domain. Some resolvers abort on longer ones.
 const MAX_DOMAIN: usize = 253;
 
-/// What the node knows.
+/// The DNS configuration of the node.
 #[derive(Debug, Clone, Copy)]
 pub struct DnsInputs<'a> {
     /// Text of the file that `resolvConf` names; `None` if the setting is empty.
@@ -33,32 +33,32 @@ pub struct DnsSettings {
     pub servers: Vec<String>,
     /// Search domains.
     pub searches: Vec<String>,
-    /// Options, as they stand in a resolv.conf.
+    /// Options, as they are in a resolv.conf.
     pub options: Vec<String>,
 }
 
-/// Settings of one pod, and what deserves an event.
+/// Settings of one pod, and warnings for events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodDns {
     /// The settings.
     pub settings: DnsSettings,
-    /// Events to raise.
+    /// Events to record.
     pub warnings: Vec<DnsWarning>,
 }
 
 /// An event about a pod's DNS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DnsWarning {
-    /// The pod wants the cluster's DNS and the node knows none.
+    /// The pod requests cluster DNS, and the node has no `clusterDNS`.
     MissingClusterDns,
     /// There were too many name servers.
     TooManyServers {
-        /// Those that are used.
+        /// The ones that are used.
         applied: Vec<String>,
     },
     /// There were too many or too long search domains.
     SearchLimits {
-        /// Those that are used.
+        /// The ones that are used.
         applied: Vec<String>,
     },
 }
@@ -73,7 +73,8 @@ impl DnsWarning {
         }
     }
 
-    /// The event's message. The node gets [`Self::MissingClusterDns`], too, without `pod`.
+    /// The event's message. [`Self::MissingClusterDns`] is also recorded for the node, without
+    /// `pod`.
     #[must_use]
     pub fn message(&self, pod: Option<&Pod>) -> String {
         match self {
@@ -101,15 +102,15 @@ impl DnsWarning {
     }
 }
 
-/// Why the node's resolv.conf can't be used.
+/// Why the node's resolv.conf is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot use the node's resolv.conf: line {line} names no name server")]
+#[error("invalid resolv.conf of the node: line {line} has no nameserver address")]
 pub struct ResolvConfError {
     /// Number of the line, from 1.
     pub line: usize,
 }
 
-/// Works out a pod's settings: what its policy gives, then its own `dnsConfig`, then the limits.
+/// Computes a pod's settings: those of its policy, then its own `dnsConfig`, then the limits.
 ///
 /// # Errors
 /// The node's resolv.conf is malformed.
@@ -143,7 +144,7 @@ pub fn pod_dns(pod: &Pod, inputs: &DnsInputs<'_>) -> Result<PodDns, ResolvConfEr
         };
         set_option(&mut settings.options, &option);
     }
-    // Doubles are dropped where the kubelet drops them: only in what it puts together.
+    // Duplicates are removed where the kubelet removes them: only in merged lists.
     if *own != Default::default() {
         settings.servers = without_doubles(settings.servers);
         settings.searches = without_doubles(settings.searches);
@@ -168,8 +169,8 @@ fn source(pod: &Pod) -> Source {
     }
 }
 
-/// Without a resolv.conf, resolvers fall back to the local machine; saying so keeps runtimes from
-/// putting in a file of their own.
+/// Without a resolv.conf, resolvers fall back to the local machine; stating that explicitly keeps
+/// runtimes from adding their own file.
 fn host_settings(host: DnsSettings, inputs: &DnsInputs<'_>) -> DnsSettings {
     if inputs.host_resolv_conf.is_some() {
         return host;
@@ -209,7 +210,7 @@ fn without_doubles(names: impl IntoIterator<Item = String>) -> Vec<String> {
     seen
 }
 
-/// An option replaces an earlier one of the same name, in its place.
+/// An option replaces an earlier one of the same name, in place.
 fn set_option(options: &mut Vec<String>, option: &str) {
     let name = |option: &str| option.split(':').next().unwrap_or_default().to_owned();
     match options.iter_mut().find(|old| name(old) == name(option)) {
@@ -244,8 +245,8 @@ fn limit_searches(searches: &mut Vec<String>, warnings: &mut Vec<DnsWarning>) {
     }
 }
 
-/// Reads the lines that matter: name servers add up, the last search list counts, options of one
-/// name replace each other.
+/// Parses the relevant lines: name servers accumulate, the last search list counts, options of the
+/// same name replace each other.
 fn parse_resolv_conf(text: &str) -> Result<DnsSettings, ResolvConfError> {
     let mut settings = DnsSettings::default();
     for (index, line) in text.lines().enumerate() {
@@ -256,7 +257,7 @@ fn parse_resolv_conf(text: &str) -> Result<DnsSettings, ResolvConfError> {
                 settings.servers.push(server.to_owned());
             }
             Some("search") => {
-                // A dot at the end means the same domain; "." means none.
+                // A trailing dot means the same domain; "." means none.
                 settings.searches = words
                     .filter(|&word| word != ".")
                     .map(|word| word.strip_suffix('.').unwrap_or(word).to_owned())

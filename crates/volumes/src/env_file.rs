@@ -1,5 +1,5 @@
-//! Files with variables in volumes, which containers may have written: read by descriptor, within
-//! the volume, and not beyond a bound.
+//! Environment files in volumes, which containers may have written: read by descriptor, within the
+//! volume, and up to a limit.
 
 use std::{
     fs::File,
@@ -13,14 +13,14 @@ use rustix::{
     io::Errno,
 };
 
-/// The most bytes of a file with variables.
+/// Maximum size of an environment file.
 pub const MAX_BYTES: u64 = 64 << 10;
 
-/// Somebody who renames in the volume can make the kernel unsure.
+/// A rename in the volume can make openat2(2) fail with EAGAIN.
 const TRIES: usize = 100;
 
-/// The text of a file in a volume; `None` if there is none. Links are followed within the volume.
-/// What is not UTF-8 is replaced.
+/// The text of a file in a volume; `None` if it does not exist. Links are followed within the volume.
+/// Bytes that are not UTF-8 are replaced.
 ///
 /// # Errors
 /// It is not a regular file, it has more than [`MAX_BYTES`], or the disk fails.
@@ -30,7 +30,7 @@ pub fn read(volume: &Path, path: &str) -> io::Result<Option<String>> {
     let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let mut tries = 0..TRIES;
     let found = loop {
-        // Without access, first: a pipe or a device must not even be opened.
+        // First with O_PATH: a FIFO or a device must not even be opened.
         match openat2(
             &volume,
             path,

@@ -13,8 +13,8 @@ use rustix::fs::OFlags;
 
 use crate::{dirs::PodDirs, hostname::PodHostname};
 
-/// The text for a pod with a network of its own: loopback names, one line for each address of the
-/// pod, then its aliases.
+/// The text for a pod with its own network: loopback names, one line for each address of the pod,
+/// then its aliases.
 #[must_use]
 pub fn pod_hosts(ips: &[impl AsRef<str>], hostname: &PodHostname, aliases: &[HostAlias]) -> String {
     let mut text = String::from(
@@ -60,14 +60,14 @@ fn alias_lines(aliases: &[HostAlias]) -> String {
     text
 }
 
-/// Writes the file, if its content is another one. It is written in place: running containers have
-/// this very file mounted and would not see a new one under its name.
+/// Writes the file, if its content differs. It is written in place: running containers have this
+/// very file mounted and would not see a replacement.
 ///
 /// # Errors
-/// The disk fails, or the pod's folder is missing.
+/// The disk fails, or the pod's directory is missing.
 pub fn write(dirs: &PodDirs, content: &[u8]) -> io::Result<PathBuf> {
     let path = dirs.etc_hosts();
-    // Opened once: what follows concerns this file, whatever has its name later.
+    // Opened once: all steps apply to this file, even if its name is reused.
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -91,8 +91,7 @@ pub fn write(dirs: &PodDirs, content: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Whether that is all there is to read. Containers may write to the file, so it may have no end
-/// that is worth waiting for.
+/// Whether that is the whole content. Containers may write to the file, so it may be endless.
 fn holds(file: impl Read, content: &[u8]) -> io::Result<bool> {
     let mut found = Vec::new();
     let most = content.len() as u64 + 1;
@@ -105,7 +104,7 @@ mod tests {
     use std::{fs, os::unix::fs::MetadataExt};
 
     use super::*;
-    use crate::{folder, test_support::Scratch};
+    use crate::{directory, test_support::Scratch};
 
     fn hostname(domain: Option<&str>) -> PodHostname {
         PodHostname {
@@ -138,9 +137,9 @@ fe00::2\tip6-allrouters
         assert!(!holds(&b"x"[..], b"xx").unwrap());
         let scratch = Scratch::new();
         let dirs = scratch.dirs();
-        folder::ensure(dirs.pod(), 0o750).unwrap();
+        directory::ensure(dirs.pod(), 0o750).unwrap();
         let path = write(&dirs, b"one\n").unwrap();
-        // What a container can do to its /etc/hosts.
+        // A container can do this to its /etc/hosts.
         OpenOptions::new()
             .write(true)
             .open(&path)
@@ -150,14 +149,14 @@ fe00::2\tip6-allrouters
         fs::set_permissions(&path, Permissions::from_mode(0o4777)).unwrap();
         write(&dirs, b"two\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two\n");
-        assert_eq!(folder::mode(&path).unwrap(), 0o644);
+        assert_eq!(directory::mode(&path).unwrap(), 0o644);
     }
 
     #[test]
-    fn a_link_in_the_place_of_the_file_is_not_written_through() {
+    fn a_link_instead_of_the_file_is_not_followed() {
         let scratch = Scratch::new();
         let dirs = scratch.dirs();
-        folder::ensure(dirs.pod(), 0o750).unwrap();
+        directory::ensure(dirs.pod(), 0o750).unwrap();
         let other = scratch.path().join("other");
         fs::write(&other, "other").unwrap();
         std::os::unix::fs::symlink(&other, dirs.etc_hosts()).unwrap();
@@ -209,11 +208,11 @@ fe00::2\tip6-allrouters
     fn the_file_stays_the_same_file() {
         let scratch = Scratch::new();
         let dirs = scratch.dirs();
-        assert!(write(&dirs, b"x").is_err(), "the pod has no folder yet");
-        folder::ensure(dirs.pod(), 0o750).unwrap();
+        assert!(write(&dirs, b"x").is_err(), "the pod has no directory yet");
+        directory::ensure(dirs.pod(), 0o750).unwrap();
         let path = write(&dirs, b"a longer first text").unwrap();
         let before = path.metadata().unwrap();
-        assert_eq!(folder::mode(&path).unwrap(), 0o644);
+        assert_eq!(directory::mode(&path).unwrap(), 0o644);
         write(&dirs, b"short").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"short");
         assert_eq!(path.metadata().unwrap().ino(), before.ino());

@@ -2,9 +2,9 @@
 
 use rubelet_api::{parse::is_dns_subdomain, pod::Pod};
 
-/// The most bytes of a host name: what a label of DNS may have.
+/// Maximum length of a hostname: the limit of a DNS label.
 const MAX_NAME: usize = 63;
-/// The most bytes of the kernel's node name.
+/// Maximum length of the kernel's node name.
 const MAX_KERNEL_NAME: usize = 64;
 
 /// Host name of a pod.
@@ -14,14 +14,14 @@ pub struct PodHostname {
     pub name: String,
     /// Domain, if the pod has a `subdomain`.
     pub domain: Option<String>,
-    /// The name was too long and was cut.
+    /// The name was too long and was truncated.
     pub truncated: bool,
 }
 
 /// Why a pod has no host name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostnameError {
-    /// Nothing is left of the name after it was cut.
+    /// Nothing is left of the name after truncation.
     #[error("hostname for pod \"{pod}\" was invalid: \"{hostname}\"")]
     Invalid {
         /// Name of the pod.
@@ -42,7 +42,7 @@ pub enum HostnameError {
 }
 
 impl PodHostname {
-    /// Name and domain together, if there is a domain.
+    /// Name and domain, if there is a domain.
     #[must_use]
     pub fn fqdn(&self) -> Option<String> {
         self.domain
@@ -50,7 +50,7 @@ impl PodHostname {
             .map(|domain| format!("{}.{domain}", self.name))
     }
 
-    /// What the kernel of the sandbox is told. With `setHostnameAsFQDN` the domain belongs to it.
+    /// The hostname that the kernel reports in the sandbox; with `setHostnameAsFQDN` including the domain.
     ///
     /// # Errors
     /// Name and domain are longer than 64 bytes.
@@ -65,12 +65,12 @@ impl PodHostname {
     }
 }
 
-/// The host name of a pod: its `hostname` or its own name, cut to 63 bytes, without dashes and
-/// dots at the end of what was cut. The domain is `<subdomain>.<namespace>.svc.<cluster domain>`. A
-/// `hostnameOverride` stands in for both, cut alike (kubelet: `GeneratePodHostNameAndDomain`).
+/// The host name of a pod: its `hostname` or its own name, truncated to 63 bytes, without trailing
+/// dashes and dots. The domain is `<subdomain>.<namespace>.svc.<cluster domain>`. A
+/// `hostnameOverride` replaces both, truncated alike (kubelet: `GeneratePodHostNameAndDomain`).
 ///
 /// # Errors
-/// Nothing is left of the name, or the override is no DNS name.
+/// Nothing is left of the name, or the override is not a DNS name.
 pub fn pod_hostname(pod: &Pod, cluster_domain: &str) -> Result<PodHostname, HostnameError> {
     let set = |text: &Option<Box<str>>| {
         text.as_deref()
@@ -106,102 +106,4 @@ pub fn pod_hostname(pod: &Pod, cluster_domain: &str) -> Result<PodHostname, Host
 }
 
 #[cfg(test)]
-mod tests {
-    use rubelet_base::PodName;
-
-    use super::*;
-    use crate::test_support::pod;
-
-    #[test]
-    fn names_come_from_the_pod_and_are_cut_to_a_label() {
-        let long = "x".repeat(62);
-        for (pod_name, hostname, expected, truncated) in [
-            ("web", None, "web", false),
-            ("web", Some("db"), "db", false),
-            ("web", Some(""), "web", false),
-            (&*"x".repeat(63), None, &*"x".repeat(63), false),
-            (&*"x".repeat(64), None, &*"x".repeat(63), true),
-            (&*format!("{long}-yz"), None, &*long, true),
-            (
-                &*format!("{}.-.yz", "x".repeat(60)),
-                None,
-                &*"x".repeat(60),
-                true,
-            ),
-        ] {
-            let mut pod = pod();
-            pod.name = PodName::new("default", pod_name);
-            pod.spec.hostname = hostname.map(Into::into);
-            let name = pod_hostname(&pod, "cluster.local").unwrap();
-            assert_eq!(
-                (&*name.name, name.truncated),
-                (expected, truncated),
-                "{pod_name}"
-            );
-            assert_eq!(name.kernel_name(true).unwrap(), expected);
-        }
-        let mut pod = pod();
-        pod.name = PodName::new("default", &"-".repeat(70));
-        let error = pod_hostname(&pod, "").unwrap_err().to_string();
-        assert!(error.starts_with("hostname for pod \"---"), "{error}");
-    }
-
-    #[test]
-    fn an_override_stands_in_for_name_and_domain() {
-        let mut pod = pod();
-        pod.spec.hostname = Some("db".into());
-        pod.spec.subdomain = Some("sub".into());
-        let long = "x".repeat(64);
-        for (name, expected) in [
-            ("node-7.example.com", Ok("node-7.example.com")),
-            (&*long, Ok(&long[..63])),
-            ("", Err(())),
-            ("no name", Err(())),
-        ] {
-            pod.spec.hostname_override = Some(name.into());
-            let made = pod_hostname(&pod, "cluster.local");
-            let made = made.map_err(drop).map(|made| {
-                assert_eq!(made.domain, None);
-                made.kernel_name(true).unwrap()
-            });
-            assert_eq!(made, expected.map(str::to_owned), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_subdomain_gives_a_domain_that_the_kernel_may_be_told() {
-        let mut pod = pod();
-        pod.spec.subdomain = Some("db".into());
-        let name = pod_hostname(&pod, "cluster.local").unwrap();
-        assert_eq!(name.domain.as_deref(), Some("db.default.svc.cluster.local"));
-        assert_eq!(name.kernel_name(false).unwrap(), "web");
-        assert_eq!(
-            name.kernel_name(true).unwrap(),
-            "web.db.default.svc.cluster.local"
-        );
-
-        // 36 bytes for the rest.
-        let fqdn = |length: usize| {
-            pod.clone_with_hostname(length)
-                .and_then(|name| name.kernel_name(true))
-        };
-        assert_eq!(fqdn(35).unwrap().len(), 64);
-        let error = fqdn(36).unwrap_err().to_string();
-        assert!(
-            error.ends_with("(64 characters is the max, 65 characters requested)"),
-            "{error}"
-        );
-    }
-
-    trait WithHostname {
-        fn clone_with_hostname(&self, length: usize) -> Result<PodHostname, HostnameError>;
-    }
-
-    impl WithHostname for Pod {
-        fn clone_with_hostname(&self, length: usize) -> Result<PodHostname, HostnameError> {
-            let mut pod = self.clone();
-            pod.spec.hostname = Some("h".repeat(length).into());
-            pod_hostname(&pod, "cluster.local")
-        }
-    }
-}
+mod tests;

@@ -1,21 +1,33 @@
-//! The folder of a pod: its volumes and the files that are generated for it. All functions that
-//! touch the disk block, and may be run again after a crash at any point.
+//! The directory of a pod: its volumes and generated files. All functions that access the disk
+//! block, and may be repeated after a crash at any point.
 //!
-//! - [`dirs`]: what is where, exactly as the kubelet lays it out.
-//! - [`prepare`]: makes the volumes; [`empty_dir`], [`host_path`], [`ownership`], [`sub_path`], and those
-//!   whose files come from objects of the API server or from the pod itself.
-//! - [`cleanup`]: takes it all away again, and only that.
+//! - [`dirs`]: paths, exactly as the kubelet lays them out.
+//! - [`mod@prepare`]: creates the volumes; [`empty_dir`], [`host_path`], [`ownership`],
+//!   [`sub_path`], and those whose files come from objects of the API server or from the pod
+//!   itself.
+//! - [`mod@cleanup`]: removes all of it, and nothing else.
 //! - [`termination_log`], [`etc_hosts`]: files that are mounted into containers.
-//! - [`dns`], [`hostname`]: what the sandbox is told; pure.
+//! - [`dns`], [`hostname`]: the sandbox's DNS settings and hostname; pure.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use rubelet_base::PodUid;
+//! use rubelet_volumes::dirs::PodDirs;
+//!
+//! let dirs = PodDirs::new(Path::new("/var/lib/kubelet"), &PodUid::from("u1")).expect("a file name");
+//! assert_eq!(dirs.volumes(), Path::new("/var/lib/kubelet/pods/u1/volumes"));
+//! assert!(PodDirs::new(Path::new("/var/lib/kubelet"), &PodUid::from("..")).is_err());
+//! ```
 
 mod atomic_writer;
 pub mod cleanup;
+mod directory;
 pub mod dirs;
 pub mod dns;
 pub mod empty_dir;
 pub mod env_file;
 pub mod etc_hosts;
-mod folder;
 pub mod host_path;
 pub mod hostname;
 pub mod ownership;
@@ -23,6 +35,7 @@ mod payload;
 pub mod prepare;
 mod projection;
 mod remove;
+mod settings;
 pub mod sub_path;
 pub mod termination_log;
 
@@ -35,5 +48,6 @@ pub use dirs::{PodDirs, UnsafeName};
 pub use dns::{DnsInputs, DnsSettings, DnsWarning, PodDns, pod_dns};
 pub use hostname::{HostnameError, PodHostname, pod_hostname};
 pub use payload::PayloadError;
-pub use prepare::{MountedVolumes, VolumeError, VolumeSettings, prepare, refresh};
+pub use prepare::{MountedVolumes, VolumeError, prepare, refresh};
 pub use projection::ProjectionError;
+pub use settings::VolumeSettings;

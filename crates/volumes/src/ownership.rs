@@ -1,6 +1,6 @@
-//! `fsGroup`: gives a volume to a group. Works on descriptors, so that a container that exchanges
-//! files for symbolic links meanwhile can't redirect it, and leaves what is mounted in the volume
-//! alone: that is no part of it, and may be a path of the host.
+//! `fsGroup`: changes the group of a volume. Works on descriptors, so that a container that
+//! replaces files with symbolic links meanwhile can't redirect it, and skips file systems that are
+//! mounted in the volume: they are not part of it, and may be a path of the host.
 
 use std::{
     ffi::{CStr, OsStr},
@@ -20,21 +20,21 @@ use rustix::{
 /// Why a volume's group can't be set.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnershipError {
-    /// The number is no group.
-    #[error("fsGroup {0} is not a group of Linux")]
+    /// The number is not a valid GID.
+    #[error("fsGroup {0} is out of range")]
     Group(i64),
     /// A file can't be changed.
-    #[error("cannot give {} to the group {group}", path.display())]
+    #[error("cannot change the group of {} to {group}", path.display())]
     Change {
         /// The file.
         path: PathBuf,
         /// The group.
         group: u32,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The folders are nested too deeply to keep all of them open.
-    #[error("the folders in {} are nested more than {MAX_DEPTH} deep", path.display())]
+    /// The directories are nested too deeply to keep all of them open.
+    #[error("the directories in {} are nested more than {MAX_DEPTH} deep", path.display())]
     Depth {
         /// The volume.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum OwnershipError {
 }
 
 const MAX_DEPTH: usize = 256;
-/// What the group may do with a volume.
+/// The access of the group to a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Read it.
@@ -52,7 +52,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Bits that files get.
+    /// Mode bits of files.
     fn of_files(self) -> u32 {
         match self {
             Self::Read => 0o440,
@@ -60,13 +60,15 @@ impl Access {
         }
     }
 
-    /// Bits that folders get: also enterable, and what is made in them belongs to the group.
-    fn of_folders(self) -> u32 {
+    /// Mode bits of directories: also searchable, and setgid, so that new files belong to the
+    /// group.
+    fn of_directories(self) -> u32 {
         0o2110 | self.of_files()
     }
 }
 
-/// Gives the folder `dir` and all in it to the group, with this access for it. The folder itself comes last, so that it is right only if all the rest is; with `on_root_mismatch`
+/// Changes the group of the directory `dir` and its contents, with this access. The directory
+/// itself is changed last, so that it is right only if everything else is; with `on_root_mismatch`
 /// nothing is done if it is right.
 ///
 /// # Errors
@@ -77,7 +79,7 @@ pub fn apply(
     access: Access,
     on_root_mismatch: bool,
 ) -> Result<(), OwnershipError> {
-    // The last number means "unchanged" to the kernel.
+    // The kernel interprets -1 as "unchanged".
     let gid = u32::try_from(group).ok().filter(|&gid| gid != u32::MAX);
     let gid = gid.ok_or(OwnershipError::Group(group))?;
     let mut walk = Walk {
@@ -90,7 +92,7 @@ pub fn apply(
         rustix::fs::open(dir, DIR_FLAGS, Mode::empty()).map_err(|error| walk.failed(error))?;
     if on_root_mismatch {
         let stat = rustix::fs::fstat(&root).map_err(|error| walk.failed(error))?;
-        let bits = access.of_folders();
+        let bits = access.of_directories();
         if stat.st_gid == gid && stat.st_mode & bits == bits {
             return Ok(());
         }
@@ -113,7 +115,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The folder's own change comes after all that is in it. One descriptor per level is open.
+    /// The directory itself is changed after its contents. One descriptor per level is open.
     fn dir(&mut self, dir: OwnedFd) -> Result<(), OwnershipError> {
         if self.depth > MAX_DEPTH {
             return Err(OwnershipError::Depth {
@@ -145,7 +147,7 @@ impl Walk {
         if kind(&stat) != FileType::Directory {
             return self.change(entry.as_fd());
         }
-        // Of the folder that was opened, whatever has its name by now.
+        // Of the opened directory, even if its name refers to another one by now.
         let dir = rustix::fs::openat(&entry, c".", DIR_FLAGS, Mode::empty())
             .map_err(|error| self.failed(error))?;
         drop(entry);
@@ -165,14 +167,14 @@ impl Walk {
     }
 }
 
-/// Opens a name in a folder, a symbolic link itself. `None` for what is mounted there, and for what
-/// was removed since the folder was read.
+/// Opens a name in a directory without following a symbolic link. `None` for a mount point, and for
+/// a file that was removed since the directory was read.
 fn open_entry(parent: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<Option<OwnedFd>> {
     let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     loop {
         match rustix::fs::openat2(parent, name, PATH_FLAGS, Mode::empty(), within) {
             Ok(entry) => return Ok(Some(entry)),
-            // A mount, also of the same file system.
+            // A mount point, also of the same file system.
             Err(Errno::XDEV | Errno::NOENT) => return Ok(None),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error),
@@ -186,9 +188,9 @@ fn set(file: BorrowedFd<'_>, group: u32, access: Access) -> rustix::io::Result<(
     // After the change of owner, which clears the setgid bit of files.
     let stat = rustix::fs::fstat(file)?;
     let bits = match kind(&stat) {
-        // The mode of a symbolic link means nothing.
+        // The mode of a symbolic link is ignored.
         FileType::Symlink => return Ok(()),
-        FileType::Directory => access.of_folders(),
+        FileType::Directory => access.of_directories(),
         _ => access.of_files(),
     };
     let mode = stat.st_mode & 0o7777;
@@ -210,179 +212,4 @@ fn kind(stat: &Stat) -> FileType {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{
-        fs,
-        os::unix::fs::{MetadataExt, PermissionsExt, symlink},
-    };
-
-    use rubelet_host::mount::{self, TmpfsOptions};
-
-    use super::*;
-    use crate::test_support::Scratch;
-
-    fn chmod(path: &Path, mode: u32) {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    }
-
-    fn group_and_mode(path: &Path) -> (u32, u32) {
-        let found = fs::symlink_metadata(path).unwrap();
-        (found.gid(), found.mode() & 0o7777)
-    }
-
-    fn tree(scratch: &Scratch) -> PathBuf {
-        let volume = scratch.path().join("v");
-        fs::create_dir_all(volume.join("d/e")).unwrap();
-        for (file, mode) in [("f", 0o600), ("d/x", 0o755), ("d/e/r", 0o444)] {
-            fs::write(volume.join(file), "").unwrap();
-            chmod(&volume.join(file), mode);
-        }
-        for (dir, mode) in [("d/e", 0o700), ("d", 0o755), ("", 0o777)] {
-            chmod(&volume.join(dir), mode);
-        }
-        let outside = scratch.path().join("outside");
-        fs::write(&outside, "").unwrap();
-        chmod(&outside, 0o600);
-        symlink(&outside, volume.join("link")).unwrap();
-        volume
-    }
-
-    #[test]
-    fn all_files_are_given_to_the_group_and_links_are_not_followed() {
-        let Some(scratch) = Scratch::as_root() else {
-            return;
-        };
-        let volume = tree(&scratch);
-        for _ in 0..2 {
-            apply(&volume, 2000, Access::Write, false).unwrap();
-            for (file, mode) in [
-                ("", 0o2777),
-                ("d", 0o2775),
-                ("d/e", 0o2770),
-                ("f", 0o660),
-                ("d/x", 0o775),
-                ("d/e/r", 0o664),
-            ] {
-                assert_eq!(group_and_mode(&volume.join(file)), (2000, mode), "{file}");
-            }
-            assert_eq!(group_and_mode(&volume.join("link")).0, 2000);
-            assert_eq!(group_and_mode(&scratch.path().join("outside")), (0, 0o600));
-        }
-    }
-
-    #[test]
-    fn on_root_mismatch_stops_at_a_root_that_is_right() {
-        let Some(scratch) = Scratch::as_root() else {
-            return;
-        };
-        let volume = tree(&scratch);
-        apply(&volume, 2000, Access::Write, true).unwrap();
-        let file = volume.join("f");
-        assert_eq!(group_and_mode(&file), (2000, 0o660));
-        chmod(&file, 0o600);
-        apply(&volume, 2000, Access::Write, true).unwrap();
-        assert_eq!(group_and_mode(&file).1, 0o600, "the root was right");
-        chmod(&volume, 0o2750);
-        apply(&volume, 2000, Access::Write, true).unwrap();
-        assert_eq!(group_and_mode(&file).1, 0o660, "the root's mode was wrong");
-        apply(&volume, 3000, Access::Write, true).unwrap();
-        assert_eq!(group_and_mode(&file).0, 3000, "the root's group was wrong");
-    }
-
-    #[test]
-    fn numbers_that_are_no_group_are_refused() {
-        for group in [-1, i64::from(u32::MAX), i64::MAX] {
-            let error =
-                apply(Path::new("/rubelet-t-missing"), group, Access::Write, false).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                format!("fsGroup {group} is not a group of Linux")
-            );
-        }
-    }
-
-    #[test]
-    fn folders_nested_without_end_are_an_error_and_no_overflow() {
-        let Some(scratch) = Scratch::as_root() else {
-            return;
-        };
-        let volume = scratch.path().join("v");
-        fs::create_dir_all(volume.join(vec!["d"; 300].join("/"))).unwrap();
-        let error = apply(&volume, 2000, Access::Write, false).unwrap_err();
-        assert!(
-            error.to_string().ends_with("nested more than 256 deep"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn what_is_mounted_in_the_volume_keeps_its_group() {
-        let Some(scratch) = Scratch::as_root() else {
-            return;
-        };
-        let volume = tree(&scratch);
-        let host = scratch.path().join("host");
-        fs::create_dir_all(host.join("d")).unwrap();
-        fs::write(host.join("d/secret"), "").unwrap();
-        chmod(&host.join("d/secret"), 0o600);
-        chmod(&host, 0o700);
-        // A bind mount of the same file system, on a folder and on a file, and another file system.
-        mount::bind(&host, &volume.join("d/e")).unwrap();
-        mount::bind(&scratch.path().join("outside"), &volume.join("f")).unwrap();
-        fs::create_dir(volume.join("tmpfs")).unwrap();
-        mount::tmpfs(&volume.join("tmpfs"), TmpfsOptions::default()).unwrap();
-        let tmpfs = group_and_mode(&volume.join("tmpfs"));
-
-        apply(&volume, 2000, Access::Write, false).unwrap();
-        for (file, expected) in [
-            (host.clone(), (0, 0o700)),
-            (host.join("d/secret"), (0, 0o600)),
-            (scratch.path().join("outside"), (0, 0o600)),
-            (volume.join("tmpfs"), tmpfs),
-            (volume.join("d/x"), (2000, 0o775)),
-            (volume.join("d"), (2000, 0o2775)),
-        ] {
-            assert_eq!(group_and_mode(&file), expected, "{}", file.display());
-        }
-        // The volume itself may be a mount: that is one in memory.
-        apply(&volume.join("tmpfs"), 2000, Access::Write, false).unwrap();
-        assert_eq!(group_and_mode(&volume.join("tmpfs")).0, 2000);
-    }
-
-    #[test]
-    fn what_is_exchanged_after_it_was_opened_is_not_followed() {
-        let Some(scratch) = Scratch::as_root() else {
-            return;
-        };
-        let volume = tree(&scratch);
-        let outside = scratch.path().join("other");
-        fs::create_dir(&outside).unwrap();
-        fs::write(outside.join("x"), "").unwrap();
-        chmod(&outside.join("x"), 0o600);
-        chmod(&outside, 0o700);
-        let mut walk = Walk {
-            group: 2000,
-            access: Access::Write,
-            path: volume.clone(),
-            depth: 0,
-        };
-        let root = rustix::fs::open(&volume, DIR_FLAGS, Mode::empty()).unwrap();
-        let folder = open_entry(root.as_fd(), c"d").unwrap().unwrap();
-        let file = open_entry(root.as_fd(), c"f").unwrap().unwrap();
-        fs::rename(volume.join("d"), volume.join("moved")).unwrap();
-        fs::rename(volume.join("f"), volume.join("file")).unwrap();
-        symlink(&outside, volume.join("d")).unwrap();
-        symlink(outside.join("x"), volume.join("f")).unwrap();
-        walk.entry(folder).unwrap();
-        walk.entry(file).unwrap();
-        assert_eq!(group_and_mode(&outside), (0, 0o700));
-        assert_eq!(group_and_mode(&outside.join("x")), (0, 0o600));
-        assert_eq!(group_and_mode(&volume.join("moved/x")), (2000, 0o775));
-        assert_eq!(group_and_mode(&volume.join("file")), (2000, 0o660));
-        // A link that is there when it is opened is the link itself.
-        let link = open_entry(root.as_fd(), c"d").unwrap().unwrap();
-        walk.entry(link).unwrap();
-        assert_eq!(group_and_mode(&volume.join("d")).0, 2000);
-        assert_eq!(group_and_mode(&outside), (0, 0o700));
-    }
-}
+mod tests;

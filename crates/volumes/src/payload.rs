@@ -1,5 +1,5 @@
-//! What the files of a volume hold that is made from config maps, secrets, tokens and the pod itself.
-//! Nothing is touched here.
+//! The content of volumes that are built from config maps, secrets, tokens and the pod itself.
+//! Pure.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -8,7 +8,7 @@ use rubelet_api::{
     downward::{self, Allocatable, NoSuchContainer},
     objects::PodObjects,
     pod::Pod,
-    volume::{DownwardFile, KeyToPath, ObjectProjection, Projection, Volume, VolumeSource},
+    volume::{DownwardFile, FileVolume, KeyToPath, ObjectProjection, Projection},
 };
 
 /// One file.
@@ -16,14 +16,14 @@ use rubelet_api::{
 pub(crate) struct File {
     pub(crate) data: Arc<[u8]>,
     pub(crate) mode: u32,
-    /// The user it belongs to, if not root.
+    /// Its owner, if not root.
     pub(crate) owner: Option<u32>,
 }
 
 /// Files by path below the volume.
 pub(crate) type Payload = BTreeMap<Box<str>, File>;
 
-/// Why the files of a volume are not known, in upstream's words.
+/// Why the files of a volume can't be computed, with upstream's messages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
     /// A config map or secret that is not optional does not exist.
@@ -32,7 +32,7 @@ pub enum PayloadError {
         ObjectKind::Secret => "secret",
     })]
     NotFound {
-        /// What it should be.
+        /// The kind of the object.
         kind: ObjectKind,
         /// Its name.
         name: Box<str>,
@@ -43,7 +43,7 @@ pub enum PayloadError {
         ObjectKind::Secret => "references non-existent secret key",
     })]
     NoSuchKey {
-        /// What the object is.
+        /// The kind of the object.
         kind: ObjectKind,
         /// The key.
         key: Box<str>,
@@ -57,15 +57,15 @@ pub enum PayloadError {
         /// Its path in the volume.
         path: Box<str>,
     },
-    /// A path that would lead out of the volume, or into what its writer keeps for itself.
+    /// A path that leads out of the volume, or uses names reserved for the writer.
     #[error("invalid path: {rule}: {path}")]
     Path {
         /// The path.
         path: Box<str>,
-        /// What it breaks.
+        /// The violated rule.
         rule: &'static str,
     },
-    /// Several sources of a projected volume fail.
+    /// Several sources of a projected volume failed.
     #[error("[{}]", List(.0))]
     Several(Vec<Self>),
 }
@@ -82,10 +82,11 @@ impl fmt::Display for List<'_> {
     }
 }
 
-/// The files of a volume; none for volumes that are not made of files.
+/// The content of a volume.
 pub(crate) fn of(
     pod: &Pod,
-    volume: &Volume,
+    name: &str,
+    volume: &FileVolume,
     objects: &PodObjects,
     allocatable: Allocatable,
 ) -> Result<Payload, PayloadError> {
@@ -95,28 +96,25 @@ pub(crate) fn of(
         allocatable,
         files: Payload::new(),
     };
-    match &volume.source {
-        VolumeSource::EmptyDir { .. }
-        | VolumeSource::HostPath { .. }
-        | VolumeSource::Image { .. } => {}
-        VolumeSource::ConfigMap(object) => {
+    match volume {
+        FileVolume::ConfigMap(object) => {
             let (name, items) = (&object.name, &object.items);
             let mode = object.default_mode;
             draft.object(ObjectKind::ConfigMap, name, items, object.optional, mode)?;
         }
-        VolumeSource::Secret(object) => {
+        FileVolume::Secret(object) => {
             let (name, items) = (&object.name, &object.items);
             let mode = object.default_mode;
             draft.object(ObjectKind::Secret, name, items, object.optional, mode)?;
         }
-        VolumeSource::DownwardApi {
+        FileVolume::DownwardApi {
             items,
             default_mode,
         } => draft.downward(items, *default_mode)?,
-        VolumeSource::Projected {
+        FileVolume::Projected {
             sources,
             default_mode,
-        } => draft.projected(&volume.name, sources, *default_mode)?,
+        } => draft.projected(name, sources, *default_mode)?,
     }
     Ok(draft.files)
 }
@@ -217,8 +215,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A token is for the processes of the pod alone: for their user or their group, where they
-    /// have one in common.
+    /// A token is only readable for the pod's processes: for their user or their group, if they
+    /// have a common one.
     fn token(&mut self, volume: &str, path: &str, default_mode: u32) -> Result<(), PayloadError> {
         let key = (volume.into(), path.into());
         let Some(token) = self.objects.tokens.get(&key) else {
@@ -251,7 +249,7 @@ impl Draft<'_> {
     }
 }
 
-/// The user as whom all containers run, where all name the same.
+/// The user of all containers, if all specify the same.
 fn common_user(pod: &Pod) -> Option<u32> {
     let ephemeral = pod.spec.ephemeral_containers.iter();
     let all = pod
@@ -265,7 +263,7 @@ fn common_user(pod: &Pod) -> Option<u32> {
     u32::try_from(first).ok().filter(|_| same)
 }
 
-/// The path without empty and `.` parts.
+/// The path without empty and `.` components.
 fn clean(path: &str) -> Result<Box<str>, PayloadError> {
     let refused = |rule| PayloadError::Path {
         path: path.into(),

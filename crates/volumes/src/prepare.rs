@@ -1,4 +1,4 @@
-//! Makes all volumes of a pod, before its first container is created.
+//! Creates all volumes of a pod, before its first container is created.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,6 @@ use std::{
 };
 
 use rubelet_api::{
-    downward::Allocatable,
     objects::PodObjects,
     pod::Pod,
     resources::Bytes,
@@ -15,34 +14,25 @@ use rubelet_api::{
 };
 
 use crate::{
+    directory,
     dirs::PodDirs,
     empty_dir::{self, EmptyDirError, EmptyDirRequest},
-    folder,
     host_path::{self, HostPathError},
     projection::{self, ProjectionError},
+    settings::VolumeSettings,
 };
-
-/// Facts that volumes depend on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VolumeSettings {
-    /// The most bytes that an `emptyDir` in memory of this pod may hold: the smaller one of what
-    /// the pod and all pods of the node may use.
-    pub memory_bound: Bytes,
-    /// What pods of the node may use, for the downward API.
-    pub allocatable: Allocatable,
-}
 
 /// The volumes of a pod, ready to be mounted into containers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MountedVolumes {
-    /// Where each volume is on the host, by name.
+    /// The path of each volume on the host, by name.
     pub paths: BTreeMap<Box<str>, PathBuf>,
-    /// What the operator should know, although the volumes can be used.
+    /// Warnings for the operator; the volumes are usable.
     pub warnings: Vec<String>,
 }
 
 impl MountedVolumes {
-    /// Where a volume is on the host.
+    /// The path of a volume on the host.
     #[must_use]
     pub fn path(&self, volume: &str) -> Option<&Path> {
         self.paths.get(volume).map(PathBuf::as_path)
@@ -52,12 +42,12 @@ impl MountedVolumes {
 /// Why the pod can't have its volumes yet; the reason of the event is `FailedMount`.
 #[derive(Debug, thiserror::Error)]
 pub enum VolumeError {
-    /// A folder of the pod can't be made.
+    /// A directory of the pod can't be made.
     #[error("error making pod data directories: {}", path.display())]
     PodDir {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// An `emptyDir` can't be made.
@@ -65,15 +55,15 @@ pub enum VolumeError {
     EmptyDir {
         /// Name of the volume.
         volume: Box<str>,
-        /// Why.
+        /// The error.
         source: EmptyDirError,
     },
-    /// A `hostPath` is not what it should be.
+    /// A `hostPath` fails its type check.
     #[error("MountVolume.SetUp failed for volume \"{volume}\" ")]
     HostPath {
         /// Name of the volume.
         volume: Box<str>,
-        /// Why.
+        /// The error.
         source: HostPathError,
     },
     /// A `configMap`, `secret`, `downwardAPI` or `projected` can't be made or brought up to date.
@@ -81,17 +71,17 @@ pub enum VolumeError {
     Projection {
         /// Name of the volume.
         volume: Box<str>,
-        /// Why.
+        /// The error.
         source: ProjectionError,
     },
 }
 
-/// Makes the pod's folders and its volumes. What is there already is kept; files that are made from
-/// objects or from the pod itself are brought up to date, all of a volume at once, and left alone where
-/// they are what they should be.
+/// Creates the pod's directories and volumes. Existing ones are kept; files built from objects or
+/// from the pod itself are updated atomically per volume, and left alone if they are current.
 ///
 /// # Errors
-/// The first volume that can't be made. The others are made all the same, and found by the next try.
+/// The first volume that can't be created. The others are created nevertheless, and the next
+/// attempt finds them.
 pub fn prepare(
     pod: &Pod,
     dirs: &PodDirs,
@@ -99,7 +89,7 @@ pub fn prepare(
     objects: &PodObjects,
 ) -> Result<MountedVolumes, VolumeError> {
     for path in [dirs.pod().to_owned(), dirs.volumes(), dirs.plugins()] {
-        folder::ensure(&path, 0o750).map_err(|source| VolumeError::PodDir { path, source })?;
+        directory::ensure(&path, 0o750).map_err(|source| VolumeError::PodDir { path, source })?;
     }
     let mut mounted = MountedVolumes::default();
     let mut failed = None;
@@ -116,27 +106,20 @@ pub fn prepare(
     failed.map_or(Ok(mounted), Err)
 }
 
-/// Brings the files of a prepared pod up to date that are made from objects or from the pod itself, and
-/// touches nothing else: containers are using it.
+/// Updates the files of a prepared pod that are built from objects or from the pod itself, and
+/// nothing else: containers are using it.
 ///
 /// # Errors
-/// The first volume that can't be brought up to date. The others are all the same.
+/// The first volume that can't be updated. The others are updated nevertheless.
 pub fn refresh(
     pod: &Pod,
     dirs: &PodDirs,
     settings: &VolumeSettings,
     objects: &PodObjects,
 ) -> Result<(), VolumeError> {
-    let lasting = |volume: &&Volume| {
-        matches!(
-            volume.source,
-            VolumeSource::EmptyDir { .. }
-                | VolumeSource::HostPath { .. }
-                | VolumeSource::Image { .. }
-        )
-    };
     let mut failed = None;
-    for volume in pod.spec.volumes.iter().filter(|volume| !lasting(volume)) {
+    let has_files = |volume: &&Volume| volume.source.files().is_some();
+    for volume in pod.spec.volumes.iter().filter(has_files) {
         if let Err(error) = one(pod, volume, dirs, settings, objects) {
             failed = failed.or(Some(error));
         }
@@ -144,8 +127,8 @@ pub fn refresh(
     failed.map_or(Ok(()), Err)
 }
 
-/// Makes one volume; returns where it is, and what the operator should know. Volumes of images are
-/// the runtime's to make.
+/// Creates one volume; returns its path, and a warning for the operator. The runtime prepares
+/// volumes of images.
 fn one(
     pod: &Pod,
     volume: &Volume,
@@ -182,12 +165,8 @@ fn one(
             Ok(Some((path.to_owned(), None)))
         }
         VolumeSource::Image { .. } => Ok(None),
-        VolumeSource::ConfigMap(_)
-        | VolumeSource::Secret(_)
-        | VolumeSource::DownwardApi { .. }
-        | VolumeSource::Projected { .. } => {
-            let allocatable = settings.allocatable;
-            let made = projection::prepare(pod, volume, dirs, objects, allocatable, bound);
+        VolumeSource::Files(files) => {
+            let made = projection::prepare(pod, &volume.name, files, dirs, objects, settings);
             let made = made.map_err(|source| VolumeError::Projection {
                 volume: name(),
                 source,
@@ -197,7 +176,7 @@ fn one(
     }
 }
 
-/// `sizeLimit` counts only where it is less than what the pod may use anyway.
+/// `sizeLimit` only applies if it is lower than the memory bound of the pod.
 fn bounded(size_limit: Option<Bytes>, bound: Bytes) -> Bytes {
     size_limit
         .filter(|&limit| limit > 0)
@@ -208,7 +187,10 @@ fn bounded(size_limit: Option<Bytes>, bound: Bytes) -> Bytes {
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
-    use rubelet_api::volume::{DownwardContent, DownwardFile, HostPathCheck, Medium};
+    use rubelet_api::{
+        downward::Allocatable,
+        volume::{DownwardContent, DownwardFile, FileVolume, HostPathCheck, Medium},
+    };
     use rubelet_base::ErrorChain;
 
     use super::*;
@@ -287,14 +269,14 @@ mod tests {
         let dirs = scratch.dirs();
         let mut pod = pod();
         pod.labels.insert("tier".into(), "front".into());
-        let labels = VolumeSource::DownwardApi {
+        let labels = VolumeSource::Files(FileVolume::DownwardApi {
             items: vec![DownwardFile {
                 path: "labels".into(),
                 content: DownwardContent::Labels,
                 mode: None,
             }],
             default_mode: 0o644,
-        };
+        });
         let host = scratch.path().join("gone");
         let host_path = VolumeSource::HostPath {
             path: host.to_str().unwrap().into(),

@@ -1,5 +1,5 @@
-//! Volumes made of files: `configMap`, `secret`, `downwardAPI` and `projected`. All but the first lie
-//! in memory, so that nothing secret reaches a disk.
+//! Volumes of files: `configMap`, `secret`, `downwardAPI` and `projected`. All but the first are in
+//! memory, so that secrets never reach a disk.
 
 use std::{
     io,
@@ -8,49 +8,48 @@ use std::{
 
 use rubelet_api::{
     container::Container,
-    downward::Allocatable,
     objects::PodObjects,
     pod::Pod,
-    resources::Bytes,
-    volume::{Medium, Volume, VolumeSource},
+    volume::{FileVolume, Medium},
 };
 
 use crate::{
     atomic_writer::{self, WriteError},
+    directory,
     dirs::{PodDirs, UnsafeName},
     empty_dir::{self, EmptyDirError, EmptyDirRequest},
-    folder,
     ownership::{self, Access, OwnershipError},
     payload::{self, PayloadError},
+    settings::VolumeSettings,
 };
 
-// Names of the plugins as folders.
+// Names of the plugins as directories.
 const CONFIG_MAP: &str = "kubernetes.io~configmap";
 const DOWNWARD_API: &str = "kubernetes.io~downward-api";
 const PROJECTED: &str = "kubernetes.io~projected";
 const SECRET: &str = "kubernetes.io~secret";
 
-/// The folders of all plugins that make volumes of files.
+/// The directories of all plugins of such volumes.
 pub(crate) const PLUGINS_OF_FILES: [&str; 4] = [CONFIG_MAP, DOWNWARD_API, PROJECTED, SECRET];
 
-/// Why a volume made of files can't be had.
+/// Why such a volume can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectionError {
     /// Its name can't be used.
     #[error(transparent)]
     Name(#[from] UnsafeName),
-    /// What is to be in it is not known.
+    /// Its content is not known.
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// The folder or the memory that holds it can't be had.
+    /// Its directory or tmpfs can't be made.
     #[error(transparent)]
-    Folder(#[from] EmptyDirError),
-    /// A folder to mount another volume on can't be made.
+    Directory(#[from] EmptyDirError),
+    /// A mount point of another volume can't be created.
     #[error("unable to create nested volume mountpoints: {}", path.display())]
     Nested {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// A file can't be written.
@@ -61,43 +60,40 @@ pub enum ProjectionError {
     Ownership(#[from] OwnershipError),
 }
 
-/// A volume that is ready.
+/// A prepared volume.
 pub(crate) struct Projected {
     pub(crate) path: PathBuf,
     pub(crate) warning: Option<String>,
 }
 
-/// Makes the volume, which must be one made of files, or brings its files up to date.
+/// Creates the volume, or updates its files.
 pub(crate) fn prepare(
     pod: &Pod,
-    volume: &Volume,
+    name: &str,
+    files: &FileVolume,
     dirs: &PodDirs,
     objects: &PodObjects,
-    allocatable: Allocatable,
-    memory_bound: Bytes,
+    settings: &VolumeSettings,
 ) -> Result<Projected, ProjectionError> {
-    let (plugin, medium) = match &volume.source {
-        VolumeSource::ConfigMap(_) => (CONFIG_MAP, Medium::Disk),
-        VolumeSource::DownwardApi { .. } => (DOWNWARD_API, Medium::Memory),
-        VolumeSource::Secret(_) => (SECRET, Medium::Memory),
-        VolumeSource::Projected { .. }
-        | VolumeSource::EmptyDir { .. }
-        | VolumeSource::HostPath { .. }
-        | VolumeSource::Image { .. } => (PROJECTED, Medium::Memory),
+    let (plugin, medium) = match files {
+        FileVolume::ConfigMap(_) => (CONFIG_MAP, Medium::Disk),
+        FileVolume::DownwardApi { .. } => (DOWNWARD_API, Medium::Memory),
+        FileVolume::Secret(_) => (SECRET, Medium::Memory),
+        FileVolume::Projected { .. } => (PROJECTED, Medium::Memory),
     };
-    let payload = payload::of(pod, volume, objects, allocatable)?;
-    let path = dirs.volume(plugin, &volume.name)?;
+    let payload = payload::of(pod, name, files, objects, settings.allocatable)?;
+    let path = dirs.volume(plugin, name)?;
     let fs_group = pod.spec.security.fs_group;
     let request = EmptyDirRequest {
-        name: &volume.name,
+        name,
         medium,
-        size: memory_bound,
+        size: settings.memory_bound,
         fs_group,
         on_root_mismatch: false,
     };
-    let marker = dirs.wrapped_marker(&volume.name)?;
+    let marker = dirs.wrapped_marker(name)?;
     let warning = empty_dir::set_up(&path, &marker, &request)?;
-    make_nested(pod, &volume.name, &path)?;
+    make_nested(pod, name, &path)?;
     atomic_writer::write(&path, &payload, || match fs_group {
         Some(group) => Ok(ownership::apply(&path, group, Access::Read, false)?),
         None => Ok::<_, ProjectionError>(()),
@@ -105,8 +101,7 @@ pub(crate) fn prepare(
     Ok(Projected { path, warning })
 }
 
-/// Containers can't write to the volume, so folders for volumes that are mounted within it are made
-/// here.
+/// Containers can't write to the volume, so mount points within it are created here.
 fn make_nested(pod: &Pod, volume: &str, dir: &Path) -> Result<(), ProjectionError> {
     let ephemeral = pod.spec.ephemeral_containers.iter();
     let containers = pod
@@ -115,12 +110,13 @@ fn make_nested(pod: &Pod, volume: &str, dir: &Path) -> Result<(), ProjectionErro
         .chain(ephemeral.map(|one| &one.container));
     for nested in containers.flat_map(|container| nested(container, volume)) {
         let path = dir.join(nested);
-        folder::ensure(&path, 0o755).map_err(|source| ProjectionError::Nested { path, source })?;
+        directory::ensure(&path, 0o755)
+            .map_err(|source| ProjectionError::Nested { path, source })?;
     }
     Ok(())
 }
 
-/// Where a container mounts something within the volume, below the volume.
+/// The paths within the volume at which a container mounts other volumes.
 fn nested(container: &Container, volume: &str) -> Vec<String> {
     let parts = |path: &str| -> Vec<String> {
         path.split('/')
@@ -136,7 +132,7 @@ fn nested(container: &Container, volume: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (_, own) in all.iter().filter(|(is_own, _)| *is_own) {
         for (_, other) in &all {
-            // With a way up in it, it would lead out of the volume.
+            // A `..` component would lead out of the volume.
             if other.len() > own.len()
                 && other.starts_with(own)
                 && !other.iter().any(|part| part == "..")
@@ -145,7 +141,7 @@ fn nested(container: &Container, volume: &str) -> Vec<String> {
             }
         }
     }
-    // What lies in another nested one is that volume's business.
+    // A mount point in another nested volume belongs to that volume.
     let outer = |path: &String| {
         !found.iter().any(|other| {
             path.strip_prefix(other.as_str())

@@ -1,5 +1,5 @@
-//! Removes a tree of folders without ever leaving it: no mount is crossed, not even one of the
-//! same file system, and no symbolic link is followed. Each step goes through an open folder.
+//! Removes a directory tree without ever leaving it: no mount is crossed, not even one of the same
+//! file system, and no symbolic link is followed. Each step goes through an open directory.
 
 use std::{
     collections::HashSet,
@@ -17,12 +17,12 @@ use rustix::{
     io::Errno,
 };
 
-/// What may be removed.
+/// Limits of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Files and links, too; otherwise only folders that are empty.
+    /// Whether files and links are removed, or only empty directories.
     pub(crate) files: bool,
-    /// How many levels of folders are entered.
+    /// How many levels of directories are entered.
     pub(crate) depth: usize,
 }
 
@@ -32,41 +32,41 @@ impl Limits {
         files: true,
         depth: usize::MAX,
     };
-    /// Empty folders, however nested.
-    pub(crate) const FOLDERS: Self = Self {
+    /// Empty directories, however nested.
+    pub(crate) const DIRECTORIES: Self = Self {
         files: false,
         depth: usize::MAX,
     };
 }
 
-/// Something that could not be removed.
+/// A file that could not be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveProblem {
-    /// Something is mounted there.
+    /// It is a mount point.
     #[error("{} is still mounted", .0.display())]
     Mounted(PathBuf),
-    /// It has contents that were not made by Rubelet.
+    /// It contains files that Rubelet did not create.
     #[error("{} has files that are not ours to delete", .0.display())]
     NotEmpty(PathBuf),
-    /// The kernel refuses.
+    /// The kernel returns an error.
     #[error("cannot remove {}", path.display())]
     Refused {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// More folders than this are not kept open at once. What is nested deeper is moved up.
+/// Directories open at once. Deeper ones are moved up.
 const MAX_OPEN: usize = 64;
-/// Names that are read ahead in one folder.
+/// Number of names read ahead in one directory.
 const BATCH: usize = 1024;
-/// More problems than this say nothing new.
+/// Maximum number of reported problems.
 const MAX_PROBLEMS: usize = 16;
 
-/// Removes `name` in the folder `parent`, whose path `at` is for messages only. Goes on after a
-/// problem with what is beside it. Nothing there is not a problem.
+/// Removes `name` in the directory `parent`, whose path `at` is for messages only. Continues with the
+/// siblings after a problem. A missing name is not a problem.
 pub(crate) fn tree(
     parent: BorrowedFd<'_>,
     at: &Path,
@@ -81,7 +81,7 @@ pub(crate) fn tree(
         problems: Vec::new(),
         moved: 0,
     };
-    // Names come from folders and so have no zero byte; a file of such a name can't be there.
+    // Names of directory entries have no zero byte; a file with such a name can't exist.
     if let Ok(name) = CString::new(name.as_bytes()) {
         removal.remove(name);
     }
@@ -93,7 +93,7 @@ struct Removal<'a> {
     parent: BorrowedFd<'a>,
     at: &'a Path,
     limits: Limits,
-    /// The folders that are open, from the top to the one that is being emptied.
+    /// The open directories, from the top to the one that is being emptied.
     frames: Vec<Frame>,
     problems: Vec<RemoveProblem>,
     moved: u32,
@@ -104,18 +104,18 @@ struct Frame {
     name: CString,
     path: PathBuf,
     pending: Vec<CString>,
-    /// Names that stay; they must not be tried again.
+    /// Names that could not be removed; they must not be retried.
     stuck: HashSet<CString>,
 }
 
-enum Outcome {
+enum StepResult {
     Gone,
     Enter(OwnedFd),
     Stuck(RemoveProblem),
 }
 
 impl Removal<'_> {
-    /// Does one thing; whether there may be more to do.
+    /// Performs one step; returns whether there may be more.
     fn step(&mut self) -> bool {
         let Some(frame) = self.frames.last_mut() else {
             return false;
@@ -133,7 +133,7 @@ impl Removal<'_> {
         true
     }
 
-    /// The folder in which the next name is.
+    /// The directory that contains the next name.
     fn current(&self) -> (BorrowedFd<'_>, &Path) {
         match self.frames.last() {
             Some(frame) => (frame.fd.as_fd(), &frame.path),
@@ -145,16 +145,16 @@ impl Removal<'_> {
         let (dir, at) = self.current();
         let path = at.join(OsStr::from_bytes(name.as_bytes()));
         match attempt(dir, &name, &path, self.limits, self.frames.len()) {
-            Outcome::Gone => {}
-            Outcome::Enter(_) if self.frames.len() >= MAX_OPEN && self.move_up(&name) => {}
-            Outcome::Enter(fd) => self.frames.push(Frame {
+            StepResult::Gone => {}
+            StepResult::Enter(_) if self.frames.len() >= MAX_OPEN && self.move_up(&name) => {}
+            StepResult::Enter(fd) => self.frames.push(Frame {
                 fd,
                 name,
                 path,
                 pending: Vec::new(),
                 stuck: HashSet::new(),
             }),
-            Outcome::Stuck(problem) => self.stuck(name, Some(problem)),
+            StepResult::Stuck(problem) => self.stuck(name, Some(problem)),
         }
     }
 
@@ -165,7 +165,7 @@ impl Removal<'_> {
         }
     }
 
-    /// The last folder was gone through: it goes, too.
+    /// The directory is empty: removes it, too.
     fn leave(&mut self) {
         let Some(done) = self.frames.pop() else {
             return;
@@ -180,7 +180,7 @@ impl Removal<'_> {
         }
     }
 
-    /// Moves a folder that is nested too deeply into the topmost one, where it is found again.
+    /// Moves a directory that is nested too deeply into the topmost one, where it is found later.
     fn move_up(&mut self, name: &CStr) -> bool {
         let (Some(top), Some(here)) = (self.frames.first(), self.frames.last()) else {
             return false;
@@ -194,33 +194,39 @@ impl Removal<'_> {
     }
 }
 
-fn attempt(dir: BorrowedFd<'_>, name: &CStr, path: &Path, limits: Limits, level: usize) -> Outcome {
-    let stuck = |error| Outcome::Stuck(refused(path.to_owned(), error));
+fn attempt(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    path: &Path,
+    limits: Limits,
+    level: usize,
+) -> StepResult {
+    let stuck = |error| StepResult::Stuck(refused(path.to_owned(), error));
     if limits.files {
         match unlinkat(dir, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => return Outcome::Gone,
+            Ok(()) | Err(Errno::NOENT) => return StepResult::Gone,
             Err(Errno::ISDIR) => {}
             Err(error) => return stuck(error),
         }
     }
     match unlinkat(dir, name, AtFlags::REMOVEDIR) {
-        Ok(()) | Err(Errno::NOENT) => return Outcome::Gone,
+        Ok(()) | Err(Errno::NOENT) => return StepResult::Gone,
         Err(Errno::NOTEMPTY | Errno::EXIST) if level < limits.depth => {}
         Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {
-            return Outcome::Stuck(RemoveProblem::NotEmpty(path.to_owned()));
+            return StepResult::Stuck(RemoveProblem::NotEmpty(path.to_owned()));
         }
         Err(error) => return stuck(error),
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let within = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
     match openat2(dir, name, flags, Mode::empty(), within) {
-        Ok(fd) => Outcome::Enter(fd),
-        Err(Errno::NOENT) => Outcome::Gone,
+        Ok(fd) => StepResult::Enter(fd),
+        Err(Errno::NOENT) => StepResult::Gone,
         Err(error) => stuck(error),
     }
 }
 
-/// The next names of a folder. What was removed doesn't show up again, so reading starts over.
+/// The next names of a directory. Removed ones do not appear again, so reading restarts.
 fn batch(dir: &OwnedFd, stuck: &HashSet<CString>) -> rustix::io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
@@ -248,128 +254,4 @@ fn refused(path: PathBuf, error: Errno) -> RemoveProblem {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{fs, fs::File, os::unix::fs::symlink};
-
-    use rubelet_host::mount;
-
-    use super::*;
-    use crate::test_support::Scratch;
-
-    fn remove(scratch: &Scratch, limits: Limits) -> Vec<String> {
-        let parent = File::open(scratch.path()).unwrap();
-        let problems = tree(parent.as_fd(), scratch.path(), OsStr::new("t"), limits);
-        let root = format!("{}/", scratch.path().display());
-        problems
-            .iter()
-            .map(|problem| problem.to_string().replace(&root, ""))
-            .collect()
-    }
-
-    fn files(scratch: &Scratch, names: &[&str]) {
-        for name in names {
-            let path = scratch.path().join("t").join(name);
-            if name.ends_with('/') {
-                fs::create_dir_all(path).unwrap();
-            } else {
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, "x").unwrap();
-            }
-        }
-    }
-
-    #[test]
-    fn a_tree_goes_and_links_are_not_followed() {
-        let scratch = Scratch::new();
-        files(&scratch, &["a/b/c", "a/d", "e/", "f"]);
-        let outside = scratch.path().join("outside");
-        fs::create_dir(&outside).unwrap();
-        fs::write(outside.join("kept"), "").unwrap();
-        for link in ["t/l1", "t/a/b/l2"] {
-            symlink(&outside, scratch.path().join(link)).unwrap();
-        }
-        for _ in 0..2 {
-            assert_eq!(remove(&scratch, Limits::ALL), [""; 0]);
-            assert!(!scratch.path().join("t").exists());
-        }
-        assert!(outside.join("kept").exists());
-        symlink(&outside, scratch.path().join("t")).unwrap();
-        assert_eq!(
-            remove(&scratch, Limits::ALL),
-            [""; 0],
-            "a link goes, not what it points to"
-        );
-        assert!(outside.join("kept").exists());
-    }
-
-    #[test]
-    fn without_files_only_empty_folders_go() {
-        let scratch = Scratch::new();
-        files(&scratch, &["a/b/", "c/d/", "c/f"]);
-        let problem = "t/c/f has files that are not ours to delete";
-        assert_eq!(remove(&scratch, Limits::FOLDERS), [problem]);
-        assert!(!scratch.path().join("t/a").exists());
-        assert!(!scratch.path().join("t/c/d").exists());
-        fs::remove_file(scratch.path().join("t/c/f")).unwrap();
-        assert_eq!(remove(&scratch, Limits::FOLDERS), [""; 0]);
-    }
-
-    #[test]
-    fn no_more_levels_than_allowed_are_entered() {
-        let scratch = Scratch::new();
-        files(&scratch, &["v/c/0/", "v/c/1", "v/c/2/deep"]);
-        let limits = Limits {
-            files: true,
-            depth: 3,
-        };
-        let problem = "t/v/c/2 has files that are not ours to delete";
-        assert_eq!(remove(&scratch, limits), [problem]);
-        assert!(scratch.path().join("t/v/c/2/deep").exists());
-        assert!(!scratch.path().join("t/v/c/1").exists());
-    }
-
-    #[test]
-    fn many_files_and_deep_folders_go() {
-        let scratch = Scratch::new();
-        let names: Vec<String> = (0..3000).map(|number| format!("many/{number}")).collect();
-        files(
-            &scratch,
-            &names.iter().map(String::as_str).collect::<Vec<_>>(),
-        );
-        // Deeper than any path can be long: made the way a container would, step by step.
-        let mut dir = OwnedFd::from(File::open(scratch.path().join("t")).unwrap());
-        for _ in 0..3000 {
-            rustix::fs::mkdirat(&dir, "d", Mode::RWXU).unwrap();
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-            dir = rustix::fs::openat(&dir, "d", flags, Mode::empty()).unwrap();
-        }
-        drop(dir);
-        assert_eq!(remove(&scratch, Limits::ALL), [""; 0]);
-        assert!(!scratch.path().join("t").exists());
-    }
-
-    #[test]
-    fn mounts_are_never_entered_not_even_of_the_same_file_system() {
-        let Some(scratch) = Scratch::as_root() else {
-            return;
-        };
-        files(&scratch, &["bound/", "tmpfs/", "file", "beside"]);
-        let precious = scratch.path().join("precious");
-        fs::create_dir(&precious).unwrap();
-        fs::write(precious.join("kept"), "").unwrap();
-        mount::bind(&precious, &scratch.path().join("t/bound")).unwrap();
-        mount::bind(&precious.join("kept"), &scratch.path().join("t/file")).unwrap();
-        mount::tmpfs(&scratch.path().join("t/tmpfs"), Default::default()).unwrap();
-        fs::write(scratch.path().join("t/tmpfs/kept"), "").unwrap();
-        let mut problems = remove(&scratch, Limits::ALL);
-        problems.sort();
-        let mounted = ["t/bound", "t/file", "t/tmpfs"];
-        assert_eq!(
-            problems,
-            mounted.map(|path| format!("{path} is still mounted"))
-        );
-        assert!(precious.join("kept").exists());
-        assert!(scratch.path().join("t/tmpfs/kept").exists());
-        assert!(!scratch.path().join("t/beside").exists());
-    }
-}
+mod tests;

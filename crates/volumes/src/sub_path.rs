@@ -1,6 +1,6 @@
-//! `subPath`: mounts a part of a volume. The path is written by the user and leads through files
-//! that containers may exchange at any moment, so it is opened once, confined to the volume, and
-//! from then on only the descriptor counts.
+//! `subPath`: mounts a part of a volume. The user provides the path, and it leads through files
+//! that containers may replace at any moment, so it is opened once, confined to the volume, and
+//! from then on only the descriptor is used.
 
 use std::{
     ffi::OsStr,
@@ -20,11 +20,11 @@ use rustix::{
 };
 
 use crate::{
+    directory,
     dirs::{PodDirs, UnsafeName},
-    folder,
 };
 
-/// Which part is wanted, and by whom.
+/// The part of a volume, and the container that mounts it.
 #[derive(Debug, Clone, Copy)]
 pub struct SubPathRequest<'a> {
     /// Name of the volume.
@@ -45,33 +45,33 @@ pub enum SubPathError {
     /// A name can't be used.
     #[error(transparent)]
     Name(#[from] UnsafeName),
-    /// The path is absolute or climbs.
+    /// The path is absolute or contains `..`.
     #[error("unable to provision SubPath `{0}`: it must be relative and must not contain `..`")]
     Path(String),
     /// The volume can't be opened.
     #[error("cannot open the volume at {}", path.display())]
     Volume {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The path leads out of the volume or nowhere, or can't be made.
+    /// The path leads out of the volume or does not exist, or can't be created.
     #[error("failed to prepare subPath `{sub_path}` of volume {volume}")]
     Resolve {
         /// The path.
         sub_path: String,
         /// Name of the volume.
         volume: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The place to mount it on can't be made.
+    /// The mount point can't be created.
     #[error("cannot prepare {}", path.display())]
     Target {
-        /// The place.
+        /// The mount point.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// It can't be mounted.
@@ -79,9 +79,9 @@ pub enum SubPathError {
     Mount(#[from] MountError),
 }
 
-/// Mounts the part of the volume in the pod's folder and returns where. What is missing of the
-/// path is made as folders with the volume's own mode. What is mounted there already is kept if
-/// it is the same file, else replaced.
+/// Mounts the part of the volume in the pod's directory and returns the mount point. Missing
+/// directories of the path are created with the volume's own mode. An existing mount is kept if it
+/// is the same file, else replaced.
 ///
 /// # Errors
 /// See [`SubPathError`].
@@ -131,8 +131,8 @@ fn components(sub_path: &str) -> Result<Vec<&str>, SubPathError> {
     }
 }
 
-/// Opens the path component by component. Symbolic links are followed as if the volume were the
-/// root of everything.
+/// Opens the path component by component. Symbolic links are resolved as if the volume were the
+/// root directory.
 fn resolve(request: &SubPathRequest<'_>, names: &[&str]) -> Result<OwnedFd, SubPathError> {
     let open = || {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -168,7 +168,7 @@ fn resolve(request: &SubPathRequest<'_>, names: &[&str]) -> Result<OwnedFd, SubP
 fn confined(volume: &OwnedFd, path: &str) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    // The kernel gives up when something is renamed meanwhile, and asks to try again.
+    // The kernel returns EAGAIN if a file is renamed meanwhile.
     let mut tries = 0;
     loop {
         match rustix::fs::openat2(volume, path, flags, Mode::empty(), within) {
@@ -180,21 +180,21 @@ fn confined(volume: &OwnedFd, path: &str) -> rustix::io::Result<OwnedFd> {
 
 fn make_dir(parent: impl AsFd, name: &str, mode: u32) -> rustix::io::Result<()> {
     match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(mode)) {
-        // Made by another container meanwhile, or a link that leads nowhere: opening it tells.
+        // Created by another container meanwhile, or a broken link: opening it shows which.
         Err(Errno::EXIST) => return Ok(()),
         made => made?,
     }
-    // The umask took bits away that the volume's group needs.
-    folder::finish(parent, OsStr::new(name), mode).map(drop)
+    // The umask removed bits that the volume's group needs.
+    directory::finish(parent, OsStr::new(name), mode).map(drop)
 }
 
-/// A file can be mounted on a file only, a folder on a folder.
+/// A file can be mounted only on a file, a directory only on a directory.
 fn make_target(target: &Path, is_dir: bool) -> io::Result<()> {
     if let Some(parent) = target.parent() {
-        folder::ensure(parent, 0o750)?;
+        directory::ensure(parent, 0o750)?;
     }
     if fs::symlink_metadata(target).is_ok_and(|there| there.is_dir() != is_dir) {
-        // Left over from a mount of the other kind; never with contents.
+        // Left over from a mount of the other type; never with contents.
         if is_dir {
             fs::remove_file(target)?;
         } else {
@@ -202,7 +202,7 @@ fn make_target(target: &Path, is_dir: bool) -> io::Result<()> {
         }
     }
     if is_dir {
-        return folder::ensure(target, 0o750);
+        return directory::ensure(target, 0o750);
     }
     OpenOptions::new()
         .append(true)

@@ -1,5 +1,5 @@
-//! The file into which a container may write why it ended. It is mounted on the container's
-//! `terminationMessagePath`; each start of a container has a file of its own.
+//! The file for a container's termination message. It is mounted on the container's
+//! `terminationMessagePath`; each start of a container has its own file.
 
 use std::{
     fs::{self, OpenOptions},
@@ -12,11 +12,11 @@ use std::{
 use rustix::fs::OFlags;
 
 use crate::{
+    directory,
     dirs::{PodDirs, UnsafeName},
-    folder,
 };
 
-/// The most bytes of a message that are kept: the last ones.
+/// Maximum size of a message that is kept: its end.
 pub const MAX_BYTES: u64 = 4096;
 
 /// Why the file can't be made.
@@ -25,17 +25,17 @@ pub enum TerminationLogError {
     /// The container's name can't be used.
     #[error(transparent)]
     Name(#[from] UnsafeName),
-    /// The folder or the file can't be made.
+    /// The directory or the file can't be made.
     #[error("cannot create {}", path.display())]
     Create {
-        /// The folder or file.
+        /// The directory or file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// Makes an empty file `containers/<name>/<8 hex digits>` that every user of the container may
+/// Creates an empty file `containers/<name>/<8 hex digits>` that every user of the container may
 /// write.
 ///
 /// # Errors
@@ -46,8 +46,8 @@ pub fn create(dirs: &PodDirs, container: &str) -> Result<PathBuf, TerminationLog
         let path = path.to_owned();
         move |source| TerminationLogError::Create { path, source }
     };
-    folder::ensure(&dir, 0o750).map_err(at(&dir))?;
-    // The hasher's keys are random; their quality only has to make collisions rare.
+    directory::ensure(&dir, 0o750).map_err(at(&dir))?;
+    // The hasher's keys are random; that is enough to make collisions rare.
     let random = RandomState::new();
     let mut attempt = 0u32;
     loop {
@@ -59,7 +59,7 @@ pub fn create(dirs: &PodDirs, container: &str) -> Result<PathBuf, TerminationLog
             .open(&path)
         {
             Ok(_) => {
-                folder::set_mode(&path, 0o666).map_err(at(&path))?;
+                directory::set_mode(&path, 0o666).map_err(at(&path))?;
                 return Ok(path);
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {
@@ -73,9 +73,10 @@ pub fn create(dirs: &PodDirs, container: &str) -> Result<PathBuf, TerminationLog
 /// The end of the message, or `None` if the file is gone. Bytes that are not UTF-8 are replaced.
 ///
 /// # Errors
-/// The file can't be read, or is no regular file.
+/// The file can't be read, or is not a regular file.
 pub fn read(path: &Path) -> io::Result<Option<String>> {
-    // The runtime tells the path. Whatever is there now must neither block nor be followed.
+    // The path comes from the runtime. The file that is there now must neither block nor be
+    // followed.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
@@ -92,7 +93,7 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Removes the file of a container that was never created. Nothing there is a success.
+/// Removes the file of a container that was never created. A missing file is a success.
 ///
 /// # Errors
 /// The disk fails.
@@ -122,11 +123,11 @@ mod tests {
                 name.len() == 8 && u32::from_str_radix(name, 16).is_ok(),
                 "{name}"
             );
-            assert_eq!(folder::mode(file).unwrap(), 0o666);
+            assert_eq!(directory::mode(file).unwrap(), 0o666);
             assert_eq!(files.iter().filter(|other| *other == file).count(), 1);
         }
         assert_eq!(
-            folder::mode(&dirs.container("web").unwrap()).unwrap(),
+            directory::mode(&dirs.container("web").unwrap()).unwrap(),
             0o750
         );
         for _ in 0..2 {

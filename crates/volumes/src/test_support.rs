@@ -1,4 +1,4 @@
-//! Folders and pods for the tests of this crate.
+//! Directories and pods for the tests of this crate.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use rubelet_host::{
 
 use crate::dirs::PodDirs;
 
-/// A private folder whose mounts are gone when the test ends, however it ends.
+/// A private directory whose mounts are gone when the test ends, however it ends.
 pub(crate) struct Scratch(tempfile::TempDir);
 
 impl Scratch {
@@ -42,7 +42,7 @@ impl Scratch {
         self.0.path()
     }
 
-    /// The folder of a pod `u1` below a kubelet root of this folder.
+    /// The directory of a pod `u1` below a kubelet root of this directory.
     pub(crate) fn dirs(&self) -> PodDirs {
         PodDirs::new(&self.path().join("kubelet"), &PodUid::from("u1")).unwrap()
     }

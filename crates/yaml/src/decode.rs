@@ -1,8 +1,8 @@
-//! Walks a parsed value into a type, noting every field that the type does not know.
+//! Decodes a parsed value into a type, and records every unknown field.
 //!
-//! Two rules of Go's decoder that Kubernetes users rely on: a field set to null counts as not set,
-//! and names are compared with their case. What a program sent is read with a third one: null is the
-//! empty value of whatever is expected, in lists and maps too.
+//! Two rules of Go's decoder that Kubernetes users rely on: a field set to null counts as unset,
+//! and names are case-sensitive. Values from programs are decoded with a third one: null is the
+//! empty value of the expected type, in lists and maps too.
 
 use crate::nearest::nearest;
 use crate::path::Step;
@@ -14,27 +14,27 @@ use serde::de::{
 use serde_json::{Map, Value, map};
 use std::cell::RefCell;
 
-/// What one walk found beside the value.
+/// What a decoding found beside the value.
 #[derive(Default)]
 pub(crate) struct Findings {
-    /// Unknown fields in the order of the walk, with what to say about each.
+    /// Unknown fields in document order, each with a message.
     pub(crate) unknown: Vec<(Vec<Step>, String)>,
-    /// The innermost value that was being decoded when the walk failed.
+    /// The innermost value that was being decoded when decoding failed.
     pub(crate) failed_at: Option<Vec<Step>>,
 }
 
-/// How a walk takes what a type does not expect.
+/// How values that a type does not expect are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rules {
-    /// Somebody wrote it: unknown fields are noted, a null in a list or map is a mistake.
+    /// Written by a user: unknown fields are recorded, a null in a list or map is an error.
     Written,
-    /// A program sent it: unknown fields are noted, a null is the empty value.
+    /// Sent by a program: unknown fields are recorded, a null is the empty value.
     Sent,
-    /// As `Sent`, without a note of unknown fields.
+    /// Like `Sent`, without recording unknown fields.
     SentByNewer,
 }
 
-/// Decodes `value`, which stands at `start` in its document.
+/// Decodes `value`, which is at `start` in its document.
 pub(crate) fn decode<T: de::DeserializeOwned>(
     value: &Value,
     start: &[Step],
@@ -59,11 +59,11 @@ struct Walk {
     rules: Rules,
 }
 
-/// serde_json's name of JSON that is kept as it is.
+/// serde_json's name of JSON that is kept unparsed.
 const RAW: &str = "$serde_json::private::RawValue";
 
 impl Walk {
-    /// Decodes a part, one step further down.
+    /// Decodes a part, one level deeper.
     fn part<'a, S: DeserializeSeed<'a>>(
         &'a self,
         step: Step,
@@ -139,7 +139,7 @@ impl Node<'_> {
     }
 }
 
-/// Methods for which a null may stand for an empty value.
+/// Methods in which a null may mean an empty value.
 macro_rules! empty_or_any {
     ($($method:ident: $visit:ident($empty:expr);)*) => {$(
         fn $method<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, TypeError> {
@@ -200,7 +200,7 @@ impl<'a> Deserializer<'a> for Node<'a> {
         match self.value {
             Value::Object(map) => visitor.visit_map(self.fields(map, Some(fields))),
             Value::Null if self.is_empty() => visitor.visit_map(NoItems),
-            // A list would fill a derived struct by position, which no file means.
+            // A list would fill a derived struct by position, which no file intends.
             _ => Err(TypeError::not_a_mapping(name, self.unexpected())),
         }
     }
@@ -273,7 +273,7 @@ impl<'a> SeqAccess<'a> for Items<'a> {
     }
 }
 
-/// A list or mapping of nothing.
+/// An empty list or mapping.
 struct NoItems;
 
 impl<'a> SeqAccess<'a> for NoItems {

@@ -1,22 +1,22 @@
-//! One document of a text: its value, and the way back from a field to its place.
+//! One document of a text: its value, and the positions of its fields.
 
 use crate::path::{self, Step};
-use crate::place_tree::{Aim, PlaceTree};
-use crate::{DecodeError, Place, decode, parse, snippet, split};
+use crate::position_tree::{FieldPart, PositionTree};
+use crate::{DecodeError, Position, decode, parse, snippet, split};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// A document that is well-formed; whether it means something is for [`Document::decode`] to say.
+/// A well-formed document; [`Document::decode`] validates its content.
 pub struct Document {
     index: usize,
     text: Arc<str>,
     bytes: Range<usize>,
     lines_before: usize,
     value: Value,
-    places: OnceLock<Option<PlaceTree>>,
+    positions: OnceLock<Option<PositionTree>>,
 }
 
 /// A decoded value, and every field of the document that its type does not know.
@@ -29,18 +29,20 @@ pub struct Decoded<T> {
 }
 
 /// Splits a text into its documents. A JSON text is one document; empty documents and those that
-/// hold only null are left out, so that an empty text has none.
+/// contain only null are skipped, so that an empty text has none.
 ///
 /// # Errors
-/// The text is not well-formed, names a field twice, or asks for more than the parser's budgets allow.
+/// The text is not well-formed, repeats a field, or exceeds the parser's limits.
 pub fn documents(text: &str) -> Result<Vec<Document>, DecodeError> {
     let shared: Arc<str> = text.into();
     let mut documents = Vec::new();
     for segment in split::split(text) {
         let index = documents.len();
-        let value = parse::value(&text[segment.bytes.clone()]).map_err(|fault| {
-            let mut error = fault.into_error(index, segment.lines_before);
-            error.snippet = error.place.and_then(|place| snippet::snippet(text, place));
+        let value = parse::value(&text[segment.bytes.clone()]).map_err(|syntax_error| {
+            let mut error = syntax_error.into_error(index, segment.lines_before);
+            error.snippet = error
+                .position
+                .and_then(|position| snippet::snippet(text, position));
             error
         })?;
         if !value.is_null() {
@@ -50,7 +52,7 @@ pub fn documents(text: &str) -> Result<Vec<Document>, DecodeError> {
                 bytes: segment.bytes,
                 lines_before: segment.lines_before,
                 value,
-                places: OnceLock::new(),
+                positions: OnceLock::new(),
             });
         }
     }
@@ -58,7 +60,7 @@ pub fn documents(text: &str) -> Result<Vec<Document>, DecodeError> {
 }
 
 impl Document {
-    /// Which document of the text this is, from 0.
+    /// The index of the document in the text, from 0.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
@@ -78,8 +80,8 @@ impl Document {
         self.decode_at("")
     }
 
-    /// Decodes the part at `field`, such as `items[3]`. Fields and places of errors are those of the
-    /// whole document.
+    /// Decodes the part at `field`, such as `items[3]`. Fields and positions in errors are relative
+    /// to the whole document.
     ///
     /// # Errors
     /// There is no such part, a value has the wrong type, or a field that `T` needs is missing.
@@ -91,7 +93,7 @@ impl Document {
         let Some(value) = self.part(&steps) else {
             return Err(Box::new(self.error(
                 &steps,
-                Aim::Name,
+                FieldPart::Name,
                 "missing".to_owned(),
             )));
         };
@@ -100,7 +102,7 @@ impl Document {
             Ok(value) => {
                 let unknown = findings.unknown.into_iter();
                 let unknown =
-                    unknown.map(|(steps, message)| self.error(&steps, Aim::Name, message));
+                    unknown.map(|(steps, message)| self.error(&steps, FieldPart::Name, message));
                 Ok(Decoded {
                     value,
                     unknown: unknown.collect(),
@@ -108,34 +110,38 @@ impl Document {
             }
             Err(error) => {
                 let steps = findings.failed_at.unwrap_or_default();
-                Err(Box::new(self.error(&steps, Aim::Value, error.0)))
+                Err(Box::new(self.error(&steps, FieldPart::Value, error.0)))
             }
         }
     }
 
-    /// Decodes the document, and takes an unknown field for an error.
+    /// Decodes the document; an unknown field is an error.
     ///
     /// # Errors
     /// As [`Document::decode`]; else the first unknown field.
     pub fn decode_strict<T: DeserializeOwned>(&self) -> Result<T, Box<DecodeError>> {
         let decoded = self.decode()?;
-        match decoded.unknown.into_iter().min_by_key(|error| error.place) {
+        match decoded
+            .unknown
+            .into_iter()
+            .min_by_key(|error| error.position)
+        {
             Some(error) => Err(Box::new(error)),
             None => Ok(decoded.value),
         }
     }
 
-    /// Where the field at `path` stands: its name, or for an item of a list its begin. A field that
-    /// does not exist has the place of its nearest parent.
+    /// The position of the field at `path`: its name, or the start of a list's item. A field that
+    /// does not exist has the position of its nearest parent.
     #[must_use]
-    pub fn place_of(&self, path: &str) -> Option<Place> {
-        self.place(&path::parse(path), Aim::Name)
+    pub fn position_of(&self, path: &str) -> Option<Position> {
+        self.position(&path::parse(path), FieldPart::Name)
     }
 
-    /// An error about the field at `path`, with the place of [`Document::place_of`].
+    /// An error about the field at `path`, with the position of [`Document::position_of`].
     #[must_use]
     pub fn error_at(&self, path: &str, message: impl Into<String>) -> DecodeError {
-        let mut error = self.error(&path::parse(path), Aim::Name, message.into());
+        let mut error = self.error(&path::parse(path), FieldPart::Name, message.into());
         error.field = Some(path.to_owned()).filter(|path| !path.is_empty());
         error
     }
@@ -149,25 +155,25 @@ impl Document {
             })
     }
 
-    fn place(&self, steps: &[Step], aim: Aim) -> Option<Place> {
+    fn position(&self, steps: &[Step], aim: FieldPart) -> Option<Position> {
         let tree = self
-            .places
-            .get_or_init(|| PlaceTree::of(&self.text[self.bytes.clone()]));
-        let place = tree.as_ref()?.find(steps, aim)?;
-        Some(Place {
-            line: place.line + self.lines_before,
-            ..place
+            .positions
+            .get_or_init(|| PositionTree::of(&self.text[self.bytes.clone()]));
+        let position = tree.as_ref()?.find(steps, aim)?;
+        Some(Position {
+            line: position.line + self.lines_before,
+            ..position
         })
     }
 
-    fn error(&self, steps: &[Step], aim: Aim, message: String) -> DecodeError {
-        let place = self.place(steps, aim);
+    fn error(&self, steps: &[Step], aim: FieldPart, message: String) -> DecodeError {
+        let position = self.position(steps, aim);
         DecodeError {
             document: self.index,
-            place,
+            position,
             field: Some(path::format(steps)).filter(|path| !path.is_empty()),
             message,
-            snippet: place.and_then(|place| snippet::snippet(&self.text, place)),
+            snippet: position.and_then(|position| snippet::snippet(&self.text, position)),
         }
     }
 }

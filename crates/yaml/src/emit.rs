@@ -1,10 +1,10 @@
-//! Values to YAML, laid out as kubectl lays it out: two spaces, lists not indented below their field.
+//! Serializes values to YAML in kubectl's layout: two spaces, lists not indented below their field.
 
 use crate::parse;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Writes `value` as one YAML document with a line feed at its end. Read back by
+/// Serializes `value` as one YAML document with a trailing line feed. Parsed by
 /// [`documents`](crate::documents) it is the same value.
 #[must_use]
 pub fn to_yaml(value: &Value) -> String {
@@ -20,7 +20,7 @@ pub fn to_yaml(value: &Value) -> String {
     out
 }
 
-/// `inline` means that the first line's indentation is there already, as after `- `.
+/// `inline` means that the first line's indentation is written already, as after `- `.
 fn fields(out: &mut String, map: &serde_json::Map<String, Value>, indent: usize, inline: bool) {
     for (index, (key, value)) in map.iter().enumerate() {
         if index > 0 || !inline {
@@ -77,8 +77,8 @@ fn push_scalar(out: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// Several lines of ordinary text; the first must not begin with a blank, because a block's
-/// indentation is read from it.
+/// Several lines of ordinary text; the first must not begin with a space, because the block's
+/// indentation is derived from it.
 fn is_block(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\n', '\t'])
@@ -132,8 +132,8 @@ fn needs_escape(c: char) -> bool {
         )
 }
 
-/// Whether the text without quotes is read back as itself. The parser is asked, so that reader and
-/// writer can't disagree; what older readers take for a date or a number of base 60 is quoted too.
+/// Whether the unquoted text is parsed as itself. Uses the parser, so that reader and writer can't
+/// disagree; text that older parsers interpret as a date or a base 60 number is quoted too.
 fn is_plain(text: &str) -> bool {
     let like_a_date = text.starts_with(|c: char| c.is_ascii_digit())
         && text

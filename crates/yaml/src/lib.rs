@@ -1,5 +1,5 @@
-//! YAML and JSON documents decoded strictly, with the place of every mistake; and JSON that another
-//! program sent, decoded leniently ([`read_json`]).
+//! Strict decoding of YAML and JSON documents, with the position of every error; and lenient
+//! decoding of JSON from other programs ([`read_json`]).
 //!
 //! ```
 //! let text = "kind: Pod\nspec:\n  nodeNam: a\n";
@@ -19,28 +19,28 @@
 //! # assert_eq!(decoded.value.spec.node_name, "");
 //! ```
 //!
-//! The good path parses a text once into [`serde_json::Value`]s. Only when a mistake must be shown
-//! is the document parsed a second time, into a tree of places.
+//! Normally a text is parsed once into [`serde_json::Value`]s. Only if an error must be shown the
+//! document is parsed a second time, into a tree of positions.
 
 mod decode;
 mod document;
 mod emit;
 mod error;
-mod fault;
 mod nearest;
 mod parse;
 mod path;
-mod place_tree;
+mod position_tree;
 mod received;
 mod snippet;
 mod split;
+mod syntax_error;
 mod value;
 mod wording;
 
 pub use document::{Decoded, Document, documents};
 pub use emit::to_yaml;
-pub use error::{DecodeError, Place};
+pub use error::{DecodeError, Position};
 pub use nearest::nearest;
 pub use path::join_path;
-pub use received::{LeftOut, Received, read_json, read_value};
+pub use received::{Received, SkippedField, read_json, read_value};
 pub use value::{DecodedValue, decode_value};

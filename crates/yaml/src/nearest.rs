@@ -1,10 +1,10 @@
-//! The known name a mistyped one was most likely meant to be.
+//! The known name that a mistyped one most likely means.
 
-/// The candidate nearest to `name`, or `None` when nothing is near enough to be sure of.
+/// The candidate nearest to `name`, or `None` if none is near enough.
 ///
 /// Near means: equal but for case, or one edit away for names of three letters and more, two for names
 /// of seven and more, where an edit inserts, removes or replaces a letter or swaps two neighbours. Two candidates at
-/// the same distance are a doubt, and give `None`.
+/// the same distance are ambiguous, and give `None`.
 #[must_use]
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match name.chars().count() {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn two_equally_near_names_are_a_doubt() {
+    fn two_equally_near_names_give_no_hint() {
         assert_eq!(nearest("pord", ["port", "pond"]), None);
     }
 }

@@ -1,17 +1,18 @@
-//! Text to values.
+//! Parses text into values.
 //!
-//! Scalars without quotes get the type `sigs.k8s.io/yaml` gives them: yes, no, on, off, y and n are
-//! booleans, a leading zero means octal, and a float without a fraction becomes a whole number, as
-//! it does on its way through Go's JSON encoder.
+//! Unquoted scalars have the same types as in `sigs.k8s.io/yaml`: yes, no, on, off, y and n are
+//! booleans, a leading zero means octal, and a float without a fraction becomes an integer, as in
+//! Go's JSON encoder.
 
-use crate::fault::{Fault, control_character};
 use crate::path::Step;
+use crate::syntax_error::{SyntaxError, control_character};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
 use std::fmt;
 
-/// Events that aliases may add to one document; a bomb asks for millions, a real manifest for few.
+/// Maximum number of events that aliases may add to one document; an alias bomb needs millions, a
+/// real manifest few.
 const MAX_REPLAYED_EVENTS: usize = 50_000;
 /// Whole numbers up to here are exact in a float.
 const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
@@ -27,11 +28,11 @@ pub(crate) fn options() -> serde_saphyr::Options {
     }
 }
 
-/// Parses one document. JSON is tried first where the text looks like it, because YAML parsers
-/// don't take all of it; the YAML parser then finds the words for what is wrong.
-pub(crate) fn value(text: &str) -> Result<Value, Fault> {
-    if let Some(fault) = control_character(text) {
-        return Err(fault);
+/// Parses one document. Text that looks like JSON is parsed as JSON first, because YAML parsers
+/// don't accept all of it; the YAML parser then provides the error message.
+pub(crate) fn value(text: &str) -> Result<Value, SyntaxError> {
+    if let Some(syntax_error) = control_character(text) {
+        return Err(syntax_error);
     }
     let at = RefCell::default();
     let strict = Strict { at: &at };
@@ -47,11 +48,11 @@ pub(crate) fn value(text: &str) -> Result<Value, Fault> {
     serde_saphyr::with_deserializer_from_str_with_options(text, options(), |yaml| {
         strict.deserialize(yaml)
     })
-    .map_err(|error| Fault::of(&error, text, at.take()))
+    .map_err(|error| SyntaxError::of(&error, text, at.take()))
 }
 
-/// Reads any value whose mappings name each field once. After a failure `at` leads to where it
-/// happened.
+/// Deserializes any value whose mappings have unique keys. After an error `at` is the path to its
+/// location.
 #[derive(Clone, Copy)]
 struct Strict<'a> {
     at: &'a RefCell<Vec<Step>>,

@@ -1,4 +1,4 @@
-//! Paths of fields, written as Kubernetes writes them: `spec.containers[0].image`,
+//! Paths of fields, in Kubernetes' notation: `spec.containers[0].image`,
 //! `metadata.labels[app.kubernetes.io/name]`.
 
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// One step from a value to a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A field of a mapping, or in brackets whatever the value allows.
+    /// A field of a mapping, or in brackets any key.
     Key(String),
     /// An item of a list.
     Index(usize),
@@ -50,8 +50,8 @@ fn is_plain(key: &str) -> bool {
             .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'))
 }
 
-/// Reads the notation of this module. Anything in brackets that is a number is an index; a step
-/// that finds a mapping is looked up as a key all the same.
+/// Parses the notation of this module. A number in brackets is an index; in a mapping it is looked
+/// up as a key nevertheless.
 pub(crate) fn parse(path: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut rest = path;

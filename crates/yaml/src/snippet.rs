@@ -1,27 +1,27 @@
-//! The lines around a place, for a terminal.
+//! The lines around a position, for a terminal.
 
-use crate::Place;
+use crate::Position;
 use std::fmt::Write as _;
 
 const WIDTH: usize = 100;
 
-/// The line at `place` and the one before it, numbered, with a mark below the column. Control
-/// characters are replaced, so that a damaged file can't play tricks on a terminal.
-pub(crate) fn snippet(text: &str, place: Place) -> Option<String> {
-    let line = text.lines().nth(place.line.checked_sub(1)?)?;
-    let gutter = place.line.to_string().len();
+/// The line at `position` and the one before it, numbered, with a mark below the column. Control
+/// characters are replaced, so that a corrupt file can't control the terminal.
+pub(crate) fn snippet(text: &str, position: Position) -> Option<String> {
+    let line = text.lines().nth(position.line.checked_sub(1)?)?;
+    let gutter = position.line.to_string().len();
     let mut out = String::new();
-    if let Some(before) = place
+    if let Some(before) = position
         .line
         .checked_sub(2)
         .and_then(|index| text.lines().nth(index))
         && !before.trim().is_empty()
     {
-        push_line(&mut out, gutter, place.line - 1, before, 0);
+        push_line(&mut out, gutter, position.line - 1, before, 0);
     }
-    let skipped = place.column.saturating_sub(WIDTH);
-    push_line(&mut out, gutter, place.line, line, skipped);
-    let indent = place.column.saturating_sub(1).saturating_sub(skipped);
+    let skipped = position.column.saturating_sub(WIDTH);
+    push_line(&mut out, gutter, position.line, line, skipped);
+    let indent = position.column.saturating_sub(1).saturating_sub(skipped);
     write!(out, "{:gutter$} | {:indent$}^", "", "").expect("a String takes any text");
     Some(out)
 }
@@ -43,20 +43,20 @@ fn push_line(out: &mut String, gutter: usize, number: usize, line: &str, skipped
 #[cfg(test)]
 mod tests {
     use super::snippet;
-    use crate::Place;
+    use crate::Position;
 
     #[test]
     fn shows_the_line_before_and_marks_the_column() {
         let text = "a:\n  b: 1\n  c: \u{0}x\n";
         assert_eq!(
-            snippet(text, Place { line: 3, column: 3 }).unwrap(),
+            snippet(text, Position { line: 3, column: 3 }).unwrap(),
             "2 |   b: 1\n3 |   c: \u{fffd}x\n  |   ^"
         );
         assert_eq!(
-            snippet(text, Place { line: 1, column: 1 }).unwrap(),
+            snippet(text, Position { line: 1, column: 1 }).unwrap(),
             "1 | a:\n  | ^"
         );
-        assert_eq!(snippet(text, Place { line: 9, column: 1 }), None);
+        assert_eq!(snippet(text, Position { line: 9, column: 1 }), None);
     }
 
     #[test]
@@ -64,7 +64,7 @@ mod tests {
         let text = "x".repeat(1000);
         let shown = snippet(
             &text,
-            Place {
+            Position {
                 line: 1,
                 column: 500,
             },

@@ -1,4 +1,4 @@
-//! Where one document of a YAML text ends and the next begins.
+//! Splits a YAML text into documents.
 //!
 //! Source of the rule: YAML 1.2.2, sections 9.1 and 9.2. `---` and `...` at the start of a line,
 //! followed by white space or nothing, are markers wherever they stand, block and quoted scalars
@@ -6,62 +6,62 @@
 
 use std::ops::Range;
 
-/// The byte range of one document's text, and how many lines stand before it.
+/// The byte range of one document's text, and the number of lines before it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) bytes: Range<usize>,
     pub(crate) lines_before: usize,
 }
 
-/// Cuts `text` at its markers. A segment begins with its `---` line, and with the directives before
-/// that; a segment of nothing but blanks and comments is left out.
+/// Splits `text` at its markers. A segment begins with its `---` line, and with the directives
+/// before that; a segment that contains only blanks and comments is skipped.
 pub(crate) fn split(text: &str) -> Vec<Segment> {
-    let mut cutter = Cutter {
+    let mut splitter = Splitter {
         segments: Vec::new(),
         start: 0,
         first_line: 0,
-        seen: Seen::Nothing,
+        seen: DocumentPart::Nothing,
     };
     let mut offset = 0;
     let mut lines = 0;
     for line in text.split_inclusive('\n') {
         let end = offset + line.len();
         if is_marker(line, "---") {
-            if matches!(cutter.seen, Seen::Content) {
-                cutter.cut(offset, offset, lines);
+            if matches!(splitter.seen, DocumentPart::Content) {
+                splitter.cut(offset, offset, lines);
             }
-            cutter.seen = Seen::Content;
+            splitter.seen = DocumentPart::Content;
         } else if is_marker(line, "...") {
-            cutter.cut(offset, end, lines + 1);
-        } else if !matches!(cutter.seen, Seen::Content) && !is_blank(line) {
-            cutter.seen = match line.starts_with('%') {
-                true => Seen::Directive,
-                false => Seen::Content,
+            splitter.cut(offset, end, lines + 1);
+        } else if !matches!(splitter.seen, DocumentPart::Content) && !is_blank(line) {
+            splitter.seen = match line.starts_with('%') {
+                true => DocumentPart::Directive,
+                false => DocumentPart::Content,
             };
         }
         offset = end;
         lines += 1;
     }
-    cutter.cut(offset, offset, lines);
-    cutter.segments
+    splitter.cut(offset, offset, lines);
+    splitter.segments
 }
 
-enum Seen {
+enum DocumentPart {
     Nothing,
     Directive,
     Content,
 }
 
-struct Cutter {
+struct Splitter {
     segments: Vec<Segment>,
     start: usize,
     first_line: usize,
-    seen: Seen,
+    seen: DocumentPart,
 }
 
-impl Cutter {
+impl Splitter {
     fn cut(&mut self, end: usize, next_start: usize, next_line: usize) {
-        if !matches!(self.seen, Seen::Nothing) {
+        if !matches!(self.seen, DocumentPart::Nothing) {
             let bytes = self.start..end;
             self.segments.push(Segment {
                 bytes,
@@ -70,7 +70,7 @@ impl Cutter {
         }
         self.start = next_start;
         self.first_line = next_line;
-        self.seen = Seen::Nothing;
+        self.seen = DocumentPart::Nothing;
     }
 }
 

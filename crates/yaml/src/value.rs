@@ -1,30 +1,30 @@
-//! Values that are no text of a user: they come from a program that speaks JSON, and have no places.
+//! JSON values from a program, not from a user's text: they have no positions.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{LeftOut, decode::Rules, path, received::read};
+use crate::{SkippedField, decode::Rules, path, received::read};
 
-/// A decoded value, and what of it did not fit.
+/// A decoded value, and its parts that did not fit.
 #[derive(Debug)]
 pub struct DecodedValue<T> {
     /// The value.
     pub value: T,
     /// Paths of fields that the type does not know.
     pub unknown: Vec<String>,
-    /// Fields that could not be read; the value is what it would be if they were absent.
-    pub left_out: Vec<LeftOut>,
+    /// Fields that could not be decoded; the value is the same as if they were absent.
+    pub left_out: Vec<SkippedField>,
 }
 
-/// Decodes a value that a program sent: null, absent and empty are one, and a field of the wrong type
-/// is left out, unless it is `needed`, which is asked for the field's path.
+/// Decodes a value from a program: null, absent and empty are the same, and a field of the wrong
+/// type is dropped, unless `needed` returns true for its path.
 ///
 /// # Errors
-/// What is needed has the wrong type, or lacks a field that `T` can't do without.
+/// A needed field has the wrong type, or a field that `T` requires is missing.
 pub fn decode_value<T: DeserializeOwned>(
     value: &Value,
     needed: impl Fn(&str) -> bool,
-) -> Result<DecodedValue<T>, LeftOut> {
+) -> Result<DecodedValue<T>, SkippedField> {
     let (value, left_out, unknown) = read(value, Rules::Sent, needed)?;
     let unknown = unknown.iter().map(|(steps, _)| path::format(steps));
     Ok(DecodedValue {

@@ -1,9 +1,9 @@
-//! Type errors in the words of the file, not of the program.
+//! Type errors in terms of the file, not of the program.
 
 use serde::de::{self, Expected, Unexpected};
 use std::fmt;
 
-/// A decoding error without a place; the walk over the value adds it.
+/// A decoding error without a position, which the decoder adds.
 #[derive(Debug)]
 pub(crate) struct TypeError(pub(crate) String);
 
@@ -91,7 +91,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Rust's name of what was expected, as a reader of YAML would say it.
+/// Converts Rust's name of the expected type to YAML terms.
 fn name_of(expected: &str) -> String {
     let name = match expected {
         "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" | "isize" => {

@@ -85,7 +85,7 @@ fn indexes_count_documents_with_content() {
     let documents = documents("---\n---\na: 1\n---\nb: 1\n").unwrap();
     let indexes: Vec<usize> = documents.iter().map(|document| document.index()).collect();
     assert_eq!(indexes, [0, 1]);
-    assert_eq!(documents[1].place_of("b").unwrap().line, 5);
+    assert_eq!(documents[1].position_of("b").unwrap().line, 5);
 }
 
 #[test]

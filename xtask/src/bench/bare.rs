@@ -1,4 +1,4 @@
-//! Pods by calls of the runtime, without any agent.
+//! Pods by calls of the runtime, without an agent.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use rubelet_cri::{RuntimeService, v1};
 use rubelet_testbed::images;
 
-/// What runs of one pod.
+/// A running pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pod {
     /// The sandbox's id.
@@ -15,7 +15,7 @@ pub(super) struct Pod {
     pub(super) container: String,
 }
 
-/// A pod from nothing to its running container.
+/// Creates a pod and starts its container.
 pub(super) async fn start_pod(
     runtime: &impl RuntimeService,
     config: v1::PodSandboxConfig,
@@ -42,7 +42,7 @@ pub(super) async fn start_pod(
     Ok(Pod { sandbox, container })
 }
 
-/// Ends all of a pod, the container with the grace of a pod that asks for none: 30 s.
+/// Stops and removes a pod, the container with the default grace period of 30 s.
 pub(super) async fn stop_pod(runtime: &impl RuntimeService, pod: Pod) -> Result<()> {
     let stop = v1::StopContainerRequest {
         container_id: pod.container,
@@ -56,7 +56,7 @@ pub(super) async fn stop_pod(runtime: &impl RuntimeService, pod: Pod) -> Result<
     Ok(())
 }
 
-/// The sandbox of the pod with this number; logs and control group are below the two folders.
+/// The sandbox of the pod with this number; logs and cgroup are below the two directories.
 pub(super) fn sandbox(number: usize, logs: &str, cgroup: &str) -> v1::PodSandboxConfig {
     v1::PodSandboxConfig {
         metadata: Some(v1::PodSandboxMetadata {

@@ -1,4 +1,4 @@
-//! Pods of a model cluster on a model runtime that come, get ready and go.
+//! Pods of a model cluster on a model runtime that are created, become ready and are deleted.
 
 use anyhow::Result;
 

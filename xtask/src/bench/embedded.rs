@@ -1,4 +1,4 @@
-//! The embedded runtime: the agent that runs its pods by itself, and the runtime alone.
+//! The embedded runtime: in an agent, and alone.
 
 pub(super) mod hundred;
 pub(super) mod pods;
@@ -12,7 +12,7 @@ use rubelet_testbed::{Agent, Embedded};
 use super::Request;
 use super::hundred_pods::{file_name, manifest};
 
-/// An agent without a runtime endpoint and with so many pods in its folder, not started yet.
+/// An agent without a runtime endpoint and with this many pods in its directory, not started yet.
 fn agent_with(request: &Request<'_>, embedded: &Embedded, pods: usize) -> AgentBuilder {
     let mut builder = Agent::builder(embedded).program(&request.program);
     for number in 0..pods {
@@ -21,7 +21,8 @@ fn agent_with(request: &Request<'_>, embedded: &Embedded, pods: usize) -> AgentB
     builder
 }
 
-/// The surroundings that the release binary gets, images included.
-fn surroundings(request: &Request<'_>) -> Result<Embedded> {
-    Embedded::start_program(&request.program)
+/// The environment of the release binary, images included, with the run directory in memory as on
+/// users' machines.
+pub(super) fn environment(request: &Request<'_>) -> Result<Embedded> {
+    Embedded::start_program(&request.program)?.with_run_dir_in_memory()
 }

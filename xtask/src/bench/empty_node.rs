@@ -1,4 +1,4 @@
-//! An agent with nothing to do.
+//! An idle agent without pods.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::report::Results;
 use super::{Request, mib, progress};
 
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the agent is left alone before it is looked at.
+/// Idle time before the measurement.
 const SETTLE: Duration = Duration::from_secs(10);
 
 /// Measures `rss_mib_0`.

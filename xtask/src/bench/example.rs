@@ -1,10 +1,10 @@
-//! Numbers that an example of a crate measures and prints: decisions alone, without a runtime.
+//! Numbers that an example of a crate measures and prints: decisions without a runtime.
 
 use anyhow::{Context, Result, bail};
 
 use crate::{cargo, workspace};
 
-/// Runs the release build of example `name` of `package`; the number that it prints.
+/// Runs the release build of example `name` of `package`; returns the number that it prints.
 pub(super) fn number(package: &str, name: &str) -> Result<f64> {
     let words = [
         "run",

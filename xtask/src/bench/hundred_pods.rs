@@ -1,4 +1,5 @@
-//! An agent with 100 pods from a folder: start, idle, adoption, stop. One run serves all numbers.
+//! An agent with 100 pods from a directory: start, idle, recovery, stop. One run serves all
+//! numbers.
 
 use std::time::Duration;
 
@@ -10,18 +11,18 @@ use super::report::Results;
 use super::{Request, mib, progress, scrape};
 
 pub(super) const PODS: usize = 100;
-/// More than a slow machine needs for any of the steps.
+/// Timeout of each step, enough for a slow machine.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// How long the agent is left alone before memory and processor time are looked at.
+/// Idle time before memory and CPU time are measured.
 pub(super) const SETTLE: Duration = Duration::from_secs(10);
-/// The span over which idle processor time is measured.
+/// The span over which idle CPU time is measured.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
-/// When memory is looked at a second time, after the last pod was ready: by then the agent has done
-/// once what it does each minute.
+/// When memory is measured again, after the last pod was ready: by then the agent has run its
+/// periodic work once.
 const MINUTE: Duration = Duration::from_secs(60);
-/// How often the runtime is asked what it still has: seldom enough not to slow it down.
+/// Poll interval of the runtime: long enough not to slow it down.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often the agent is killed; the middle one of the times is the result.
+/// How often the agent is killed; the result is the median.
 const ADOPTIONS: usize = 5;
 
 /// The benchmarks that need [`IDLE`] to pass.
@@ -39,7 +40,7 @@ const MEMORY_NAMES: [&str; 4] = [
     "pss_mib_100",
 ];
 
-/// Starts an agent with 100 pods in its folder, on a runtime of their own. Waits for nothing.
+/// Starts an agent with 100 pods in its directory, on a runtime of their own. Waits for nothing.
 pub(super) fn start(request: &Request<'_>) -> Result<(Containerd, Agent)> {
     let containerd = Containerd::start_line(Line::V2, HostPorts::None)?;
     let mut builder = Agent::builder(&containerd).program(&request.program);
@@ -51,7 +52,7 @@ pub(super) fn start(request: &Request<'_>) -> Result<(Containerd, Agent)> {
     Ok((containerd, agent))
 }
 
-/// Measures what the request wants of this group.
+/// Measures the selected benchmarks of this group.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let (containerd, mut agent) = start(request)?;
     results.add("start_100_s", until_ready(&agent)?.as_secs_f64());
@@ -99,7 +100,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     containerd.remove()
 }
 
-/// The memory of the agent, which has just started all pods.
+/// The memory of the agent right after the start of all pods.
 fn memory(pid: u32, results: &mut Results) -> Result<()> {
     const ENDED: &str = "the agent has ended";
     progress("memory with 100 pods, for a minute");
@@ -116,12 +117,12 @@ fn memory(pid: u32, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// The time from the agent's start until it told systemd that all pods are ready.
+/// The time from the agent's start until it reported to systemd that all pods are ready.
 pub(super) fn until_ready(agent: &Agent) -> Result<Duration> {
     until_so_many_ready(agent, PODS)
 }
 
-/// As [`until_ready`], with this many pods.
+/// Like [`until_ready`], with this many pods.
 pub(super) fn until_so_many_ready(agent: &Agent, pods: usize) -> Result<Duration> {
     let all_ready = format!("{pods}/{pods} pods ready");
     let told = agent.wait_notification("all pods are ready", TIMEOUT, |told| {
@@ -132,7 +133,7 @@ pub(super) fn until_so_many_ready(agent: &Agent, pods: usize) -> Result<Duration
     Ok(told.at.duration_since(start))
 }
 
-/// Takes all manifests away; the time until nothing of the pods runs.
+/// Removes all manifests; returns the time until no process of the pods runs.
 pub(super) fn stop_all(agent: &Agent, truth: &CriTruth) -> Result<Duration> {
     progress("stop 100 pods");
     let start = clock::now();
@@ -147,7 +148,7 @@ pub(super) fn stop_all(agent: &Agent, truth: &CriTruth) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// The share of one core that each process uses while nothing happens, in percent.
+/// Idle CPU usage of each process, in percent of one core.
 fn idle_percent<const N: usize>(pids: [u32; N]) -> Result<[f64; N]> {
     let times = || -> Result<[Duration; N]> {
         let mut times = [Duration::ZERO; N];
@@ -174,7 +175,7 @@ pub(super) fn file_name(number: usize) -> String {
     format!("pod-{number:03}.yaml")
 }
 
-/// A pod of one container that waits, and ends at SIGTERM.
+/// A pod with one container that waits, and exits on SIGTERM.
 pub(super) fn manifest(number: usize) -> String {
     format!(
         "apiVersion: v1\nkind: Pod\nmetadata:\n  name: pod-{number:03}\nspec:\n  containers:\n  - \

@@ -1,5 +1,5 @@
-//! An agent that is a node of a model cluster, with 100 pods: memory, processor time and requests while
-//! nothing happens, and how soon a change of a pod is on its way to the API server.
+//! An agent on a node of a model cluster, with 100 pods: memory, CPU time and requests while idle,
+//! and the latency of status changes to the API server.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,14 +15,14 @@ use super::{Request, mib, progress, quantile};
 
 const NODE: &str = "bench";
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// How long the agent is left alone before anything is measured.
+/// Idle time before the measurement.
 const SETTLE: Duration = Duration::from_secs(15);
-/// The span over which idleness is measured.
+/// The span over which idle usage is measured.
 const IDLE: Duration = Duration::from_secs(60);
-/// Pause after each kill: what follows from one is over before the next.
+/// Pause after each kill: its consequences are over before the next.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Measures what the request wants of this group.
+/// Measures the selected benchmarks of this group.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let containerd = Containerd::start_line(Line::V2, HostPorts::None)?;
     let cluster = Cluster::start_model()?;
@@ -75,8 +75,9 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     containerd.remove()
 }
 
-/// From each kill of a pod's process until the API server has taken the first patch of its status that
-/// came then; in milliseconds, sorted. The model server runs in this process, so one clock serves both.
+/// The time from each kill of a pod's process until the API server has received the next patch of
+/// its status; in milliseconds, sorted. The model server runs in this process, so one clock serves
+/// both.
 fn lags(cluster: &Cluster, kills: &[(String, SystemTime)]) -> Result<Vec<f64>> {
     let requests = cluster.api().model()?.requests();
     let mut lags = Vec::new();
@@ -97,7 +98,7 @@ fn lags(cluster: &Cluster, kills: &[(String, SystemTime)]) -> Result<Vec<f64>> {
     Ok(lags)
 }
 
-/// Waits until all pods of the cluster are as wanted.
+/// Waits until all pods of the cluster satisfy the condition.
 fn until(
     agent: &Agent,
     cluster: &Cluster,
@@ -113,7 +114,7 @@ fn until(
     waited.with_context(|| agent.circumstances())
 }
 
-/// A pod of one container that waits, and ends at SIGTERM.
+/// A pod with one container that waits, and exits on SIGTERM.
 fn pod(number: usize) -> Value {
     json!({
         "metadata": { "name": format!("pod-{number:03}"), "namespace": "default" },

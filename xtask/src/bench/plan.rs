@@ -1,4 +1,4 @@
-//! Decisions alone.
+//! Decisions without effects.
 
 use anyhow::Result;
 

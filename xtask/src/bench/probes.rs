@@ -14,7 +14,7 @@ use super::{Request, progress};
 const PODS: usize = 25;
 const CONTAINERS: usize = 20;
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// The span over which processor time is measured: six rounds of all probes.
+/// The span over which CPU time is measured: six rounds of all probes.
 const SPAN: Duration = Duration::from_secs(60);
 
 /// Measures `probe_cpu_pct_1000`.
@@ -87,7 +87,7 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                // A client that goes away is the client's business.
+                // A client that disconnects is not an error.
                 let _ = answer(stream);
             }
         });

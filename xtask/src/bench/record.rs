@@ -1,4 +1,4 @@
-//! `--record`: writes what one run has measured into the tables of SPECIFICATION.md.
+//! `--record`: writes the results of a run into the tables of SPECIFICATION.md.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,15 +10,15 @@ use super::registry::BENCHMARKS;
 use super::report::Results;
 use crate::git;
 
-/// The file whose tables are written, relative to the root of the workspace.
+/// The file with the tables, relative to the root of the workspace.
 const FILE: &str = "SPECIFICATION.md";
-/// How the line begins that tells of the run.
+/// Prefix of the line about the run.
 const RUN: &str = "*Measured* is one run";
 
 /// The commit that is measured.
 ///
 /// # Errors
-/// When files differ from it: figures belong to a commit.
+/// Files differ from it: figures must belong to a commit.
 pub(super) fn commit(root: &Path) -> Result<String> {
     let changes = ["status", "--porcelain", "--", ".", ":!SPECIFICATION.md"];
     let changed = git::output(root, &changes)?;
@@ -32,7 +32,7 @@ pub(super) fn commit(root: &Path) -> Result<String> {
 /// Writes all figures.
 ///
 /// # Errors
-/// When one of them was not measured or has no row, or the file can't be written.
+/// A figure was not measured or has no row, or the file can't be written.
 pub(super) fn write(root: &Path, commit: &str, results: &Results) -> Result<()> {
     let path = root.join(FILE);
     let text = std::fs::read_to_string(&path)
@@ -42,7 +42,7 @@ pub(super) fn write(root: &Path, commit: &str, results: &Results) -> Result<()> 
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The text with the last cell of each figure's row, and the line of the run, written anew.
+/// The text with the last cell of each figure's row, and the line about the run, replaced.
 fn rewritten(text: &str, run: &str, value: impl Fn(&str) -> Option<String>) -> Result<String> {
     let mut written = String::with_capacity(text.len());
     let mut seen = BTreeSet::new();
@@ -73,7 +73,7 @@ fn rewritten(text: &str, run: &str, value: impl Fn(&str) -> Option<String>) -> R
     Ok(written)
 }
 
-/// The name of the figure that a row is about, and the row without its last cell.
+/// The figure of a row, and the row without its last cell.
 fn figure(line: &str) -> Option<(&str, &str)> {
     let (name, _) = line.strip_prefix("| `")?.split_once("` |")?;
     BENCHMARKS.iter().find(|one| one.name == name)?;
@@ -81,7 +81,7 @@ fn figure(line: &str) -> Option<(&str, &str)> {
     Some((name, &rest[..rest.rfind('|')?]))
 }
 
-/// The machine, its kernel, its cgroups and the date, in words.
+/// The machine, its kernel, its cgroups and the date as text.
 fn machine() -> Result<String> {
     let read =
         |path: &str| std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"));
@@ -113,58 +113,4 @@ fn machine() -> Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table() -> String {
-        let mut text = format!("# Numbers\n\n{RUN} of long ago.\n\n| name | goal | measured |\n");
-        for one in BENCHMARKS {
-            text.push_str(&format!("| `{}` | a \\| b | 1 |\n", one.name));
-        }
-        text.push_str("| `no_figure` | 2 |\nend\n");
-        text
-    }
-
-    #[test]
-    fn the_last_cell_of_each_row_and_the_line_of_the_run_are_written() {
-        let text = rewritten(&table(), "*Measured* now.", |name| {
-            Some(format!("<{name}>"))
-        });
-        let text = text.unwrap();
-        assert!(text.contains("\n*Measured* now.\n"), "{text}");
-        assert!(
-            text.contains("| `rss_mib_0` | a \\| b | <rss_mib_0> |\n"),
-            "{text}"
-        );
-        assert!(text.ends_with("| `no_figure` | 2 |\nend\n"), "{text}");
-    }
-
-    #[test]
-    fn what_was_not_measured_or_has_no_row_is_an_error_by_name() {
-        let measured = |name: &str| (name != "rss_mib_0").then(|| "1".to_owned());
-        let error = rewritten(&table(), "", measured).unwrap_err().to_string();
-        assert!(error.contains("rss_mib_0 was not measured"), "{error}");
-        let text = table().replace("`rss_mib_0`", "`other`");
-        let error = rewritten(&text, "", |_| Some("1".to_owned())).unwrap_err();
-        assert!(
-            error.to_string().contains("no row for rss_mib_0"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn the_specification_has_a_row_for_each_figure() {
-        let root = crate::workspace::root().unwrap();
-        let text = std::fs::read_to_string(root.join(FILE)).unwrap();
-        rewritten(&text, RUN, |_| Some("1".to_owned())).unwrap();
-    }
-
-    #[test]
-    fn the_machine_is_told_in_words() {
-        let text = machine().unwrap();
-        assert!(
-            text.contains("Linux ") && text.contains("cgroup version "),
-            "{text}"
-        );
-    }
-}
+mod tests;

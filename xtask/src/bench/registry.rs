@@ -1,13 +1,13 @@
 //! All benchmarks in one table.
 
-/// What has to be set up for a measurement; benchmarks of one group share it.
+/// The setup of a measurement; benchmarks of one group share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
-    /// Nothing but the file.
+    /// Only the file.
     Binary,
     /// An agent without any pod.
     EmptyNode,
-    /// An agent with 100 pods from a folder.
+    /// An agent with 100 pods from a directory.
     HundredPods,
     /// The same runtime with 100 such pods, without an agent.
     RuntimeAlone,
@@ -33,6 +33,10 @@ pub(super) enum Group {
     EmbeddedRestarts,
     /// An agent that runs 1000 pods by itself.
     EmbeddedThousand,
+    /// Sessions through the node's port, on the embedded runtime.
+    Sessions,
+    /// The output of a container into a log that is rotated, on the embedded runtime.
+    Logs,
 }
 
 /// Which way a number should go.
@@ -42,7 +46,7 @@ pub(super) enum Better {
     Smaller,
     /// Up.
     Larger,
-    /// It has no goal of its own, and tells what part of another number is not the agent's.
+    /// No goal of its own: it shows which part of another number is not the agent's.
     Neither,
 }
 
@@ -88,7 +92,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 13.0,
         better: Better::Smaller,
         group: Group::HundredPods,
-        about: "from the start of the agent until 100 pods of its folder are ready",
+        about: "from the start of the agent until 100 pods of its directory are ready",
     },
     Benchmark {
         name: "rss_mib_100",
@@ -415,5 +419,80 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         better: Better::Smaller,
         group: Group::EmbeddedThousand,
         about: "from the start of the agent until 1000 pods that it runs by itself are ready",
+    },
+    Benchmark {
+        name: "exec_session_ms_p50",
+        unit: "ms",
+        goal: 12.0,
+        better: Better::Smaller,
+        group: Group::Sessions,
+        about: "from a request for exec through the node's port, with its TLS handshake, to the first byte of \
+                `echo`, the median of 200",
+    },
+    Benchmark {
+        name: "exec_mib_s",
+        unit: "MiB/s",
+        goal: 250.0,
+        better: Better::Larger,
+        group: Group::Sessions,
+        about: "1 GiB through the standard output of a command, through the node's port with TLS",
+    },
+    Benchmark {
+        name: "portforward_mib_s",
+        unit: "MiB/s",
+        goal: 300.0,
+        better: Better::Larger,
+        group: Group::Sessions,
+        about: "1 GiB from a forwarded port of a pod, through the node's port with TLS",
+    },
+    Benchmark {
+        name: "portforward_rtt_us_p50",
+        unit: "us",
+        goal: 150.0,
+        better: Better::Smaller,
+        group: Group::Sessions,
+        about: "one byte there and back through a forwarded port, over the same to the pod's address, the median \
+                of 2000",
+    },
+    Benchmark {
+        name: "session_kib",
+        unit: "KiB",
+        goal: 48.0,
+        better: Better::Smaller,
+        group: Group::Sessions,
+        about: "private memory of the agent for each of 1000 idle sessions of `cat`",
+    },
+    Benchmark {
+        name: "sessions_1000_ok",
+        unit: "",
+        goal: 1000.0,
+        better: Better::Larger,
+        group: Group::Sessions,
+        about: "of 1000 such sessions, those that answer afterwards",
+    },
+    Benchmark {
+        name: "sessions_10000_left",
+        unit: "",
+        goal: 0.0,
+        better: Better::Smaller,
+        group: Group::Sessions,
+        about: "descriptors of the agent and its supervisors, and processes in the container, that are left after \
+                10,000 sessions, of which each fourth client goes away",
+    },
+    Benchmark {
+        name: "sessions_10000_kib",
+        unit: "KiB",
+        goal: 1024.0,
+        better: Better::Smaller,
+        group: Group::Sessions,
+        about: "what the same add to the agent's private memory",
+    },
+    Benchmark {
+        name: "log_rotate_mib_s",
+        unit: "MiB/s",
+        goal: 300.0,
+        better: Better::Larger,
+        group: Group::Logs,
+        about: "4 GiB of output of a container, in lines of 128 bytes, with the kubelet's limits of logs",
     },
 ];

@@ -1,4 +1,4 @@
-//! Printing results: a table for a person, JSON for a program.
+//! Prints results: a table for users, JSON for programs.
 
 use anyhow::Result;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ impl Results {
         self.0.push((name, value));
     }
 
-    /// Drops what was measured on the way but not asked for.
+    /// Drops numbers that were measured but not selected.
     pub(super) fn keep(&mut self, wanted: &[&'static Benchmark]) {
         self.0
             .retain(|(name, _)| wanted.iter().any(|benchmark| benchmark.name == *name));
@@ -33,14 +33,14 @@ impl Results {
         Ok(())
     }
 
-    /// What was asked for and has no number. What came out as none (of no value there is no median)
-    /// was not measured either.
+    /// Selected benchmarks without a number. NaN (such as the median of no values) was not measured
+    /// either.
     pub(super) fn missing(&self, wanted: &[&'static Benchmark]) -> Vec<&'static str> {
         let names = wanted.iter().map(|benchmark| benchmark.name);
         names.filter(|name| self.number(name).is_none()).collect()
     }
 
-    /// The number of benchmark `name` as a person reads it.
+    /// The formatted number of benchmark `name`.
     pub(super) fn shown(&self, name: &str) -> Option<String> {
         let number = self.number(name)?;
         Some(if number >= 100.0 {
@@ -55,10 +55,10 @@ impl Results {
         value.is_finite().then_some(*value)
     }
 
-    /// What was measured; a number that is none must not cost the others.
+    /// The measured numbers; a NaN must not affect the others.
     fn json(&self) -> Map<String, Value> {
         let numbers = self.0.iter().filter_map(|(name, value)| {
-            // Two digits are more than repeats.
+            // More than two digits are not reproducible.
             let rounded = (value * 100.0).round() / 100.0;
             let number = serde_json::Number::from_f64(rounded)?;
             Some(((*name).to_owned(), Value::Number(number)))
@@ -94,7 +94,7 @@ impl Results {
     }
 }
 
-/// Prints the names of all benchmarks and what they say.
+/// Prints the names of all benchmarks and their descriptions.
 pub(super) fn print_list() {
     for Benchmark {
         name, unit, about, ..
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_told_by_name_and_the_rest_is_shown() {
+    fn what_failed_is_reported_by_name_and_the_rest_is_shown() {
         let mut results = results();
         results.add("rss_mib_100", f64::NAN);
         let wanted: Vec<&Benchmark> = BENCHMARKS

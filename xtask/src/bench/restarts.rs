@@ -1,5 +1,5 @@
 //! 100 pods of which one container after the other is killed: how soon its replacement is created
-//! and runs.
+//! and running.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,23 +11,24 @@ use serde_json::Value;
 use super::report::Results;
 use super::{Request, hundred_pods, progress, quantile};
 
-/// How long everything is left alone before the first kill, and after each.
+/// Idle time before the first kill, and after each.
 const SETTLE: Duration = Duration::from_secs(10);
-/// The time from a kill to the first look at the runtime: a look costs it time, which is not to
-/// be measured.
+/// Delay from a kill to the first query of the runtime: a query costs it time, which must not be
+/// measured.
 const PAUSE: Duration = Duration::from_millis(250);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What the agent's PLEG told the tasks of pods.
+/// The lifecycle events that the agent's PLEG reported to pods.
 const LIFECYCLE_EVENTS: &str = "/apis/node.rubelet.dev/v1alpha1/podlifecycleevents";
-/// So many of the ends must have been found by an event for their times to say something.
+/// How many of the exits must have been detected by an event for their times to be meaningful.
 const ENOUGH: usize = hundred_pods::PODS * 9 / 10;
 
-/// Measures `kill_to_created_ms`, `kill_to_running_ms` and `exit_event_to_sync_ms`, `_p50` and `_p99`
-/// each.
-///
-/// The kill is timed here, the creation and the start by the runtime's own word, all by the wall clock
-/// of the same machine. A replacement may be created before the runtime itself tells of the end: only
+/// Measures `kill_to_created_ms`, `kill_to_running_ms` and `exit_event_to_sync_ms`, each with
+/// `_p50` and `_p99`.
+/// The kill is timed here; the creation and the start are the runtime's timestamps. All use the
+/// wall clock of the same machine. A replacement may be created before the runtime reports the
+/// exit: the pod is complete again only when it runs. Each pod loses its container once, so that no
+/// back-off applies.
 /// when it runs is the pod whole again. Each pod loses its container once, so that no back-off applies.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let (containerd, agent) = hundred_pods::start(request)?;
@@ -62,7 +63,7 @@ pub(super) fn victims(truth: &CriTruth) -> Result<Vec<(u32, Container)>> {
     Ok(victims)
 }
 
-/// From each kill of a container until something of its replacement, in milliseconds, sorted.
+/// The time from each kill of a container until a step of its replacement, in milliseconds, sorted.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     /// Until it was created.
@@ -102,7 +103,7 @@ fn since(killed_at: SystemTime, nanoseconds: i64) -> Result<f64> {
     Ok(took.as_secs_f64() * 1000.0)
 }
 
-/// Waits for the container that takes the victim's place.
+/// Waits for the container that replaces the victim.
 fn replaced(truth: &CriTruth, victim: &Container) -> Result<Container> {
     let what = format!("the container of {} is replaced", victim.pod);
     wait::until_every(LOOK_EVERY, &what, TIMEOUT, || {
@@ -112,8 +113,8 @@ fn replaced(truth: &CriTruth, victim: &Container) -> Result<Container> {
     })
 }
 
-/// From the arrival of the runtime's event of each end until the pod's task began to work on it, by
-/// the agent's own account; in milliseconds, sorted.
+/// The time from the arrival of the runtime's event of each exit until the pod's task began to
+/// handle it, as recorded by the agent; in milliseconds, sorted.
 fn event_to_sync(agent: &Agent, victims: &[(u32, Container)]) -> Result<Vec<f64>> {
     let list = agent.get_json(LIFECYCLE_EVENTS)?;
     let events = list["items"].as_array().context("the list has no items")?;
@@ -123,7 +124,7 @@ fn event_to_sync(agent: &Agent, victims: &[(u32, Container)]) -> Result<Vec<f64>
         let event = events.iter().find(end);
         let event = event.with_context(|| format!("no end of {} was told", victim.pod))?;
         let seconds = |field: &str| event[field].as_f64();
-        // What was found by a look that had another cause came without an event.
+        // An exit that was found by a relist for another reason had no event.
         if let (Some(before), Some(after)) =
             (seconds("afterEventSeconds"), seconds("toStartSeconds"))
         {

@@ -1,4 +1,4 @@
-//! What a runtime needs for 100 pods without any agent: no agent on it can be quicker.
+//! The time of a runtime for 100 pods without an agent: a lower bound for any agent on it.
 
 use anyhow::Result;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -9,7 +9,7 @@ use super::hundred_pods::PODS;
 use super::report::Results;
 use super::{Request, bare, progress};
 
-/// Pods that start at the same time: as many as the agent lets on two processors.
+/// Concurrent pod starts: as many as the agent allows on two CPUs.
 const STARTS_AT_ONCE: usize = 8;
 
 /// Measures `start_100_alone_s` and `stop_100_alone_s`.

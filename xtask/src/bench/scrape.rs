@@ -1,9 +1,9 @@
-//! Reading the agent's metrics, in Prometheus' text format.
+//! Parses the agent's metrics, in Prometheus' text format.
 
 use anyhow::{Context, Result, ensure};
 use rubelet_testbed::Agent;
 
-/// The agent's metrics now.
+/// The agent's current metrics.
 pub(super) fn metrics(agent: &Agent) -> Result<String> {
     let answer = agent.health("/metrics")?;
     ensure!(
@@ -31,14 +31,14 @@ pub(super) fn sum(metrics: &str, name: &str) -> Result<f64> {
 fn value_of(line: &str, name: &str) -> Option<f64> {
     let rest = line.strip_prefix(name)?;
     let value = match rest.strip_prefix('{') {
-        // A label's value may hold braces and spaces, but the last one ends the labels.
+        // A label's value may contain braces and spaces, but the last brace ends the labels.
         Some(labels) => labels.rsplit_once('}')?.1,
         None => rest.strip_prefix(' ')?,
     };
     value.split_whitespace().next()?.parse().ok()
 }
 
-/// By how much a sum has grown from one text to a later one.
+/// The increase of a sum between two texts.
 pub(super) fn growth(before: &str, after: &str, name: &str) -> Result<f64> {
     let both = || Ok::<_, anyhow::Error>(sum(after, name)? - sum(before, name)?);
     both().with_context(|| format!("cannot tell how {name} has grown"))

@@ -1,4 +1,4 @@
-//! Pods that do not end at SIGTERM: how exactly SIGKILL comes when the grace is over.
+//! Pods that ignore SIGTERM: how exactly SIGKILL follows the end of the grace period.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -11,16 +11,16 @@ use super::{Request, progress};
 
 const PODS: usize = 100;
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// The graces that are asked for, in turn.
+/// The grace periods, in turn.
 const GRACES: [u64; 3] = [2, 3, 5];
-/// The pause between two removals: stopping costs the runtime time of its own, which is not what
-/// is measured.
+/// Pause between two removals: stopping costs the runtime time of its own, which must not be
+/// measured.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Measures `stop_grace_error_ms_p99`.
 ///
-/// A container notes SIGTERM by writing a file, whose time of change tells when; its end is told
-/// by a descriptor of its process.
+/// A container records SIGTERM by writing a file, whose modification time is used; a pidfd reports
+/// its exit.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let containerd = Containerd::start_with(HostPorts::None)?;
     let notes = containerd.scratch().subdir("notes")?;

@@ -1,4 +1,4 @@
-//! What the demo tells the person who watches.
+//! The demo's explanations for its user.
 
 /// Begins a new part.
 pub(super) fn step(what: &str) {

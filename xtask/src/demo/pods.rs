@@ -12,7 +12,7 @@ pub(super) fn wait_ready(agent: &Agent, name: &str, timeout: Duration) -> Result
     wait(agent, name, "is ready", timeout, is_ready)
 }
 
-/// Waits until the pod is ready, with a container that was started again.
+/// Waits until the pod is ready, with a container that was restarted.
 pub(super) fn wait_restarted(agent: &Agent, name: &str, timeout: Duration) -> Result<()> {
     wait(agent, name, "is ready again", timeout, |pod| {
         is_ready(pod) && restarts(pod) > 0

@@ -1,4 +1,4 @@
-//! A tar archive, compressed, whose bytes depend on nothing but its files.
+//! A compressed tar archive whose bytes depend only on its files.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -16,11 +16,11 @@ pub(super) struct Entry {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Packs the files in the order of their paths, owned by root, each with the same time.
+/// Packs the files in the order of their paths, owned by root, all with the same time.
 ///
 /// # Errors
 ///
-/// A path is given twice or is none of an archive.
+/// A path is repeated or invalid.
 pub(super) fn tar_gz(entries: &[Entry], seconds: u64) -> Result<Vec<u8>> {
     let mut sorted = BTreeMap::new();
     for entry in entries {

@@ -1,4 +1,4 @@
-//! SHA-256 sums, in the form that `sha256sum --check` reads.
+//! SHA-256 sums, in the format of `sha256sum --check`.
 
 use aws_lc_rs::digest::{SHA256, digest};
 
@@ -9,7 +9,7 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-/// One line for each file, in the order of their names.
+/// One line for each file, ordered by name.
 pub(super) fn file(files: &[(String, Vec<u8>)]) -> String {
     let mut lines: Vec<_> = files
         .iter()

@@ -1,11 +1,11 @@
-//! In which sections two ELF programs differ.
+//! Compares the sections of two ELF programs.
 
 use std::ops::Range;
 
 /// `SHT_NOBITS`: the section takes no bytes of the file.
 const NO_BITS: u32 = 8;
 
-/// Where two programs differ, in words; nothing if they are equal.
+/// The differences of two programs as text; nothing if they are equal.
 pub(super) fn difference(one: &[u8], other: &[u8]) -> Option<String> {
     if one == other {
         return None;
@@ -50,7 +50,7 @@ fn first_byte(one: &[u8], other: &[u8]) -> String {
     }
 }
 
-/// Names and places of the sections of a 64-bit little-endian ELF file; nothing for anything else.
+/// Names and positions of the sections of a 64-bit little-endian ELF file; nothing for other files.
 fn sections(file: &[u8]) -> Option<Vec<(String, Range<usize>)>> {
     // Class 2 is 64 bits, data 1 is little-endian.
     if !file.starts_with(b"\x7fELF\x02\x01") {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::packages::Package;
 
-/// How the names of files with licences begin, in lower case.
+/// Prefixes of the names of licence files, in lower case.
 const NAMES: [&str; 6] = [
     "license",
     "licence",
@@ -17,19 +17,19 @@ const NAMES: [&str; 6] = [
     "notice",
     "unlicense",
 ];
-/// Ends of names of what is source code for all that.
+/// File extensions of source code, despite such a name.
 const CODE: [&str; 6] = [".rs", ".c", ".h", ".py", ".go", ".toml"];
-/// How deep C libraries lie within their package.
+/// Maximum depth of C libraries within their package.
 const DEPTH: usize = 6;
 const RULE: &str =
     "================================================================================";
 
-/// The whole file: first each package with its licence, then the texts, in the order in which the
-/// packages have them.
+/// The whole file: first each package with its licence, then the texts, in the order of the
+/// packages.
 ///
 /// # Errors
 ///
-/// A package has no text, and none of the same repository has it either.
+/// A package has no text, and no other package of the same repository has it either.
 pub(super) fn text(packages: &[Package]) -> Result<String> {
     let foreign: Vec<_> = packages
         .iter()
@@ -50,7 +50,7 @@ pub(super) fn text(packages: &[Package]) -> Result<String> {
     for (package, texts) in foreign.iter().zip(&own) {
         let about = format!("{} {}", package.id.0, package.id.1);
         writeln!(file, "{about}: {}", package.licence)?;
-        // Some repositories put the text into one of their packages only.
+        // Some repositories contain the text in only one of their packages.
         let texts = match texts.is_empty() {
             false => Some(texts),
             true => foreign
@@ -90,7 +90,7 @@ pub(super) fn text(packages: &[Package]) -> Result<String> {
     Ok(file)
 }
 
-/// Adds the texts below `directory`, in the order of their paths.
+/// Adds the texts below `directory`, ordered by path.
 fn collect(directory: &Path, depth: usize, texts: &mut Vec<String>) -> Result<()> {
     let failed = || format!("cannot read {}", directory.display());
     let mut entries = std::fs::read_dir(directory)
@@ -102,7 +102,7 @@ fn collect(directory: &Path, depth: usize, texts: &mut Vec<String>) -> Result<()
         .iter()
         .map(|entry| entry.file_name().to_string_lossy().to_lowercase())
         .collect();
-    // Beside a LICENSE, COPYING says that there is a choice, or is the licence that is not taken.
+    // Beside a LICENSE, COPYING only explains the choice, or is the licence that is not chosen.
     let has_licence = names.iter().any(|name| name.starts_with("licen"));
     for (entry, name) in entries.iter().zip(&names) {
         let kind = entry.file_type().with_context(failed)?;
@@ -123,7 +123,7 @@ fn collect(directory: &Path, depth: usize, texts: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-/// The text without what differs between copies of the same: line ends, spaces before them.
+/// The text without differences between copies of the same: line ends, trailing spaces.
 fn normal(text: &str) -> String {
     let lines: Vec<_> = text
         .trim_start_matches('\u{feff}')

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Name and version of a package.
 pub(super) type Id = (String, String);
 
-/// Of each package its checksum; nothing for those of the workspace.
+/// The checksum of each package; none for those of the workspace.
 pub(super) fn checksums(lock: &str) -> BTreeMap<Id, Option<String>> {
     lock.split("[[package]]\n")
         .skip(1)

@@ -1,5 +1,5 @@
-//! The packages that a binary links: `cargo tree` says which and through what, `cargo metadata` what
-//! they say of themselves, Cargo.lock what their files must be.
+//! The packages that a binary links: `cargo tree` lists them and their dependencies, `cargo
+//! metadata` their properties, Cargo.lock the checksums of their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,22 +18,22 @@ pub(super) struct Package {
     pub(super) id: Id,
     /// Its licence as an SPDX expression.
     pub(super) licence: String,
-    /// Its repository, as it says itself.
+    /// Its repository, from its manifest.
     pub(super) repository: Option<String>,
-    /// SHA-256 of the registry's file; nothing for packages of the workspace.
+    /// SHA-256 of the registry's file; none for packages of the workspace.
     pub(super) checksum: Option<String>,
-    /// Where its files are.
+    /// Its directory.
     pub(super) directory: PathBuf,
-    /// What it links itself.
+    /// Its dependencies.
     pub(super) dependencies: BTreeSet<Id>,
 }
 
 /// All packages that the binary of `root` links on `target`, with `root` itself and without
-/// procedural macros, in the order of their names.
+/// procedural macros, ordered by name.
 ///
 /// # Errors
 ///
-/// Cargo fails, or its answers do not fit together.
+/// Cargo fails, or its outputs are inconsistent.
 pub(super) fn linked(workspace: &Path, root: &str, target: &str) -> Result<Vec<Package>> {
     let tree = stdout_of(&mut cargo::command(
         workspace,
@@ -67,8 +67,8 @@ pub(super) fn linked(workspace: &Path, root: &str, target: &str) -> Result<Vec<P
     join(&graph(&tree)?, &metadata, &lockfile::checksums(&lock))
 }
 
-/// What each package of a tree links. Each line is a depth, a name, a version, and more that does
-/// not count here; the packages below a repeated one are left out.
+/// The dependencies of each package of a tree. Each line has a depth, a name, a version, and
+/// ignored text; the dependencies of a repeated package are omitted.
 fn graph(tree: &str) -> Result<BTreeMap<Id, BTreeSet<Id>>> {
     let mut found: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
     let mut above: Vec<Id> = Vec::new();
@@ -128,7 +128,7 @@ fn join(
         let manifest = found["manifest_path"].as_str().map(Path::new);
         packages.push(Package {
             id: id.clone(),
-            // The older form of "or", which SPDX does not know.
+            // The older form of "or", which is not valid in SPDX.
             licence: licence.replace('/', " OR ").replace("  ", " "),
             repository: found["repository"].as_str().map(str::to_owned),
             checksum: checksum.clone(),

@@ -1,4 +1,4 @@
-//! The Ed25519 key that signs a release, from a file of OpenSSH or in PKCS #8.
+//! The Ed25519 key that signs a release, from an OpenSSH or PKCS #8 file.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,9 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::signature::KEY_TYPE;
 
-/// The most bytes that a key file may have.
+/// Maximum size of a key file.
 const MOST_BYTES: u64 = 64 * 1024;
-/// How the binary form of OpenSSH's private keys begins.
+/// Magic of OpenSSH's private keys.
 const OPENSSH_MAGIC: &[u8] = b"openssh-key-v1\0";
 
 /// A private key. It is never printed.
@@ -25,12 +25,12 @@ impl PrivateKey {
     ///
     /// # Errors
     ///
-    /// Others than its owner may read the file, or it holds no such key, or one with a passphrase.
+    /// Other users may read the file, or it contains no such key, or one with a passphrase.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let read = || -> Result<String> {
             let file = File::open(path)?;
-            // Of the open file, so that it is the one that is read.
+            // Of the open file, so that the checked file is the one that is read.
             let about = file.metadata()?;
             ensure!(about.is_file(), "it is not a file");
             let mode = about.permissions().mode() & 0o777;
@@ -72,7 +72,7 @@ impl PrivateKey {
     }
 }
 
-/// The content of the PEM block of this kind, if there is one.
+/// The content of the PEM block of this type, if there is one.
 fn pem(text: &str, kind: &str) -> Result<Option<Vec<u8>>> {
     let (begin, end) = (
         format!("-----BEGIN {kind}-----"),
@@ -89,7 +89,7 @@ fn pem(text: &str, kind: &str) -> Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Reads OpenSSH's form (PROTOCOL.key of openssh-portable).
+/// Parses OpenSSH's format (PROTOCOL.key of openssh-portable).
 fn openssh(bytes: &[u8]) -> Result<Ed25519KeyPair> {
     let damaged = "it is damaged";
     let mut rest = bytes.strip_prefix(OPENSSH_MAGIC).context(damaged)?;
@@ -103,7 +103,7 @@ fn openssh(bytes: &[u8]) -> Result<Ed25519KeyPair> {
     ensure!(number(&mut rest) == Some(1), "it holds not exactly one key");
     string(&mut rest).context(damaged)?;
     let mut private = string(&mut rest).context(damaged)?;
-    // Two equal numbers show that a passphrase was right.
+    // Two equal numbers verify the passphrase.
     let checks = (number(&mut private), number(&mut private));
     ensure!(checks.0.is_some() && checks.0 == checks.1, damaged);
     let kind = string(&mut private).context(damaged)?;
@@ -137,53 +137,4 @@ fn string<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refusal(text: &str, mode: u32) -> String {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("key");
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-        format!("{:#}", PrivateKey::read(&path).err().unwrap())
-    }
-
-    #[test]
-    fn a_key_that_others_can_read_is_refused_before_it_is_looked_at() {
-        for mode in [0o640, 0o604, 0o660, 0o644, 0o601] {
-            let error = refusal("", mode);
-            assert!(
-                error.contains("others than its owner may use it"),
-                "{error}"
-            );
-            assert!(error.contains("chmod 600"), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_usable_key_is_refused_with_the_reason() {
-        let block = |kind: &str, body: &[u8]| {
-            let body = STANDARD.encode(body);
-            format!("-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\n")
-        };
-        let openssh = "OPENSSH PRIVATE KEY";
-        let locked = b"openssh-key-v1\0\0\0\0\x03aes\0\0\0\x06bcrypt\0\0\0\0\0\0\0\x01";
-        for (text, reason) in [
-            (String::new(), "it holds no private key"),
-            (block("ENCRYPTED PRIVATE KEY", b"x"), "it has a passphrase"),
-            (block("PRIVATE KEY", b"x"), "it is no Ed25519 key"),
-            (block(openssh, b"x"), "it is damaged"),
-            (block(openssh, locked), "it has a passphrase"),
-            (block(openssh, &locked[..20]), "it is damaged"),
-            (format!("-----BEGIN {openssh}-----\n"), "is missing"),
-        ] {
-            let error = refusal(&text, 0o600);
-            assert!(error.contains(reason), "{error}");
-        }
-        let error = PrivateKey::read(Path::new("/")).err().unwrap();
-        assert!(
-            format!("{error:#}").contains("it is not a file"),
-            "{error:#}"
-        );
-    }
-}
+mod tests;

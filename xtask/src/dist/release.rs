@@ -1,4 +1,4 @@
-//! The files of a release, from the binary and the source that it was built from.
+//! The files of a release, from the binary and its source.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,9 +13,9 @@ use super::reproducible::Built;
 use super::source::Source;
 use super::{checksums, licences, sbom};
 
-/// The package that is released.
+/// The released package.
 const PACKAGE: &str = "rubelet";
-/// What comes from the source: where it is, its name in the archive.
+/// Files from the source: their path, and their name in the archive.
 const FROM_SOURCE: [(&str, &str); 7] = [
     ("CHANGELOG.md", "CHANGELOG.md"),
     ("LICENSE", "LICENSE"),
@@ -43,11 +43,11 @@ pub(super) struct Release<'a> {
 }
 
 impl<'a> Release<'a> {
-    /// Looks at what was built.
+    /// Inspects the build.
     ///
     /// # Errors
     ///
-    /// The binary says of itself that it is something else.
+    /// The binary reports something else about itself.
     pub(super) fn new(source: &'a Source, built: &'a Built) -> Result<Self> {
         let said = stdout_of(Command::new(&built.program).args([
             "version",
@@ -128,7 +128,7 @@ impl<'a> Release<'a> {
     }
 }
 
-/// The binary and the bill of materials must name the same packages.
+/// The binary and the bill of materials must list the same packages.
 fn check_libraries(said: &Value, packages: &[Package]) -> Result<()> {
     let said: Vec<_> = said
         .as_array()
@@ -151,7 +151,7 @@ fn check_libraries(said: &Value, packages: &[Package]) -> Result<()> {
     Ok(())
 }
 
-/// The file that the toolchain has for that.
+/// The toolchain's file with these licences.
 fn std_licences(source: &Path) -> Result<Vec<u8>> {
     let mut rustc = Command::new("rustc");
     let sysroot = stdout_of(rustc.args(["--print", "sysroot"]).current_dir(source))?;

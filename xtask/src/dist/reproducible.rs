@@ -1,4 +1,4 @@
-//! Two builds of the same source in different directories, and whether they are equal.
+//! Builds the same source twice in different directories, and compares the results.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use anyhow::{Context, Result, bail};
 use super::elf;
 use crate::cargo;
 
-/// What is built.
+/// The input of the builds.
 pub(super) struct Job<'a> {
     /// The source, as a tar archive.
     pub(super) source: &'a [u8],
-    /// The package, whose binary has its name.
+    /// The package; its binary has the same name.
     pub(super) package: &'a str,
     /// `SOURCE_DATE_EPOCH`.
     pub(super) seconds: u64,
-    /// Where sources and builds go. What is there from an earlier run is used again; remove the
-    /// directory to build from nothing.
+    /// The directory of sources and builds. Results of an earlier run are reused; remove the
+    /// directory to build from scratch.
     pub(super) directory: &'a Path,
 }
 
@@ -26,13 +26,13 @@ pub(super) struct Job<'a> {
 pub(super) struct Built {
     /// The program.
     pub(super) binary: Vec<u8>,
-    /// One of the files that hold it.
+    /// A file with the program.
     pub(super) program: PathBuf,
-    /// The source that it was built from, unpacked.
+    /// Its unpacked source.
     pub(super) source: PathBuf,
 }
 
-/// The directories of one build. No path of them may leave a trace.
+/// The directories of one build. Their paths must not leave traces.
 struct Place {
     source: PathBuf,
     target: PathBuf,
@@ -40,7 +40,7 @@ struct Place {
 }
 
 impl Place {
-    /// The directories, and what the binary names them.
+    /// The directories, and their replacements in the binary.
     fn remapped(&self) -> Result<Vec<(PathBuf, &'static str)>> {
         let mut remapped = vec![
             (self.source.clone(), "/usr/src/rubelet"),
@@ -61,8 +61,8 @@ impl Place {
     }
 }
 
-/// Variables of the caller's environment that the builds keep: where tools are, and how the
-/// registry is reached. All others could change what is built.
+/// Environment variables that the builds inherit: the paths of tools, and registry access. All
+/// others could change the result.
 const KEPT: [&str; 7] = [
     "PATH",
     "HOME",
@@ -79,13 +79,13 @@ const KEPT_PREFIXES: [&str; 2] = ["CARGO_NET_", "CARGO_HTTP_"];
 ///
 /// # Errors
 ///
-/// A build fails, the results differ, or one holds a path of its build.
+/// A build fails, the results differ, or one contains a path of its build.
 pub(super) fn build_twice(job: &Job<'_>) -> Result<Built> {
     std::fs::create_dir_all(job.directory)
         .with_context(|| format!("cannot make {}", job.directory.display()))?;
     let base = job.directory.canonicalize()?;
     let home = cargo_home()?;
-    // Of other length and depth, so that neither order nor alignment hide a path.
+    // Different length and depth, so that neither order nor alignment hides a path.
     let second = Place {
         source: base.join("second/elsewhere/source"),
         target: base.join("second/target"),
@@ -165,8 +165,8 @@ fn build(job: &Job<'_>, place: &Place) -> Result<PathBuf> {
     Ok(place.target.join("release").join(job.package))
 }
 
-/// Unpacks the source as new. Its files get the time of now: cargo compares times with those of an
-/// earlier build, which may be of a commit that is younger.
+/// Unpacks the source with the current time: cargo compares times with those of an earlier build,
+/// which may be of a newer commit.
 fn unpack(tar: &[u8], directory: &Path) -> Result<()> {
     match std::fs::remove_dir_all(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -182,7 +182,7 @@ fn unpack(tar: &[u8], directory: &Path) -> Result<()> {
         .with_context(|| format!("cannot unpack the source in {}", directory.display()))
 }
 
-/// Makes `to` a directory of links to what `from` has.
+/// Creates the directory `to` with links to the entries of `from`.
 fn link_all(from: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to)?;
     let entries =

@@ -1,5 +1,5 @@
-//! A detached signature in OpenSSH's form (PROTOCOL.sshsig of openssh-portable), which
-//! `ssh-keygen -Y verify` checks on any machine that has an SSH client.
+//! A detached signature in OpenSSH's format (PROTOCOL.sshsig of openssh-portable), which
+//! `ssh-keygen -Y verify` checks on any machine with an SSH client.
 
 use aws_lc_rs::digest::{SHA512, digest};
 use base64::Engine as _;
@@ -7,15 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::private_key::PrivateKey;
 
-/// What OpenSSH calls Ed25519.
+/// OpenSSH's name of Ed25519.
 pub(super) const KEY_TYPE: &[u8] = b"ssh-ed25519";
-/// What the signature is for: one made for another purpose with the same key is not accepted.
+/// The namespace of the signature: one for another purpose with the same key is rejected.
 const NAMESPACE: &str = "rubelet-release";
 /// The name of the signer in the verifier's list.
 const SIGNER: &str = "rubelet";
 const MAGIC: &[u8] = b"SSHSIG";
 const HASH: &[u8] = b"sha512";
-/// How long the lines of a signature are.
+/// Line length of a signature.
 const LINE: usize = 70;
 
 /// The signature of `message`, as text.
@@ -30,7 +30,7 @@ pub(super) fn sign(key: &PrivateKey, message: &[u8]) -> String {
     put(&mut signature, &key.sign(&signed));
 
     let mut whole = MAGIC.to_vec();
-    // The version of the form.
+    // The version of the format.
     whole.extend(1_u32.to_be_bytes());
     for part in [
         &public(key)[..],
@@ -53,13 +53,13 @@ pub(super) fn sign(key: &PrivateKey, message: &[u8]) -> String {
     lines.join("\n")
 }
 
-/// The line of the public key in a verifier's list of signers.
+/// The line of the public key in a verifier's allowed signers file.
 pub(super) fn allowed_signer(key: &PrivateKey) -> String {
     let kind = String::from_utf8_lossy(KEY_TYPE);
     format!("{SIGNER} {kind} {}", STANDARD.encode(public(key)))
 }
 
-/// The commands with which a user checks a release.
+/// The commands with which a user verifies a release.
 pub(super) fn how_to_verify(key: &PrivateKey) -> String {
     format!(
         "  echo '{}' > allowed_signers\n  {} && sha256sum --check SHA256SUMS",
@@ -68,7 +68,7 @@ pub(super) fn how_to_verify(key: &PrivateKey) -> String {
     )
 }
 
-/// Checks the signature of SHA256SUMS in the working directory.
+/// Verifies the signature of SHA256SUMS in the working directory.
 fn verify_command() -> String {
     format!(
         "ssh-keygen -Y verify -f allowed_signers -I {SIGNER} -n {NAMESPACE} -s SHA256SUMS.sig \
@@ -83,7 +83,7 @@ fn public(key: &PrivateKey) -> Vec<u8> {
     blob
 }
 
-/// A string of SSH: its length as four bytes, then the bytes.
+/// An SSH string: its length as four bytes, then the bytes.
 fn put(into: &mut Vec<u8>, part: &[u8]) {
     let length = u32::try_from(part.len()).expect("parts are names, keys, hashes and signatures");
     into.extend(length.to_be_bytes());

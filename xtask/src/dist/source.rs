@@ -1,4 +1,4 @@
-//! The commit that is released.
+//! The released commit.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -13,9 +13,9 @@ pub(super) struct Source {
     pub(super) commit: String,
     /// When it was committed, in seconds since 1970.
     pub(super) seconds: u64,
-    /// The same in the form of RFC 3339, in UTC.
+    /// The same in RFC 3339, in UTC.
     pub(super) date: String,
-    /// Its files, as `git archive` packs them.
+    /// Its files, from `git archive`.
     pub(super) tar: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// There is no git checkout, or it has changes that no commit holds.
+    /// There is no git checkout, or it has uncommitted changes.
     pub(super) fn of(root: &Path) -> Result<Self> {
         let git = |arguments: &[&str]| git::output(root, arguments);
         let changes = git(&["status", "--porcelain"])

@@ -1,4 +1,4 @@
-//! What happens while faults are injected.
+//! Actions while faults are injected.
 
 use anyhow::Result;
 use chaos_cri::Dice;
@@ -7,11 +7,11 @@ use rubelet_testbed::cleanup::processes;
 use super::node::Node;
 use super::pods::{Kind, Wanted, choose};
 
-/// The highest attempt of a container that is killed: each kill lengthens the back-off, and a seed
-/// should end some time.
+/// The highest attempt of a container that is still killed: each kill lengthens the back-off, and a
+/// seed must end in reasonable time.
 const MOST_ATTEMPTS: u32 = 2;
 
-/// One thing that is done.
+/// An action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Add,
@@ -24,7 +24,7 @@ pub(super) enum Action {
     KillAgent,
 }
 
-/// What is drawn, the more often the more often it stands here.
+/// The random choices; frequent actions are repeated.
 const DRAWN: [Action; 16] = [
     Action::Add,
     Action::Add,
@@ -52,7 +52,7 @@ impl Action {
         }
     }
 
-    /// Does it; a line about what was done.
+    /// Performs the action; returns a line about it.
     pub(super) fn perform(
         self,
         node: &mut Node,
@@ -67,7 +67,7 @@ impl Action {
                 Ok(format!("add {}", pod.name))
             }
             Self::Edit => {
-                // What an edit means for a pod that may have ended is not the question here.
+                // The effect of an edit on a pod that may have terminated is not tested here.
                 let some = wanted.some(dice, |pod| pod.kind != Kind::Job);
                 let Some(pod) = some.and_then(|pod| wanted.edit(&pod.name)) else {
                     return nothing();
@@ -90,7 +90,7 @@ impl Action {
                 };
                 let full = node.agent.full_name(&pod.name);
                 let done = node.agent.cli(&["restart", &full, "--no-wait"])?;
-                // A pod that is not there yet, or whose last restart goes on, is refused.
+                // A pod that does not exist yet, or whose last restart is in progress, is rejected.
                 let said = done.stderr.lines().next().unwrap_or("done").to_owned();
                 Ok(format!("rubelet restart {full}: {said}"))
             }
@@ -122,7 +122,7 @@ fn kill_container(node: &Node, dice: &mut Dice) -> Result<Option<String>> {
         return Ok(None);
     };
     let what = format!("kill -9 {}/{} {}", victim.pod, victim.name, victim.id);
-    // It may end by itself, or by the agent's hand, at this very moment.
+    // It may exit by itself, or be killed by the agent, at this very moment.
     let killed = node.truth.pid(&victim.id).and_then(processes::kill);
     Ok(Some(match killed {
         Ok(()) => what,

@@ -1,4 +1,4 @@
-//! What the runtime holds, against what is wanted and what the agent shows.
+//! Compares the runtime's state with the desired pods and with the agent's API.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::node::Node;
 use super::pods::{Kind, Pod, Wanted};
 
-/// An error if a container of a pod is there twice, which may not be at any time.
+/// An error if a container of a pod exists twice, which is never allowed.
 pub(super) fn nothing_twice(node: &Node) -> Result<()> {
     doubled(node.truth.containers()?).map_or(Ok(()), |told| bail!("{told}"))
 }
 
-/// How a container is there twice, in words: two attempts of it run, or one attempt of it is there
-/// twice and neither has ended.
+/// The duplicate of a container, as text: two attempts of it run, or one attempt exists twice and
+/// neither has exited.
 fn doubled(containers: Vec<Container>) -> Option<String> {
     let mut running: BTreeMap<(String, String), String> = BTreeMap::new();
     let mut live: BTreeMap<(String, String, u32), String> = BTreeMap::new();
@@ -39,7 +39,7 @@ fn doubled(containers: Vec<Container>) -> Option<String> {
     None
 }
 
-/// Whether it was created and has not ended.
+/// Whether it was created and has not exited.
 fn is_live(container: &Container) -> bool {
     matches!(
         container.state,
@@ -47,7 +47,7 @@ fn is_live(container: &Container) -> bool {
     )
 }
 
-/// Everything that is not as wanted, a line for each; nothing if all is well.
+/// All differences, a line for each; nothing if there are none.
 pub(super) fn differences(node: &Node, wanted: &Wanted) -> Result<Vec<String>> {
     let held = Held {
         sandboxes: node.truth.sandboxes()?,
@@ -140,7 +140,7 @@ impl Held {
         if !pod.running().is_empty() && !status::is_ready(shown) {
             found.push(format!("{full} is not shown as ready"));
         }
-        // Of a container that crashes again and again, the runtime may already have a newer one.
+        // If a container crashes repeatedly, the runtime may already have a newer one.
         for (name, id) in ids(shown) {
             if !own.iter().any(|it| it.id == id && it.name == name) {
                 found.push(format!(
@@ -151,7 +151,7 @@ impl Held {
         found
     }
 
-    /// What belongs to no wanted pod.
+    /// Objects that belong to no desired pod.
     fn check_rest(&self, names: &BTreeSet<String>) -> Vec<String> {
         let sandboxes = self.sandboxes.iter().map(|it| ("sandbox", &it.pod, &it.id));
         let containers = self
@@ -182,7 +182,7 @@ fn check_version(node: &Node, held: &Held, full: &str, pod: &Pod) -> Result<Opti
     Ok(differs.then(|| format!("{full} runs version {}, not {wanted}", version.trim())))
 }
 
-/// Name and identifier of each container that the agent shows with one.
+/// Name and ID of each container that the agent shows with an ID.
 fn ids(shown: &Value) -> Vec<(&str, &str)> {
     ["containerStatuses", "initContainerStatuses"]
         .into_iter()
@@ -195,7 +195,7 @@ fn ids(shown: &Value) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// An identifier without the runtime's name before it.
+/// A container ID without the runtime's prefix.
 fn bare(id: &str) -> &str {
     id.rsplit("//").next().unwrap_or(id)
 }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_differs_is_told() {
+    fn whatever_differs_is_reported() {
         use ContainerState::{ContainerExited as Exited, ContainerRunning as Running};
         let good = || Held {
             sandboxes: vec![sandbox("s", true)],

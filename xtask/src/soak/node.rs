@@ -1,4 +1,4 @@
-//! A runtime, a proxy that injects faults before it, and an agent that knows only the proxy.
+//! A runtime, a fault-injecting proxy before it, and an agent that only uses the proxy.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ use rubelet_testbed::{Agent, CriTruth, target_dir};
 use super::pods::Wanted;
 use super::runtime::Runtime;
 
-/// How long the agent waits for an answer: faults that last until it gives up should be over soon. A
-/// start that a busy machine needs longer for is broken off, and containerd 2.1 then keeps a task that
-/// nothing but its restart removes.
+/// The agent's request timeout: faults that last until it expires should be over soon. A start that
+/// takes longer on a busy machine is canceled, and containerd 2.1 then keeps a task that only its
+/// restart removes.
 const REQUEST_TIMEOUT: &str = "30s";
 
-/// All of it. What is dropped first stands first.
+/// The whole node. The first fields are dropped first.
 pub(super) struct Node {
     pub(super) agent: Agent,
     chaos: Chaos,
     pub(super) truth: CriTruth,
     pub(super) runtime: Runtime,
-    /// What the proxy runs on.
+    /// The runtime behind the proxy.
     threads: tokio::runtime::Runtime,
 }
 
@@ -60,7 +60,7 @@ impl Node {
         })
     }
 
-    /// An error if the agent has ended by itself, which no fault may make it do.
+    /// An error if the agent has exited by itself, which no fault may cause.
     pub(super) fn check_running(&mut self) -> Result<()> {
         match self.agent.exit_status()? {
             Some(status) => bail!("the agent has ended by itself ({status})"),
@@ -68,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Lets everything pass from now on.
+    /// Stops injecting faults.
     pub(super) fn stop_faults(&self) {
         self.chaos.set_rules(Rules::none());
     }
@@ -78,24 +78,25 @@ impl Node {
         self.chaos.injected().iter().map(|hit| hit.count).sum()
     }
 
-    /// Copies the logs to a place that stays, with a report beside them; a line that tells where.
+    /// Copies the logs to a persistent directory, with a report beside them; returns a line that
+    /// names it.
     pub(super) fn keep_logs(&self, seed: u64, report: &str) -> String {
         let kept = || -> Result<PathBuf> {
-            let folder = target_dir::target()?.join("soak").join(seed.to_string());
-            std::fs::create_dir_all(&folder)?;
-            std::fs::copy(self.agent.log_path(), folder.join("agent.log"))?;
-            std::fs::copy(self.runtime.log_path(), folder.join("runtime.log"))?;
-            std::fs::write(folder.join("faults.log"), self.chaos.recent().join("\n"))?;
-            std::fs::write(folder.join("report"), report)?;
-            Ok(folder)
+            let directory = target_dir::target()?.join("soak").join(seed.to_string());
+            std::fs::create_dir_all(&directory)?;
+            std::fs::copy(self.agent.log_path(), directory.join("agent.log"))?;
+            std::fs::copy(self.runtime.log_path(), directory.join("runtime.log"))?;
+            std::fs::write(directory.join("faults.log"), self.chaos.recent().join("\n"))?;
+            std::fs::write(directory.join("report"), report)?;
+            Ok(directory)
         };
         match kept() {
-            Ok(folder) => format!("report, logs and faults: {}", folder.display()),
+            Ok(directory) => format!("report, logs and faults: {}", directory.display()),
             Err(error) => format!("the logs could not be kept: {error:#}"),
         }
     }
 
-    /// Removes everything; an error tells what could not be.
+    /// Removes everything; the error lists failures.
     pub(super) fn remove(self) -> Result<()> {
         let Self {
             agent,

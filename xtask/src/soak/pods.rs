@@ -1,4 +1,4 @@
-//! The pods that are wanted: their kinds, their manifests, and what must become of them.
+//! The desired pods: their kinds, their manifests, and their expected states.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use chaos_cri::Dice;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use serde_json::{Value, json};
 
-/// What a pod does.
+/// The kind of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Two containers that stay up.
+    /// Two containers that keep running.
     Long,
-    /// One that stays up after two init containers.
+    /// One that keeps running after two init containers.
     Init,
-    /// One that stays up beside a sidecar.
+    /// One that keeps running beside a sidecar.
     Sidecar,
-    /// One that fails again and again.
+    /// One that fails repeatedly.
     Crash,
-    /// One that ends well, for good.
+    /// One that completes successfully.
     Job,
 }
 
@@ -28,10 +28,10 @@ const KINDS: [Kind; 5] = [
     Kind::Crash,
     Kind::Job,
 ];
-/// The most pods at the same time.
+/// Maximum number of pods at the same time.
 const MOST: usize = 10;
 
-/// One wanted pod.
+/// A desired pod.
 #[derive(Debug, Clone)]
 pub(super) struct Pod {
     pub(super) name: String,
@@ -45,7 +45,7 @@ impl Pod {
         format!("{}.json", self.name)
     }
 
-    /// The containers that stay up.
+    /// The containers that keep running.
     pub(super) fn running(&self) -> &'static [&'static str] {
         match self.kind {
             Kind::Long => &["main", "second"],
@@ -80,16 +80,16 @@ impl Pod {
     }
 }
 
-/// All pods that are wanted, by their names.
+/// All desired pods, by name.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pods: BTreeMap<String, Pod>,
-    /// How many there ever were.
+    /// How many pods there have been.
     made: u64,
 }
 
 impl Wanted {
-    /// The pods of the beginning: one of each kind and some more.
+    /// The initial pods: one of each kind and some more.
     pub(super) fn first(dice: &mut Dice) -> Self {
         let mut wanted = Self {
             pods: BTreeMap::new(),
@@ -110,7 +110,7 @@ impl Wanted {
         self.pods.len() < MOST
     }
 
-    /// A further pod.
+    /// Adds a pod.
     pub(super) fn add(&mut self, dice: &mut Dice) -> Pod {
         let kind = KINDS[choose(dice, KINDS.len())];
         self.add_kind(kind)
@@ -128,14 +128,14 @@ impl Wanted {
         pod
     }
 
-    /// Some pod that `fits`.
+    /// A random pod that `fits`.
     pub(super) fn some(&self, dice: &mut Dice, fits: impl Fn(&Pod) -> bool) -> Option<Pod> {
         let fitting: Vec<&Pod> = self.iter().filter(|pod| fits(pod)).collect();
         let place = choose(dice, fitting.len());
         fitting.get(place).map(|pod| (*pod).clone())
     }
 
-    /// The pod with a further edit.
+    /// The pod with another edit.
     pub(super) fn edit(&mut self, name: &str) -> Option<Pod> {
         let pod = self.pods.get_mut(name)?;
         pod.version += 1;
@@ -147,7 +147,7 @@ impl Wanted {
     }
 }
 
-/// A place among `count`.
+/// A random index below `count`.
 pub(super) fn choose(dice: &mut Dice, count: usize) -> usize {
     usize::try_from(dice.below(count as u64)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The runtime behind the proxy: a process of its own, that can be killed and restarted.
+//! The runtime behind the proxy: a separate process that can be killed and restarted.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use rubelet_testbed::embedded::Served;
 use rubelet_testbed::runtime::{AgentRuntime, Kind};
 use rubelet_testbed::{Containerd, CriTruth, Embedded, Scratch};
 
-/// A running one. When the value is dropped, everything of it is removed.
+/// A running one. Everything of it is removed when the value is dropped.
 pub(super) enum Runtime {
     Containerd(Containerd),
     /// `rubelet runtime serve`.
@@ -22,8 +22,8 @@ impl Runtime {
         Ok(match kind {
             Kind::Containerd => Self::Containerd(Containerd::start_with(HostPorts::None)?),
             Kind::Embedded => {
-                let surroundings = Embedded::start_program(program)?;
-                Self::Embedded(Served::start_in(surroundings, program)?)
+                let environment = Embedded::start_program(program)?;
+                Self::Embedded(Served::start_in(environment, program)?)
             }
         })
     }
@@ -32,11 +32,11 @@ impl Runtime {
     pub(super) fn socket(&self) -> PathBuf {
         match self {
             Self::Containerd(runtime) => runtime.socket(),
-            Self::Embedded(runtime) => runtime.surroundings().socket(),
+            Self::Embedded(runtime) => runtime.environment().socket(),
         }
     }
 
-    /// What it knows of pods and containers, asked past the proxy.
+    /// The runtime's own state of pods and containers, not through the proxy.
     pub(super) fn truth(&self) -> Result<CriTruth> {
         match self {
             Self::Containerd(runtime) => runtime.truth(),
@@ -44,7 +44,7 @@ impl Runtime {
         }
     }
 
-    /// Kills it; its containers go on.
+    /// Kills it; its containers continue.
     pub(super) fn kill9(&self) -> Result<()> {
         match self {
             Self::Containerd(runtime) => runtime.kill9(),
@@ -52,7 +52,7 @@ impl Runtime {
         }
     }
 
-    /// Stops it in an orderly way; its containers go on.
+    /// Stops it gracefully; its containers continue.
     pub(super) fn halt(&self) -> Result<()> {
         match self {
             Self::Containerd(runtime) => runtime.halt(),
@@ -60,7 +60,7 @@ impl Runtime {
         }
     }
 
-    /// Starts it again and waits until it answers.
+    /// Starts it again and waits until it is ready.
     pub(super) fn resume(&self) -> Result<()> {
         match self {
             Self::Containerd(runtime) => runtime.resume(),
@@ -75,7 +75,7 @@ impl Runtime {
         }
     }
 
-    /// Removes everything of it now; an error tells what could not be.
+    /// Removes everything of it now; the error lists failures.
     pub(super) fn remove(self) -> Result<()> {
         match self {
             Self::Containerd(runtime) => runtime.remove(),

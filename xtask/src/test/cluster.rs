@@ -1,11 +1,11 @@
-//! The tests of a node in a cluster: against the model API server, or against real programs.
+//! The tests of a node in a cluster: with the model API server, or with real programs.
 
 use anyhow::Result;
 use rubelet_testbed::api_server::programs::Programs;
 
-/// The ring that has them.
+/// The ring of these tests.
 pub(super) const RING: u8 = 3;
-/// The test programs that they are in.
+/// Their test programs.
 pub(super) const PROGRAMS: [&str; 1] = ["cluster"];
 
 /// Whether a ring has such tests.
@@ -13,7 +13,7 @@ pub(super) fn is_ring(ring: u8) -> bool {
     ring == RING
 }
 
-/// Says which API server the nodes of this run joined.
+/// Reports which API server the nodes of this run joined.
 pub(super) fn judge(programs: Option<&Programs>) -> Result<String> {
     Ok(match programs {
         Some(programs) => format!(

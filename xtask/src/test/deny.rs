@@ -12,16 +12,16 @@ use crate::cargo;
 /// The version that deny.toml is written for.
 const VERSION: &str = "0.20.2";
 
-/// Whether dependencies were compared with the database of known vulnerabilities.
+/// Whether dependencies were compared with the advisory database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Advisories {
-    /// They were, and none is known.
+    /// They were, and no vulnerability is known.
     Checked,
     /// The database could not be fetched, for this reason.
     Skipped(String),
 }
 
-/// Runs all checks that can be run here.
+/// Runs all checks that are possible here.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub(crate) fn check(root: &Path) -> Result<Advisories> {
         command.args(arguments).current_dir(root);
         command
     };
-    // The database of known vulnerabilities is a git repository, which not every machine reaches.
+    // The advisory database is a git repository, which not every machine can reach.
     let fetched = output_of(&mut deny(&["fetch", "db"]))?;
     if fetched.status.success() {
         cargo::run(&mut deny(&["check"]))?;
@@ -49,7 +49,7 @@ pub(crate) fn check(root: &Path) -> Result<Advisories> {
     Ok(Advisories::Skipped(reason))
 }
 
-/// cargo-deny in the target folder; built there if it is missing, which takes some minutes.
+/// cargo-deny in the target directory; built there if it is missing, which takes some minutes.
 fn ensure(root: &Path) -> Result<PathBuf> {
     let tools = target_dir::target()?.join("tools");
     let program = tools.join("bin/cargo-deny");
@@ -57,7 +57,7 @@ fn ensure(root: &Path) -> Result<PathBuf> {
     if found.is_ok_and(|text| text.trim() == format!("cargo-deny {VERSION}")) {
         return Ok(program);
     }
-    // Unoptimised, it is built in half the time and checks hardly slower.
+    // An unoptimised build takes half the time and checks hardly slower.
     let options = ["install", "--debug", "--locked", "--force", "--root"];
     let mut install = cargo::command(root, &options);
     install

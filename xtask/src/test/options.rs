@@ -1,4 +1,4 @@
-//! The words after `cargo xtask test`.
+//! The arguments of `cargo xtask test`.
 
 use std::path::PathBuf;
 
@@ -7,21 +7,21 @@ use rubelet_testbed::runtime::Kind;
 
 use super::{RUNTIMES, cluster, rings};
 
-/// What was asked for on the command line.
+/// The parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     /// Only this ring.
     pub(super) ring: Option<u8>,
     /// Only on this runtime.
     pub(super) runtime: Option<Kind>,
-    /// Only the tests of clusters, against the API server whose programs are in this directory.
+    /// Only the tests of clusters, with the API server programs in this directory.
     pub(super) api_server: Option<PathBuf>,
     /// Only tests whose name contains this, or all tests of the program of this name.
     pub(super) filter: Option<String>,
 }
 
 impl Options {
-    /// Reads the words after `test`.
+    /// Parses the arguments after `test`.
     pub(crate) fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self::default();
         let mut words = words.iter();
@@ -65,7 +65,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether everything is to be checked, as CI does.
+    /// Whether to run all checks, as CI does.
     pub(super) fn is_everything(&self) -> bool {
         *self == Self::default()
     }

@@ -1,11 +1,11 @@
-//! Stages with their times.
+//! Stages and their durations.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rubelet_testbed::clock;
 
-/// The stages that were run.
+/// The executed stages.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
     done: Vec<(String, Duration)>,
@@ -27,7 +27,7 @@ impl Stages {
         result.with_context(|| format!("stage `{name}` failed"))
     }
 
-    /// Prints the time of each stage.
+    /// Prints the duration of each stage.
     pub(super) fn print(&self) {
         println!("=== times");
         for (name, time) in &self.done {

@@ -1,11 +1,11 @@
-//! What documents name must be there: files of the project, and tests in them.
+//! References in documents must exist: files of the project, and tests in them.
 
 use std::collections::HashMap;
 
 use super::Finding;
 use super::files::File;
 
-/// First parts of paths that are the project's own wherever a document writes them.
+/// First components of paths that are always the project's own.
 const TOP: [&str; 7] = [
     "crates/",
     "docs/",
@@ -16,9 +16,12 @@ const TOP: [&str; 7] = [
     "xtask/",
 ];
 
+/// A document whose paths are also relative to `crates/`.
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
+
 const MOVED: &str = "write where it is now, or leave it out";
 
-/// What the documents among `files` name and what is not there.
+/// References of the documents among `files` that do not exist.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let known: HashMap<&str, &str> = files
         .iter()
@@ -28,8 +31,13 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in documents {
         for (number, line) in (1..).zip(file.text.lines()) {
-            for (path, test) in names(line) {
-                if let Some(rule) = missing(&known, path, test) {
+            let relative = file.path == ARCHITECTURE;
+            let in_crates = line_spans(line)
+                .filter(|span| relative && is_path(span) && is_in_crate(&known, span))
+                .map(|span| (format!("crates/{span}"), None));
+            let named = names(line).map(|(path, test)| (path.to_owned(), test));
+            for (path, test) in named.chain(in_crates) {
+                if let Some(rule) = missing(&known, &path, test) {
                     findings.push(Finding {
                         file: file.path.clone(),
                         line: number,
@@ -43,16 +51,28 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Paths in the code spans of a line, with the test that may follow each.
+/// The code spans of a line.
+fn line_spans(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+/// Whether a code span is written like a path; capitals are placeholders.
+fn is_path(span: &str) -> bool {
+    let small = |c: char| c.is_ascii_lowercase() || !c.is_ascii_alphabetic();
+    !span.contains(['*', ' ', '{', '<']) && span.chars().all(small)
+}
+
+/// Whether a path begins with the name of a crate, and continues below its sources.
+fn is_in_crate(known: &HashMap<&str, &str>, path: &str) -> bool {
+    let first = path.split_once("/src/").map(|(first, _)| first);
+    first.is_some_and(|name| known.contains_key(&*format!("crates/{name}/Cargo.toml")))
+}
+
+/// Paths in the code spans of a line, each with the test that may follow.
 fn names(line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
-    let spans = line.split('`').skip(1).step_by(2);
-    spans.filter_map(|span| {
-        let is_path = TOP.iter().any(|top| span.starts_with(top))
-            && !span.contains(['*', ' ', '{', '<'])
-            && span
-                .chars()
-                .all(|c| c.is_ascii_lowercase() || !c.is_ascii_alphabetic());
-        is_path.then(|| match span.split_once("::") {
+    line_spans(line).filter_map(|span| {
+        let is_ours = TOP.iter().any(|top| span.starts_with(top)) && is_path(span);
+        is_ours.then(|| match span.split_once("::") {
             Some((path, test)) => (path, Some(test)),
             None => (span, None),
         })
@@ -104,5 +124,22 @@ mod tests {
             rules("`crates/a/src/b.rs::it_fails`"),
             ["`crates/a/src/b.rs` has no test `it_fails`"]
         );
+    }
+    #[test]
+    fn the_architecture_names_paths_within_crates() {
+        let files = |name: &str| {
+            [
+                file("crates/a/Cargo.toml", ""),
+                file("crates/a/src/b.rs", ""),
+                file(
+                    name,
+                    "`a/src/b.rs`, `a/src/`, `x/src/b.rs`, `b.rs`, `a/src/c.rs`",
+                ),
+            ]
+        };
+        let found = check(&files(ARCHITECTURE));
+        let rules: Vec<_> = found.iter().map(|found| found.rule.as_str()).collect();
+        assert_eq!(rules, ["`crates/a/src/c.rs` is not there"]);
+        assert!(check(&files("docs/a.md")).is_empty());
     }
 }

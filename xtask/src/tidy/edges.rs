@@ -1,22 +1,22 @@
-//! The crates, their layers, and which crate may use which. A new edge is a decision: it is made
+//! The crates, their layers, and the allowed dependencies. A new edge is a decision: it is added
 //! here, in the same commit as the edge itself.
 
 /// One crate of the workspace. Names are without the prefix `rubelet-`.
-pub(super) struct Room {
+pub(super) struct CrateRule {
     /// The name.
     pub(super) name: &'static str,
-    /// The layer of the design. Edges point down: to a lower layer, or inside of a layer to a crate
-    /// that stands higher up in the table.
+    /// The layer of the design. Edges point down: to a lower layer, or within a layer to a crate
+    /// that is earlier in the table.
     pub(super) layer: u8,
     /// Whether it is pure: no clock, file, socket, process or async runtime.
     pub(super) pure: bool,
-    /// What it may use.
+    /// Its allowed dependencies.
     pub(super) uses: &'static [&'static str],
-    /// What its tests may use besides that.
+    /// Additional dependencies of its tests.
     pub(super) tests_use: &'static [&'static str],
 }
 
-impl Room {
+impl CrateRule {
     const fn pure(layer: u8, name: &'static str, uses: &'static [&'static str]) -> Self {
         Self {
             name,
@@ -42,20 +42,18 @@ impl Room {
     }
 }
 
-/// The layer of what is never part of the product.
+/// The layer of crates that are never part of the product.
 const DEV: u8 = 9;
 
-/// What the binary may use: it puts everything together.
+/// The dependencies of the binary, which assembles everything.
 const PRODUCT: &[&str] = &[
     "base",
-    "yaml",
     "api",
     "cri",
     "config",
     "pod-plan",
     "node-plan",
     "host",
-    "logs",
     "probes",
     "sources",
     "store",
@@ -67,37 +65,42 @@ const PRODUCT: &[&str] = &[
     "cluster",
     "oci",
     "shim",
-    "images",
+    "streaming",
     "cni",
     "runtime",
+    "view",
+    "cli",
 ];
 
-/// What the tests of every crate may use: it says what becomes of a test that can't run.
+/// A dependency of the tests of every crate: it handles tests that can't run.
 pub(super) const ALL_TESTS_USE: &str = "needs";
 
 /// All crates, from the bottom up.
-pub(super) const ROOMS: &[Room] = &[
-    Room::pure(0, "base", &[]),
-    Room::pure(0, "yaml", &["base"]),
-    Room::pure(1, "api", &["base", "yaml"]),
-    Room::pure(1, "cri", &["base"]),
-    Room::pure(1, "oci", &[]),
-    Room::pure(1, "config", &["base", "yaml"]),
-    Room::pure(2, "pod-plan", &["base", "api", "cri"]),
-    Room::pure(2, "node-plan", &["base", "api"]),
-    Room::pure(2, "runtime-plan", &["base", "yaml", "cri", "oci"]),
-    Room::effects(3, "host", &["base", "oci"]),
-    Room::effects(3, "logs", &["base", "host"]),
-    Room::effects(3, "probes", &["base", "api"]),
-    Room::effects(3, "sources", &["base", "yaml", "api", "host"]),
-    Room::effects(3, "store", &["base"]),
-    Room::effects(3, "volumes", &["base", "api", "host"]),
-    Room::effects(3, "kube", &["base", "yaml"]).tests_with(&["sim-api"]),
-    Room::effects(3, "container", &["base", "host", "oci"]),
-    Room::effects(3, "shim", &["base", "oci", "host", "logs", "container"]),
-    Room::effects(3, "images", &["base", "oci", "host", "store"]),
-    Room::effects(3, "cni", &["base", "host", "store"]),
-    Room::effects(
+pub(super) const CRATE_RULES: &[CrateRule] = &[
+    CrateRule::pure(0, "base", &[]),
+    CrateRule::pure(0, "tls", &[]),
+    CrateRule::pure(0, "yaml", &["base"]),
+    CrateRule::pure(1, "api", &["base", "yaml"]),
+    CrateRule::pure(1, "cri", &["base"]),
+    CrateRule::pure(1, "oci", &[]),
+    CrateRule::pure(1, "config", &["base", "yaml"]),
+    CrateRule::pure(2, "pod-plan", &["base", "api", "cri"]),
+    CrateRule::pure(2, "node-plan", &["base", "api"]),
+    CrateRule::pure(2, "runtime-plan", &["base", "yaml", "cri", "oci"]),
+    CrateRule::effects(3, "host", &["base", "oci"]),
+    CrateRule::effects(3, "logs", &["base", "host"]),
+    CrateRule::effects(3, "probes", &["base", "tls", "api"]),
+    CrateRule::effects(3, "sources", &["base", "yaml", "api", "host"]),
+    CrateRule::effects(3, "store", &["base"]),
+    CrateRule::effects(3, "volumes", &["base", "api", "host"]),
+    CrateRule::effects(3, "kube", &["base", "tls", "yaml"]).tests_with(&["sim-api"]),
+    CrateRule::effects(3, "container", &["base", "host", "oci"]),
+    CrateRule::effects(3, "shim", &["base", "oci", "host", "logs", "container"]),
+    CrateRule::effects(3, "files", &["base", "host"]),
+    CrateRule::effects(3, "streaming", &["base", "tls", "cri"]),
+    CrateRule::effects(3, "images", &["base", "tls", "oci", "host", "store"]),
+    CrateRule::effects(3, "cni", &["base", "host", "store"]),
+    CrateRule::effects(
         4,
         "runtime",
         &[
@@ -108,13 +111,14 @@ pub(super) const ROOMS: &[Room] = &[
             "host",
             "store",
             "shim",
+            "streaming",
             "images",
             "cni",
         ],
     )
     .tests_with(&["testbed"]),
-    Room::effects(4, "cri-grpc", &["base", "cri"]).tests_with(&["cri-grpc"]),
-    Room::effects(
+    CrateRule::effects(4, "cri-grpc", &["base", "cri"]).tests_with(&["cri-grpc"]),
+    CrateRule::effects(
         5,
         "kubelet",
         &[
@@ -133,8 +137,8 @@ pub(super) const ROOMS: &[Room] = &[
         ],
     )
     .tests_with(&["sim"]),
-    Room::effects(5, "server", &["base", "yaml"]),
-    Room::effects(
+    CrateRule::effects(5, "server", &["base", "yaml", "streaming"]).tests_with(&["cri"]),
+    CrateRule::effects(
         5,
         "cluster",
         &[
@@ -154,19 +158,68 @@ pub(super) const ROOMS: &[Room] = &[
         ],
     )
     .tests_with(&["sim", "sim-api"]),
-    Room::effects(6, "rubelet", PRODUCT).tests_with(&["sim"]),
-    Room::effects(DEV, "needs", &[]),
-    Room::effects(DEV, "sim", &["base", "cri"]),
-    // A model that borrows the product's rules finds none of its mistakes.
-    Room::effects(DEV, "sim-api", &["base"]).tests_with(&["server"]),
-    Room::effects(DEV, "testbed", &["cri", "cri-grpc", "sim-api"]),
-    Room::effects(DEV, "chaos-cri", &["base", "yaml", "cri"]).tests_with(&["cri-grpc", "sim"]),
-    Room::effects(DEV, "xtask", &["needs", "cri", "testbed", "chaos-cri"]),
+    CrateRule::effects(
+        6,
+        "view",
+        &[
+            "base",
+            "api",
+            "cri",
+            "pod-plan",
+            "logs",
+            "files",
+            "sources",
+            "streaming",
+            "kube",
+            "kubelet",
+            "server",
+            "cluster",
+        ],
+    ),
+    CrateRule::effects(
+        6,
+        "cli",
+        &[
+            "base",
+            "yaml",
+            "api",
+            "cri",
+            "config",
+            "files",
+            "streaming",
+            "images",
+            "runtime",
+            "cri-grpc",
+            "kubelet",
+            "server",
+        ],
+    )
+    .tests_with(&["cri-grpc"]),
+    CrateRule::effects(6, "rubelet", PRODUCT).tests_with(&["sim"]),
+    CrateRule::effects(DEV, "needs", &[]),
+    CrateRule::effects(DEV, "sim", &["base", "cri"]),
+    // A model that reuses the product's rules finds none of its bugs.
+    CrateRule::effects(DEV, "sim-api", &["base", "tls"]).tests_with(&["server"]),
+    CrateRule::effects(DEV, "testbed", &["cri", "cri-grpc", "sim-api"]),
+    CrateRule::effects(DEV, "chaos-cri", &["base", "yaml", "cri"]).tests_with(&["cri-grpc", "sim"]),
+    CrateRule::effects(
+        DEV,
+        "xtask",
+        &[
+            "needs",
+            "tls",
+            "cri",
+            "streaming",
+            "testbed",
+            "sim-api",
+            "chaos-cri",
+        ],
+    ),
 ];
 
-/// The room of that name.
-pub(super) fn room(name: &str) -> Option<&'static Room> {
-    ROOMS.iter().find(|room| room.name == name)
+/// The rule of the crate with that name.
+pub(super) fn room(name: &str) -> Option<&'static CrateRule> {
+    CRATE_RULES.iter().find(|room| room.name == name)
 }
 
 #[cfg(test)]
@@ -175,12 +228,12 @@ mod tests {
 
     #[test]
     fn every_edge_points_down() {
-        for (place, user) in ROOMS.iter().enumerate() {
+        for (place, user) in CRATE_RULES.iter().enumerate() {
             for used in user.uses {
-                let found = ROOMS.iter().position(|room| room.name == *used);
+                let found = CRATE_RULES.iter().position(|room| room.name == *used);
                 let found = found.unwrap_or_else(|| panic!("{used} is no crate"));
-                let down = ROOMS[found].layer < user.layer
-                    || (ROOMS[found].layer == user.layer && found < place);
+                let down = CRATE_RULES[found].layer < user.layer
+                    || (CRATE_RULES[found].layer == user.layer && found < place);
                 assert!(down, "{} -> {used}", user.name);
             }
         }
@@ -188,7 +241,7 @@ mod tests {
 
     #[test]
     fn nothing_of_the_product_uses_a_test_crate() {
-        for user in ROOMS.iter().filter(|room| room.layer < DEV) {
+        for user in CRATE_RULES.iter().filter(|room| room.layer < DEV) {
             for used in user.uses {
                 assert!(
                     room(used).is_some_and(|used| used.layer < DEV),
@@ -201,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_pure_crate_uses_pure_crates_only() {
-        for user in ROOMS.iter().filter(|room| room.pure) {
+        for user in CRATE_RULES.iter().filter(|room| room.pure) {
             assert!(
                 user.uses
                     .iter()

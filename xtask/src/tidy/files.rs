@@ -6,14 +6,14 @@ use anyhow::{Context, Result};
 
 use super::Finding;
 
-/// Directories that hold nothing of ours; in a git worktree `.git` is a file.
+/// Directories that are not part of the project; in a git worktree `.git` is a file.
 const SKIPPED: [&str; 2] = [".git", "target"];
-/// Names that say nothing about what is inside.
+/// Names that do not describe their content.
 const EMPTY_NAMES: [&str; 8] = [
     "common", "helper", "helpers", "manager", "misc", "mod", "util", "utils",
 ];
 const RENAME: &str = "name it after what is inside, in the words of Kubernetes, CRI or OCI";
-const NO_MOD: &str = "write `foo.rs` beside the folder `foo/`";
+const NO_MOD: &str = "write `foo.rs` beside the directory `foo/`";
 
 /// A text file.
 pub(super) struct File {
@@ -23,7 +23,7 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
-/// All text files below `root`, in the order of their paths.
+/// All text files below `root`, ordered by path.
 pub(super) fn all(root: &Path) -> Result<Vec<File>> {
     let mut files = Vec::new();
     collect(root, root, &mut files)?;
@@ -57,12 +57,12 @@ fn collect(root: &Path, dir: &Path, files: &mut Vec<File>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file was written by a program and is none of our style.
+/// Whether a file is generated and exempt from the style.
 pub(super) fn is_generated(path: &str) -> bool {
     path.split('/').any(|part| part == "generated")
 }
 
-/// Names of modules that say nothing.
+/// Names of modules that do not describe their content.
 pub(super) fn check_name(path: &str) -> Vec<Finding> {
     let Some(stem) = path.strip_suffix(".rs") else {
         return Vec::new();

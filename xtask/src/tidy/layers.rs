@@ -1,15 +1,15 @@
-//! Edges between crates: only those that the table allows.
+//! Edges between crates: only those in the table are allowed.
 
 use serde_json::Value;
 
 use super::Finding;
-use super::edges::{self, ROOMS, Room, room};
+use super::edges::{self, CRATE_RULES, CrateRule, room};
 
 const ADD_OR_DROP: &str =
     "use a crate of a lower layer, or decide for the edge in xtask/src/tidy/edges.rs";
 const ADD_ROOM: &str = "give the crate its layer and its edges in xtask/src/tidy/edges.rs";
 
-/// All edges and crates that the table doesn't have.
+/// All edges and crates that the table does not contain.
 pub(super) fn check(metadata: &Value) -> Vec<Finding> {
     let packages = metadata["packages"]
         .as_array()
@@ -63,7 +63,7 @@ fn check_package(package: &Value) -> Vec<Finding> {
         .collect()
 }
 
-fn allowed(room: &Room, used: &str, for_tests: bool) -> bool {
+fn allowed(room: &CrateRule, used: &str, for_tests: bool) -> bool {
     room.uses.contains(&used)
         || (for_tests && (used == edges::ALL_TESTS_USE || room.tests_use.contains(&used)))
 }
@@ -73,7 +73,7 @@ fn short(name: &str) -> &str {
 }
 
 fn manifest_of(name: &str) -> String {
-    if name == "xtask" || !ROOMS.iter().any(|room| room.name == name) {
+    if name == "xtask" || !CRATE_RULES.iter().any(|room| room.name == name) {
         return format!("{name}/Cargo.toml");
     }
     format!("crates/{name}/Cargo.toml")

@@ -1,10 +1,8 @@
-//! Rules about the text of files: length, first line, notes to oneself, things of one machine.
+//! Rules about the text of files: first lines, to-do marks, machine-specific names.
 
 use super::Finding;
 use super::files::is_generated;
 
-/// The most lines that a Rust file may have, its tests included.
-const MOST_LINES: usize = 800;
 /// Marks of unfinished work. Written in halves, so that this file doesn't find itself.
 const UNFINISHED: [&str; 3] = [
     concat!("TO", "DO"),
@@ -20,7 +18,7 @@ const REGISTRIES: [&str; 6] = [
     concat!("npmjs", ".org"),
     concat!("proxy.golang", ".org"),
 ];
-/// Folders of the machines that the project is worked on.
+/// Directories of developers' machines.
 const MACHINE_PATHS: [&str; 4] = [
     concat!("/work", "/main"),
     concat!("/work", "/shared"),
@@ -28,13 +26,13 @@ const MACHINE_PATHS: [&str; 4] = [
     concat!("/root/.", "cargo"),
 ];
 
-const SPLIT: &str = "split it; one file holds one idea";
 const SAY: &str = "say in a first line `//! ...` what the file is about";
+const SHOW: &str = "show the main type in an example, between two lines of three backticks";
 const FINISH: &str = "finish it now, or open an issue and leave no note";
 const BY_NAME: &str = "take packages by name through the machine's own configuration";
-const ANYWHERE: &str = "the project must work in any folder of any machine";
+const ANYWHERE: &str = "the project must work in any directory of any machine";
 
-/// What is wrong with the text of the file at `path`.
+/// The violations in the text of the file at `path`.
 pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut complain = |line, rule, remedy| {
@@ -46,12 +44,11 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
         });
     };
     if path.ends_with(".rs") && !is_generated(path) {
-        let count = text.lines().count();
-        if count > MOST_LINES {
-            complain(0, format!("{count} lines, more than {MOST_LINES}"), SPLIT);
-        }
         if !text.starts_with("//!") {
             complain(1, "the file doesn't say what it is about".to_owned(), SAY);
+        }
+        if is_front_page(path) && !text.lines().any(|line| line.starts_with("//! ```")) {
+            complain(1, "the crate's front page has no example".to_owned(), SHOW);
         }
     }
     for (number, line) in (1..).zip(text.lines()) {
@@ -72,7 +69,16 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether `word` stands in `line` by itself, not as part of a longer word.
+/// Whether the documentation of a crate begins in the file at `path`.
+fn is_front_page(path: &str) -> bool {
+    let in_crate = path.strip_prefix("crates/");
+    in_crate.is_some_and(|path| {
+        path.split_once('/')
+            .is_some_and(|(_, file)| file == "src/lib.rs")
+    })
+}
+
+/// Whether `word` is in `line` as a whole word.
 pub(super) fn has_word(line: &str, word: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
@@ -101,15 +107,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_more_than_800_lines_is_too_long() {
-        assert_eq!(
-            check("a.rs", &format!("//! x\n{}", "\n".repeat(799))).len(),
-            0
-        );
-        assert_eq!(
-            check("a.rs", &format!("//! x\n{}", "\n".repeat(800))).len(),
-            1
-        );
+    fn the_front_page_of_a_crate_shows_an_example() {
+        let example = "//! An idea.\n//!\n//! ```\n//! f();\n//! ```\n";
+        assert_eq!(rules("crates/a/src/lib.rs", "//! An idea.\n"), [1]);
+        for (path, text) in [
+            ("crates/a/src/lib.rs", example),
+            ("crates/a/src/b/lib.rs", "//! An idea.\n"),
+            ("xtask/src/lib.rs", "//! An idea.\n"),
+        ] {
+            assert!(rules(path, text).is_empty(), "{path}");
+        }
     }
 
     #[test]

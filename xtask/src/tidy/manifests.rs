@@ -1,8 +1,8 @@
-//! Each crate takes lints, version and licence from the workspace.
+//! Each crate inherits lints, version and licence from the workspace.
 
 use super::Finding;
 
-/// Tables and keys that a crate's manifest must have, each as it is written.
+/// Required tables and keys of a crate's manifest, as they are written.
 const INHERITED: [(&str, &str); 5] = [
     ("[lints]\nworkspace = true", "its lints"),
     ("version.workspace = true", "its version"),
@@ -10,7 +10,7 @@ const INHERITED: [(&str, &str); 5] = [
     ("rust-version.workspace = true", "its Rust version"),
     ("license.workspace = true", "its licence"),
 ];
-/// The crates that may hold `unsafe`, and so write their own lints.
+/// The crates that may contain `unsafe`, and so define their own lints.
 const OWN_LINTS: [&str; 3] = [
     "crates/host/Cargo.toml",
     "crates/container/Cargo.toml",
@@ -18,7 +18,7 @@ const OWN_LINTS: [&str; 3] = [
 ];
 const INHERIT: &str = "copy the line from another crate's Cargo.toml";
 
-/// What the manifest at `path` doesn't take from the workspace.
+/// Keys that the manifest at `path` does not inherit from the workspace.
 pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     if !path.ends_with("/Cargo.toml") {
         return Vec::new();
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_that_leaves_a_line_out_is_told_which() {
+    fn a_manifest_that_leaves_a_line_out_is_reported_which() {
         let whole: String = INHERITED
             .iter()
             .map(|(line, _)| format!("{line}\n"))

@@ -1,4 +1,4 @@
-//! Pure crates name no effect: no clock, file, socket, process, thread or async runtime.
+//! Pure crates use no side effects: no clock, file, socket, process, thread or async runtime.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use super::Finding;
 use super::edges::room;
 use super::files::is_generated;
 
-/// Paths that stand for an effect. Addresses and their parsing are no effect, so of `std::net` only
-/// the sockets are here.
+/// Paths with side effects. Addresses and their parsing have none, so of `std::net` only the
+/// sockets are listed.
 const EFFECTS: [&str; 24] = [
     "env::args",
     "env::args_os",
@@ -40,7 +40,7 @@ const EFFECTS: [&str; 24] = [
 const TAKE_IT: &str = "take the value as an argument; the effect belongs to an E crate";
 const NAME_IT: &str = "import by name what is used";
 
-/// The effects that a source file of a pure crate names outside of its tests.
+/// The side effects that a source file of a pure crate uses outside its tests.
 pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     if !is_pure_source(path) {
         return Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     };
     let file = match syn::parse_file(text) {
         Ok(file) => file,
-        // The compiler says more about it.
+        // The compiler reports invalid Rust better.
         Err(error) => {
             let line = error.span().start().line;
             return vec![finding(line, format!("is not Rust: {error}"), TAKE_IT)];
@@ -92,17 +92,17 @@ fn contains(path: &[String], effect: &str) -> bool {
     path.windows(effect.len()).any(|part| part == effect)
 }
 
-/// The paths of a file outside of its tests.
+/// The paths of a file outside its tests.
 #[derive(Default)]
 struct Names {
-    /// Where which path is.
+    /// The paths with their positions.
     found: Vec<(usize, Vec<String>)>,
-    /// What imported names stand for.
+    /// The full paths of imported names.
     imports: HashMap<String, Vec<String>>,
 }
 
 impl Names {
-    /// The path with what its first name stands for.
+    /// The path with its first name resolved.
     fn whole(&self, path: &[String]) -> Vec<String> {
         let first = path.first().and_then(|first| self.imports.get(first));
         first.map_or_else(
@@ -144,13 +144,13 @@ impl Names {
 
     fn known(&mut self, at: &syn::Ident, name: String, path: Vec<String>) {
         self.found.push((at.span().start().line, path.clone()));
-        // A name that stands for itself would be put before itself without end.
+        // A name that resolves to itself would be expanded forever.
         if path.len() > 1 || path.first() != Some(&name) {
             self.imports.insert(name, path);
         }
     }
 
-    /// Paths in what a macro is given, which has no syntax of its own.
+    /// Paths in the arguments of a macro, which have no syntax of their own.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let (mut line, mut colons) = (0, 0);
@@ -185,7 +185,7 @@ impl Names {
     }
 }
 
-/// Whether the attribute keeps what it stands before for tests.
+/// Whether the attribute limits its item to tests.
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|one| {
         one.path().is_ident("cfg")
@@ -241,7 +241,7 @@ impl<'a> Visit<'a> for Names {
         );
     }
 
-    // What documentation names is no use of it.
+    // Paths in documentation are not used.
     fn visit_attribute(&mut self, _: &'a syn::Attribute) {}
 }
 

@@ -1,7 +1,7 @@
 //! The support matrix as a page for users.
 
 use super::{Support, rows};
-use rubelet_base::parity::{Verdict, count_verdicts};
+use rubelet_base::parity::{ParityVerdict, count_verdicts};
 
 const INTRODUCTION: &str = "\
 # Fields of a pod
@@ -71,7 +71,7 @@ pub fn markdown() -> String {
         };
         let (verdict, why) = row.verdict();
         let verdict = match verdict {
-            Verdict::NotYet => "not yet (refused)",
+            ParityVerdict::NotYet => "not yet (refused)",
             other => other.name(),
         };
         let remark = match (remark.as_str(), why) {

@@ -1,15 +1,15 @@
 //! How each field of a pod compares with the kubelet of Kubernetes 1.36.
 
 use super::{Row, Support};
-use rubelet_base::parity::Verdict::{self, Better, Differs, NotYet, Same};
+use rubelet_base::parity::ParityVerdict::{self, Better, Differs, NotYet, Same};
 
-/// Why a refusal of what Kubernetes 1.36 does not have is no gap.
+/// Why a refusal of a field that Kubernetes 1.36 does not have is not a gap.
 const NEWER: &str = "Kubernetes 1.36 has no such field and drops it in silence";
 /// The same for fields behind gates that are off.
 const OFF: &str = "off by default in Kubernetes 1.36, whose API server drops it in silence";
 
-/// Rows whose verdict does not follow from what becomes of them.
-const EXCEPTIONS: &[(&str, Verdict, &str)] = &[
+/// Rows whose verdict does not follow from their support.
+const EXCEPTIONS: &[(&str, ParityVerdict, &str)] = &[
     ("apiVersion", Same, ""),
     ("kind", Same, ""),
     (
@@ -129,7 +129,7 @@ const EXCEPTIONS: &[(&str, Verdict, &str)] = &[
     (
         "spec.volumes[].hostPath.path",
         Better,
-        "a relative path is refused, where a kubelet resolves it by its own folder",
+        "a relative path is refused, where a kubelet resolves it by its own directory",
     ),
     ("spec.volumes[].photonPersistentDisk", Same, ""),
     (
@@ -178,7 +178,7 @@ pub(super) fn exceptions() -> impl Iterator<Item = &'static str> {
 impl Row {
     /// How the field compares, and why where the remark does not say it.
     #[must_use]
-    pub fn verdict(&self) -> (Verdict, &'static str) {
+    pub fn verdict(&self) -> (ParityVerdict, &'static str) {
         if let Some((_, verdict, why)) = EXCEPTIONS.iter().find(|(path, ..)| *path == self.path) {
             return (*verdict, why);
         }

@@ -38,7 +38,7 @@ pub(super) fn kind(document: &Written) -> Result<Kind, DecodeError> {
     }
 }
 
-/// What is wrong with the header of a list's item. The items of a PodList need none.
+/// Checks the header of a list's item. The items of a PodList need no header.
 pub(super) fn check_item(item: &Written, list: Kind) -> Option<DecodeError> {
     let bare = ["apiVersion", "kind"]
         .iter()

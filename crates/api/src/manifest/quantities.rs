@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The pod as JSON text with all bare quantities in quotes; `None` where there are none.
+/// The pod as JSON text with all bare quantities in quotes; `None` without bare quantities.
 pub(super) fn as_texts(pod: &Value) -> Option<String> {
     let spec = pod.get("spec")?;
     if !holds_bare(spec) {
@@ -13,7 +13,7 @@ pub(super) fn as_texts(pod: &Value) -> Option<String> {
     Some(pod.to_string())
 }
 
-/// Maps whose values are quantities, and fields that are one.
+/// Maps of quantities, and fields with a quantity.
 fn is_map_of_quantities(key: &str) -> bool {
     matches!(key, "limits" | "requests" | "overhead")
 }

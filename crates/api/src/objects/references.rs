@@ -1,10 +1,9 @@
-//! Which objects a pod draws.
+//! Which objects a pod refers to.
 
 use super::ObjectRefs;
 use crate::{
     container::{Container, EnvValue, ObjectKind},
     pod::Pod,
-    volume::{Projection, VolumeSource},
 };
 
 /// The objects that the pod's volumes and environments name, whether optional or not.
@@ -20,25 +19,8 @@ pub fn references(pod: &Pod) -> ObjectRefs {
         of_container(container, &mut refs);
     }
     for volume in &pod.spec.volumes {
-        match &volume.source {
-            VolumeSource::ConfigMap(object) => refs.add(ObjectKind::ConfigMap, &object.name),
-            VolumeSource::Secret(object) => refs.add(ObjectKind::Secret, &object.name),
-            VolumeSource::Projected { sources, .. } => {
-                for source in sources {
-                    match source {
-                        Projection::ConfigMap(object) => {
-                            refs.add(ObjectKind::ConfigMap, &object.name);
-                        }
-                        Projection::Secret(object) => refs.add(ObjectKind::Secret, &object.name),
-                        Projection::DownwardApi { .. } | Projection::ServiceAccountToken { .. } => {
-                        }
-                    }
-                }
-            }
-            VolumeSource::EmptyDir { .. }
-            | VolumeSource::HostPath { .. }
-            | VolumeSource::Image { .. }
-            | VolumeSource::DownwardApi { .. } => {}
+        for (kind, name) in volume.source.objects() {
+            refs.add(kind, name);
         }
     }
     refs.pull_secrets

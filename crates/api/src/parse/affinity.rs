@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use super::values::texts;
 use crate::scheduling::{NodeAffinity, NodeOperator, NodeRequirement, NodeSelectorTerm};
 
-/// The part that must hold. Manifests that have it are refused before.
+/// The required part. Manifests with affinity are refused before.
 pub(super) fn required(spec: &k8s::PodSpec) -> Option<NodeAffinity> {
     let affinity = spec.affinity.as_ref()?.node_affinity.as_ref()?;
     let selector = affinity

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as k8s;
-use rubelet_yaml::{DecodedValue, LeftOut, decode_value};
+use rubelet_yaml::{DecodedValue, SkippedField, decode_value};
 use serde_json::Value;
 
 use super::{
@@ -27,11 +27,11 @@ pub struct ParsedApiPod {
     pub unknown_fields: Vec<String>,
     /// Fields of the metadata that could not be read, and change nothing in what runs. The pod runs
     /// without them.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<SkippedField>,
     /// Fields that are known, change what runs, and are accepted although nothing enforces them
     /// yet: limits of local storage. The pod runs.
     pub unenforced: Vec<FieldError>,
-    /// What this agent knows and can't do. A pod with any is rejected.
+    /// Fields that this agent knows and does not support. A pod with any is rejected.
     pub unsupported: Vec<FieldError>,
 }
 
@@ -52,7 +52,7 @@ pub fn api_pod(mut value: Value, node_name: &str) -> Result<ParsedApiPod, Vec<Fi
             field: error.field,
             kind: FieldErrorKind::Invalid,
             message: error.problem,
-            place: None,
+            position: None,
         }]
     })?;
     let unknown: BTreeSet<String> = unknown.iter().map(|field| without_indices(field)).collect();

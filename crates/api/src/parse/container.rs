@@ -1,7 +1,5 @@
 //! Containers.
 
-use std::collections::{BTreeMap, HashSet};
-
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::{
@@ -9,7 +7,9 @@ use super::{
     handler::Owner,
     hooks, mounts, names, ports,
     probe::{self, Kind},
-    requirements, restart, security,
+    requirements, restart,
+    scope::Scope,
+    security,
     values::{choice, text, texts},
 };
 use crate::{
@@ -18,19 +18,14 @@ use crate::{
     pod::RestartPolicy,
 };
 
-/// What a container may refer to, and what of the pod holds for it.
-pub(super) struct Scope<'a> {
-    pub(super) volumes: &'a HashSet<String>,
-    pub(super) containers: &'a HashSet<String>,
-    pub(super) annotations: &'a BTreeMap<String, String>,
-    /// `terminationGracePeriodSeconds`, where it is valid.
-    pub(super) grace: Option<i64>,
-    /// See [`Owner::strict`].
-    pub(super) strict: bool,
-    /// Whether the pod has a user namespace.
-    pub(super) own_users: bool,
-}
-
+/// `terminationMessagePolicy`.
+const MESSAGE_POLICIES: [(&str, TerminationMessagePolicy); 2] = [
+    ("File", TerminationMessagePolicy::File),
+    (
+        "FallbackToLogsOnError",
+        TerminationMessagePolicy::FallbackToLogsOnError,
+    ),
+];
 /// `imagePullPolicy`, and `pullPolicy` of volumes.
 pub(super) const PULL_POLICIES: [(&str, PullPolicy); 3] = [
     ("Always", PullPolicy::Always),
@@ -78,13 +73,6 @@ pub(super) fn convert_one(
     } else if image.trim() != image {
         errors.invalid(&image_path, image, "must not begin or end with blanks");
     }
-    let message_policies = [
-        ("File", TerminationMessagePolicy::File),
-        (
-            "FallbackToLogsOnError",
-            TerminationMessagePolicy::FallbackToLogsOnError,
-        ),
-    ];
     let restart_policy = restart::policy(container, path, errors);
     if role == Role::Init && restart_policy != Some(RestartPolicy::Always) {
         refuse_probes(container, path, errors);
@@ -151,7 +139,7 @@ pub(super) fn convert_one(
         termination_message_policy: choice(
             &path.child("terminationMessagePolicy"),
             container.termination_message_policy.as_ref(),
-            &message_policies,
+            &MESSAGE_POLICIES,
             errors,
         ),
         security,

@@ -43,7 +43,7 @@ const MEMORY_DIVISORS: [&str; 13] = [
     "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
 ];
 
-/// `envFrom`; manifests that have it are refused before.
+/// `envFrom`; manifests with it are refused before.
 pub(super) fn from_objects(list: Option<&Vec<k8s::EnvFromSource>>) -> Vec<EnvFrom> {
     let list = list.into_iter().flatten();
     list.filter_map(|source| {
@@ -189,14 +189,14 @@ fn field_ref(
     errors: &mut Errors,
 ) -> Option<FieldPath> {
     let path = &field_path(field, path, errors)?;
-    let wanted = field.field_path.as_str();
-    if let Some((_, known)) = FIELD_PATHS.iter().find(|(name, _)| *name == wanted) {
+    let requested = field.field_path.as_str();
+    if let Some((_, known)) = FIELD_PATHS.iter().find(|(name, _)| *name == requested) {
         return Some(known.clone());
     }
-    let found = subscripted(wanted, path, errors);
+    let found = subscripted(requested, path, errors);
     if found.is_none() {
         let known = FIELD_PATHS.iter().map(|(name, _)| *name);
-        unsupported(wanted, known.chain(SUBSCRIPTED).collect(), path, errors);
+        unsupported(requested, known.chain(SUBSCRIPTED).collect(), path, errors);
     }
     found
 }
@@ -208,26 +208,26 @@ pub(super) fn metadata_ref(
     errors: &mut Errors,
 ) -> Option<DownwardContent> {
     let path = &field_path(field, path, errors)?;
-    let wanted = field.field_path.as_str();
+    let requested = field.field_path.as_str();
     let whole = [
         ("metadata.annotations", DownwardContent::Annotations),
         ("metadata.labels", DownwardContent::Labels),
     ];
-    if let Some((_, content)) = whole.iter().find(|(name, _)| *name == wanted) {
+    if let Some((_, content)) = whole.iter().find(|(name, _)| *name == requested) {
         return Some(content.clone());
     }
     let metadata = || {
         let all = FIELD_PATHS.iter();
         all.filter(|(name, _)| name.starts_with("metadata."))
     };
-    if let Some((_, known)) = metadata().find(|(name, _)| *name == wanted) {
+    if let Some((_, known)) = metadata().find(|(name, _)| *name == requested) {
         return Some(DownwardContent::Field(known.clone()));
     }
-    let found = subscripted(wanted, path, errors).map(DownwardContent::Field);
+    let found = subscripted(requested, path, errors).map(DownwardContent::Field);
     if found.is_none() {
         let known = metadata().map(|(name, _)| *name);
         let known = known.chain(whole.iter().map(|(name, _)| *name));
-        unsupported(wanted, known.chain(SUBSCRIPTED).collect(), path, errors);
+        unsupported(requested, known.chain(SUBSCRIPTED).collect(), path, errors);
     }
     found
 }
@@ -250,9 +250,9 @@ fn field_path<'a>(
     Some(path)
 }
 
-fn subscripted(wanted: &str, path: &Path<'_>, errors: &mut Errors) -> Option<FieldPath> {
+fn subscripted(requested: &str, path: &Path<'_>, errors: &mut Errors) -> Option<FieldPath> {
     let subscript = |map: &str| {
-        wanted
+        requested
             .strip_prefix(map)?
             .strip_prefix("['")?
             .strip_suffix("']")
@@ -266,9 +266,9 @@ fn subscripted(wanted: &str, path: &Path<'_>, errors: &mut Errors) -> Option<Fie
     Some(FieldPath::Annotation(key.into()))
 }
 
-fn unsupported(wanted: &str, mut known: Vec<&str>, path: &Path<'_>, errors: &mut Errors) {
+fn unsupported(requested: &str, mut known: Vec<&str>, path: &Path<'_>, errors: &mut Errors) {
     known.sort_unstable();
-    errors.unsupported(path, wanted, &known);
+    errors.unsupported(path, requested, &known);
 }
 
 pub(super) fn resource_ref(
@@ -285,13 +285,13 @@ pub(super) fn resource_ref(
         errors.not_found(&path.child("containerName"), name, detail);
     }
     let resource_path = path.child("resource");
-    let wanted = field.resource.as_str();
-    let Some((_, resource)) = RESOURCES.iter().find(|(name, _)| *name == wanted) else {
-        let rest = wanted
+    let requested = field.resource.as_str();
+    let Some((_, resource)) = RESOURCES.iter().find(|(name, _)| *name == requested) else {
+        let rest = requested
             .strip_prefix("limits.")
-            .or_else(|| wanted.strip_prefix("requests."));
+            .or_else(|| requested.strip_prefix("requests."));
         match rest {
-            _ if wanted.is_empty() => errors.required(&resource_path, ""),
+            _ if requested.is_empty() => errors.required(&resource_path, ""),
             Some("ephemeral-storage") => {
                 errors.not_yet(
                     &resource_path,
@@ -304,7 +304,7 @@ pub(super) fn resource_ref(
                     "huge pages can't be read by a container yet",
                 );
             }
-            _ => errors.unsupported(&resource_path, wanted, &RESOURCES.map(|(name, _)| name)),
+            _ => errors.unsupported(&resource_path, requested, &RESOURCES.map(|(name, _)| name)),
         }
         return None;
     };

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::{
     Errors, FieldError, FieldErrorKind, Path,
-    container::{self, Role, Scope},
+    container::{self, Role},
     defaults,
+    scope::Scope,
 };
 use crate::{
     container::{Container, EphemeralContainer, SubPath},
@@ -106,9 +107,9 @@ fn as_container(value: &k8s::EphemeralContainer) -> k8s::Container {
 /// The only document of the text.
 fn mapping(text: &str, path: &Path<'_>) -> Result<Document, Vec<FieldError>> {
     let mut documents = documents(text).map_err(|error| {
-        let place = error.place;
+        let position = error.position;
         let error = field_error(path, error);
-        vec![FieldError { place, ..error }]
+        vec![FieldError { position, ..error }]
     })?;
     match documents.pop() {
         Some(only) if documents.is_empty() && only.value().is_object() => Ok(only),
@@ -116,7 +117,7 @@ fn mapping(text: &str, path: &Path<'_>) -> Result<Document, Vec<FieldError>> {
             field: path.to_string(),
             kind: FieldErrorKind::Invalid,
             message: "expected a mapping (EphemeralContainer)".to_owned(),
-            place: None,
+            position: None,
         }]),
     }
 }
@@ -143,11 +144,11 @@ fn field_error(path: &Path<'_>, error: DecodeError) -> FieldError {
         field,
         kind: FieldErrorKind::Invalid,
         message: error.message,
-        place: None,
+        position: None,
     }
 }
 
-/// Takes out what must not be set, and tells of each whether it was. Source of the rule: the list
+/// Removes what must not be set, and reports what was. Source of the rule: the list
 /// `allowedEphemeralContainerFields` of the API server's validation, which names the others.
 fn take_forbidden(container: &mut k8s::EphemeralContainer) -> [(&'static str, bool); 9] {
     fn any<T>(list: Option<Vec<T>>) -> bool {

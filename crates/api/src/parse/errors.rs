@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use rubelet_yaml::Place;
+use rubelet_yaml::Position;
 
 use super::Path;
 
 /// One mistake in one field of a pod.
 ///
-/// Displays as `line 7, column 5: spec.containers[0].name: Required value`; without the place where
+/// Displays as `line 7, column 5: spec.containers[0].name: Required value`; without the position where
 /// it is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
@@ -19,13 +19,13 @@ pub struct FieldError {
     /// What is wrong and what to do, without the field.
     pub message: String,
     /// Where in the manifest the field, or the nearest part around it, stands.
-    pub place: Option<Place>,
+    pub position: Option<Position>,
 }
 
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = self.place {
-            write!(f, "{place}: ")?;
+        if let Some(position) = self.position {
+            write!(f, "{position}: ")?;
         }
         write!(f, "{}: {}", self.field, self.message)
     }
@@ -40,7 +40,7 @@ pub enum FieldErrorKind {
     Invalid,
     /// A value is missing.
     Required,
-    /// The value is none of a fixed set.
+    /// The value is not in a fixed set.
     Unsupported,
     /// The value must be unique and is not.
     Duplicate,
@@ -80,7 +80,7 @@ impl Errors {
             field: path.to_string(),
             kind,
             message,
-            place: None,
+            position: None,
         });
     }
 
@@ -146,7 +146,7 @@ impl Errors {
             field: path.to_string(),
             kind: FieldErrorKind::NotSupportedYet,
             message: format!("Not enforced yet: {detail}"),
-            place: None,
+            position: None,
         });
     }
 
@@ -158,13 +158,20 @@ impl Errors {
         self.list.is_empty()
     }
 
-    /// The mistakes in the order of the manifest, each with its place.
-    pub(crate) fn into_list(self, place_of: impl Fn(&str) -> Option<Place>) -> Vec<FieldError> {
+    /// The mistakes in the order of the manifest, each with its position.
+    pub(crate) fn into_list(
+        self,
+        position_of: impl Fn(&str) -> Option<Position>,
+    ) -> Vec<FieldError> {
         let mut list = self.list;
         for error in &mut list {
-            error.place = place_of(&error.field);
+            error.position = position_of(&error.field);
         }
-        list.sort_by_key(|error| error.place.map_or((1, None), |place| (0, Some(place))));
+        list.sort_by_key(|error| {
+            error
+                .position
+                .map_or((1, None), |position| (0, Some(position)))
+        });
         list
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn tcp_socket(
     }
 }
 
-/// A port by its number; 0 where it is none.
+/// A port by its number; 0 for an invalid one.
 pub(super) fn number(port: i32, required: &str, path: &Path<'_>, errors: &mut Errors) -> u16 {
     match port {
         0 => errors.required(path, required),

@@ -1,4 +1,4 @@
-//! Who the pod is, and the rewriting of static pods.
+//! The identity of a pod, and the rewriting of static pods.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
 
 /// All keys and values of the annotations together.
 const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
-/// Longer ones would not fit into the names of folders and cgroups.
+/// Longer ones would not fit into the names of directories and cgroups.
 const MAX_UID: usize = 128;
 const UID: &str = "use up to 128 letters, digits and '-'";
 
@@ -86,7 +86,7 @@ pub(super) fn identity(
     identity
 }
 
-/// Who a pod of the API server is.
+/// The identity of a pod of the API server.
 pub(super) fn api_identity(
     metadata: &mut ObjectMeta,
     path: &Path<'_>,
@@ -130,7 +130,7 @@ fn uid(
 ) -> PodUid {
     if let Some(uid) = metadata.uid.as_deref().filter(|uid| !uid.is_empty()) {
         if !is_uid(uid) {
-            // It becomes the name of folders and cgroups.
+            // It becomes the name of directories and cgroups.
             errors.invalid(path, uid, format_args!("{UID}, or leave it out"));
         }
         return uid.into();

@@ -1,5 +1,5 @@
 //! The forms of names. For pods of the API server only those are held against the rules that become
-//! names of folders; see [`Errors::relaxed`].
+//! names of directories; see [`Errors::relaxed`].
 //!
 //! Source of the rule: RFC 1123 for labels and subdomains, and the object-names and labels pages of
 //! the Kubernetes documentation.

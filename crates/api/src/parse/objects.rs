@@ -1,4 +1,4 @@
-//! References to config maps and secrets, and the files of volumes that draw from them.
+//! References to config maps and secrets, and the files of volumes that are made of them.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub(super) struct Object<'a> {
     pub(super) optional: Option<bool>,
 }
 
-/// Who owns the files is an alpha feature of the API server. Where a row of the support matrix covers
+/// The owner of files (`defaultUser`, `user`) is an alpha feature of the API server. Where a row of the support matrix covers
 /// the whole object, the fields are refused here.
 pub(super) fn no_user(user: Option<i64>, field: &str, path: &Path<'_>, errors: &mut Errors) {
     if user.is_some() {

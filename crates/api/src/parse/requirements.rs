@@ -120,16 +120,16 @@ fn hugepages(
 }
 
 fn compare(path: &Path<'_>, request: &str, limit: &str, overcommits: bool, errors: &mut Errors) {
-    let (Ok(wanted), Ok(most)) = (Quantity::parse(request), Quantity::parse(limit)) else {
+    let (Ok(requested), Ok(most)) = (Quantity::parse(request), Quantity::parse(limit)) else {
         return;
     };
-    if wanted != most && !overcommits {
+    if requested != most && !overcommits {
         errors.invalid(
             path,
             request,
             format_args!("must equal the limit of {limit}"),
         );
-    } else if wanted > most {
+    } else if requested > most {
         errors.invalid(
             path,
             request,

@@ -50,7 +50,7 @@ pub(super) fn check(
 }
 
 fn node_selector(spec: &k8s::PodSpec, node_name: &str, path: &Path<'_>, errors: &mut Errors) {
-    for (key, wanted) in spec.node_selector.iter().flatten() {
+    for (key, required_value) in spec.node_selector.iter().flatten() {
         let path = path.key(key);
         let own = match key.as_str() {
             "kubernetes.io/os" | "beta.kubernetes.io/os" => "linux",
@@ -62,8 +62,8 @@ fn node_selector(spec: &k8s::PodSpec, node_name: &str, path: &Path<'_>, errors: 
                 continue;
             }
         };
-        if wanted != own {
-            errors.invalid(&path, wanted, format_args!("this node has {own:?}"));
+        if required_value != own {
+            errors.invalid(&path, required_value, format_args!("this node has {own:?}"));
         }
     }
 }

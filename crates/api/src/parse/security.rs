@@ -7,7 +7,7 @@ use rubelet_yaml::nearest;
 
 use super::{
     Errors, Path,
-    container::Scope,
+    scope::Scope,
     values::{below, choice, range},
 };
 use crate::{
@@ -175,7 +175,7 @@ pub(super) fn container(
     }
 }
 
-/// The fields that stand in both contexts.
+/// The fields that are in both contexts.
 struct Shared<'a> {
     run_as_user: Option<i64>,
     run_as_group: Option<i64>,

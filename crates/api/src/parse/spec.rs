@@ -8,11 +8,13 @@ use super::{
     Errors, ParseContext, Path, affinity,
     container::{self, Role},
     defaults, ephemeral, metadata, names, network, ports, requirements, restart, scheduling,
+    scope::Scope,
     security,
     values::{choice, range, text},
     volumes,
 };
 use crate::{
+    container::Container,
     pod::{PodSource, PodSpec, RestartPolicy, StringMap},
     qos,
     resources::ResourceAmounts,
@@ -33,7 +35,7 @@ pub(super) fn convert(
     let volumes = spec.volumes.as_deref();
     let volumes = volumes::convert(volumes, &container_names, &path.child("volumes"), errors);
     let no_annotations = Default::default();
-    let scope = container::Scope {
+    let scope = Scope {
         volumes: &volume_names,
         containers: &container_names,
         annotations: metadata.annotations.as_ref().unwrap_or(&no_annotations),
@@ -58,25 +60,7 @@ pub(super) fn convert(
         errors,
     );
     let host_network = spec.host_network.unwrap_or(false);
-    let mut used = HashSet::new();
-    for (index, container) in spec.containers.iter().enumerate() {
-        let path = containers_path.index(index);
-        ports::check_host_ports(container, host_network, &mut used, &path, errors);
-    }
-    for (index, container) in init.iter().enumerate() {
-        // Init containers run one after the other, so each may use what another uses; but sidecars
-        // run on. With host network nothing is mapped, and the API server compares no sidecars.
-        let mut own = HashSet::new();
-        let runs_on = init_containers[index].restart_policy == Some(RestartPolicy::Always);
-        let used = if runs_on && !host_network {
-            &mut used
-        } else {
-            &mut own
-        };
-        let path = init_path.index(index);
-        ports::check_host_ports(container, host_network, used, &path, errors);
-    }
-
+    check_host_ports(spec, &init_containers, path, errors);
     let ephemeral_containers = match &spec.ephemeral_containers {
         Some(list) if is_api => {
             let path = path.child("ephemeralContainers");
@@ -116,13 +100,7 @@ pub(super) fn convert(
         priority_class,
         service_account: service_account(spec),
         enable_service_links: spec.enable_service_links.unwrap_or(true),
-        image_pull_secrets: spec
-            .image_pull_secrets
-            .iter()
-            .flatten()
-            .filter(|secret| !secret.name.is_empty())
-            .map(|secret| secret.name.as_str().into())
-            .collect(),
+        image_pull_secrets: image_pull_secrets(spec),
         runtime_class: text(spec.runtime_class_name.as_ref()),
         overhead: match &spec.overhead {
             Some(overhead) => requirements::amounts(overhead, &path.child("overhead"), errors),
@@ -140,6 +118,44 @@ pub(super) fn convert(
     };
     defaults::requests(spec);
     converted
+}
+
+fn image_pull_secrets(spec: &k8s::PodSpec) -> Vec<Box<str>> {
+    let secrets = spec.image_pull_secrets.iter().flatten();
+    secrets
+        .filter(|secret| !secret.name.is_empty())
+        .map(|secret| secret.name.as_str().into())
+        .collect()
+}
+
+/// No two containers that run at the same time may use one port of the host.
+fn check_host_ports(
+    spec: &k8s::PodSpec,
+    init_containers: &[Container],
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    let host_network = spec.host_network.unwrap_or(false);
+    let (path, init_path) = (path.child("containers"), path.child("initContainers"));
+    let mut used = HashSet::new();
+    for (index, container) in spec.containers.iter().enumerate() {
+        let path = path.index(index);
+        ports::check_host_ports(container, host_network, &mut used, &path, errors);
+    }
+    let init = spec.init_containers.as_deref().unwrap_or_default();
+    for (index, container) in init.iter().enumerate() {
+        // Init containers run one after the other, so each may use what another uses; but sidecars
+        // keep running. With host network nothing is mapped, and the API server compares no sidecars.
+        let mut own = HashSet::new();
+        let keeps_running = init_containers[index].restart_policy == Some(RestartPolicy::Always);
+        let used = if keeps_running && !host_network {
+            &mut used
+        } else {
+            &mut own
+        };
+        let path = init_path.index(index);
+        ports::check_host_ports(container, host_network, used, &path, errors);
+    }
 }
 
 /// The names of all containers, each noted at most once.

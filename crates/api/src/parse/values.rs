@@ -25,7 +25,7 @@ pub(super) fn room<T, U>(list: Option<&[T]>) -> Vec<U> {
     Vec::with_capacity(list.map_or(0, <[T]>::len))
 }
 
-/// The meaning of a word; the first of `known` stands in for a word that is none of them.
+/// The value of a keyword; the first of `known` replaces an unknown one.
 pub(super) fn choice<T: Copy>(
     path: &Path<'_>,
     value: Option<&String>,

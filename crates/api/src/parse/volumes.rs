@@ -11,7 +11,7 @@ use super::{
     objects::{Object, default_mode, downward, file, no_user},
     values::{choice, no_way_up, quantity, room},
 };
-use crate::volume::{HostPathCheck, Medium, Projection, Volume, VolumeSource};
+use crate::volume::{FileVolume, HostPathCheck, Medium, Projection, Volume, VolumeSource};
 
 /// Default of `expirationSeconds` of a token.
 const TOKEN_LIFETIME: i64 = 3600;
@@ -92,7 +92,11 @@ fn source(
         let path = path.child("configMap");
         no_user(source.default_user, "defaultUser", &path, errors);
         let object = object.volume(source.default_mode, &path, errors);
-        found("configMap", VolumeSource::ConfigMap(object), errors);
+        found(
+            "configMap",
+            VolumeSource::Files(FileVolume::ConfigMap(object)),
+            errors,
+        );
     }
     if let Some(source) = &volume.secret {
         let object = Object {
@@ -103,23 +107,27 @@ fn source(
         let path = path.child("secret");
         no_user(source.default_user, "defaultUser", &path, errors);
         let object = object.volume(source.default_mode, &path, errors);
-        found("secret", VolumeSource::Secret(object), errors);
+        found(
+            "secret",
+            VolumeSource::Files(FileVolume::Secret(object)),
+            errors,
+        );
     }
     if let Some(source) = &volume.downward_api {
         let path = path.child("downwardAPI");
-        let source = VolumeSource::DownwardApi {
+        let source = FileVolume::DownwardApi {
             items: downward(source.items.as_ref(), containers, &path, errors),
             default_mode: default_mode(source.default_mode, &path, errors),
         };
-        found("downwardAPI", source, errors);
+        found("downwardAPI", VolumeSource::Files(source), errors);
     }
     if let Some(source) = &volume.projected {
         let path = path.child("projected");
-        let source = VolumeSource::Projected {
+        let source = FileVolume::Projected {
             sources: projections(source, containers, &path, errors),
             default_mode: default_mode(source.default_mode, &path, errors),
         };
-        found("projected", source, errors);
+        found("projected", VolumeSource::Files(source), errors);
     }
     first.map(|(_, source)| source)
 }

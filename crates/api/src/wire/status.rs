@@ -33,7 +33,7 @@ pub fn status_from_json(status: &Value) -> Option<PodStatus> {
     if ips.is_empty() && !pod_ip.is_empty() {
         ips.push(pod_ip);
     }
-    // A container without a name is none of the pod's.
+    // A container without a name does not belong to the pod.
     let containers = |list: Vec<Container>| {
         let named = list.into_iter().filter(|one| !one.name.is_empty());
         named.map(Into::into)
@@ -116,8 +116,8 @@ struct Container {
     ready: bool,
     started: bool,
     restart_count: i64,
-    state: State,
-    last_state: State,
+    state: WireContainerState,
+    last_state: WireContainerState,
     user: User,
     volume_mounts: Vec<Mount>,
 }
@@ -161,13 +161,13 @@ impl From<Container> for ContainerStatus {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct State {
+struct WireContainerState {
     waiting: Option<Waiting>,
     running: Option<Running>,
-    terminated: Option<End>,
+    terminated: Option<TerminatedState>,
 }
 
-impl State {
+impl WireContainerState {
     /// A state of nothing counts as waiting.
     fn convert(self) -> ContainerState {
         if let Some(ended) = self.terminated {
@@ -198,7 +198,7 @@ struct Running {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct End {
+struct TerminatedState {
     exit_code: i32,
     reason: Box<str>,
     message: Box<str>,
@@ -208,8 +208,8 @@ struct End {
     container_id: Box<str>,
 }
 
-impl From<End> for Terminated {
-    fn from(wire: End) -> Self {
+impl From<TerminatedState> for Terminated {
+    fn from(wire: TerminatedState) -> Self {
         Self {
             exit_code: wire.exit_code,
             reason: wire.reason,

@@ -9,8 +9,8 @@ use rubelet_api::{
     pod::{Deletion, Pod, PodSource},
     scheduling::{NodeOperator, TaintEffect, TolerationOperator},
     volume::{
-        DownwardContent, DownwardFile, KeyToPath, Medium, ObjectProjection, ObjectVolume,
-        Projection, VolumeSource,
+        DownwardContent, DownwardFile, FileVolume, KeyToPath, Medium, ObjectProjection,
+        ObjectVolume, Projection, VolumeSource,
     },
 };
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ fn a_pod_of_a_deployment_is_taken_as_it_is() {
     assert_eq!(first.seconds, Some(300));
     assert_eq!(
         spec.volumes[0].source,
-        VolumeSource::Projected {
+        VolumeSource::Files(FileVolume::Projected {
             sources: vec![
                 Projection::ServiceAccountToken {
                     audience: "".into(),
@@ -168,7 +168,7 @@ fn a_pod_of_a_deployment_is_taken_as_it_is() {
                 },
             ],
             default_mode: 0o644,
-        }
+        })
     );
 }
 
@@ -198,7 +198,7 @@ fn a_pod_that_is_to_go_says_until_when() {
 }
 
 #[test]
-fn what_it_draws_from_the_api_server_is_known() {
+fn objects_of_the_api_server_are_collected() {
     let mut pod = deployed();
     set(
         &mut pod,
@@ -259,7 +259,7 @@ fn what_it_draws_from_the_api_server_is_known() {
     );
     assert_eq!(
         pod.spec.volumes[0].source,
-        VolumeSource::Secret(ObjectVolume {
+        VolumeSource::Files(FileVolume::Secret(ObjectVolume {
             name: "tls".into(),
             items: vec![KeyToPath {
                 key: "k".into(),
@@ -268,7 +268,7 @@ fn what_it_draws_from_the_api_server_is_known() {
             }],
             default_mode: 0o400,
             optional: false,
-        })
+        }))
     );
     let refs = references(&pod);
     let names = |set: &std::collections::BTreeSet<Box<str>>| -> Vec<String> {
@@ -370,7 +370,7 @@ fn names_of_a_form_that_only_newer_versions_know_are_taken() {
 }
 
 #[test]
-fn what_is_known_and_not_built_is_named() {
+fn known_but_unsupported_fields_are_named() {
     for (pointer, value, expected) in [
         (
             "/spec/volumes",

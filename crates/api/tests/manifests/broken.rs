@@ -104,7 +104,7 @@ fn each_broken_file_gives_its_message_and_no_pod() {
             );
             assert!(
                 message.starts_with("line "),
-                "{name} tells no line: {message}"
+                "{name} has no line: {message}"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! One text, many pods: which are found, and what is said of those that can't be read.
+//! One text, many pods: which are found, and the errors of unreadable ones.
 
 use rubelet_api::manifest::{ManifestFile, ManifestNote, decode, decode_bytes};
 
@@ -56,7 +56,7 @@ fn nothing_to_do_is_no_mistake() {
 }
 
 #[test]
-fn a_bad_document_does_not_hide_the_good_ones() {
+fn an_invalid_document_does_not_hide_the_valid_ones() {
     let text = format!(
         "{}---\n{}---\n{}",
         pod("a"),
@@ -84,7 +84,7 @@ fn a_bad_document_does_not_hide_the_good_ones() {
 }
 
 #[test]
-fn a_bad_item_does_not_hide_the_good_ones_of_its_list() {
+fn an_invalid_item_does_not_hide_the_valid_ones_of_its_list() {
     let text = "\
 apiVersion: v1
 kind: List
@@ -173,7 +173,7 @@ fn what_is_no_pod_is_named_with_what_is_allowed() {
 }
 
 #[test]
-fn all_unknown_fields_are_told() {
+fn all_unknown_fields_are_reported() {
     let text =
         pod("a").replace("spec:\n", "spec:\n  hostNetwrk: true\n  volume: []\n") + "statuz: {}\n";
     assert_eq!(

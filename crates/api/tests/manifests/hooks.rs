@@ -141,7 +141,7 @@ fn a_sleep_may_last_for_the_whole_grace_period() {
 }
 
 #[test]
-fn a_bad_grace_period_is_told_once() {
+fn an_invalid_grace_period_is_reported_once() {
     let mut pod = with(LIFECYCLE, json!({"preStop": {"sleep": {"seconds": 5}}}));
     set(&mut pod, "/spec/terminationGracePeriodSeconds", json!(-1));
     check(

@@ -515,7 +515,7 @@ fn environment() {
 }
 
 #[test]
-fn all_mistakes_of_a_pod_are_told_at_once_in_the_order_of_the_manifest() {
+fn all_errors_of_a_pod_are_reported_at_once_in_manifest_order() {
     let text = "\
 apiVersion: v1
 kind: Pod
@@ -534,12 +534,18 @@ spec:
           fieldPath: spec.host
 ";
     let errors = parse(raw(text), &context()).map(|_| ()).unwrap_err();
-    let told: Vec<(usize, FieldErrorKind, &str)> = errors
+    let reported: Vec<(usize, FieldErrorKind, &str)> = errors
         .iter()
-        .map(|error| (error.place.unwrap().line, error.kind, error.field.as_str()))
+        .map(|error| {
+            (
+                error.position.unwrap().line,
+                error.kind,
+                error.field.as_str(),
+            )
+        })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (4, FieldErrorKind::Invalid, "metadata.name"),
             (6, FieldErrorKind::Unsupported, "spec.restartPolicy"),
@@ -563,6 +569,6 @@ spec:
 }
 
 #[test]
-fn the_pod_of_these_tests_is_good() {
+fn the_pod_of_these_tests_is_valid() {
     assert!(parse(raw(&small().to_string()), &context()).is_ok());
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[test]
-fn volumes_and_mounts() {
+fn volumes() {
     pod(
         "/spec/volumes",
         json!([{"name": ""}]),
@@ -75,6 +75,10 @@ fn volumes_and_mounts() {
         "volumeMounts[0].name",
         "Not found: \"v\": the pod has no volume of this name",
     );
+}
+
+#[test]
+fn mounts() {
     let mount = |mounts: Value, field: &str, message: &str| {
         let mut pod = with("/spec/volumes", json!([{"name": "v"}]));
         set(&mut pod, "/spec/containers/0/volumeMounts", mounts);
@@ -215,7 +219,7 @@ fn requests_and_limits() {
 }
 
 #[test]
-fn security_contexts() {
+fn security_contexts_of_pods() {
     for field in ["runAsUser", "runAsGroup", "fsGroup"] {
         pod(
             &format!("/spec/securityContext/{field}"),
@@ -286,6 +290,10 @@ fn security_contexts() {
         "spec.securityContext.seccompProfile.type",
         "Required value",
     );
+}
+
+#[test]
+fn security_contexts_of_containers() {
     container(
         "securityContext",
         json!({"seccompProfile": {"type": "Localhost"}}),

@@ -219,7 +219,7 @@ fn a_sidecars_host_ports_are_its_own() {
 }
 
 #[test]
-fn a_sandbox_is_made_anew_for_the_host_ports_of_sidecars() {
+fn a_sandbox_is_recreated_for_the_host_ports_of_sidecars() {
     let of = |policy: Value, host_port: Value| {
         let ports = json!([{"containerPort": 80, "hostPort": host_port}]);
         hash(&parsed(

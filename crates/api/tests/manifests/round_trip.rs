@@ -129,7 +129,7 @@ fn a_status_has_every_part_in_kubernetes_form() {
 }
 
 #[test]
-fn identifiers_of_containers_are_held_back_while_the_runtime_is_not_known() {
+fn container_ids_are_withheld_until_the_runtime_name_is_known() {
     let value = status_json(&status(), QosClass::Burstable, &WireContext::default());
     let init = &value["initContainerStatuses"][0];
     assert!(init["state"]["terminated"].is_object());

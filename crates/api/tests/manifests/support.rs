@@ -40,7 +40,7 @@ pub(crate) fn mistakes(text: &str) -> Vec<String> {
         .into_iter()
         .map(|error| {
             FieldError {
-                place: None,
+                position: None,
                 ..error
             }
             .to_string()

@@ -3,7 +3,7 @@
 mod recorder;
 
 use rubelet_api::fields::{Support, markdown, row, rows};
-use rubelet_base::parity::Verdict;
+use rubelet_base::parity::ParityVerdict;
 
 /// Init containers have the rows of the others.
 fn in_table(leaf: &str) -> String {
@@ -122,7 +122,7 @@ fn a_field_that_kubernetes_1_36_does_not_have_is_said_to_differ() {
             let row = covering_row(leaf).and_then(row);
             // Whole volumes and sources have one row; the owner of a file in them is newer.
             let whole = leaf.ends_with("ser") || leaf.starts_with("spec.ephemeralContainers[]");
-            !whole && row.is_none_or(|row| row.verdict().0 != Verdict::Differs)
+            !whole && row.is_none_or(|row| row.verdict().0 != ParityVerdict::Differs)
         })
         .collect();
     assert!(

@@ -1,5 +1,5 @@
-//! A cgroup's path below the root of the hierarchy. The root itself can't be expressed: an empty
-//! path handed to a kill or a removal would mean every process of the machine.
+//! A cgroup's path below the root of the hierarchy. The root itself can't be expressed: killing or
+//! removing an empty path would mean every process of the machine.
 
 use std::{fmt, sync::Arc};
 
@@ -8,10 +8,10 @@ use std::{fmt, sync::Arc};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CgroupPath(Arc<str>);
 
-/// Why a text is not the path of a cgroup.
+/// Why a cgroup path is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CgroupPathError {
-    /// The path names no cgroup, or the root.
+    /// The path is empty or the root.
     #[error("the cgroup path `{0}` names the root of the hierarchy, which is never ours")]
     Root(String),
     /// A component is empty, `.`, `..`, longer than 255 bytes or has a slash or control character.
@@ -28,7 +28,7 @@ impl CgroupPath {
     /// Reads a path as a kubelet flag or a runtime writes it; the leading slash may be missing.
     ///
     /// # Errors
-    /// The path is empty, is the root, or has a component that a folder can't have.
+    /// The path is empty, is the root, or has a component that is not a valid directory name.
     pub fn parse(text: &str) -> Result<Self, CgroupPathError> {
         let inner = text.strip_prefix('/').unwrap_or(text);
         if inner.is_empty() {
@@ -49,13 +49,13 @@ impl CgroupPath {
         Ok(Self(format!("{self}/{name}").into()))
     }
 
-    /// The path with its leading slash, as the CRI's `cgroup_parent` wants it.
+    /// The path with its leading slash, as in the CRI's `cgroup_parent`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The path without its leading slash, to be joined to a mount point. Never empty.
+    /// The path without its leading slash, to join to a mount point. Never empty.
     #[must_use]
     pub fn relative(&self) -> &str {
         &self.0[1..]
@@ -67,7 +67,7 @@ impl CgroupPath {
         self.0.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The cgroup above, or `None` below the root.
+    /// The parent cgroup; `None` if that is the root.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let (parent, _) = self.0.rsplit_once('/')?;

@@ -1,11 +1,11 @@
-//! What a cgroup of Rubelet is limited to. A field that is `None` or empty is left as it is.
+//! The limits of a cgroup. A field that is `None` or empty is not written.
 
 /// The values of one cgroup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CgroupValues {
-    /// Share of the processor where it is contended.
+    /// CPU weight under contention.
     pub cpu: Option<CpuShare>,
-    /// Upper limit of processor time.
+    /// Upper limit of CPU time.
     pub cpu_quota: Option<CpuQuota>,
     /// Upper limit of memory, in bytes.
     pub memory_limit: Option<u64>,
@@ -15,7 +15,7 @@ pub struct CgroupValues {
     pub hugepages: Vec<HugepageLimit>,
 }
 
-/// One share in the units of both cgroup versions.
+/// One CPU share in the units of both cgroup versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuShare {
     /// `cpu.shares` of version 1: 2 to 262144, 1024 for a core.
@@ -24,10 +24,10 @@ pub struct CpuShare {
     pub weight: u64,
 }
 
-/// Processor time per period.
+/// CPU time per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuQuota {
-    /// Microseconds of processor time in each period; `None` lifts the limit.
+    /// Microseconds of CPU time in each period; `None` removes the limit.
     pub quota_us: Option<u64>,
     /// Length of the period in microseconds.
     pub period_us: u64,
@@ -43,11 +43,11 @@ pub struct HugepageLimit {
 }
 
 impl HugepageLimit {
-    /// A limit that no machine reaches; the tiers of the tree have it.
+    /// A limit that no machine reaches; used by the tiers of the tree.
     pub const UNBOUNDED: u64 = 1 << 62;
 }
 
-/// A page size as the kernel writes it in file names and as the CRI wants it: `2MB`, `1GB`.
+/// A page size as the kernel writes it in file names and the CRI expects it: `2MB`, `1GB`.
 #[must_use]
 pub fn page_size_name(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KB", "MB", "GB", "TB", "PB"];

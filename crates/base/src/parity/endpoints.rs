@@ -4,7 +4,8 @@
 
 use super::row::{ParityRow, better, differs, not_yet, same};
 
-/// Method and path of each; `{}` stands for one segment. A test of the server asks for each of them.
+/// Method and path of each; `{}` stands for one segment. A test of the server requests each of
+/// them.
 pub const ENDPOINTS: &[ParityRow] = &[
     same("GET /healthz"),
     same("GET /healthz/ping"),
@@ -20,13 +21,17 @@ pub const ENDPOINTS: &[ParityRow] = &[
     not_yet("GET /stats/summary", "501"),
     same("GET /containerLogs/{}/{}/{}"),
     same("GET /configz"),
-    not_yet("POST /exec/{}/{}/{}", "501, on the node: crictl exec"),
-    not_yet("POST /attach/{}/{}/{}", "501, on the node: crictl attach"),
-    not_yet(
-        "POST /portForward/{}/{}",
-        "501, on the node: crictl port-forward",
-    ),
-    not_yet("POST /run/{}/{}/{}", "501, on the node: crictl exec --sync"),
+    same("GET /exec/{}/{}/{}"),
+    same("POST /exec/{}/{}/{}"),
+    same("POST /exec/{}/{}/{}/{}"),
+    same("GET /attach/{}/{}/{}"),
+    same("POST /attach/{}/{}/{}"),
+    same("POST /attach/{}/{}/{}/{}"),
+    same("GET /portForward/{}/{}"),
+    same("POST /portForward/{}/{}"),
+    same("POST /portForward/{}/{}/{}"),
+    same("POST /run/{}/{}/{}"),
+    same("POST /run/{}/{}/{}/{}"),
     not_yet(
         "POST /checkpoint/{}/{}/{}",
         "501, on the node: crictl checkpoint",
@@ -44,7 +49,7 @@ pub const ENDPOINTS: &[ParityRow] = &[
     not_yet("GET /flagz", "501"),
 ];
 
-/// What is served or asked beside HTTPS.
+/// Sockets other than HTTPS that are served or used.
 pub const SOCKETS: &[ParityRow] = &[
     same("healthz port 10248: /healthz"),
     better(
@@ -60,6 +65,6 @@ pub const SOCKETS: &[ParityRow] = &[
     ),
     better(
         "the agent's own socket",
-        "pods, events, logs, why; see cli.md",
+        "pods, events, logs, exec, attach, port-forward, why; see cli.md",
     ),
 ];

@@ -1,11 +1,11 @@
-//! Events of the kubelet that Rubelet does not raise. Those that it raises are in
+//! Events of the kubelet that Rubelet does not record. Those that it records are in
 //! [`crate::event_text`].
 //!
 //! Source: `pkg/kubelet/events/event.go` and the calls of its recorder in `pkg/kubelet` of Kubernetes 1.36.
 
 use super::row::{ParityRow, differs, not_yet};
 
-/// Reason and message of each, or the reason alone where it has several messages.
+/// Reason and message of each, or only the reason if it has several messages.
 pub const MISSING_EVENTS: &[ParityRow] = &[
     not_yet("AlreadyMountedVolume", "no volumes of CSI drivers"),
     differs(
@@ -62,8 +62,6 @@ pub const MISSING_EVENTS: &[ParityRow] = &[
         "FileSystemResizeFailed, FileSystemResizeSuccessful",
         "no volumes of CSI drivers",
     ),
-    not_yet("FreeDiskSpaceFailed", "unused images are not removed"),
-    not_yet("ImageGCFailed", "unused images are not removed"),
     differs(
         "InvalidImageID: ImageID is not valid, skipping, image: {}",
         "such an image is listed by its names",

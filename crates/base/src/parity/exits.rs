@@ -1,4 +1,4 @@
-//! How and when the program ends.
+//! How and when the program exits.
 //!
 //! Source: `cmd/kubelet/app/server.go`, `pkg/kubelet/kubelet.go` and `pkg/kubelet/certificate/transport.go`
 //! of Kubernetes 1.36.

@@ -2,7 +2,7 @@
 
 use super::{
     ANNOTATIONS, CONTAINER_REASONS, ENDPOINTS, EXITS, MISSING_EVENTS, MISSING_METRICS,
-    NODE_CONDITIONS, POD_CONDITIONS, POD_REASONS, ParityRow, SAME_METRICS, SOCKETS, Verdict,
+    NODE_CONDITIONS, POD_CONDITIONS, POD_REASONS, ParityRow, ParityVerdict, SAME_METRICS, SOCKETS,
     count_verdicts,
 };
 use crate::event_text::{EVENTS, Whose};
@@ -43,14 +43,14 @@ pub fn parity_markdown() -> String {
     page
 }
 
-fn heading(page: &mut String, title: &str, verdicts: impl IntoIterator<Item = Verdict>) {
+fn heading(page: &mut String, title: &str, verdicts: impl IntoIterator<Item = ParityVerdict>) {
     let counts = count_verdicts(verdicts);
     page.push_str(&format!(
         "\n## {title}\n\n{counts}.\n\n| name | verdict | why |\n|---|---|---|\n"
     ));
 }
 
-fn line(page: &mut String, name: &str, verdict: Verdict, why: &str) {
+fn line(page: &mut String, name: &str, verdict: ParityVerdict, why: &str) {
     let name = name.replace('|', "\\|");
     page.push_str(&format!("| {name} | {} | {why} |\n", verdict.name()));
 }
@@ -64,9 +64,9 @@ fn table(page: &mut String, title: &str, rows: &[ParityRow]) {
 
 fn events(page: &mut String) {
     let verdict = |whose| match whose {
-        Whose::Kubelets => (Verdict::Same, ""),
+        Whose::Kubelets => (ParityVerdict::Same, ""),
         Whose::Own => (
-            Verdict::Better,
+            ParityVerdict::Better,
             "the kubelet says nothing, or only in its log",
         ),
     };
@@ -89,18 +89,18 @@ fn events(page: &mut String) {
 
 fn metrics(page: &mut String) {
     let missing = MISSING_METRICS.iter().flat_map(|(_, names)| names.iter());
-    let verdicts = SAME_METRICS.iter().map(|_| Verdict::Same);
+    let verdicts = SAME_METRICS.iter().map(|_| ParityVerdict::Same);
     heading(
         page,
         "Metrics",
-        verdicts.chain(missing.map(|_| Verdict::NotYet)),
+        verdicts.chain(missing.map(|_| ParityVerdict::NotYet)),
     );
     for name in SAME_METRICS {
-        line(page, &format!("`{name}`"), Verdict::Same, "");
+        line(page, &format!("`{name}`"), ParityVerdict::Same, "");
     }
     for (why, names) in MISSING_METRICS {
         for name in *names {
-            line(page, &format!("`{name}`"), Verdict::NotYet, why);
+            line(page, &format!("`{name}`"), ParityVerdict::NotYet, why);
         }
     }
 }

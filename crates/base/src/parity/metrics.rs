@@ -1,7 +1,8 @@
-//! The metrics of the kubelet: which of them Rubelet has.
+//! The kubelet's metrics: which of them Rubelet has.
 //!
-//! Source: `pkg/kubelet/metrics/metrics.go`, `metrics/collectors`, `prober`, `certificate` and
-//! `volumemanager/cache` in `pkg/kubelet` of Kubernetes 1.36.
+//! Source: `metrics`, `metrics/collectors`, `server/metrics`, `prober`, `certificate`, `images`, `pluginmanager/metrics`,
+//! `volumemanager/metrics` and `volumemanager/cache` in `pkg/kubelet`, `pkg/credentialprovider/plugin` and
+//! `pkg/volume/util` of Kubernetes 1.36.
 
 /// Names on `/metrics` and `/metrics/probes` that Rubelet has with the kubelet's types, labels and buckets.
 pub const SAME_METRICS: &[&str] = &[
@@ -22,6 +23,8 @@ pub const SAME_METRICS: &[&str] = &[
     "kubelet_runtime_operations_errors_total",
     "kubelet_running_pods",
     "kubelet_running_containers",
+    "kubelet_image_garbage_collected_total",
+    "kubelet_preemptions",
     "kubelet_server_expiration_renew_errors",
     "kubelet_certificate_manager_server_rotation_seconds",
     "kubelet_certificate_manager_server_ttl_seconds",
@@ -32,6 +35,7 @@ pub const SAME_METRICS: &[&str] = &[
     "kubelet_http_requests_total",
     "kubelet_http_requests_duration_seconds",
     "kubelet_http_inflight_requests",
+    "kubelet_websocket_streaming_requests_total",
     "rest_client_requests_total",
     "rest_client_request_duration_seconds",
 ];
@@ -84,6 +88,18 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
             "kubelet_imagemanager_inmemory_pulledrecords_usage_percent",
             "kubelet_imagemanager_image_mustpull_checks_total",
             "kubelet_image_manager_ensure_image_requests_total",
+            "kubelet_credential_provider_plugin_errors_total",
+            "kubelet_credential_provider_plugin_duration",
+            "kubelet_credential_provider_config_info",
+            "kubelet_container_log_filesystem_used_bytes",
+            "kubelet_metrics_provider",
+            "volume_manager_total_volumes",
+            "storage_operation_duration_seconds",
+            "volume_operation_total_seconds",
+            "reconstruct_volume_operations_total",
+            "reconstruct_volume_operations_errors_total",
+            "force_cleaned_failed_volume_operations_total",
+            "force_cleaned_failed_volume_operation_errors_total",
         ],
     ),
     (
@@ -91,12 +107,13 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
         &[
             "kubelet_evictions",
             "kubelet_eviction_stats_age_seconds",
-            "kubelet_preemptions",
             "kubelet_graceful_shutdown_start_time_seconds",
             "kubelet_graceful_shutdown_end_time_seconds",
             "kubelet_orphan_pod_cleaned_volumes",
             "kubelet_orphan_pod_cleaned_volumes_errors",
-            "kubelet_image_garbage_collected_total",
+            "kubelet_podcertificate_states",
+            "plugin_manager_total_plugins",
+            "csi_operations_seconds",
         ],
     ),
     (
@@ -188,6 +205,7 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
     (
         "disk use of volumes is not measured",
         &[
+            "kubelet_volume_metric_collection_duration_seconds",
             "kubelet_volume_stats_available_bytes",
             "kubelet_volume_stats_capacity_bytes",
             "kubelet_volume_stats_health_status_abnormal",

@@ -1,19 +1,19 @@
-//! One row of a table, and how rows are written down.
+//! One row of a table, and the notation of rows.
 
-use super::Verdict::{self, Better, Differs, NotYet, Same};
+use super::ParityVerdict::{self, Better, Differs, NotYet, Same};
 
 /// Something that the kubelet of Kubernetes 1.36 has, or that only Rubelet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParityRow {
     /// Its name.
     pub name: &'static str,
-    /// What becomes of it here.
-    pub verdict: Verdict,
+    /// How it compares here.
+    pub verdict: ParityVerdict,
     /// Why, where it is not the same.
     pub why: &'static str,
 }
 
-const fn row(name: &'static str, verdict: Verdict, why: &'static str) -> ParityRow {
+const fn row(name: &'static str, verdict: ParityVerdict, why: &'static str) -> ParityRow {
     ParityRow { name, verdict, why }
 }
 

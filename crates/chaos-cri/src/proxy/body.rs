@@ -43,10 +43,10 @@ pub(super) fn whole(bytes: Bytes, trailers: Option<HeaderMap>) -> Body {
     }
 }
 
-/// The stream was broken off on purpose.
+/// The stream was reset on purpose.
 #[derive(Debug, thiserror::Error)]
 #[error("reset by chaos-cri")]
-pub(super) struct Broken;
+pub(super) struct StreamReset;
 
 /// What a task sends. Without trailers the stream just ends.
 struct Channel(mpsc::Receiver<Result<Frame<Bytes>, BoxError>>);

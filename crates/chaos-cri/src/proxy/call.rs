@@ -8,9 +8,9 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::{Frame, Incoming};
 
 use super::{
-    body::{self, Body, BoxError, Broken},
-    connection::Link,
-    lock, stream,
+    body::{self, Body, BoxError, StreamReset},
+    link::{Link, is_reset},
+    stream,
 };
 use crate::{
     change,
@@ -26,7 +26,7 @@ use crate::{
 const LARGEST_REQUEST: usize = 32 * 1024 * 1024;
 /// The largest answer that is read to be changed, in bytes.
 const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
-/// How long a call may go on of which the client learns nothing.
+/// How long a call may continue of which the client learns nothing.
 const UNSEEN: Duration = Duration::from_secs(600);
 
 /// A request that was read whole, to be sent as it came.
@@ -47,7 +47,7 @@ pub(super) async fn answer(
         .await?
         .to_bytes();
     let message = frame::message(&request).unwrap_or_default();
-    let subject = lock(&link.shared.known).of_request(rpc.name, &message);
+    let subject = link.shared.known.lock().of_request(rpc.name, &message);
     let decision = link.shared.decide(Stage::Call, rpc, &subject);
     let request = Request::from_parts(head, body::whole(request, None));
     match decision {
@@ -69,7 +69,7 @@ async fn passed(
     }
     let learns = match rpc.name {
         "RunPodSandbox" | "CreateContainer" => true,
-        _ => rpc.shape.is_list() && lock(&link.shared.rules).name_pods(),
+        _ => rpc.shape.is_list() && link.shared.rules.lock().name_pods(),
     };
     if !learns {
         return Ok(answer.map(body::own));
@@ -81,7 +81,7 @@ async fn passed(
 
 fn learn(link: &Link, rpc: &Rpc, subject: &Subject, bytes: &Bytes) {
     if let Some(message) = frame::message(bytes) {
-        let mut known = lock(&link.shared.known);
+        let mut known = link.shared.known.lock();
         known.learn_created(rpc.name, subject, &message);
         known.learn_list(rpc.name, &message);
     }
@@ -104,7 +104,7 @@ async fn read(
 
 fn is_lost(error: &BoxError) -> bool {
     let error = error.downcast_ref::<hyper::Error>();
-    error.is_some_and(|error| !super::connection::is_reset(error))
+    error.is_some_and(|error| !is_reset(error))
 }
 
 async fn injected(
@@ -114,10 +114,10 @@ async fn injected(
     subject: Subject,
     mut decision: Decision,
 ) -> Result<Response<Body>, BoxError> {
-    let told = format!("injected by chaos-cri: {}", decision.rule);
+    let injected_by = format!("injected by chaos-cri: {}", decision.rule);
     match &decision.fault {
         Fault::Hang => pending().await,
-        Fault::Fail(code) => Ok(body::status(*code, &told)),
+        Fault::Fail(code) => Ok(body::status(*code, &injected_by)),
         Fault::Cut => {
             link.shared.cut();
             pending().await
@@ -147,7 +147,7 @@ async fn injected(
             let first = answer.body_mut().frame().await;
             Ok(stream::answer_with(&link, rpc, subject, answer, first))
         }
-        Fault::Lost(code) => lost(link, rpc, request, subject, *code, &told).await,
+        Fault::Lost(code) => lost(link, rpc, request, subject, *code, &injected_by).await,
         Fault::Eof => {
             let answer = link.forward(request).await?;
             let (mut head, incoming) = answer.into_parts();
@@ -161,7 +161,7 @@ async fn injected(
             let (head, incoming) = answer.into_parts();
             unseen(async { incoming.collect().await.map(drop) }).await;
             let (sender, body) = body::channel();
-            let broken: Result<Frame<Bytes>, BoxError> = Err(Broken.into());
+            let broken: Result<Frame<Bytes>, BoxError> = Err(StreamReset.into());
             // It has room for one.
             let _ = sender.try_send(broken);
             Ok(Response::from_parts(head, body))
@@ -192,7 +192,7 @@ async fn lost(
     request: Whole,
     subject: Subject,
     code: Option<Code>,
-    told: &str,
+    injected_by: &str,
 ) -> Result<Response<Body>, BoxError> {
     let done = tokio::spawn(unseen(async move {
         let (_, bytes, _) = read(link.forward(request).await?).await?;
@@ -204,13 +204,13 @@ async fn lost(
         Some(code) => {
             // Whether it went well is what the client is not to learn.
             let _ = done.await;
-            Ok(body::status(code, told))
+            Ok(body::status(code, injected_by))
         }
     }
 }
 
 async fn unseen<E>(work: impl Future<Output = Result<(), E>>) {
     if !matches!(tokio::time::timeout(UNSEEN, work).await, Ok(Ok(()))) {
-        tracing::debug!("a call did not end well of which the client learns nothing");
+        tracing::debug!("A call failed whose result the client does not see");
     }
 }

@@ -1,20 +1,17 @@
 //! One client's connection, and the one to the runtime that is made for it.
 
-use std::{future::pending, io, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
-use http::{Request, Response};
-use hyper::{
-    body::Incoming, client::conn::http2 as client, server::conn::http2 as server,
-    service::service_fn,
-};
+use hyper::{client::conn::http2 as client, server::conn::http2 as server, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::UnixStream;
 
 use super::{
     Shared,
-    body::{Body, BoxError},
+    body::Body,
     call,
     gate::{Gate, Gated},
+    link::Link,
 };
 
 /// How long connecting to the runtime may take.
@@ -27,50 +24,13 @@ const HEADER_LIST_SIZE: u32 = 1024 * 1024;
 /// set no limit.
 const CALLS: u32 = 10_000;
 
-/// What the calls of one connection share.
-pub(super) struct Link {
-    pub(super) shared: Arc<Shared>,
-    pub(super) gate: Gate,
-    runtime: client::SendRequest<Body>,
-}
-
-impl Link {
-    /// Hands a request on. Fails only with a stream that the runtime has reset; the loss of the
-    /// connection ends this one too, and the future with it.
-    pub(super) async fn forward(
-        &self,
-        request: Request<Body>,
-    ) -> Result<Response<Incoming>, BoxError> {
-        match self.runtime.clone().send_request(request).await {
-            Ok(answer) => Ok(answer),
-            Err(error) if is_reset(&error) => Err(error.into()),
-            Err(error) => {
-                tracing::debug!(%error, "the connection to the runtime is lost");
-                pending().await
-            }
-        }
-    }
-}
-
-/// Whether the runtime has ended one stream, and not the connection.
-pub(super) fn is_reset(error: &hyper::Error) -> bool {
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<h2::Error>() {
-            return error.is_reset();
-        }
-        cause = error.source();
-    }
-    false
-}
-
 /// Serves a client until either side closes its connection or all are cut.
 pub(super) async fn run(stream: UnixStream, shared: Arc<Shared>) {
     let mut cuts = shared.cuts.subscribe();
     // Dropping the connection in the middle of anything is what a cut is.
     tokio::select! {
         () = serve(stream, shared) => {}
-        _ = cuts.changed() => tracing::debug!("cut a connection"),
+        _ = cuts.changed() => tracing::debug!("Cut a connection"),
     }
 }
 
@@ -81,12 +41,12 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>) {
         // The client finds its connection closed, as with a runtime that ends.
         Ok(Err(error)) => {
             let back = shared.back.display();
-            tracing::warn!(%error, "cannot connect to the runtime at {back}");
+            tracing::warn!(%error, "Cannot connect to the runtime at {back}");
             return;
         }
         Err(_) => {
             let back = shared.back.display();
-            tracing::warn!("the runtime at {back} does not take a connection");
+            tracing::warn!("The runtime at {back} does not accept a connection");
             return;
         }
     };
@@ -106,7 +66,7 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>) {
     tokio::select! {
         ended = &mut to_client => {
             if let Err(error) = ended {
-                tracing::debug!(%error, "a client's connection broke");
+                tracing::debug!(%error, "Connection of a client failed");
             }
             return;
         }

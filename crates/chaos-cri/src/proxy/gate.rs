@@ -3,18 +3,17 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::UnixStream,
     time::{Instant, Sleep, sleep_until},
 };
-
-use super::lock;
 
 /// Until when a connection is frozen.
 #[derive(Debug, Clone, Default)]
@@ -22,11 +21,11 @@ pub(super) struct Gate(Arc<Mutex<Option<Instant>>>);
 
 impl Gate {
     pub(super) fn freeze(&self, span: Duration) {
-        *lock(&self.0) = Some(Instant::now() + span);
+        *self.0.lock() = Some(Instant::now() + span);
     }
 
     fn frozen_until(&self) -> Option<Instant> {
-        let mut until = lock(&self.0);
+        let mut until = self.0.lock();
         if until.is_some_and(|until| until <= Instant::now()) {
             *until = None;
         }

@@ -9,9 +9,8 @@ use hyper::body::{Body as _, Frame, Incoming};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{
-    body::{self, Body, BoxError, Broken, Sender, good_end},
-    connection::{Link, is_reset},
-    lock,
+    body::{self, Body, BoxError, Sender, StreamReset, good_end},
+    link::{Link, is_reset},
 };
 use crate::{
     change,
@@ -26,7 +25,7 @@ use crate::{
 const HOLD: Duration = Duration::from_millis(500);
 
 /// What is read of a runtime's stream at once.
-type Read = Option<Result<Frame<Bytes>, hyper::Error>>;
+type FrameResult = Option<Result<Frame<Bytes>, hyper::Error>>;
 
 /// The answer to the client, and a task behind it that hands on what the runtime sends.
 pub(super) fn answer(
@@ -40,8 +39,8 @@ pub(super) fn answer(
         return answer.map(body::own);
     }
     let (head, incoming) = answer.into_parts();
-    let (pump, body) = Pump::new(link, rpc, subject);
-    tokio::spawn(pump.run(incoming));
+    let (forwarder, body) = StreamForwarder::new(link, rpc, subject);
+    tokio::spawn(forwarder.run(incoming));
     Response::from_parts(head, body)
 }
 
@@ -51,55 +50,55 @@ pub(super) fn answer_with(
     rpc: &'static Rpc,
     subject: Subject,
     answer: Response<Incoming>,
-    first: Read,
+    first: FrameResult,
 ) -> Response<Body> {
     let (head, incoming) = answer.into_parts();
     if first.is_none() {
         return Response::from_parts(head, body::nothing());
     }
-    let (mut pump, body) = Pump::new(link, rpc, subject);
+    let (mut forwarder, body) = StreamForwarder::new(link, rpc, subject);
     tokio::spawn(async move {
-        if pump.take(first).await.is_ok() {
-            pump.run(incoming).await;
+        if forwarder.take(first).await.is_ok() {
+            forwarder.run(incoming).await;
         }
     });
     Response::from_parts(head, body)
 }
 
-struct Pump {
+struct StreamForwarder {
     link: Arc<Link>,
     rpc: &'static Rpc,
     /// What the call is about.
     subject: Subject,
     client: Sender,
     splitter: Splitter,
-    held: Held,
+    held: HeldMessages,
 }
 
 /// Messages that are held back, to be sent in reverse.
 #[derive(Default)]
-struct Held {
+struct HeldMessages {
     messages: Vec<Bytes>,
-    /// How many there are to be; 0 while nothing is held.
-    wanted: usize,
+    /// How many there must be; 0 while nothing is held.
+    count: usize,
     until: Option<Instant>,
 }
 
 /// The stream to the client has ended, in one way or another.
-struct Ended;
+struct StreamEnded;
 
-impl Pump {
+impl StreamForwarder {
     fn new(link: &Arc<Link>, rpc: &'static Rpc, subject: Subject) -> (Self, Body) {
         let (client, body) = body::channel();
-        let pump = Self {
+        let forwarder = Self {
             link: link.clone(),
             rpc,
             subject,
             client,
             splitter: Splitter::default(),
-            held: Held::default(),
+            held: HeldMessages::default(),
         };
-        (pump, body)
+        (forwarder, body)
     }
 
     async fn run(mut self, mut incoming: Incoming) {
@@ -113,7 +112,7 @@ impl Pump {
             };
             // A branch that is dropped loses nothing: a frame is taken only when it is there.
             let ended = tokio::select! {
-                () = self.client.closed() => Err(Ended),
+                () = self.client.closed() => Err(StreamEnded),
                 () = held => self.release().await,
                 read = incoming.frame() => self.take(read).await,
             };
@@ -124,7 +123,7 @@ impl Pump {
     }
 
     /// Hands on what was read.
-    async fn take(&mut self, read: Read) -> Result<(), Ended> {
+    async fn take(&mut self, read: FrameResult) -> Result<(), StreamEnded> {
         let frame = match read {
             Some(Ok(frame)) => frame,
             Some(Err(error)) => {
@@ -137,7 +136,7 @@ impl Pump {
             }
             None => {
                 self.release().await?;
-                return Err(Ended);
+                return Err(StreamEnded);
             }
         };
         let data = match frame.into_data() {
@@ -157,7 +156,7 @@ impl Pump {
         }
     }
 
-    async fn message(&mut self, framed: Bytes) -> Result<(), Ended> {
+    async fn message(&mut self, framed: Bytes) -> Result<(), StreamEnded> {
         let Some(message) = frame::message(&framed) else {
             return self.emit(framed).await;
         };
@@ -169,17 +168,17 @@ impl Pump {
             Some(decision) => self.inject(framed.clone(), &message, decision).await?,
         }
         if self.rpc.shape == Shape::Events {
-            lock(&shared.history).push(&framed);
+            shared.history.lock().push(&framed);
         }
         Ok(())
     }
 
     fn about(&self, message: &[u8]) -> Subject {
-        let mut known = lock(&self.link.shared.known);
+        let mut known = self.link.shared.known.lock();
         if self.rpc.shape == Shape::Events {
             return known.of_event(message);
         }
-        if lock(&self.link.shared.rules).name_pods() {
+        if self.link.shared.rules.lock().name_pods() {
             known.learn_list(self.rpc.name, message);
         }
         self.subject.clone()
@@ -190,17 +189,17 @@ impl Pump {
         framed: Bytes,
         message: &[u8],
         mut decision: Decision,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), StreamEnded> {
         match decision.fault {
             Fault::Drop => Ok(()),
             Fault::Delay(ref span) => {
                 let millis = decision.dice.within(span);
-                // Passing the time is what is wanted, unless the client goes away.
+                // The timeout is the delay, unless the client goes away.
                 if timeout(Duration::from_millis(millis), self.client.closed())
                     .await
                     .is_ok()
                 {
-                    return Err(Ended);
+                    return Err(StreamEnded);
                 }
                 self.emit(framed).await
             }
@@ -218,7 +217,7 @@ impl Pump {
             Fault::Stale => {
                 self.emit(framed).await?;
                 let stale = {
-                    let history = lock(&self.link.shared.history);
+                    let history = self.link.shared.history.lock();
                     let earlier = history
                         .iter()
                         .map(|event| event.get(5..).unwrap_or_default());
@@ -230,14 +229,14 @@ impl Pump {
                 }
             }
             Fault::Replay(count) => {
-                let old = lock(&self.link.shared.history).replay(count);
+                let old = self.link.shared.history.lock().replay(count);
                 for event in old {
                     self.emit(event).await?;
                 }
                 self.emit(framed).await
             }
-            Fault::Eof => Err(Ended),
-            Fault::Reset => self.end(Err(Broken.into())).await,
+            Fault::Eof => Err(StreamEnded),
+            Fault::Reset => self.end(Err(StreamReset.into())).await,
             Fault::End => self.end(Ok(Frame::trailers(good_end()))).await,
             ref fault => {
                 let Decision { select, dice, .. } = &mut decision.clone();
@@ -249,27 +248,27 @@ impl Pump {
     }
 
     /// Sends a message after those that are held back.
-    async fn emit(&mut self, framed: Bytes) -> Result<(), Ended> {
-        if self.held.wanted == 0 {
+    async fn emit(&mut self, framed: Bytes) -> Result<(), StreamEnded> {
+        if self.held.count == 0 {
             return self.send(Ok(Frame::data(framed))).await;
         }
         self.held.messages.push(framed);
-        if self.held.messages.len() >= self.held.wanted {
+        if self.held.messages.len() >= self.held.count {
             self.release().await?;
         }
         Ok(())
     }
 
-    /// Holds back this message and those after it until there are `wanted`.
-    async fn hold(&mut self, wanted: usize, framed: Bytes) -> Result<(), Ended> {
-        if self.held.wanted == 0 {
-            self.held.wanted = wanted;
+    /// Holds back this message and those after it until there are `count`.
+    async fn hold(&mut self, count: usize, framed: Bytes) -> Result<(), StreamEnded> {
+        if self.held.count == 0 {
+            self.held.count = count;
             self.held.until = Some(Instant::now() + HOLD);
         }
         self.emit(framed).await
     }
 
-    async fn release(&mut self) -> Result<(), Ended> {
+    async fn release(&mut self) -> Result<(), StreamEnded> {
         let held = std::mem::take(&mut self.held);
         for message in held.messages.into_iter().rev() {
             self.send(Ok(Frame::data(message))).await?;
@@ -277,13 +276,13 @@ impl Pump {
         Ok(())
     }
 
-    async fn send(&mut self, frame: Result<Frame<Bytes>, BoxError>) -> Result<(), Ended> {
-        self.client.send(frame).await.map_err(|_| Ended)
+    async fn send(&mut self, frame: Result<Frame<Bytes>, BoxError>) -> Result<(), StreamEnded> {
+        self.client.send(frame).await.map_err(|_| StreamEnded)
     }
 
     /// Sends the last that the client gets.
-    async fn end(&mut self, frame: Result<Frame<Bytes>, BoxError>) -> Result<(), Ended> {
+    async fn end(&mut self, frame: Result<Frame<Bytes>, BoxError>) -> Result<(), StreamEnded> {
         self.send(frame).await?;
-        Err(Ended)
+        Err(StreamEnded)
     }
 }

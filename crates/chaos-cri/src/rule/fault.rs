@@ -14,7 +14,18 @@ const MOST: u64 = 100_000;
 /// How many bytes a list is made larger than, unless it is said: what any client refuses.
 const HUGE: u64 = 17 * 1024 * 1024;
 
-/// A fault. What each does is told by `chaos-cri --help`.
+/// Why a word is not a fault, or a value of a rule not valid: what to write instead.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FaultError {
+    /// There is no fault of this name.
+    #[error("{0}")]
+    UnknownName(String),
+    /// The value after `=` is missing, not valid, or too much.
+    #[error("{0}")]
+    Value(String),
+}
+
+/// A fault. `chaos-cri --help` describes each.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fault {
     /// Milliseconds, from and up to.
@@ -84,22 +95,24 @@ pub(super) const NAMES: [&str; 23] = [
 
 impl Fault {
     /// Reads `name` or `name=argument`; an error says what is wrong.
-    pub(super) fn parse(word: &str) -> Result<Self, String> {
+    pub(super) fn parse(word: &str) -> Result<Self, FaultError> {
         let (name, argument) = match word.split_once('=') {
             Some((name, argument)) => (name, Some(argument)),
             None => (word, None),
         };
         let needed = |example: &str| {
-            argument.ok_or_else(|| format!("{name} needs a value, such as {name}={example}"))
+            argument.ok_or_else(|| {
+                FaultError::Value(format!("{name} needs a value, such as {name}={example}"))
+            })
         };
         let count = |default| argument.map_or(Ok(default), |text| number(text, MOST));
         let code = |text: &str| {
             Code::named(text).ok_or_else(|| {
                 let names: Vec<_> = Code::names().collect();
-                format!(
-                    "{text:?} is no gRPC code; the codes are {}",
+                FaultError::Value(format!(
+                    "{text:?} is not a gRPC code; the codes are {}",
                     names.join(", ")
-                )
+                ))
             })
         };
         let fault = match name {
@@ -120,7 +133,7 @@ impl Fault {
             _ => {
                 let fault = Self::without_argument(name)?;
                 if argument.is_some() {
-                    return Err(format!("{name} takes no value"));
+                    return Err(FaultError::Value(format!("{name} takes no value")));
                 }
                 fault
             }
@@ -128,7 +141,7 @@ impl Fault {
         Ok(fault)
     }
 
-    fn without_argument(name: &str) -> Result<Self, String> {
+    fn without_argument(name: &str) -> Result<Self, FaultError> {
         Ok(match name {
             "hang" => Self::Hang,
             "stall" => Self::Stall,
@@ -144,10 +157,10 @@ impl Fault {
             "swap" => Self::Swap,
             "stale" => Self::Stale,
             _ => {
-                return Err(match nearest(name, NAMES) {
+                return Err(FaultError::UnknownName(match nearest(name, NAMES) {
                     Some(near) => format!("there is no fault {name:?}; did you mean {near:?}?"),
                     None => format!("there is no fault {name:?}; there are {}", NAMES.join(", ")),
-                });
+                }));
             }
         })
     }
@@ -195,10 +208,12 @@ impl Fault {
 }
 
 /// A whole number from 1 to `most`.
-pub(super) fn number(text: &str, most: u64) -> Result<u64, String> {
+pub(super) fn number(text: &str, most: u64) -> Result<u64, FaultError> {
     match text.parse() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
-        _ => Err(format!("{text:?} is no whole number from 1 to {most}")),
+        _ => Err(FaultError::Value(format!(
+            "{text:?} is not a whole number from 1 to {most}"
+        ))),
     }
 }
 
@@ -208,7 +223,7 @@ pub(super) fn number(text: &str, most: u64) -> Result<u64, String> {
     clippy::cast_sign_loss,
     reason = "it is from 0 to a million"
 )]
-pub(super) fn share(text: &str) -> Result<u32, String> {
+pub(super) fn share(text: &str) -> Result<u32, FaultError> {
     let (digits, whole) = match text.strip_suffix('%') {
         Some(digits) => (digits, 100.0),
         None => (text, 1.0),
@@ -217,35 +232,39 @@ pub(super) fn share(text: &str) -> Result<u32, String> {
         Ok(share) if (0.0..=whole).contains(&share) => {
             Ok((share / whole * 1_000_000.0).round() as u32)
         }
-        _ => Err(format!("{text:?} is no share; write 10% or 0.1")),
+        _ => Err(FaultError::Value(format!(
+            "{text:?} is not a share; write 10% or 0.1"
+        ))),
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+fn duration(text: &str) -> Result<Duration, FaultError> {
     match parse_go(text) {
         Ok(duration) if duration <= LONGEST => Ok(duration),
-        Ok(_) => Err(format!("{text} is longer than a day")),
-        Err(error) => Err(format!("{error}; write it like 200ms, 5s or 1m30s")),
+        Ok(_) => Err(FaultError::Value(format!("{text} is longer than a day"))),
+        Err(error) => Err(FaultError::Value(format!(
+            "{error}; write it like 200ms, 5s or 1m30s"
+        ))),
     }
 }
 
 /// One duration, or `from..to`, in milliseconds.
-fn span(text: &str) -> Result<Range<u64>, String> {
+fn span(text: &str) -> Result<Range<u64>, FaultError> {
     let millis = |text| duration(text).map(|duration| duration.as_millis() as u64);
     let (from, to) = match text.split_once("..") {
         Some((from, to)) => (millis(from)?, millis(to)?),
         None => (millis(text)?, millis(text)?),
     };
     if to < from {
-        return Err(format!(
+        return Err(FaultError::Value(format!(
             "{text:?}: the longest is shorter than the shortest"
-        ));
+        )));
     }
     Ok(from..to + 1)
 }
 
 /// A size, `17MiB`, `500KiB` or bytes.
-fn size(text: &str) -> Result<u64, String> {
+fn size(text: &str) -> Result<u64, FaultError> {
     let units = [("MiB", 1024 * 1024), ("KiB", 1024), ("", 1)];
     let most = 256 * 1024 * 1024;
     units
@@ -255,5 +274,9 @@ fn size(text: &str) -> Result<u64, String> {
             number.checked_mul(*factor)
         })
         .filter(|size| *size <= most)
-        .ok_or_else(|| format!("{text:?} is no size up to 256MiB; write it like 17MiB"))
+        .ok_or_else(|| {
+            FaultError::Value(format!(
+                "{text:?} is not a size up to 256MiB; write it like 17MiB"
+            ))
+        })
 }

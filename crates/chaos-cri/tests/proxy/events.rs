@@ -11,19 +11,19 @@ use rubelet_cri::{
     },
 };
 
-use crate::place::{Place, create, run_sandbox, soon, start, version};
+use crate::fixture::{Fixture, create, run_sandbox, soon, start, version};
 
 /// Names of pods are used once.
 static PROBES: AtomicUsize = AtomicUsize::new(0);
 
 /// A stream that is known to be open: an event has come through it.
-async fn open(place: &Place) -> EventStream {
-    let mut events = place.client.container_events();
-    // Nothing tells when a subscription takes effect but an event that arrives.
+async fn open(fixture: &Fixture) -> EventStream {
+    let mut events = fixture.client.container_events();
+    // Only an event that arrives shows that a subscription took effect.
     let first = async {
         loop {
             let number = PROBES.fetch_add(1, Ordering::Relaxed);
-            run_sandbox(&place.direct, &format!("probe-{number}"))
+            run_sandbox(&fixture.direct, &format!("probe-{number}"))
                 .await
                 .unwrap();
             let arrived =
@@ -61,19 +61,19 @@ fn kinds(events: &[ContainerEvent]) -> Vec<ContainerEventType> {
 }
 
 /// A container that is created and started: two events of its own, after its sandbox's.
-async fn start_web(place: &Place) -> (String, String) {
-    let sandbox = run_sandbox(&place.direct, "web").await.unwrap();
-    let container = create(&place.direct, "web", &sandbox).await.unwrap();
-    start(&place.direct, &container).await.unwrap();
+async fn start_web(fixture: &Fixture) -> (String, String) {
+    let sandbox = run_sandbox(&fixture.direct, "web").await.unwrap();
+    let container = create(&fixture.direct, "web", &sandbox).await.unwrap();
+    start(&fixture.direct, &container).await.unwrap();
     (sandbox, container)
 }
 
 #[tokio::test]
 async fn without_rules_events_come_as_they_are_sent() {
-    let place = Place::new(&[]).await;
-    let mut events = open(&place).await;
-    let (sandbox, container) = start_web(&place).await;
-    place.sim.kill_container(&container, 1, "Error");
+    let fixture = Fixture::new(&[]).await;
+    let mut events = open(&fixture).await;
+    let (sandbox, container) = start_web(&fixture).await;
+    fixture.sim.kill_container(&container, 1, "Error");
     let found = of_web(&mut events, 5).await;
     assert_eq!(kinds(&found), [Created, Started, Created, Started, Stopped]);
     let ids: Vec<_> = found.iter().map(|event| &*event.container).collect();
@@ -118,11 +118,11 @@ async fn faults_of_messages_do_what_they_say() {
             vec![Created, Started, Created, Started, Stopped],
         ),
     ] {
-        let place = Place::new(&[]).await;
-        let mut events = open(&place).await;
-        place.set_rules(&[rule]);
-        let (_, container) = start_web(&place).await;
-        place.sim.kill_container(&container, 1, "Error");
+        let fixture = Fixture::new(&[]).await;
+        let mut events = open(&fixture).await;
+        fixture.set_rules(&[rule]);
+        let (_, container) = start_web(&fixture).await;
+        fixture.sim.kill_container(&container, 1, "Error");
         let found = of_web(&mut events, expected.len()).await;
         assert_eq!(kinds(&found), expected, "{rule}");
     }
@@ -130,10 +130,10 @@ async fn faults_of_messages_do_what_they_say() {
 
 #[tokio::test]
 async fn a_stale_event_is_stamped_after_the_one_it_contradicts() {
-    let place = Place::new(&["GetContainerEvents pod=web-uid event=STOPPED stale"]).await;
-    let mut events = open(&place).await;
-    let (_, container) = start_web(&place).await;
-    place.sim.kill_container(&container, 1, "Error");
+    let fixture = Fixture::new(&["GetContainerEvents pod=web-uid event=STOPPED stale"]).await;
+    let mut events = open(&fixture).await;
+    let (_, container) = start_web(&fixture).await;
+    fixture.sim.kill_container(&container, 1, "Error");
     let found = of_web(&mut events, 6).await;
     let [.., stopped, stale] = &found[..] else {
         panic!("{found:?}");
@@ -145,12 +145,12 @@ async fn a_stale_event_is_stamped_after_the_one_it_contradicts() {
 
 #[tokio::test]
 async fn events_lose_their_pod_or_get_another() {
-    let place = Place::new(&["GetContainerEvents nil-sandbox times=1"]).await;
-    let mut events = place.client.container_events();
+    let fixture = Fixture::new(&["GetContainerEvents nil-sandbox times=1"]).await;
+    let mut events = fixture.client.container_events();
     let mut number = 0;
     let first = loop {
         number += 1;
-        run_sandbox(&place.direct, &format!("x{number}"))
+        run_sandbox(&fixture.direct, &format!("x{number}"))
             .await
             .unwrap();
         let next = tokio::time::timeout(std::time::Duration::from_millis(200), events.next());
@@ -159,8 +159,8 @@ async fn events_lose_their_pod_or_get_another() {
         }
     };
     assert_eq!((first.sandbox, first.pod_uid), (None, None));
-    place.set_rules(&["GetContainerEvents wrong-uid=u7"]);
-    run_sandbox(&place.direct, "y").await.unwrap();
+    fixture.set_rules(&["GetContainerEvents wrong-uid=u7"]);
+    run_sandbox(&fixture.direct, "y").await.unwrap();
     let wrong =
         async { while events.next().await.unwrap().unwrap().pod_uid.as_deref() != Some("u7") {} };
     soon(wrong).await;
@@ -168,12 +168,12 @@ async fn events_lose_their_pod_or_get_another() {
 
 #[tokio::test]
 async fn thousands_of_old_events_can_come_again() {
-    let place = Place::new(&[]).await;
-    let mut events = open(&place).await;
-    let (_, container) = start_web(&place).await;
+    let fixture = Fixture::new(&[]).await;
+    let mut events = open(&fixture).await;
+    let (_, container) = start_web(&fixture).await;
     of_web(&mut events, 4).await;
-    place.set_rules(&["GetContainerEvents event=STOPPED replay=5000"]);
-    place.sim.kill_container(&container, 1, "Error");
+    fixture.set_rules(&["GetContainerEvents event=STOPPED replay=5000"]);
+    fixture.sim.kill_container(&container, 1, "Error");
     let all = async {
         let mut count = 0;
         while events.next().await.unwrap().unwrap().kind != Stopped {
@@ -182,7 +182,7 @@ async fn thousands_of_old_events_can_come_again() {
         count
     };
     assert_eq!(soon(all).await, 5000);
-    assert_eq!(place.counts(), [1]);
+    assert_eq!(fixture.counts(), [1]);
 }
 
 #[tokio::test]
@@ -194,13 +194,13 @@ async fn a_stream_ends_in_each_way_and_the_next_one_works() {
         ("GetContainerEvents pod=web-uid reset times=1", false),
         ("cut", false),
     ] {
-        let place = Place::new(&[]).await;
-        let mut events = open(&place).await;
+        let fixture = Fixture::new(&[]).await;
+        let mut events = open(&fixture).await;
         if rule == "cut" {
-            place.chaos.cut();
+            fixture.chaos.cut();
         } else {
-            place.set_rules(&[rule]);
-            run_sandbox(&place.direct, "web").await.unwrap();
+            fixture.set_rules(&[rule]);
+            run_sandbox(&fixture.direct, "web").await.unwrap();
         }
         let last = async {
             loop {
@@ -212,57 +212,57 @@ async fn a_stream_ends_in_each_way_and_the_next_one_works() {
             }
         };
         assert_eq!(soon(last).await, good, "{rule}");
-        drop(open(&place).await);
+        drop(open(&fixture).await);
     }
 }
 
 #[tokio::test]
 async fn a_stream_can_be_refused_empty_or_silent_and_comes_back() {
-    let place = Place::new(&["GetContainerEvents fail=UNIMPLEMENTED every=2 times=2"]).await;
+    let fixture = Fixture::new(&["GetContainerEvents fail=UNIMPLEMENTED every=2 times=2"]).await;
     for refused in [true, false, true] {
         if refused {
-            let items: Vec<_> = soon(place.client.container_events().collect()).await;
+            let items: Vec<_> = soon(fixture.client.container_events().collect()).await;
             assert!(
                 matches!(&items[..], [Err(error)] if error.is_unimplemented()),
                 "{items:?}"
             );
         } else {
-            drop(open(&place).await);
+            drop(open(&fixture).await);
         }
     }
-    place.set_rules(&["GetContainerEvents fail=OK"]);
-    let items: Vec<_> = soon(place.client.container_events().collect()).await;
+    fixture.set_rules(&["GetContainerEvents fail=OK"]);
+    let items: Vec<_> = soon(fixture.client.container_events().collect()).await;
     assert!(items.is_empty(), "{items:?}");
     for rule in ["GetContainerEvents hang", "GetContainerEvents stall"] {
-        place.set_rules(&[rule]);
-        let mut events = place.client.container_events();
+        fixture.set_rules(&[rule]);
+        let mut events = fixture.client.container_events();
         assert!(events.next().now_or_never().is_none());
         let hit = async {
-            while place.chaos.injected().iter().all(|hit| hit.rule != rule) {
+            while fixture.chaos.injected().iter().all(|hit| hit.rule != rule) {
                 assert!(events.next().now_or_never().is_none(), "{rule}");
                 tokio::task::yield_now().await;
             }
         };
         soon(hit).await;
-        run_sandbox(&place.direct, rule).await.unwrap();
-        version(&place.client).await.unwrap();
+        run_sandbox(&fixture.direct, rule).await.unwrap();
+        version(&fixture.client).await.unwrap();
         assert!(events.next().now_or_never().is_none(), "{rule}");
     }
-    place.set_rules(&["GetContainerEvents withhold"]);
-    drop(open(&place).await);
+    fixture.set_rules(&["GetContainerEvents withhold"]);
+    drop(open(&fixture).await);
 }
 
 #[tokio::test]
 async fn rules_reach_streams_that_are_open() {
-    let place = Place::new(&[]).await;
-    let mut events = open(&place).await;
-    place.set_rules(&["GetContainerEvents event=STARTED drop"]);
-    let (_, container) = start_web(&place).await;
+    let fixture = Fixture::new(&[]).await;
+    let mut events = open(&fixture).await;
+    fixture.set_rules(&["GetContainerEvents event=STARTED drop"]);
+    let (_, container) = start_web(&fixture).await;
     // What comes after the start shows that the start has met the rule.
-    place.sim.kill_container(&container, 1, "Error");
+    fixture.sim.kill_container(&container, 1, "Error");
     let found = of_web(&mut events, 3).await;
     assert_eq!(kinds(&found), [Created, Created, Stopped]);
-    place.set_rules(&[]);
-    run_sandbox(&place.direct, "web2").await.unwrap();
+    fixture.set_rules(&[]);
+    run_sandbox(&fixture.direct, "web2").await.unwrap();
     assert_eq!(kinds(&of_web(&mut events, 2).await), [Created, Started]);
 }

@@ -2,29 +2,29 @@
 
 use rubelet_cri::{CriErrorKind, CriResult, RuntimeService, v1};
 
-use crate::place::{Place, soon};
+use crate::fixture::{Fixture, soon};
 
 /// All containers: in pieces where the runtime offers it.
-async fn all(place: &Place) -> CriResult<Vec<String>> {
+async fn all(fixture: &Fixture) -> CriResult<Vec<String>> {
     let request = v1::ListContainersRequest::default();
-    let listed = place.client.list_containers(request).await?;
+    let listed = fixture.client.list_containers(request).await?;
     Ok(listed.containers.into_iter().map(|item| item.id).collect())
 }
 
 /// All containers, in one message.
-async fn whole(place: &Place) -> CriResult<Vec<String>> {
+async fn whole(fixture: &Fixture) -> CriResult<Vec<String>> {
     let request = v1::ListContainersRequest {
         filter: Some(v1::ContainerFilter::default()),
     };
-    let listed = place.client.list_containers(request).await?;
+    let listed = fixture.client.list_containers(request).await?;
     Ok(listed.containers.into_iter().map(|item| item.id).collect())
 }
 
 #[tokio::test]
 async fn items_can_be_missing_from_both_kinds_of_list() {
-    let place = Place::new(&[]).await;
-    let (_, first) = place.start_pod("first").await;
-    let (_, second) = place.start_pod("second").await;
+    let fixture = Fixture::new(&[]).await;
+    let (_, first) = fixture.start_pod("first").await;
+    let (_, second) = fixture.start_pod("second").await;
     for (rules, left) in [
         (["ListContainers empty", "StreamContainers empty"], vec![]),
         (
@@ -39,8 +39,8 @@ async fn items_can_be_missing_from_both_kinds_of_list() {
             vec![&first, &second],
         ),
     ] {
-        place.set_rules(&rules);
-        for mut shown in [all(&place).await.unwrap(), whole(&place).await.unwrap()] {
+        fixture.set_rules(&rules);
+        for mut shown in [all(&fixture).await.unwrap(), whole(&fixture).await.unwrap()] {
             shown.sort();
             let mut left: Vec<String> = left.iter().map(ToString::to_string).collect();
             left.sort();
@@ -51,27 +51,27 @@ async fn items_can_be_missing_from_both_kinds_of_list() {
 
 #[tokio::test]
 async fn a_list_can_be_larger_than_a_client_takes() {
-    let place = Place::new(&["ListContainers huge"]).await;
-    let error = soon(whole(&place)).await.unwrap_err();
+    let fixture = Fixture::new(&["ListContainers huge"]).await;
+    let error = soon(whole(&fixture)).await.unwrap_err();
     assert_eq!(error.kind, CriErrorKind::ResourceExhausted, "{error}");
-    place.set_rules(&["ListContainers huge=1MiB"]);
-    assert_eq!(soon(whole(&place)).await.unwrap().len(), 0);
+    fixture.set_rules(&["ListContainers huge=1MiB"]);
+    assert_eq!(soon(whole(&fixture)).await.unwrap().len(), 0);
 }
 
 #[tokio::test]
 async fn a_list_in_pieces_comes_and_goes() {
-    let place = Place::new(&["StreamContainers fail=UNIMPLEMENTED"]).await;
-    let (_, id) = place.start_pod("web").await;
-    assert_eq!(all(&place).await.unwrap(), vec![id.clone()]);
-    assert_eq!(place.counts(), [1], "and the whole list was asked for");
-    place.set_rules(&["StreamContainers fail=INTERNAL"]);
-    // A new connection is asked anew.
-    place.chaos.cut();
-    let failed = async { while all(&place).await.is_ok() {} };
+    let fixture = Fixture::new(&["StreamContainers fail=UNIMPLEMENTED"]).await;
+    let (_, id) = fixture.start_pod("web").await;
+    assert_eq!(all(&fixture).await.unwrap(), vec![id.clone()]);
+    assert_eq!(fixture.counts(), [1], "and the whole list was asked for");
+    fixture.set_rules(&["StreamContainers fail=INTERNAL"]);
+    // A new connection starts again.
+    fixture.chaos.cut();
+    let failed = async { while all(&fixture).await.is_ok() {} };
     soon(failed).await;
-    place.set_rules(&[]);
+    fixture.set_rules(&[]);
     let good = async {
-        while all(&place).await.ok() != Some(vec![id.clone()]) {
+        while all(&fixture).await.ok() != Some(vec![id.clone()]) {
             tokio::task::yield_now().await;
         }
     };
@@ -81,9 +81,9 @@ async fn a_list_in_pieces_comes_and_goes() {
 #[tokio::test]
 async fn half_a_list_is_no_list() {
     for rule in ["StreamContainers eof", "StreamContainers reset"] {
-        let place = Place::new(&[]).await;
-        place.start_pod("web").await;
-        place.set_rules(&[rule]);
-        soon(all(&place)).await.unwrap_err();
+        let fixture = Fixture::new(&[]).await;
+        fixture.start_pod("web").await;
+        fixture.set_rules(&[rule]);
+        soon(all(&fixture)).await.unwrap_err();
     }
 }

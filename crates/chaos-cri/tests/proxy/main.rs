@@ -8,5 +8,5 @@
 mod calls;
 mod connections;
 mod events;
+mod fixture;
 mod lists;
-mod place;

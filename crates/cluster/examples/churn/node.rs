@@ -11,7 +11,7 @@ use rubelet_api::{
 };
 use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cluster::{
-    source::{self, ApiPods, SourceParts, gate::Gate},
+    source::{self, ApiPods, SourceParts, admission_gate::AdmissionGate},
     status::{self, IgnoreDurations, StatusContext, StatusParts},
 };
 use rubelet_cri::v1;
@@ -27,8 +27,8 @@ use rubelet_kubelet::{
     metrics::NodeMetrics,
     node_ips::NodeIps,
     objects::NoObjects,
-    pleg::{PlegSettings, REST},
-    pod_host::{HostError, Note, PodHost},
+    pleg::{PID_QUERY_IDLE, PlegSettings},
+    pod_host::{HostError, HostWarning, PodHost},
     prober::{NetProbe, NetReport, NetVerdict},
     records::RecordWriter,
     runtime_state::CgroupDriver,
@@ -56,11 +56,11 @@ pub(crate) struct Disk {
 
 impl Disk {
     pub(crate) fn new() -> io::Result<Self> {
-        let folder = || tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let directory = || tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         Ok(Self {
-            records: folder()?,
-            intents: folder()?,
-            kept: folder()?,
+            records: directory()?,
+            intents: directory()?,
+            kept: directory()?,
         })
     }
 }
@@ -76,7 +76,10 @@ pub(crate) fn join(
 ) -> Result<Agent, Box<dyn Error>> {
     let recorder = Recorder::new(clock.clone());
     let known = Arc::new(ApiPods::new());
-    let gate = Arc::new(Gate::new(Arc::clone(&known), Box::new(|_, _| Ok(()))));
+    let gate = Arc::new(AdmissionGate::new(
+        Arc::clone(&known),
+        Box::new(|_, _| Ok(())),
+    ));
     let mut agent = Agent::start(
         AgentParts {
             runtime: sim.runtime(),
@@ -92,12 +95,14 @@ pub(crate) fn join(
             pleg: PlegSettings {
                 relist_period: Duration::from_secs(1),
                 events: true,
-                rest: REST,
+                pid_query_idle: PID_QUERY_IDLE,
             },
             processes: None,
             pulls: PullParallelism::Unlimited,
             starts_at_once: 8,
             stops_at_once: 64,
+            log_rotation: None,
+            image_collection: None,
             net: Arc::new(NoNet),
             intents: IntentBoard::new(disk.intents.path().to_owned()),
             cluster: Arc::clone(&gate) as _,
@@ -135,7 +140,7 @@ pub(crate) fn join(
     tokio::spawn(source::run(SourceParts {
         client,
         node_name: NODE.into(),
-        folder: disk.kept.path().to_owned(),
+        directory: disk.kept.path().to_owned(),
         api: known,
         gate,
         intents: agent.intents().clone(),
@@ -171,7 +176,7 @@ impl PodHost for MemoryHost {
         pod: &Arc<Pod>,
         attempt: u32,
         _: Option<CgroupDriver>,
-    ) -> Result<(SandboxInputs, Vec<Note>), HostError> {
+    ) -> Result<(SandboxInputs, Vec<HostWarning>), HostError> {
         let inputs = SandboxInputs {
             attempt,
             log_directory: format!("/logs/{}", pod.uid),

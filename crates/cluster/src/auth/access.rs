@@ -9,16 +9,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    cache::{Judgements, Question},
-    call::{self, Judge},
+    cache::{ReviewCache, ReviewKey},
+    call::{self, ReviewApi},
 };
 
 const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-/// Asks the API server what a user may.
+/// Checks permissions of users at the API server.
 pub struct AccessReviews {
-    judge: Arc<dyn Judge>,
-    judgements: Judgements<bool>,
+    api: Arc<dyn ReviewApi>,
+    cache: ReviewCache<bool>,
     allowed_ttl: Duration,
     denied_ttl: Duration,
 }
@@ -28,13 +28,21 @@ impl AccessReviews {
     /// remembered that somebody may, or may not.
     #[must_use]
     pub fn new(client: &Client, authorized_ttl: Duration, unauthorized_ttl: Duration) -> Self {
-        Self::with(call::judge(client), authorized_ttl, unauthorized_ttl)
+        Self::with(
+            call::review_client(client),
+            authorized_ttl,
+            unauthorized_ttl,
+        )
     }
 
-    pub(super) fn with(judge: Arc<dyn Judge>, allowed_ttl: Duration, denied_ttl: Duration) -> Self {
+    pub(super) fn with(
+        api: Arc<dyn ReviewApi>,
+        allowed_ttl: Duration,
+        denied_ttl: Duration,
+    ) -> Self {
         Self {
-            judge,
-            judgements: Judgements::new(),
+            api,
+            cache: ReviewCache::new(),
             allowed_ttl,
             denied_ttl,
         }
@@ -45,7 +53,7 @@ impl AccessReviews {
 impl Authorizer for AccessReviews {
     async fn authorize(&self, user: &User, attributes: &Attributes) -> Result<bool, AuthError> {
         let spec = spec(user, attributes);
-        let question = Question::new(&spec.to_string());
+        let question = ReviewKey::new(&spec.to_string());
         let (allowed_ttl, denied_ttl) = (self.allowed_ttl, self.denied_ttl);
         let ask = || {
             let body = json!({
@@ -53,13 +61,13 @@ impl Authorizer for AccessReviews {
                 "kind": "SubjectAccessReview",
                 "spec": spec,
             });
-            let judge = Arc::clone(&self.judge);
+            let api = Arc::clone(&self.api);
             async move {
-                let allowed = allowed(&call::ask(judge, PATH, body).await?)?;
+                let allowed = allowed(&call::ask(api, PATH, body).await?)?;
                 Ok((allowed, if allowed { allowed_ttl } else { denied_ttl }))
             }
         };
-        self.judgements.get(question, ask).await
+        self.cache.get(question, ask).await
     }
 }
 

@@ -1,78 +1,76 @@
-//! What was judged, for a while; and judgements that are under way, once each.
+//! Cache of review results, and one review in flight for each key.
 
-use std::{
-    collections::HashMap,
-    future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
+use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_server::secure::AuthError;
-use sha2::{Digest as _, Sha256};
 use tokio::{sync::watch, time::Instant};
 
-/// So many judgements are remembered; those that end soonest go first.
-const REMEMBERED: usize = 1024;
+/// Largest number of cached results; those that expire first are evicted first.
+const MAX_CACHED: usize = 1024;
 
-/// So many are under way at a time; more are refused.
-const UNDER_WAY: usize = 256;
+/// Largest number of reviews in flight; more are rejected.
+const MAX_IN_FLIGHT: usize = 256;
 
-/// A question: its digest, as it may hold a secret.
+/// Identifies a review: a digest, because its content may be a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Question([u8; 32]);
+pub(super) struct ReviewKey([u8; SHA256_OUTPUT_LEN]);
 
-impl Question {
+impl ReviewKey {
     pub(super) fn new(text: &str) -> Self {
-        Self(Sha256::digest(text.as_bytes()).into())
+        let digest = digest(&SHA256, text.as_bytes());
+        let whole = digest.as_ref().first_chunk().copied();
+        Self(whole.expect("SHA-256 has 32 bytes"))
     }
 }
 
-type Outcome<V> = Option<Result<V, AuthError>>;
+type ReviewResult<V> = Option<Result<V, AuthError>>;
 
-enum Entry<V> {
-    UnderWay(watch::Receiver<Outcome<V>>),
+enum CacheEntry<V> {
+    InFlight(watch::Receiver<ReviewResult<V>>),
     Known { value: V, until: Instant },
 }
 
-/// Judgements. Clones share them.
-pub(super) struct Judgements<V>(Arc<Mutex<HashMap<Question, Entry<V>>>>);
+/// Review results. Clones share them.
+pub(super) struct ReviewCache<V>(Arc<Mutex<HashMap<ReviewKey, CacheEntry<V>>>>);
 
-impl<V> Clone for Judgements<V> {
+impl<V> Clone for ReviewCache<V> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<V: Clone + Send + Sync + 'static> Judgements<V> {
+impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
     pub(super) fn new() -> Self {
         Self(Arc::default())
     }
 
-    /// The judgement on a question, from memory if it is there. `ask` returns it with how long it
-    /// may be remembered; it goes on to its end when nobody waits any more.
+    /// The result of a review, from the cache if it is there. `ask` returns it with its time to live;
+    /// it runs to its end even if the caller is dropped.
     pub(super) async fn get<F>(
         &self,
-        question: Question,
+        question: ReviewKey,
         ask: impl FnOnce() -> F,
     ) -> Result<V, AuthError>
     where
         F: Future<Output = Result<(V, Duration), AuthError>> + Send + 'static,
     {
         let mut waiting = match self.find(question)? {
-            Found::Known(value) => return Ok(value),
-            Found::UnderWay(waiting) => waiting,
-            Found::Begun(told, waiting) => {
+            CacheLookup::Known(value) => return Ok(value),
+            CacheLookup::InFlight(waiting) => waiting,
+            CacheLookup::Started(told, waiting) => {
                 tokio::spawn(self.clone().learn(question, ask(), told));
                 waiting
             }
         };
         let outcome = waiting.wait_for(Option::is_some).await;
-        // The sender goes without a word only in a panic.
+        // The sender is dropped without a result only in a panic.
         let outcome = outcome.ok().and_then(|outcome| outcome.clone());
-        outcome.unwrap_or_else(|| Err(AuthError("the question was dropped".to_owned())))
+        outcome.unwrap_or_else(|| Err(AuthError("the review was dropped".to_owned())))
     }
 
-    async fn learn<F>(self, question: Question, ask: F, told: watch::Sender<Outcome<V>>)
+    async fn learn<F>(self, question: ReviewKey, ask: F, told: watch::Sender<ReviewResult<V>>)
     where
         F: Future<Output = Result<(V, Duration), AuthError>>,
     {
@@ -82,7 +80,7 @@ impl<V: Clone + Send + Sync + 'static> Judgements<V> {
         let outcome = outcome.map(|(value, ttl)| {
             if !ttl.is_zero() {
                 make_room(&mut entries);
-                let known = Entry::Known {
+                let known = CacheEntry::Known {
                     value: value.clone(),
                     until: Instant::now() + ttl,
                 };
@@ -94,28 +92,28 @@ impl<V: Clone + Send + Sync + 'static> Judgements<V> {
         told.send_replace(Some(outcome));
     }
 
-    fn find(&self, question: Question) -> Result<Found<V>, AuthError> {
+    fn find(&self, question: ReviewKey) -> Result<CacheLookup<V>, AuthError> {
         let mut entries = self.entries();
         match entries.get(&question) {
-            Some(Entry::Known { value, until }) if *until > Instant::now() => {
-                return Ok(Found::Known(value.clone()));
+            Some(CacheEntry::Known { value, until }) if *until > Instant::now() => {
+                return Ok(CacheLookup::Known(value.clone()));
             }
-            Some(Entry::UnderWay(waiting)) if waiting.has_changed().is_ok() => {
-                return Ok(Found::UnderWay(waiting.clone()));
+            Some(CacheEntry::InFlight(waiting)) if waiting.has_changed().is_ok() => {
+                return Ok(CacheLookup::InFlight(waiting.clone()));
             }
             _ => {}
         }
-        let under_way = |entry: &&Entry<V>| matches!(entry, Entry::UnderWay(_));
-        if entries.values().filter(under_way).count() >= UNDER_WAY {
-            return Err(AuthError("too many questions at a time".to_owned()));
+        let under_way = |entry: &&CacheEntry<V>| matches!(entry, CacheEntry::InFlight(_));
+        if entries.values().filter(under_way).count() >= MAX_IN_FLIGHT {
+            return Err(AuthError("too many concurrent reviews".to_owned()));
         }
         let (told, waiting) = watch::channel(None);
-        entries.insert(question, Entry::UnderWay(waiting.clone()));
-        Ok(Found::Begun(told, waiting))
+        entries.insert(question, CacheEntry::InFlight(waiting.clone()));
+        Ok(CacheLookup::Started(told, waiting))
     }
 
-    fn entries(&self) -> MutexGuard<'_, HashMap<Question, Entry<V>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, HashMap<ReviewKey, CacheEntry<V>>> {
+        self.0.lock()
     }
 
     #[cfg(test)]
@@ -124,25 +122,28 @@ impl<V: Clone + Send + Sync + 'static> Judgements<V> {
     }
 }
 
-enum Found<V> {
+enum CacheLookup<V> {
     Known(V),
-    UnderWay(watch::Receiver<Outcome<V>>),
-    Begun(watch::Sender<Outcome<V>>, watch::Receiver<Outcome<V>>),
+    InFlight(watch::Receiver<ReviewResult<V>>),
+    Started(
+        watch::Sender<ReviewResult<V>>,
+        watch::Receiver<ReviewResult<V>>,
+    ),
 }
 
-fn make_room<V>(entries: &mut HashMap<Question, Entry<V>>) {
-    if entries.len() < REMEMBERED {
+fn make_room<V>(entries: &mut HashMap<ReviewKey, CacheEntry<V>>) {
+    if entries.len() < MAX_CACHED {
         return;
     }
     let now = Instant::now();
     entries.retain(|_, entry| match entry {
-        Entry::UnderWay(waiting) => waiting.has_changed().is_ok(),
-        Entry::Known { until, .. } => *until > now,
+        CacheEntry::InFlight(waiting) => waiting.has_changed().is_ok(),
+        CacheEntry::Known { until, .. } => *until > now,
     });
-    while entries.len() >= REMEMBERED {
-        let ends = |entry: &Entry<V>| match entry {
-            Entry::Known { until, .. } => Some(*until),
-            Entry::UnderWay(_) => None,
+    while entries.len() >= MAX_CACHED {
+        let ends = |entry: &CacheEntry<V>| match entry {
+            CacheEntry::Known { until, .. } => Some(*until),
+            CacheEntry::InFlight(_) => None,
         };
         let known = entries
             .iter()

@@ -1,12 +1,9 @@
-//! Judgements of an API server that a test plays.
+//! Reviews by an API server that a test plays.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rubelet_kube::ApiError;
 use rubelet_server::secure::{Attributes, Authenticator as _, Authorizer as _, User};
 use serde_json::{Value, json};
@@ -15,7 +12,7 @@ use tokio::{
     time::{Instant, advance},
 };
 
-use super::{AccessReviews, TokenReviews, call::Judge};
+use super::{AccessReviews, TokenReviews, call::ReviewApi};
 
 /// Answers from a list; the last answer stays.
 struct Court {
@@ -41,19 +38,16 @@ impl Court {
     }
 
     fn asked(&self) -> usize {
-        self.asked.lock().unwrap().len()
+        self.asked.lock().len()
     }
 }
 
 #[async_trait]
-impl Judge for Court {
+impl ReviewApi for Court {
     async fn review(&self, path: &str, body: &Value) -> Result<Value, ApiError> {
-        self.asked
-            .lock()
-            .unwrap()
-            .push((path.to_owned(), body.clone()));
+        self.asked.lock().push((path.to_owned(), body.clone()));
         self.gate.acquire().await.unwrap().forget();
-        let mut answers = self.answers.lock().unwrap();
+        let mut answers = self.answers.lock();
         match (answers.len(), answers.front()) {
             (1, Some(Ok(answer))) => Ok(answer.clone()),
             _ => answers.pop_front().unwrap_or_else(|| Err(status(503))),
@@ -82,14 +76,14 @@ fn nobodys() -> Value {
 
 fn tokens(court: &Arc<Court>) -> TokenReviews {
     TokenReviews::with(
-        Arc::clone(court) as Arc<dyn Judge>,
+        Arc::clone(court) as Arc<dyn ReviewApi>,
         Duration::from_secs(120),
     )
 }
 
 fn rights(court: &Arc<Court>) -> AccessReviews {
     let (allowed, denied) = (Duration::from_secs(300), Duration::from_secs(30));
-    AccessReviews::with(Arc::clone(court) as Arc<dyn Judge>, allowed, denied)
+    AccessReviews::with(Arc::clone(court) as Arc<dyn ReviewApi>, allowed, denied)
 }
 
 fn ann() -> User {
@@ -124,7 +118,7 @@ async fn the_owner_of_a_token_is_remembered_for_two_minutes() {
     assert_eq!(tokens.token("t").await, Ok(Some(ann())));
     assert_eq!(court.asked(), 2);
     assert_eq!(
-        court.asked.lock().unwrap()[0],
+        court.asked.lock()[0],
         (
             "/apis/authentication.k8s.io/v1/tokenreviews".to_owned(),
             json!({
@@ -242,7 +236,7 @@ async fn many_tokens_take_no_more_than_their_room_and_don_t_push_out_good_ones()
     for bad in 0..3000 {
         assert_eq!(tokens.token(&format!("bad{bad}")).await, Ok(None));
     }
-    assert!(tokens.judgements.len() <= 1024);
+    assert!(tokens.cache.len() <= 1024);
     let asked = court.asked();
     assert!(tokens.token("good").await.unwrap().is_some());
     assert_eq!(court.asked(), asked);
@@ -262,7 +256,7 @@ async fn too_many_questions_at_a_time_are_refused() {
         tokio::task::yield_now().await;
     }
     let refused = tokens.token("one more").await.unwrap_err();
-    assert_eq!(refused.to_string(), "too many questions at a time");
+    assert_eq!(refused.to_string(), "too many concurrent reviews");
     drop(waiting);
 }
 
@@ -279,7 +273,7 @@ async fn rights_are_asked_for_as_the_kubelet_asks_and_remembered() {
     }
     assert_eq!(court.asked(), 2);
     assert_eq!(
-        court.asked.lock().unwrap()[0],
+        court.asked.lock()[0],
         (
             "/apis/authorization.k8s.io/v1/subjectaccessreviews".to_owned(),
             json!({

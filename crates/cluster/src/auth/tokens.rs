@@ -9,20 +9,19 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    cache::{Judgements, Question},
-    call::{self, Judge},
+    cache::{ReviewCache, ReviewKey},
+    call::{self, ReviewApi},
 };
 
 const PATH: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 
-/// A token that is nobody's may be somebody's soon: it was just made, or the API server has only
-/// just learned of it.
-const NOBODYS: Duration = Duration::from_secs(10);
+/// How long an unknown token is cached: it may become valid soon, when the API server's caches catch up.
+const UNKNOWN_TOKEN_TTL: Duration = Duration::from_secs(10);
 
-/// Asks the API server whose a token is.
+/// Authenticates tokens at the API server.
 pub struct TokenReviews {
-    judge: Arc<dyn Judge>,
-    pub(super) judgements: Judgements<Option<User>>,
+    api: Arc<dyn ReviewApi>,
+    pub(super) cache: ReviewCache<Option<User>>,
     ttl: Duration,
 }
 
@@ -30,13 +29,13 @@ impl TokenReviews {
     /// With `authentication.webhook.cacheTTL`: how long the owner of a token is remembered.
     #[must_use]
     pub fn new(client: &Client, cache_ttl: Duration) -> Self {
-        Self::with(call::judge(client), cache_ttl)
+        Self::with(call::review_client(client), cache_ttl)
     }
 
-    pub(super) fn with(judge: Arc<dyn Judge>, ttl: Duration) -> Self {
+    pub(super) fn with(api: Arc<dyn ReviewApi>, ttl: Duration) -> Self {
         Self {
-            judge,
-            judgements: Judgements::new(),
+            api,
+            cache: ReviewCache::new(),
             ttl,
         }
     }
@@ -52,18 +51,18 @@ impl Authenticator for TokenReviews {
                 "kind": "TokenReview",
                 "spec": { "token": token },
             });
-            let judge = Arc::clone(&self.judge);
+            let api = Arc::clone(&self.api);
             async move {
-                let owner = owner(&call::ask(judge, PATH, body).await?)?;
+                let owner = owner(&call::ask(api, PATH, body).await?)?;
                 let ttl = if owner.is_some() {
                     ttl
                 } else {
-                    ttl.min(NOBODYS)
+                    ttl.min(UNKNOWN_TOKEN_TTL)
                 };
                 Ok((owner, ttl))
             }
         };
-        self.judgements.get(Question::new(token), ask).await
+        self.cache.get(ReviewKey::new(token), ask).await
     }
 }
 
@@ -77,12 +76,12 @@ struct Review {
 #[serde(default)]
 struct Status {
     authenticated: bool,
-    user: Owner,
+    user: ReviewedUser,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Owner {
+struct ReviewedUser {
     username: String,
     uid: String,
     groups: Vec<String>,
@@ -92,7 +91,7 @@ struct Owner {
 pub(super) fn owner(review: &Value) -> Result<Option<User>, AuthError> {
     let Review { status } = call::read(PATH, review)?;
     let user = status.user;
-    // Somebody without a name would be nobody to authorisation.
+    // The authorizer could not attribute a user without a name.
     Ok(
         (status.authenticated && !user.username.is_empty()).then_some(User {
             name: user.username,

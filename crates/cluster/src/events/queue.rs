@@ -7,18 +7,18 @@ use std::{
 
 use rubelet_kubelet::events::Event;
 
-/// So many wait at most (client-go: `maxQueuedEvents`).
+/// Largest number of queued events (client-go: `maxQueuedEvents`).
 const LIMIT: usize = 1000;
 
 /// The newest of each event, in the order in which they began to wait.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct EventQueue {
     order: VecDeque<Box<str>>,
     newest: HashMap<Box<str>, Arc<Event>>,
 }
 
-impl Queue {
-    /// An event happened, or happened again. Tells how many others are given up for it.
+impl EventQueue {
+    /// An event happened, or happened again. Returns how many others are dropped for it.
     pub(super) fn push(&mut self, event: Arc<Event>) -> u64 {
         let name = event.name.clone();
         if self.newest.insert(name.clone(), event).is_none() {

@@ -1,4 +1,4 @@
-//! Events that differ by message only: from the tenth on within ten minutes, one event stands for
+//! Events that differ by message only: from the tenth on within ten minutes, one event represents
 //! all further ones (client-go: `EventAggregator`). Pure.
 
 use std::{
@@ -10,26 +10,26 @@ use std::{
 use rubelet_kubelet::events::Event;
 use tokio::time::Instant;
 
-use super::{spam::Object, sweep::Sweep};
+use super::{spam::InvolvedObject, sweep::Sweep};
 
-/// So many messages of one reason are told apart.
+/// Number of distinct messages of one reason before they are combined.
 const MESSAGES: usize = 9;
-/// An object is quiet when it caused no such event for so long.
+/// After this time without such an event, the messages of an object are counted from the start.
 const QUIET: Duration = Duration::from_secs(600);
-/// So many objects and reasons are remembered.
+/// Largest number of remembered objects and reasons.
 const GROUPS: usize = 4096;
 
 /// An object and a reason.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Group {
-    object: Object,
+pub(super) struct EventGroup {
+    object: InvolvedObject,
     reason: Box<str>,
 }
 
-impl Group {
+impl EventGroup {
     pub(super) fn of(event: &Event) -> Self {
         Self {
-            object: Object::of(&event.subject, event.kind),
+            object: InvolvedObject::of(&event.subject, event.kind),
             reason: event.reason.clone(),
         }
     }
@@ -37,26 +37,29 @@ impl Group {
 
 /// Messages by object and reason.
 #[derive(Debug, Default)]
-pub(super) struct Similar {
-    groups: HashMap<Group, Seen>,
+pub(super) struct SimilarEvents {
+    groups: HashMap<EventGroup, GroupMessages>,
     sweep: Sweep,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct GroupMessages {
     messages: HashSet<u64>,
     last: Instant,
 }
 
-impl Similar {
-    /// True if this event is to be counted with others of its group, not by itself.
+impl SimilarEvents {
+    /// True if this event must be counted with others of its group, not by itself.
     pub(super) fn combines(&mut self, event: &Event, now: Instant) -> bool {
         self.sweep
             .run(&mut self.groups, GROUPS, |seen| seen.last + QUIET, now);
-        let seen = self.groups.entry(Group::of(event)).or_insert(Seen {
-            messages: HashSet::new(),
-            last: now,
-        });
+        let seen = self
+            .groups
+            .entry(EventGroup::of(event))
+            .or_insert(GroupMessages {
+                messages: HashSet::new(),
+                last: now,
+            });
         if now > seen.last + QUIET {
             seen.messages.clear();
         }

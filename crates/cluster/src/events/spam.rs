@@ -7,21 +7,21 @@ use tokio::time::Instant;
 
 use super::sweep::Sweep;
 
-/// So many at once,
+/// How many at once,
 const BURST: u32 = 25;
 /// and then one in this time.
 const EVERY: Duration = Duration::from_secs(300);
-/// So many objects are remembered at most.
+/// How many objects are remembered at most.
 const OBJECTS: usize = 4096;
 
 /// An object and a kind of event; containers count with their pods.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Object {
+pub(super) struct InvolvedObject {
     name: Box<str>,
     warning: bool,
 }
 
-impl Object {
+impl InvolvedObject {
     pub(super) fn of(subject: &Subject, kind: EventType) -> Self {
         let name = match subject {
             Subject::Pod { name, uid, .. } => {
@@ -42,13 +42,13 @@ impl Object {
 #[derive(Debug, Default)]
 pub(super) struct SpamFilter {
     /// When the share of an object will be whole again.
-    whole_at: HashMap<Object, Instant>,
+    whole_at: HashMap<InvolvedObject, Instant>,
     sweep: Sweep,
 }
 
 impl SpamFilter {
     /// True if the object may cause one more event now.
-    pub(super) fn allows(&mut self, object: Object, now: Instant) -> bool {
+    pub(super) fn allows(&mut self, object: InvolvedObject, now: Instant) -> bool {
         self.sweep
             .run(&mut self.whole_at, OBJECTS, |whole_at| *whole_at, now);
         let whole_at = self.whole_at.entry(object).or_insert(now);
@@ -68,7 +68,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_object_may_cause_25_events_at_once_and_then_one_in_5_minutes() {
         let mut filter = SpamFilter::default();
-        let object = |name: &str, kind| Object::of(&Subject::Node(name.into()), kind);
+        let object = |name: &str, kind| InvolvedObject::of(&Subject::Node(name.into()), kind);
         let mut now = Instant::now();
         let mut allowed = |name, kind, now, tries: usize| {
             let one = |_: &usize| filter.allows(object(name, kind), now);

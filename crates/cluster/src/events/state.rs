@@ -1,4 +1,4 @@
-//! What becomes of an event: a new object, a higher count of one that was sent, or nothing. Pure.
+//! Decides what to send for an event: a new object, a higher count of a sent one, or nothing. Pure.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,19 +7,19 @@ use rubelet_kubelet::events::Event;
 use tokio::time::Instant;
 
 use super::{
-    similar::{Group, Similar},
-    spam::{Object, SpamFilter},
+    similar::{EventGroup, SimilarEvents},
+    spam::{InvolvedObject, SpamFilter},
     sweep::Sweep,
 };
 
-/// So many sent events are remembered at most; of older ones a repeat becomes a new object.
+/// Largest number of remembered events; a repeat of a forgotten one becomes a new object.
 const REMEMBERED: usize = 4096;
-/// An event that was quiet for so long is a new one when it comes again.
+/// An event that did not repeat for this long becomes a new object.
 const QUIET: SignedDuration = SignedDuration::from_mins(10);
 
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingEvent {
     /// What happened.
     pub(super) event: Arc<Event>,
     /// `metadata.name`.
@@ -36,17 +36,17 @@ pub(super) struct Outgoing {
 
 /// What was sent.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    similar: Similar,
+pub(super) struct SentEvents {
+    similar: SimilarEvents,
     spam: SpamFilter,
-    events: HashMap<Box<str>, Counted>,
-    groups: HashMap<Group, Combined>,
+    events: HashMap<Box<str>, SeenEvent>,
+    groups: HashMap<EventGroup, CombinedEvent>,
     sweeps: [Sweep; 2],
 }
 
 /// An event that was seen.
 #[derive(Debug)]
-struct Counted {
+struct SeenEvent {
     /// Occurrences that were taken into account.
     count: u32,
     combined: bool,
@@ -55,9 +55,9 @@ struct Counted {
     last: Timestamp,
 }
 
-/// The event that stands for similar ones.
+/// The event that represents similar ones.
 #[derive(Debug)]
-struct Combined {
+struct CombinedEvent {
     name: Box<str>,
     first: Timestamp,
     count: u32,
@@ -65,16 +65,16 @@ struct Combined {
     last: Timestamp,
 }
 
-impl State {
-    /// The call for an event; `None` if there is nothing to tell, or its object caused too many.
-    pub(super) fn next(&mut self, event: &Arc<Event>, now: Instant) -> Option<Outgoing> {
+impl SentEvents {
+    /// The call for an event; `None` if there is nothing new, or its object caused too many.
+    pub(super) fn next(&mut self, event: &Arc<Event>, now: Instant) -> Option<OutgoingEvent> {
         let seen = self.events.get(&event.name).map_or(0, |one| one.count);
         let new = event.count.checked_sub(seen).filter(|new| *new > 0)?;
         let combined = match self.events.get(&event.name) {
             Some(one) => one.combined,
             None => self.similar.combines(event, now),
         };
-        let counted = self.events.entry(event.name.clone()).or_insert(Counted {
+        let counted = self.events.entry(event.name.clone()).or_insert(SeenEvent {
             count: 0,
             combined,
             sent: false,
@@ -83,16 +83,19 @@ impl State {
         counted.count = event.count;
         counted.last = event.last;
         let outgoing = if combined {
-            let group = self.groups.entry(Group::of(event)).or_insert(Combined {
-                name: event.name.clone(),
-                first: event.first,
-                count: 0,
-                sent: false,
-                last: event.last,
-            });
+            let group = self
+                .groups
+                .entry(EventGroup::of(event))
+                .or_insert(CombinedEvent {
+                    name: event.name.clone(),
+                    first: event.first,
+                    count: 0,
+                    sent: false,
+                    last: event.last,
+                });
             group.count = group.count.saturating_add(new);
             group.last = event.last;
-            Outgoing {
+            OutgoingEvent {
                 event: Arc::clone(event),
                 name: group.name.clone(),
                 message: format!("(combined from similar events): {}", event.message).into(),
@@ -101,7 +104,7 @@ impl State {
                 repeats: group.sent,
             }
         } else {
-            Outgoing {
+            OutgoingEvent {
                 event: Arc::clone(event),
                 name: event.name.clone(),
                 message: event.message.clone(),
@@ -111,18 +114,18 @@ impl State {
             }
         };
         self.forget(event.last);
-        let object = Object::of(&event.subject, event.kind);
+        let object = InvolvedObject::of(&event.subject, event.kind);
         self.spam.allows(object, now).then_some(outgoing)
     }
 
     /// The API server has it.
-    pub(super) fn sent(&mut self, outgoing: &Outgoing) {
+    pub(super) fn sent(&mut self, outgoing: &OutgoingEvent) {
         let Some(counted) = self.events.get_mut(&outgoing.event.name) else {
             return;
         };
         if !counted.combined {
             counted.sent = true;
-        } else if let Some(group) = self.groups.get_mut(&Group::of(&outgoing.event)) {
+        } else if let Some(group) = self.groups.get_mut(&EventGroup::of(&outgoing.event)) {
             group.sent = true;
         }
     }

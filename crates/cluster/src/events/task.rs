@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 
 use super::{
-    queue::Queue,
+    queue::EventQueue,
     send::EventApi,
-    state::{Outgoing, State},
+    state::{OutgoingEvent, SentEvents},
     wire,
 };
 use crate::refusal::{CallError, Refusal};
@@ -36,13 +36,13 @@ pub(super) struct EventTask<A> {
     bucket: TokenBucket,
     dropped: Arc<AtomicU64>,
     seen: u64,
-    queue: Queue,
-    state: State,
+    queue: EventQueue,
+    state: SentEvents,
     backoff: Backoff,
     complaint: String,
 }
 
-type Call = Pin<Box<dyn Future<Output = (Outgoing, Result<(), CallError>)> + Send>>;
+type Call = Pin<Box<dyn Future<Output = (OutgoingEvent, Result<(), CallError>)> + Send>>;
 
 impl<A: EventApi> EventTask<A> {
     pub(super) fn new(
@@ -59,8 +59,8 @@ impl<A: EventApi> EventTask<A> {
             bucket: TokenBucket::new(qps, burst),
             dropped,
             seen: 0,
-            queue: Queue::default(),
-            state: State::default(),
+            queue: EventQueue::default(),
+            state: SentEvents::default(),
             backoff: Backoff::new(RETRY_INITIAL, RETRY_MAX),
             complaint: String::new(),
         }
@@ -113,7 +113,7 @@ impl<A: EventApi> EventTask<A> {
     }
 
     /// A call that is made at this time.
-    fn call(&self, outgoing: Outgoing, at: Instant) -> Call {
+    fn call(&self, outgoing: OutgoingEvent, at: Instant) -> Call {
         let (client, node_name) = (self.client.clone(), Arc::clone(&self.node_name));
         Box::pin(async move {
             sleep_until(at).await;
@@ -122,8 +122,8 @@ impl<A: EventApi> EventTask<A> {
         })
     }
 
-    /// Goes on from an answer: with the same call later, or with the next one.
-    fn ended(&mut self, outgoing: Outgoing, answer: Result<(), CallError>) -> Option<Call> {
+    /// Handles an answer: continues with the same call later, or with the next one.
+    fn ended(&mut self, outgoing: OutgoingEvent, answer: Result<(), CallError>) -> Option<Call> {
         let Err(error) = answer else {
             self.backoff.reset();
             self.complaint = String::new();
@@ -152,7 +152,7 @@ impl<A: EventApi> EventTask<A> {
 /// Creates or changes the event, whichever it takes.
 async fn send<A: EventApi>(
     client: &A,
-    outgoing: &Outgoing,
+    outgoing: &OutgoingEvent,
     node_name: &str,
 ) -> Result<(), CallError> {
     let namespace = outgoing.event.subject.namespace();

@@ -3,12 +3,13 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rubelet_base::PodName;
 use rubelet_kubelet::{
     clock::Clock,
@@ -37,7 +38,7 @@ struct Inner {
 
 impl Server {
     fn begin(&self) -> Result<(), CallError> {
-        let mut inner = self.0.lock().unwrap();
+        let mut inner = self.0.lock();
         inner.calls += 1;
         let refusal = if inner.away {
             Some(Refusal::Away)
@@ -48,12 +49,12 @@ impl Server {
     }
 
     fn calls(&self) -> u64 {
-        std::mem::take(&mut self.0.lock().unwrap().calls)
+        std::mem::take(&mut self.0.lock().calls)
     }
 
     /// The events as `REASON MESSAGE xCOUNT`, in the order of their names.
     fn shown(&self) -> Vec<String> {
-        let inner = self.0.lock().unwrap();
+        let inner = self.0.lock();
         let show = |event: &Value| {
             let text = |field: &str| event[field].as_str().unwrap().to_owned();
             format!("{} {} x{}", text("reason"), text("message"), event["count"])
@@ -62,7 +63,7 @@ impl Server {
     }
 
     fn only(&self) -> Value {
-        let inner = self.0.lock().unwrap();
+        let inner = self.0.lock();
         assert_eq!(inner.events.len(), 1);
         inner.events.values().next().unwrap().clone()
     }
@@ -86,7 +87,7 @@ impl EventApi for Server {
             assert_eq!(body["metadata"]["namespace"], *namespace);
             let name = body["metadata"]["name"].as_str().unwrap().to_owned();
             let key = format!("{namespace}/{name}");
-            let mut inner = server.0.lock().unwrap();
+            let mut inner = server.0.lock();
             if inner.events.contains_key(&key) {
                 return refuse(Refusal::Exists);
             }
@@ -105,7 +106,7 @@ impl EventApi for Server {
         async move {
             sleep(Duration::from_millis(1)).await;
             server.begin()?;
-            let mut inner = server.0.lock().unwrap();
+            let mut inner = server.0.lock();
             let Some(event) = inner.events.get_mut(&key) else {
                 return refuse(Refusal::NotFound);
             };
@@ -193,7 +194,7 @@ async fn an_event_reads_as_the_kubelets() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_of_the_node_and_of_manifests_are_told_of_the_node() {
+async fn events_of_the_node_and_of_manifests_are_about_the_node() {
     let world = start(50.0, 100);
     let node = Subject::Node("n".into());
     world
@@ -204,7 +205,7 @@ async fn events_of_the_node_and_of_manifests_are_told_of_the_node() {
         .recorder
         .record(manifest, EventType::Warning, "Invalid", "line 3");
     pass(10).await;
-    let inner = world.server.0.lock().unwrap();
+    let inner = world.server.0.lock();
     let events: Vec<_> = inner.events.values().collect();
     assert_eq!(events.len(), 2);
     for event in events {
@@ -229,7 +230,7 @@ async fn what_happens_again_is_counted_and_created_again_when_it_expired() {
     let event = world.server.only();
     assert_eq!(event["firstTimestamp"], "2027-01-15T08:00:00Z");
     assert_eq!(event["lastTimestamp"], "2027-01-15T08:00:40Z");
-    world.server.0.lock().unwrap().events.clear();
+    world.server.0.lock().events.clear();
     world.pod("web", "BackOff", "again");
     pass(10).await;
     assert_eq!(world.server.shown(), ["BackOff again x6"]);
@@ -285,7 +286,7 @@ async fn the_rate_limit_holds_for_all_together() {
 #[tokio::test(start_paused = true)]
 async fn with_the_api_server_away_the_newest_thousand_wait() {
     let world = start(0.0, 1);
-    world.server.0.lock().unwrap().away = true;
+    world.server.0.lock().away = true;
     for number in 0..1500 {
         world.pod(&format!("p{number:04}"), "Started", "text");
         if number % 100 == 99 {
@@ -293,9 +294,9 @@ async fn with_the_api_server_away_the_newest_thousand_wait() {
         }
     }
     assert!(world.server.calls() < 20);
-    world.server.0.lock().unwrap().away = false;
+    world.server.0.lock().away = false;
     pass(60_000).await;
-    let shown = world.server.0.lock().unwrap().events.len();
+    let shown = world.server.0.lock().events.len();
     // One of them was under way all the time.
     assert_eq!(shown, 1001);
     assert_eq!(world.dropped.load(Ordering::Relaxed), 499);
@@ -305,14 +306,14 @@ async fn with_the_api_server_away_the_newest_thousand_wait() {
 async fn an_event_that_is_refused_is_given_up_and_one_that_may_work_later_is_not() {
     let world = start(50.0, 100);
     for refusal in [Refusal::Forbidden, Refusal::NotFound, Refusal::Invalid] {
-        world.server.0.lock().unwrap().refusals.push_back(refusal);
+        world.server.0.lock().refusals.push_back(refusal);
         world.pod("gone", &format!("{refusal:?}"), "text");
         pass(60_000).await;
     }
     assert_eq!((world.server.calls(), world.server.shown()), (3, vec![]));
     assert_eq!(world.dropped.load(Ordering::Relaxed), 3);
     let later = Refusal::Later(Some(Duration::from_secs(5)));
-    world.server.0.lock().unwrap().refusals.push_back(later);
+    world.server.0.lock().refusals.push_back(later);
     world.pod("web", "Started", "text");
     pass(4000).await;
     assert_eq!(world.server.calls(), 1);

@@ -4,13 +4,13 @@ use rubelet_api::wire::seconds;
 use rubelet_kubelet::events::{Subject, pod_reference};
 use serde_json::{Value, json};
 
-use super::state::Outgoing;
+use super::state::OutgoingEvent;
 
 /// The longest name that an object may have.
 const MAX_NAME: usize = 253;
 
-/// `metadata.name`. The recorder puts a number behind the object's name, which may make it too
-/// long; the number is what tells two events apart.
+/// `metadata.name`. The recorder appends a number to the object's name, which may make it too long;
+/// the number is what tells two events apart.
 pub(super) fn name(name: &str) -> &str {
     let start = name.len().saturating_sub(MAX_NAME);
     name.get(start..)
@@ -19,7 +19,7 @@ pub(super) fn name(name: &str) -> &str {
 }
 
 /// The whole event.
-pub(super) fn object(outgoing: &Outgoing, node_name: &str) -> Value {
+pub(super) fn object(outgoing: &OutgoingEvent, node_name: &str) -> Value {
     let event = &outgoing.event;
     let mut message = outgoing.message.to_string();
     let involved = match &event.subject {
@@ -28,7 +28,7 @@ pub(super) fn object(outgoing: &Outgoing, node_name: &str) -> Value {
             uid,
             field_path,
         } => pod_reference(name, uid.as_ref(), field_path),
-        // A manifest is no object of the cluster: what is said of it, is said of its node.
+        // A manifest is no object of the cluster: its events are those of its node.
         Subject::Manifest(origin) => {
             if !message.contains(&**origin) {
                 message = format!("{origin}: {message}");
@@ -54,13 +54,13 @@ pub(super) fn object(outgoing: &Outgoing, node_name: &str) -> Value {
     })
 }
 
-/// By this UID `kubectl describe node` looks for what the node says of itself.
+/// `kubectl describe node` finds the node's own events by this UID.
 fn node(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Node", "name": name, "uid": name })
 }
 
 /// What changes when it happens again.
-pub(super) fn patch(outgoing: &Outgoing) -> Value {
+pub(super) fn patch(outgoing: &OutgoingEvent) -> Value {
     let mut patch = json!({
         "count": outgoing.count,
         "lastTimestamp": seconds(outgoing.event.last),

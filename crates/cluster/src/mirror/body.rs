@@ -6,7 +6,7 @@ use rubelet_api::{
 };
 use serde_json::{Value, json};
 
-/// What only an API server may say of a pod.
+/// Fields of a pod that only an API server may set.
 const NOT_OURS: [&str; 7] = [
     "creationTimestamp",
     "generation",

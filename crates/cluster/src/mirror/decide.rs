@@ -11,25 +11,25 @@ use rubelet_api::{
     status::Phase,
 };
 use rubelet_base::PodName;
-use rubelet_kubelet::pod_task::PodEntry;
+use rubelet_kubelet::pod_board::PodEntry;
 use rubelet_sources::desired::Desired;
 
 use crate::source::ApiPod;
 
 /// What to do about one name.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum MirrorAction {
     /// The static pod has no mirror pod.
     Create(Arc<Pod>),
-    /// This mirror pod has to go; where one is wanted, a new one follows.
-    Delete(Arc<ApiPod>, Why),
-    /// A pod of that name that is no mirror pod stands in the way.
+    /// This mirror pod must be deleted; where one is desired, a new one follows.
+    Delete(Arc<ApiPod>, DeleteReason),
+    /// A pod of that name that is no mirror pod occupies the name.
     Blocked(Arc<Pod>, Arc<ApiPod>),
 }
 
 /// Why a mirror pod has to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum DeleteReason {
     /// Somebody deletes it.
     Deleted,
     /// It shows another version of the manifest, or another pod.
@@ -40,7 +40,7 @@ pub(super) enum Why {
     Orphaned,
 }
 
-impl Why {
+impl DeleteReason {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Deleted => "it is being deleted while its static pod runs",
@@ -56,7 +56,7 @@ pub(super) fn decide(
     desired: &Desired,
     board: &[Arc<PodEntry>],
     copies: &[Arc<ApiPod>],
-) -> BTreeMap<PodName, Step> {
+) -> BTreeMap<PodName, MirrorAction> {
     let (mut mirrors, mut others) = (BTreeMap::new(), BTreeMap::new());
     for copy in copies {
         let list = if copy.mirror.is_some() {
@@ -77,10 +77,10 @@ pub(super) fn decide(
     let wanted = desired.pods.values();
     for pod in wanted.filter(|pod| pod.source != PodSource::Api) {
         let step = match (others.get(&pod.name), mirrors.get(&pod.name)) {
-            (Some(other), _) => Some(Step::Blocked(Arc::clone(pod), Arc::clone(other))),
-            (None, None) => Some(Step::Create(Arc::clone(pod))),
+            (Some(other), _) => Some(MirrorAction::Blocked(Arc::clone(pod), Arc::clone(other))),
+            (None, None) => Some(MirrorAction::Create(Arc::clone(pod))),
             (None, Some(mirror)) => wrong(mirror, pod, phases.get(&pod.name))
-                .map(|why| Step::Delete(Arc::clone(mirror), why)),
+                .map(|why| MirrorAction::Delete(Arc::clone(mirror), why)),
         };
         if let Some(step) = step {
             steps.insert(pod.name.clone(), step);
@@ -89,24 +89,24 @@ pub(super) fn decide(
     for (name, mirror) in mirrors {
         let wanted = desired.pods.get(name);
         let wanted = wanted.is_some_and(|pod| pod.source != PodSource::Api);
-        // Until all manifests were read, any mirror pod may be wanted. One whose pod still ends
-        // shows how.
+        // Until all manifests were read, any mirror pod may be desired. One whose pod is
+        // terminating still shows its status.
         if !wanted && desired.sources_ready() && !on_host.contains(name) {
-            let step = Step::Delete(Arc::clone(mirror), Why::Orphaned);
+            let step = MirrorAction::Delete(Arc::clone(mirror), DeleteReason::Orphaned);
             steps.insert(name.clone(), step);
         }
     }
     steps
 }
 
-fn wrong(mirror: &ApiPod, pod: &Pod, phase: Option<&Phase>) -> Option<Why> {
+fn wrong(mirror: &ApiPod, pod: &Pod, phase: Option<&Phase>) -> Option<DeleteReason> {
     let ended = mirror.phase.is_some_and(Phase::is_terminal);
     if mirror.deletion.is_some() {
-        Some(Why::Deleted)
+        Some(DeleteReason::Deleted)
     } else if !shows(mirror, pod) {
-        Some(Why::Differs)
+        Some(DeleteReason::Differs)
     } else if ended && phase.is_some_and(|phase| !phase.is_terminal()) {
-        Some(Why::RunsAgain)
+        Some(DeleteReason::RunsAgain)
     } else {
         None
     }
@@ -114,9 +114,9 @@ fn wrong(mirror: &ApiPod, pod: &Pod, phase: Option<&Phase>) -> Option<Why> {
 
 /// Whether a mirror pod was made for this version of a manifest.
 ///
-/// Another kubelet hashes the manifest in its own way, and gives the pod that hash as its UID. Where
-/// that UID was adopted with the running containers, its mirror pod stays as long as it shows what
-/// runs: nothing of the cluster is to notice that the kubelet was replaced.
+/// Another kubelet hashes the manifest in its own way, and gives the pod that hash as its UID.
+/// Where that UID was adopted with the running containers, its mirror pod stays as long as it shows
+/// what runs: the cluster does not notice that the kubelet was replaced.
 fn shows(mirror: &ApiPod, pod: &Pod) -> bool {
     let hash = pod.annotations.get(CONFIG_HASH).map(|hash| &**hash);
     let (made_for, shown_hash) = (mirror.mirror.as_deref(), mirror.config_hash.as_deref());
@@ -127,7 +127,7 @@ fn shows(mirror: &ApiPod, pod: &Pod) -> bool {
     adopted && mirror.shows.as_ref().is_some_and(|shown| same(shown, pod))
 }
 
-/// Whether two definitions run the same, as far as an API server keeps what a manifest says.
+/// Whether two definitions run the same, as far as an API server preserves a manifest's fields.
 fn same(shown: &Pod, pod: &Pod) -> bool {
     const KUBELETS: [&str; 3] = [CONFIG_HASH, CONFIG_SEEN, CONFIG_SOURCE];
     let mut annotations = pod.annotations.iter();

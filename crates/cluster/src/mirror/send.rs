@@ -29,7 +29,7 @@ pub(super) trait MirrorApi: Send + Sync + 'static {
 
 /// What is read of the answer.
 #[derive(Deserialize)]
-struct Answer {
+struct CreatedPod {
     metadata: Metadata,
 }
 
@@ -41,7 +41,7 @@ struct Metadata {
 impl MirrorApi for Client {
     async fn create(&self, namespace: &str, body: Value) -> Result<PodUid, CallError> {
         let path = format!("/api/v1/namespaces/{namespace}/pods");
-        let answer: Answer = Client::create(self, &path, &body).await?;
+        let answer: CreatedPod = Client::create(self, &path, &body).await?;
         Ok(answer.metadata.uid)
     }
 

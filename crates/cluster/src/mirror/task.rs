@@ -1,9 +1,9 @@
-//! The task: compares, makes the calls one after the other, waits for the watch to tell of them.
+//! The task: compares, makes the calls one after the other, waits for the watch to report them.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use rubelet_base::{Backoff, PodName, PodUid};
-use rubelet_kubelet::pod_task::PodBoard;
+use rubelet_kubelet::pod_board::PodBoard;
 use rubelet_sources::desired::Desired;
 use tokio::{
     sync::watch,
@@ -13,7 +13,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     body::body,
-    decide::{Step, decide},
+    decide::{MirrorAction, decide},
     send::MirrorApi,
 };
 use crate::{
@@ -24,45 +24,45 @@ use crate::{
 /// Waits after calls that failed.
 const RETRY_INITIAL: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(300);
-/// So long the watch may take to tell of a call before it is made again.
-const ECHO: Duration = Duration::from_secs(30);
-/// Changes that come together are looked at together.
+/// How long the watch may lag behind a call before the call is repeated.
+const WATCH_LAG: Duration = Duration::from_secs(30);
+/// Changes that come together are handled together.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The node, as the owner of mirror pods.
-pub(super) struct Node {
+pub(super) struct OwnerNode {
     pub(super) name: Arc<str>,
     pub(super) uid: watch::Receiver<Option<Arc<str>>>,
 }
 
-/// What is to run.
-pub(super) struct Wanted {
-    /// As manifests say.
+/// The pods to run.
+pub(super) struct MirrorSources {
+    /// Pods of manifests.
     pub(super) desired: watch::Receiver<Arc<Desired>>,
-    /// As the API server says; ready when all its pods are on the board.
+    /// Pods of the API server; ready when all are on the board.
     pub(super) listed: watch::Receiver<Arc<Desired>>,
 }
 
 /// Keeps mirror pods.
 pub(super) struct MirrorTask<A> {
     client: A,
-    node: Node,
-    wanted: Wanted,
+    node: OwnerNode,
+    wanted: MirrorSources,
     board: Arc<PodBoard>,
     api: Arc<ApiPods>,
-    names: BTreeMap<PodName, State>,
+    names: BTreeMap<PodName, NameState>,
 }
 
 /// What was tried for one name.
-struct State {
+struct NameState {
     backoff: Backoff,
     not_before: Option<Instant>,
-    echo: Option<Echo>,
-    complaint: String,
+    expected: Option<ExpectedChange>,
+    last_warning: String,
 }
 
-/// What the watch has to tell yet.
-struct Echo {
+/// What the watch has not reported yet.
+struct ExpectedChange {
     uid: PodUid,
     appears: bool,
     until: Instant,
@@ -71,8 +71,8 @@ struct Echo {
 impl<A: MirrorApi> MirrorTask<A> {
     pub(super) fn new(
         client: A,
-        node: Node,
-        wanted: Wanted,
+        node: OwnerNode,
+        wanted: MirrorSources,
         board: Arc<PodBoard>,
         api: Arc<ApiPods>,
     ) -> Self {
@@ -117,7 +117,7 @@ impl<A: MirrorApi> MirrorTask<A> {
         }
     }
 
-    /// Does what can be done now; tells when to look again even if nothing changes.
+    /// Does what can be done now; returns when to check again even if nothing changes.
     async fn round(&mut self) -> Option<Instant> {
         let desired = Arc::clone(&self.wanted.desired.borrow());
         let board: Vec<_> = self.board.list().into_iter().map(|(.., one)| one).collect();
@@ -127,17 +127,17 @@ impl<A: MirrorApi> MirrorTask<A> {
         for (name, step) in steps {
             let now = Instant::now();
             let api = &self.api;
-            let state = self.names.entry(name.clone()).or_insert_with(|| State {
+            let state = self.names.entry(name.clone()).or_insert_with(|| NameState {
                 backoff: Backoff::new(RETRY_INITIAL, RETRY_MAX),
                 not_before: None,
-                echo: None,
-                complaint: String::new(),
+                expected: None,
+                last_warning: String::new(),
             });
-            state.echo = state.echo.take().filter(|echo| {
-                let told = api.get(&echo.uid).is_some() == echo.appears;
-                !told && echo.until > now
+            state.expected = state.expected.take().filter(|expected| {
+                let told = api.get(&expected.uid).is_some() == expected.appears;
+                !told && expected.until > now
             });
-            let waits = state.not_before.is_some_and(|at| at > now) || state.echo.is_some();
+            let waits = state.not_before.is_some_and(|at| at > now) || state.expected.is_some();
             if !waits && !self.apply(&name, step).await {
                 // The API server is away: the others would meet the same.
                 break;
@@ -145,30 +145,30 @@ impl<A: MirrorApi> MirrorTask<A> {
         }
         let states = self.names.values();
         let times = states.flat_map(|state| {
-            let echo = state.echo.as_ref().map(|echo| echo.until);
-            state.not_before.into_iter().chain(echo).max()
+            let expected = state.expected.as_ref().map(|expected| expected.until);
+            state.not_before.into_iter().chain(expected).max()
         });
         let now = Instant::now();
         times.filter(|at| *at > now).min()
     }
 
     /// Makes the call of a step. False if the API server can't be reached.
-    async fn apply(&mut self, name: &PodName, step: Step) -> bool {
+    async fn apply(&mut self, name: &PodName, step: MirrorAction) -> bool {
         let answer = match &step {
-            Step::Create(pod) => {
+            MirrorAction::Create(pod) => {
                 let node_uid = self.node.uid.borrow().clone();
                 let Some(node_uid) = node_uid else {
-                    debug!(pod = %name, "No mirror pod yet: the node is not registered");
+                    debug!(pod = %name, "Not creating a mirror pod: the node is not registered");
                     return true;
                 };
                 let body = body(pod, &self.node.name, &node_uid);
                 let created = self.client.create(&name.namespace, body).await;
                 created.map(|uid| (uid, true))
             }
-            Step::Delete(copy, _) => {
+            MirrorAction::Delete(copy, _) => {
                 let deleted = self.client.delete(&copy.name, &copy.uid).await;
                 match deleted {
-                    // It is gone, only the watch has not said so.
+                    // It is gone, and the watch has not reported that yet.
                     Err(error)
                         if matches!(error.refusal, Refusal::NotFound | Refusal::OtherUid) =>
                     {
@@ -177,7 +177,7 @@ impl<A: MirrorApi> MirrorTask<A> {
                     other => other.map(|()| (copy.uid.clone(), false)),
                 }
             }
-            Step::Blocked(pod, other) => Err(CallError {
+            MirrorAction::Blocked(pod, other) => Err(CallError {
                 refusal: Refusal::Exists,
                 text: blocked(&pod.name, Some(&other.uid)),
             }),
@@ -189,19 +189,19 @@ impl<A: MirrorApi> MirrorTask<A> {
         match answer {
             Ok((uid, appears)) => {
                 match &step {
-                    Step::Create(pod) => {
+                    MirrorAction::Create(pod) => {
                         info!(pod = %name, static_uid = %pod.uid, uid = %uid, "Created a mirror pod");
                     }
-                    Step::Delete(_, why) => {
+                    MirrorAction::Delete(_, why) => {
                         info!(pod = %name, uid = %uid, why = why.as_str(), "Deleted a mirror pod");
                     }
-                    Step::Blocked(..) => {}
+                    MirrorAction::Blocked(..) => {}
                 }
                 state.backoff.reset();
                 state.not_before = None;
-                state.complaint = String::new();
-                let until = now + ECHO;
-                state.echo = Some(Echo {
+                state.last_warning = String::new();
+                let until = now + WATCH_LAG;
+                state.expected = Some(ExpectedChange {
                     uid,
                     appears,
                     until,
@@ -215,16 +215,18 @@ impl<A: MirrorApi> MirrorTask<A> {
                 }
                 state.not_before = Some(now + wait);
                 let text = match (&step, error.refusal) {
-                    (Step::Create(pod), Refusal::Exists) => blocked(&pod.name, None),
+                    (MirrorAction::Create(pod), Refusal::Exists) => blocked(&pod.name, None),
                     _ => error.text,
                 };
-                if state.complaint != text {
+                if state.last_warning != text {
                     let failed = match step {
-                        Step::Delete(..) => "Failed deleting a mirror pod",
-                        Step::Create(_) | Step::Blocked(..) => "Failed creating a mirror pod",
+                        MirrorAction::Delete(..) => "Failed deleting a mirror pod",
+                        MirrorAction::Create(_) | MirrorAction::Blocked(..) => {
+                            "Failed creating a mirror pod"
+                        }
                     };
                     warn!(pod = %name, error = text, "{failed}");
-                    state.complaint = text;
+                    state.last_warning = text;
                 }
                 error.refusal != Refusal::Away
             }
@@ -236,8 +238,8 @@ impl<A: MirrorApi> MirrorTask<A> {
 fn blocked(name: &PodName, uid: Option<&PodUid>) -> String {
     let of = uid.map_or_else(String::new, |uid| format!(" with UID {uid}"));
     format!(
-        "the API server has another pod {name}{of}, which is not the mirror pod of the static pod \
-         of this node; the static pod runs on, but the cluster does not see it until the other pod \
-         is deleted or the manifest gets another name"
+        "the API server has another pod {name}{of}, which is not the mirror pod of this \
+         node's static pod; the static pod keeps running, but the cluster does not see it until the \
+         other pod is deleted or the manifest gets another name"
     )
 }

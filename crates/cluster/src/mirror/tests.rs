@@ -2,10 +2,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rubelet_api::{
     pod::{Pod, PodSource},
     status::Phase,
@@ -13,7 +14,7 @@ use rubelet_api::{
 use rubelet_base::{PodName, PodUid};
 use rubelet_kubelet::{
     board::Board,
-    pod_task::{PodBoard, PodEntry},
+    pod_board::{PodBoard, PodEntry},
 };
 use rubelet_sources::desired::Desired;
 use serde_json::{Value, json};
@@ -24,9 +25,9 @@ use tokio::{
 
 use super::{
     body::body,
-    decide::{Step, decide},
+    decide::{MirrorAction, decide},
     send::MirrorApi,
-    task::{MirrorTask, Node, Wanted},
+    task::{MirrorSources, MirrorTask, OwnerNode},
 };
 use crate::{
     refusal::{CallError, Refusal},
@@ -49,10 +50,12 @@ fn desired(pods: &[&Arc<Pod>], ready: bool) -> Desired {
 fn steps(desired: &Desired, board: &[PodEntry], copies: &[ApiPod]) -> Vec<String> {
     let board: Vec<_> = board.iter().cloned().map(Arc::new).collect();
     let copies: Vec<_> = copies.iter().cloned().map(Arc::new).collect();
-    let show = |step: Step| match step {
-        Step::Create(pod) => format!("create {}", pod.name.name),
-        Step::Delete(copy, why) => format!("delete {} {}: {why:?}", copy.name.name, copy.uid),
-        Step::Blocked(pod, other) => format!("{} blocked by {}", pod.name.name, other.uid),
+    let show = |step: MirrorAction| match step {
+        MirrorAction::Create(pod) => format!("create {}", pod.name.name),
+        MirrorAction::Delete(copy, why) => {
+            format!("delete {} {}: {why:?}", copy.name.name, copy.uid)
+        }
+        MirrorAction::Blocked(pod, other) => format!("{} blocked by {}", pod.name.name, other.uid),
     };
     let steps = decide(desired, &board, &copies).into_values();
     steps.map(show).collect()
@@ -221,15 +224,15 @@ struct Inner {
 
 impl Server {
     fn calls(&self) -> Vec<String> {
-        std::mem::take(&mut self.inner.lock().unwrap().calls)
+        std::mem::take(&mut self.inner.lock().calls)
     }
 
     fn refuse(&self, refusal: Refusal) {
-        self.inner.lock().unwrap().refusals.push_back(refusal);
+        self.inner.lock().refusals.push_back(refusal);
     }
 
     fn answer(&self, call: String) -> Result<(), CallError> {
-        let mut inner = self.inner.lock().unwrap();
+        let mut inner = self.inner.lock();
         inner.calls.push(call);
         match inner.refusals.pop_front() {
             None => Ok(()),
@@ -247,7 +250,7 @@ impl MirrorApi for Server {
         let metadata = &body["metadata"];
         self.answer(format!("create {}", text(&metadata["name"])))?;
         let name = PodName::new(&text(&metadata["namespace"]), &text(&metadata["name"]));
-        let mut inner = self.inner.lock().unwrap();
+        let mut inner = self.inner.lock();
         inner.number += 1;
         let uid = PodUid::from(format!("m{}", inner.number));
         inner.pods.insert(name.clone(), uid.clone());
@@ -274,7 +277,7 @@ impl MirrorApi for Server {
 
     async fn delete(&self, pod: &PodName, uid: &PodUid) -> Result<(), CallError> {
         self.answer(format!("delete {} {uid}", pod.name))?;
-        self.inner.lock().unwrap().pods.remove(pod);
+        self.inner.lock().pods.remove(pod);
         let (api, uid) = (Arc::clone(&self.api), uid.clone());
         tokio::spawn(async move {
             sleep(Duration::from_millis(100)).await;
@@ -305,11 +308,11 @@ fn start() -> World {
     };
     let (listed, receiver) = watch::channel(Arc::new(unlisted));
     let (node_uid, uid) = watch::channel(None);
-    let node = Node {
+    let node = OwnerNode {
         name: "n".into(),
         uid,
     };
-    let wanted = Wanted {
+    let wanted = MirrorSources {
         desired: manifests,
         listed: receiver,
     };
@@ -393,7 +396,7 @@ async fn failures_are_tried_again_ever_more_slowly() {
         "{tries} in {:?}",
         began.elapsed()
     );
-    world.server.inner.lock().unwrap().refusals.clear();
+    world.server.inner.lock().refusals.clear();
     pass(300).await;
     assert_eq!(world.server.calls(), ["create web-n"]);
 }

@@ -14,9 +14,9 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// So long a name may take to be resolved.
+/// Deadline for resolving a name.
 const LOOKUP: Duration = Duration::from_secs(10);
-/// So long the first status waits for that.
+/// Longest time the first status waits for that.
 const FIRST: Duration = Duration::from_secs(1);
 /// A name is resolved again after this time.
 const REFRESH: Duration = Duration::from_secs(300);

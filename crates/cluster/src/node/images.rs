@@ -1,10 +1,10 @@
-//! The images that the runtime has, and where they lie. Asked for rarely, in a task of its own: a
-//! runtime that is slow keeps nobody else waiting.
+//! The images that the runtime has, and the file system that they are on. Listed rarely, in a task
+//! of its own: a slow runtime delays nobody else.
 
 use std::{convert::Infallible, future::pending, path::Path, sync::Arc, time::Duration};
 
 use rubelet_base::ErrorChain;
-use rubelet_cri::{ImageService, v1};
+use rubelet_cri::{ImageService, image_directory, v1};
 use rubelet_kubelet::runtime_state::RuntimeState;
 use rubelet_node_plan::node_status::{
     images::{ImageFact, listed},
@@ -72,19 +72,15 @@ async fn look(
     let mut next = old.clone();
     match service.list_images(v1::ListImagesRequest::default()).await {
         Ok(answer) => next.images = listed(facts(answer.images), max).into(),
-        Err(error) => debug!(error = %ErrorChain(&error), "Images can't be listed"),
+        Err(error) => debug!(error = %ErrorChain(&error), "Cannot list images"),
     }
     if next.file_system.is_none() {
         match service.image_fs_info(v1::ImageFsInfoRequest {}).await {
             Ok(answer) => {
-                let first = answer.image_filesystems.into_iter().next();
-                let path = first.and_then(|usage| usage.fs_id).map(|id| id.mountpoint);
-                next.file_system = path
-                    .filter(|path| !path.is_empty())
-                    .map(|path| Arc::from(Path::new(&path)));
+                next.file_system = image_directory(answer).map(Arc::from);
             }
             Err(error) => {
-                debug!(error = %ErrorChain(&error), "The file system of images is not known");
+                debug!(error = %ErrorChain(&error), "Cannot get the image file system from the runtime");
             }
         }
     }

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use rubelet_base::{Backoff, ErrorChain};
 use rubelet_kube::ApiError;
 use rubelet_kubelet::clock::Clock;
-use rubelet_node_plan::node_status::{NodeSettings, schedule::Chance};
+use rubelet_node_plan::node_status::{NodeSettings, schedule::NodeRandom};
 use serde_json::{Map, Value, json};
 use tokio::{
     sync::watch,
@@ -20,17 +20,17 @@ use tracing::{info, warn};
 
 use super::{
     api::NodeApi,
-    complaint::Complaint,
-    seen::{Seen, change},
+    observed_node::{ObservedNode, change},
+    warning_throttle::WarningThrottle,
 };
 
-/// The lease is renewed when a quarter of its duration is over, and a little later by chance.
+/// The lease is renewed after a quarter of its duration, plus jitter.
 const RENEWALS: u32 = 4;
 const JITTER: f64 = 0.04;
 /// Waits after failures.
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_LONGEST: Duration = Duration::from_secs(7);
-/// So often a renewal is tried again at once, when somebody else changed the lease.
+/// How often a renewal is tried again at once, when somebody else changed the lease.
 const CONFLICTS: usize = 5;
 /// After so many failures the connection itself is in doubt.
 const DOUBTFUL: u32 = 2;
@@ -46,9 +46,9 @@ pub(super) struct LeaseTask<A> {
     api: A,
     name: Box<str>,
     duration: Duration,
-    seen: watch::Sender<Seen>,
+    seen: watch::Sender<ObservedNode>,
     clock: Clock,
-    chance: Chance,
+    chance: NodeRandom,
     /// The lease as the API server last gave it back.
     lease: Option<Value>,
 }
@@ -57,7 +57,7 @@ pub(super) struct LeaseTask<A> {
 enum Failure {
     /// The API server refused, or did not answer.
     Call(ApiError),
-    /// The API server says that there is no such node: nobody would remove its lease.
+    /// The API server reports that there is no such node: nobody would remove its lease.
     NoNode,
 }
 
@@ -65,7 +65,7 @@ impl<A: NodeApi> LeaseTask<A> {
     pub(super) fn new(
         api: A,
         settings: &NodeSettings,
-        seen: watch::Sender<Seen>,
+        seen: watch::Sender<ObservedNode>,
         clock: Clock,
     ) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl<A: NodeApi> LeaseTask<A> {
             duration: settings.lease_duration,
             seen,
             clock,
-            chance: Chance::new(&settings.name, 1),
+            chance: NodeRandom::new(&settings.name, 1),
             lease: None,
         }
     }
@@ -84,22 +84,22 @@ impl<A: NodeApi> LeaseTask<A> {
         let interval = self.duration / RENEWALS;
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
         let mut failures = 0;
-        let mut complaint = Complaint::default();
+        let mut complaint = WarningThrottle::default();
         loop {
             let began = Instant::now();
-            // The whole renewal has no more time than until the next one.
+            // The whole renewal, retries included, may take no longer than the interval.
             let renewed = timeout(interval, self.renew()).await;
             match renewed.unwrap_or(Err(Failure::Call(ApiError::TimedOut))) {
                 Ok(()) => {
                     if failures > 0 {
-                        info!(failures, "The node's lease is renewed again");
-                        // The node may have been taken for dead meanwhile, and the watch may need a
-                        // while to say so.
-                        change(&self.seen, Seen::doubted);
+                        info!(failures, "Renewed the node lease after failures");
+                        // The node may have been marked unreachable meanwhile, and the watch may
+                        // need a while to show that.
+                        change(&self.seen, ObservedNode::mark_stale);
                     }
                     failures = 0;
                     backoff.reset();
-                    complaint.settle();
+                    complaint.reset();
                     let later = interval.mul_f64(1.0 + JITTER * self.chance.next_unit());
                     self.wait_until(began + later).await;
                 }
@@ -111,7 +111,7 @@ impl<A: NodeApi> LeaseTask<A> {
                         .max(error.retry_after().unwrap_or_default());
                     let text = ErrorChain(&error).to_string();
                     if complaint.is_due(&text) {
-                        warn!(error = text, retry = ?wait, "Failed to renew the node's lease");
+                        warn!(error = text, retry = ?wait, "Failed to update lease");
                     }
                     if failures % DOUBTFUL == 0 && error.code().is_none() {
                         self.api.reconnect();
@@ -155,8 +155,8 @@ impl<A: NodeApi> LeaseTask<A> {
     /// Makes a lease. It belongs to the node, so that it goes when the node goes; where the node can't
     /// be read it is made all the same, and gets its owner later.
     async fn create(&mut self) -> Result<(), Failure> {
-        let answered = |seen: &Seen| seen.absent || seen.node.is_some();
-        // Late or never is no reason to be taken for dead.
+        let answered = |seen: &ObservedNode| seen.absent || seen.node.is_some();
+        // Make the lease even without an answer: the node would count as dead otherwise.
         let _ = timeout(FIRST_LOOK, self.seen.subscribe().wait_for(answered)).await;
         if self.seen.borrow().absent {
             return Err(Failure::NoNode);
@@ -232,7 +232,7 @@ impl<A: NodeApi> LeaseTask<A> {
 
     /// Waits for the next renewal, or until a lease without an owner can get one.
     async fn wait_until(&self, next: Instant) {
-        let has_owner = |seen: &Seen| {
+        let has_owner = |seen: &ObservedNode| {
             let node = seen.node.as_ref();
             let uid = node.map(|node| &*node.metadata.uid).unwrap_or_default();
             let metadata = self.lease.as_ref().map(|lease| &lease["metadata"]);
@@ -248,7 +248,7 @@ impl<A: NodeApi> LeaseTask<A> {
     }
 
     async fn wait_for_node(&self) {
-        let known = |seen: &Seen| !seen.absent;
+        let known = |seen: &ObservedNode| !seen.absent;
         if self.seen.subscribe().wait_for(known).await.is_err() {
             // The agent stops.
             pending::<()>().await;
@@ -257,7 +257,7 @@ impl<A: NodeApi> LeaseTask<A> {
 }
 
 /// The time of a renewal. For the node controller a lease is renewed when its time is later than what it saw
-/// last, so the time goes on also where the node's clock was set back: otherwise the node would count as lost
+/// last, so the time advances even where the node's clock was set back: otherwise the node would count as lost
 /// until the clock is there again.
 fn renew_time(last: Option<Timestamp>, now: Timestamp) -> Timestamp {
     let next = last.and_then(|last| last.checked_add(LEAST_STEP).ok());

@@ -1,5 +1,5 @@
-//! Tells the runtime which addresses the cluster gave to the pods of this node. Runtimes whose
-//! network plugins are configured otherwise ignore it.
+//! Passes the pod CIDRs of this node from the cluster to the runtime. Runtimes whose network
+//! plugins are configured otherwise ignore them.
 
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::NodeView;
 /// Time before another try, while the runtime does not take it.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Tells the runtime each time that the node's pod CIDRs change.
+/// Updates the runtime each time that the node's pod CIDRs change.
 pub async fn forward_pod_cidrs(
     runtime: Arc<dyn RuntimeService>,
     mut node: watch::Receiver<Option<Arc<NodeView>>>,
@@ -48,8 +48,8 @@ pub async fn forward_pod_cidrs(
     }
 }
 
-/// Tells the runtime the pod CIDRs of a node without a cluster, which never change: once, as soon
-/// as the runtime takes them.
+/// Passes the pod CIDRs of a node without a cluster, which never change, to the runtime: once, as
+/// soon as the runtime accepts them.
 pub async fn tell_pod_cidrs(runtime: Arc<dyn RuntimeService>, cidrs: String) {
     while !tell(&*runtime, &cidrs).await {
         sleep(RETRY).await;
@@ -60,7 +60,7 @@ pub async fn tell_pod_cidrs(runtime: Arc<dyn RuntimeService>, cidrs: String) {
 async fn tell(runtime: &dyn RuntimeService, cidrs: &str) -> bool {
     match runtime.update_runtime_config(request(cidrs)).await {
         Ok(_) => {
-            info!(cidrs, "Told the runtime the addresses of pods");
+            info!(cidrs, "Updated the pod CIDR of the runtime");
             true
         }
         Err(error) => {

@@ -9,7 +9,7 @@ use rubelet_node_plan::node_status::{
 };
 use tracing::info;
 
-use super::{api::NodeApi, seen::change, status::StatusTask};
+use super::{api::NodeApi, observed_node::change, status::StatusTask};
 
 impl<A: NodeApi> StatusTask<A> {
     /// One try.

@@ -17,7 +17,7 @@ use rubelet_node_plan::node_status::{
     pressure::{Levels, PressureMemory},
     ready::RuntimeHealth,
     registration::initial,
-    schedule::{Chance, ReportSchedule},
+    schedule::{NodeRandom, ReportSchedule},
     update::{NodeMemory, Observed, update},
 };
 use tokio::{
@@ -30,11 +30,11 @@ use super::{
     NodeParts, NodeView,
     addresses::Addresses,
     api::NodeApi,
-    complaint::Complaint,
     images::RuntimeImages,
-    measure::Measure,
-    seen::{Seen, change},
-    view::Local,
+    observed_node::{ObservedNode, change},
+    usage_sampler::UsageSampler,
+    view::LocalNode,
+    warning_throttle::WarningThrottle,
 };
 
 /// Waits after failures, as the kubelet's while it registers.
@@ -42,10 +42,10 @@ const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LONGEST: Duration = Duration::from_secs(7);
 /// After so many failures the connection itself is in doubt.
 const DOUBTFUL: u32 = 2;
-/// So long the first status waits for the runtime.
+/// Longest time the first status waits for the runtime.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
-/// So many changes are sent at once; more of them wait for the next regular computation. Somebody
-/// else may keep undoing what the node says of itself.
+/// How many changes are sent at once; more of them wait for the next regular computation. Another
+/// client may keep reverting the node's status.
 const BURST: usize = 5;
 
 /// Keeps the node object.
@@ -53,12 +53,12 @@ pub(super) struct StatusTask<A> {
     pub(super) api: A,
     pub(super) settings: NodeSettings,
     pub(super) facts: NodeFacts,
-    pub(super) seen: watch::Sender<Seen>,
+    pub(super) seen: watch::Sender<ObservedNode>,
     /// Whether this process has registered the node.
     pub(super) registered: bool,
-    shown: watch::Receiver<Seen>,
+    shown: watch::Receiver<ObservedNode>,
     own: watch::Sender<Arc<NodeView>>,
-    local: Local,
+    local: LocalNode,
     runtime: watch::Receiver<RuntimeState>,
     silent_since: Option<Instant>,
     images: watch::Receiver<RuntimeImages>,
@@ -67,16 +67,16 @@ pub(super) struct StatusTask<A> {
     recorder: Recorder,
     clock: Clock,
     port: u16,
-    measure: Measure,
+    measure: UsageSampler,
     addresses: Addresses,
     memory: NodeMemory,
     pressure: PressureMemory,
     schedule: ReportSchedule,
-    chance: Chance,
+    chance: NodeRandom,
     began: Instant,
     /// When changes were sent lately.
     sent: VecDeque<Instant>,
-    address_complaint: Complaint,
+    address_complaint: WarningThrottle,
     disk_told: bool,
 }
 
@@ -85,8 +85,8 @@ impl<A: NodeApi> StatusTask<A> {
     pub(super) fn new<C>(
         parts: NodeParts<C>,
         api: A,
-        seen: watch::Sender<Seen>,
-        local: Local,
+        seen: watch::Sender<ObservedNode>,
+        local: LocalNode,
     ) -> (Self, watch::Receiver<Arc<NodeView>>) {
         let nothing = NodeView::new(&Node::default(), &local);
         let (own, shown_own) = watch::channel(Arc::new(nothing));
@@ -105,15 +105,15 @@ impl<A: NodeApi> StatusTask<A> {
             recorder: parts.recorder,
             clock: parts.clock,
             port: parts.server_port.unwrap_or(0),
-            measure: Measure::new(parts.root),
+            measure: UsageSampler::new(parts.root),
             addresses: Addresses::new(),
             memory: NodeMemory::default(),
             pressure: PressureMemory::default(),
             schedule: ReportSchedule::default(),
-            chance: Chance::new(&parts.settings.name, 0),
+            chance: NodeRandom::new(&parts.settings.name, 0),
             began: Instant::now(),
             sent: VecDeque::new(),
-            address_complaint: Complaint::default(),
+            address_complaint: WarningThrottle::default(),
             disk_told: false,
             settings: parts.settings,
             facts: parts.facts,
@@ -135,13 +135,13 @@ impl<A: NodeApi> StatusTask<A> {
         self.until_the_runtime_is_known().await;
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
         let mut failures = 0;
-        let mut complaint = Complaint::default();
+        let mut complaint = WarningThrottle::default();
         loop {
             match self.round(failures > 0).await {
                 Ok(()) => {
                     failures = 0;
                     backoff.reset();
-                    complaint.settle();
+                    complaint.reset();
                     self.until_something_changes().await;
                 }
                 Err(error) => {
@@ -180,7 +180,7 @@ impl<A: NodeApi> StatusTask<A> {
             self.addresses.find(&self.settings)
         );
         if known.is_err() {
-            info!("The container runtime does not answer yet");
+            info!("Waiting for the container runtime");
         }
     }
 
@@ -193,8 +193,8 @@ impl<A: NodeApi> StatusTask<A> {
         }
     }
 
-    /// Looks once, and sends what has to be sent. After a failure the node is read again: what is
-    /// known of it may be too old.
+    /// Computes the node once, and sends what has to be sent. After a failure the node is read
+    /// again: the known copy may be too old.
     async fn round(&mut self, read_again: bool) -> Result<(), ApiError> {
         let observed = self.observe().await;
         self.show_own(&observed);
@@ -208,7 +208,7 @@ impl<A: NodeApi> StatusTask<A> {
             // Somebody else has to create it.
             return Ok(());
         };
-        let node = match seen.doubt || read_again {
+        let node = match seen.stale || read_again {
             false => node,
             true => match self.api.get_node().await {
                 Ok(node) => {
@@ -218,7 +218,7 @@ impl<A: NodeApi> StatusTask<A> {
                     Arc::new(node)
                 }
                 Err(error) if error.is_not_found() => {
-                    change(&self.seen, Seen::gone);
+                    change(&self.seen, ObservedNode::gone);
                     return Ok(());
                 }
                 Err(error) => return Err(error),
@@ -241,7 +241,7 @@ impl<A: NodeApi> StatusTask<A> {
         });
         match problem {
             Some(problem) if changed => warn!("{problem}"),
-            None if changed => info!(node = %self.settings.name, "The node object is there again"),
+            None if changed => info!(node = %self.settings.name, "The node object exists again"),
             _ => {}
         }
     }
@@ -264,23 +264,23 @@ impl<A: NodeApi> StatusTask<A> {
                 Ok(())
             }
             Err(error) if error.is_not_found() => {
-                change(&self.seen, Seen::gone);
+                change(&self.seen, ObservedNode::gone);
                 Ok(())
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Computes the node and tells what happened to it.
+    /// Computes the node and reports what happened to it.
     pub(super) fn compute(&mut self, observed: &Observed, shown: &Node) -> Node {
         let (settings, facts) = (&self.settings, &self.facts);
         let updated = update(settings, facts, observed, shown, &mut self.memory);
         match updated.address_problem {
-            None => self.address_complaint.settle(),
+            None => self.address_complaint.reset(),
             Some(problem) => {
                 let problem = problem.to_string();
                 if self.address_complaint.is_due(&problem) {
-                    warn!(node = %self.settings.name, problem, "The node's addresses can't be told");
+                    warn!(node = %self.settings.name, problem, "Cannot determine the node addresses");
                 }
             }
         }

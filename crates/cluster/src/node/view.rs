@@ -12,9 +12,9 @@ use rubelet_node_plan::{
 };
 use tokio::sync::watch;
 
-use super::seen::Seen;
+use super::observed_node::ObservedNode;
 
-/// What others need to know of the node object.
+/// What others need of the node object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeView {
     /// `metadata.uid`; empty for a node that is not registered.
@@ -37,13 +37,13 @@ const OBJECT_TTL: &str = "node.alpha.kubernetes.io/ttl";
 
 /// What admission needs beside the node object.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Local {
+pub(super) struct LocalNode {
     pub(super) apparmor: bool,
     pub(super) allowed_unsafe_sysctls: Arc<[String]>,
 }
 
 impl NodeView {
-    pub(super) fn new(node: &Node, local: &Local) -> Self {
+    pub(super) fn new(node: &Node, local: &LocalNode) -> Self {
         let holds = |kind: &str| {
             let condition = node.status.condition(kind);
             condition.is_some_and(|condition| *condition.status == *TRUE)
@@ -75,9 +75,9 @@ impl NodeView {
 
 /// Shows the node to others, each time something of interest to them changed.
 pub(super) async fn show(
-    mut seen: watch::Receiver<Seen>,
+    mut seen: watch::Receiver<ObservedNode>,
     out: watch::Sender<Option<Arc<NodeView>>>,
-    local: Local,
+    local: LocalNode,
 ) -> Infallible {
     loop {
         let node = seen.borrow_and_update().node.clone();

@@ -40,7 +40,7 @@ pub enum SecretsAtRest {
     },
 }
 
-/// What is done with secrets and tokens, once the key was looked for.
+/// What is done with secrets and tokens, once the key was searched for.
 #[derive(Debug, Clone)]
 pub(super) enum Sealing {
     /// Nothing is written.
@@ -64,9 +64,9 @@ impl Sealing {
     }
 }
 
-/// Finds the key, encrypts what an earlier version left in plain text in `folder`, and removes what
+/// Finds the key, encrypts what an earlier version left in plain text in `directory`, and removes what
 /// may not be there. Blocks.
-pub(super) fn prepare(folder: &Path, wanted: &SecretsAtRest) -> Sealing {
+pub(super) fn prepare(directory: &Path, wanted: &SecretsAtRest) -> Sealing {
     let sealing = match wanted {
         SecretsAtRest::None => Sealing::NotKept,
         SecretsAtRest::Encrypted {
@@ -79,20 +79,20 @@ pub(super) fn prepare(folder: &Path, wanted: &SecretsAtRest) -> Sealing {
                 node: Arc::clone(node_name),
             },
             Err(error) => {
-                warn!(error = %ErrorChain(&error), "Secrets and tokens of pods are not kept on disk, so that pods which use them can't start while the API server is away; correct the key file, or set rubelet.secretsKeyFile or rubelet.secretsAtRest: none");
+                warn!(error = %ErrorChain(&error), "Secrets and tokens are not stored on disk, so pods that use them cannot start while the API server is unreachable; fix the key file, or set rubelet.secretsKeyFile or rubelet.secretsAtRest: none");
                 Sealing::NotKept
             }
         },
     };
     let keeps_sealed = !matches!(wanted, SecretsAtRest::None);
-    match tidy(folder, &sealing, keeps_sealed) {
+    match tidy(directory, &sealing, keeps_sealed) {
         Ok(0) => {}
         Ok(count) => info!(
             count,
-            "Secrets and tokens that were kept in plain text are encrypted now, or removed"
+            "Encrypted or removed the secrets and tokens that were stored in plain text"
         ),
         Err(error) => {
-            warn!(folder = %folder.display(), %error, "Secrets and tokens in plain text can't be encrypted or removed");
+            warn!(directory = %directory.display(), %error, "Cannot encrypt or remove secrets and tokens that are stored in plain text");
         }
     }
     sealing
@@ -107,15 +107,15 @@ fn find_key(credential: Option<&Path>, key_file: &Path) -> Result<SealKey, KeyEr
     }
     let (key, is_new) = SealKey::read_or_create(key_file)?;
     if is_new {
-        info!(file = %key_file.display(), "Made a new key for secrets and tokens on disk");
+        info!(file = %key_file.display(), "Created a key for secrets and tokens on disk");
     }
     Ok(key)
 }
 
-/// Leaves no secret in plain text in the folder, and without `keeps_sealed` no encrypted one
+/// Leaves no secret in plain text in the directory, and without `keeps_sealed` no encrypted one
 /// either. How many files were changed or removed.
-fn tidy(folder: &Path, sealing: &Sealing, keeps_sealed: bool) -> io::Result<usize> {
-    let entries = match fs::read_dir(folder) {
+fn tidy(directory: &Path, sealing: &Sealing, keeps_sealed: bool) -> io::Result<usize> {
+    let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         Err(error) => return Err(error),
@@ -147,7 +147,7 @@ fn tidy(folder: &Path, sealing: &Sealing, keeps_sealed: bool) -> io::Result<usiz
         }
     }
     if changed > 0 {
-        File::open(folder)?.sync_all()?;
+        File::open(directory)?.sync_all()?;
     }
     Ok(changed)
 }
@@ -160,7 +160,7 @@ fn is_sealed(path: &Path) -> io::Result<bool> {
     Ok(start == SEALED)
 }
 
-/// Writes the record of an earlier version encrypted in its own place. `false` if it is none, or is
+/// Writes the record of an earlier version encrypted in place. `false` if it is not one, or is
 /// not to be kept.
 fn encrypt<T: Stored>(path: &Path, sealing: &Sealing) -> bool {
     if path.extension().is_none_or(|end| end != "json") {

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use rubelet_kube::WatchTarget;
 
 use super::{
-    draws::is_name,
     files::FileKey,
-    follow::{never, weakly},
-    read::FIRST_ANSWER,
+    object_refs::is_name,
+    read::WATCH_SYNC_TIMEOUT,
     records::ClassesRecord,
     shared::Shared,
+    watch_cache::{never, weak_callback},
     wire,
 };
 
 const PATH: &str = "/apis/node.k8s.io/v1/runtimeclasses";
 
 impl Shared {
-    pub(super) fn follow_classes(self: &Arc<Self>) {
-        let told = weakly(self, |shared, _| shared.is_dirty(FileKey::Classes));
+    pub(super) fn watch_classes(self: &Arc<Self>) {
+        let told = weak_callback(self, |shared, _| shared.is_dirty(FileKey::Classes));
         let target = || WatchTarget {
             path: PATH.to_owned(),
             field_selector: None,
@@ -28,13 +28,13 @@ impl Shared {
             .start(&*self.api, target, wire::runtime_class, never, told);
     }
 
-    /// The handler of a class, or why there is none, in upstream's words.
+    /// The handler of a class, or an error in the kubelet's words.
     pub(super) async fn handler(self: &Arc<Self>, class: &str) -> Result<String, String> {
         if !is_name(class) {
             return Err(not_found(class));
         }
-        self.follow_classes();
-        if !self.classes.is_read_within(FIRST_ANSWER).await {
+        self.watch_classes();
+        if !self.classes.is_read_within(WATCH_SYNC_TIMEOUT).await {
             self.load_classes(class).await;
             if !self.classes.view().read {
                 return Err(format!(
@@ -47,7 +47,7 @@ impl Shared {
         handler.ok_or_else(|| not_found(class))
     }
 
-    /// With the API server away, those that an earlier process read stand in.
+    /// While the API server is unreachable, uses those that an earlier process read.
     async fn load_classes(&self, class: &str) {
         let path = format!("{PATH}/{class}");
         if !self.is_away(&path).await {
@@ -55,7 +55,7 @@ impl Shared {
         }
         if let Some(record) = self.files.load::<ClassesRecord>(&FileKey::Classes).await {
             let known = record.handlers.into_iter();
-            self.classes.fill(
+            self.classes.restore(
                 known
                     .map(|(name, handler)| (("".into(), name), handler))
                     .collect(),

@@ -1,5 +1,5 @@
 //! The objects of tracked pods on disk, so that pods start again after a reboot without the API
-//! server. The folder and its files can be read by root only; secrets and tokens are encrypted.
+//! server. The directory and its files can be read by root only; secrets and tokens are encrypted.
 
 use std::{
     collections::BTreeSet,
@@ -10,16 +10,16 @@ use std::{
     sync::Arc,
 };
 
+use aws_lc_rs::digest::{SHA256, digest};
 use rubelet_api::container::ObjectKind;
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_store::{Loaded, Record, Stored};
-use sha2::{Digest, Sha256};
 use tokio::{sync::OnceCell, task::spawn_blocking};
 use tracing::warn;
 
 use super::{
     at_rest::{self, Sealing, SecretsAtRest},
-    cell::ObjectKey,
+    object_key::ObjectKey,
     records::{ClassesRecord, ObjectRecord, ServicesRecord, TokensRecord},
 };
 
@@ -44,10 +44,10 @@ pub(super) enum FileContent {
     Classes(ClassesRecord),
 }
 
-/// The folder.
+/// The directory.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
-    folder: PathBuf,
+    directory: PathBuf,
     secrets: Arc<(SecretsAtRest, OnceCell<Sealing>)>,
 }
 
@@ -63,8 +63,8 @@ impl FileKey {
     /// Names of objects may be too long for a file, and UIDs may be anything.
     pub(super) fn name(&self) -> String {
         let hashed = |kind: &str, parts: &[&str]| {
-            let digest = Sha256::digest(parts.join("/"));
-            let hex: String = digest[..16]
+            let digest = digest(&SHA256, parts.join("/").as_bytes());
+            let hex: String = digest.as_ref()[..16]
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect();
@@ -80,9 +80,9 @@ impl FileKey {
 }
 
 impl Files {
-    pub(super) fn new(folder: PathBuf, secrets: SecretsAtRest) -> Self {
+    pub(super) fn new(directory: PathBuf, secrets: SecretsAtRest) -> Self {
         Self {
-            folder,
+            directory,
             secrets: Arc::new((secrets, OnceCell::new())),
         }
     }
@@ -92,17 +92,17 @@ impl Files {
     pub(super) async fn prepare(&self) -> Sealing {
         let (wanted, ready) = &*self.secrets;
         let prepared = ready.get_or_init(|| async {
-            let (folder, wanted) = (self.folder.clone(), wanted.clone());
-            let prepared = spawn_blocking(move || at_rest::prepare(&folder, &wanted));
+            let (directory, wanted) = (self.directory.clone(), wanted.clone());
+            let prepared = spawn_blocking(move || at_rest::prepare(&directory, &wanted));
             // The agent stops: nothing is written any more.
             prepared.await.unwrap_or(Sealing::NotKept)
         });
         prepared.await.clone()
     }
 
-    /// Reads a file; nothing where there is none, or one that can't be used.
+    /// Reads a file; `None` if it is missing or cannot be used.
     pub(super) async fn load<T: Stored + Send + 'static>(&self, key: &FileKey) -> Option<T> {
-        let path = self.folder.join(key.name());
+        let path = self.directory.join(key.name());
         let sealing = self.prepare().await;
         let record = match key.is_secret() {
             true => sealing.record(path.clone())?,
@@ -112,11 +112,11 @@ impl Files {
             Ok(Loaded::Valid(value)) => Some(value),
             Ok(Loaded::Missing) => None,
             Ok(Loaded::Quarantined { moved_to, why }) => {
-                warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "A damaged record was put aside; the API server has what it held");
+                warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "Moved a damaged record aside; the API server has its content");
                 None
             }
             Err(error) => {
-                warn!(record = %path.display(), error = %ErrorChain(&error), "A record can't be read");
+                warn!(record = %path.display(), error = %ErrorChain(&error), "Cannot read a record");
                 None
             }
         });
@@ -127,8 +127,8 @@ impl Files {
     pub(super) async fn write(&self, files: Vec<(FileKey, Option<FileContent>)>) {
         let (this, sealing) = (self.clone(), self.prepare().await);
         let written = spawn_blocking(move || {
-            if let Err(error) = this.make_folder() {
-                warn!(folder = %this.folder.display(), %error, "Objects of pods can't be kept for a reboot");
+            if let Err(error) = this.make_directory() {
+                warn!(directory = %this.directory.display(), %error, "Cannot store the objects that pods use; pods cannot start from them after a reboot");
                 return;
             }
             for (key, content) in files {
@@ -146,16 +146,16 @@ impl Files {
     pub(super) async fn keep_only(&self, keys: &BTreeSet<FileKey>) {
         let names: BTreeSet<String> = keys.iter().map(FileKey::name).collect();
         self.prepare().await;
-        let folder = self.folder.clone();
+        let directory = self.directory.clone();
         let removed = spawn_blocking(move || {
-            let Ok(entries) = fs::read_dir(&folder) else {
+            let Ok(entries) = fs::read_dir(&directory) else {
                 return;
             };
             for entry in entries.flatten() {
                 let name = entry.file_name();
                 let kept = name.to_str().is_some_and(|name| names.contains(name));
                 if !kept && let Err(error) = fs::remove_file(entry.path()) {
-                    warn!(file = %entry.path().display(), %error, "A file of no use any more can't be removed");
+                    warn!(file = %entry.path().display(), %error, "Cannot remove an obsolete file");
                 }
             }
         });
@@ -163,21 +163,21 @@ impl Files {
         let _ = removed.await;
     }
 
-    fn make_folder(&self) -> io::Result<()> {
+    fn make_directory(&self) -> io::Result<()> {
         let made = DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&self.folder);
+            .create(&self.directory);
         made?;
-        let mode = fs::metadata(&self.folder)?.permissions().mode() & 0o7777;
+        let mode = fs::metadata(&self.directory)?.permissions().mode() & 0o7777;
         if mode == 0o700 {
             return Ok(());
         }
-        fs::set_permissions(&self.folder, Permissions::from_mode(0o700))
+        fs::set_permissions(&self.directory, Permissions::from_mode(0o700))
     }
 
     fn write_one(&self, key: &FileKey, content: Option<&FileContent>, sealing: &Sealing) {
-        let path = self.folder.join(key.name());
+        let path = self.directory.join(key.name());
         let is_kept = !key.is_secret() || matches!(sealing, Sealing::Kept { .. });
         let result = match content.filter(|_| is_kept) {
             Some(FileContent::Object(record)) if key.is_secret() => {
@@ -194,7 +194,10 @@ impl Files {
                 .map_err(|error| ErrorChain(&error).to_string()),
         };
         if let Err(error) = result {
-            warn!(error, "Objects of pods can't be kept for a reboot");
+            warn!(
+                error,
+                "Cannot store the objects that pods use; pods cannot start from them after a reboot"
+            );
         }
     }
 }

@@ -10,21 +10,22 @@ use tracing::{debug, warn};
 
 use super::{
     ChangeDetection,
-    cell::{Cell, Object, ObjectKey},
+    cached_object::{CachedObject, Object},
     files::FileKey,
+    object_key::ObjectKey,
     records::ObjectRecord,
     shared::Shared,
     wire,
 };
 
-/// So long the first answer of a watch is waited for; upstream's.
-pub(super) const FIRST_ANSWER: Duration = Duration::from_secs(1);
-/// So long an answer is waited for where something old could be used instead.
-pub(super) const BEFORE_OLD: Duration = Duration::from_secs(5);
-/// `Cache`: so long an object counts as fresh, where the node object says nothing else.
+/// How long the first list of a watch may take, as in the kubelet.
+pub(super) const WATCH_SYNC_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a request may take where an old value could be used instead.
+pub(super) const STALE_FALLBACK: Duration = Duration::from_secs(5);
+/// `Cache`: how long an object counts as fresh, unless the node object specifies it.
 const DEFAULT_TTL: Duration = Duration::from_secs(60);
 
-/// Why it is not known what an object holds, in upstream's words.
+/// Why an object cannot be read, in the kubelet's words.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReadError {
     /// The pod that wants it is not tracked.
@@ -39,63 +40,63 @@ pub(super) enum ReadError {
 }
 
 impl Shared {
-    /// The object as it is now; `None` if there is none of that name.
+    /// The current object; `None` if it does not exist.
     pub(super) async fn read(
         self: &Arc<Self>,
         key: &ObjectKey,
     ) -> Result<Option<Object>, ReadError> {
-        let cell = self
-            .cell(key)
+        let cached = self
+            .cached(key)
             .ok_or_else(|| ReadError::NotRegistered(key.clone()))?;
-        cell.state().used_at = Instant::now();
+        cached.state().used_at = Instant::now();
         if self.detection != ChangeDetection::Watch {
-            return self.fetch(&cell).await;
+            return self.fetch(&cached).await;
         }
-        if !cell.follow.runs() {
-            self.follow(&cell);
+        if !cached.cache.runs() {
+            self.watch(&cached);
             self.wake.notify_one();
         }
-        if cell.follow.is_read_within(FIRST_ANSWER).await {
-            return Ok(cell.value());
+        if cached.cache.is_read_within(WATCH_SYNC_TIMEOUT).await {
+            return Ok(cached.value());
         }
         // Told when there is an answer.
-        cell.state().in_vain = true;
-        self.load(&cell).await;
-        if !cell.follow.view().read {
+        cached.state().wake_when_read = true;
+        self.load(&cached).await;
+        if !cached.cache.view().read {
             return Err(ReadError::NotRead(key.word()));
         }
-        match self.get(&cell).await {
-            Ok(()) => Ok(cell.value()),
-            Err(error) if error.is_transient() => Ok(self.old(&cell, &error)),
+        match self.get(&cached).await {
+            Ok(()) => Ok(cached.value()),
+            Err(error) if error.is_transient() => Ok(self.old(&cached, &error)),
             Err(error) => {
-                debug!(object = %key.path(), error = %ErrorChain(&error), "An object can't be read");
+                debug!(object = %key.path(), error = %ErrorChain(&error), "Cannot read an object");
                 Err(ReadError::NotRead(key.word()))
             }
         }
     }
 
-    /// Without a watch: what was read lately, else what the API server says.
-    async fn fetch(&self, cell: &Cell) -> Result<Option<Object>, ReadError> {
-        let fetched_at = cell.state().fetched_at;
+    /// Without a watch: what was read lately, else the API server's answer.
+    async fn fetch(&self, cached: &CachedObject) -> Result<Option<Object>, ReadError> {
+        let fetched_at = cached.state().fetched_at;
         if self.detection == ChangeDetection::Cache
             && fetched_at.is_some_and(|at| self.is_fresh(at))
         {
-            return Ok(cell.value());
+            return Ok(cached.value());
         }
-        match self.get(cell).await {
+        match self.get(cached).await {
             Ok(()) => {
-                cell.state().fetched_at = Some(Instant::now());
-                Ok(cell.value())
+                cached.state().fetched_at = Some(Instant::now());
+                Ok(cached.value())
             }
             Err(error) if error.is_transient() => {
-                self.load(cell).await;
-                if cell.follow.view().read {
-                    return Ok(self.old(cell, &error));
+                self.load(cached).await;
+                if cached.cache.view().read {
+                    return Ok(self.old(cached, &error));
                 }
                 Err(ReadError::Refused(ErrorChain(&error).to_string()))
             }
             Err(_) if self.detection == ChangeDetection::Cache && fetched_at.is_some() => {
-                Ok(cell.value())
+                Ok(cached.value())
             }
             Err(error) => Err(ReadError::Refused(ErrorChain(&error).to_string())),
         }
@@ -105,50 +106,50 @@ impl Shared {
         at.elapsed() < (self.ttl)().unwrap_or(DEFAULT_TTL)
     }
 
-    /// Asks the API server for an object, once.
-    async fn get(&self, cell: &Cell) -> Result<(), ApiError> {
-        let path = cell.key.path();
-        let answer = match timeout(BEFORE_OLD, self.api.get(&path)).await {
-            Ok(Ok(found)) => Some(wire::object(cell.key.kind, found)),
+    /// Reads an object from the API server, once.
+    async fn get(&self, cached: &CachedObject) -> Result<(), ApiError> {
+        let path = cached.key.path();
+        let answer = match timeout(STALE_FALLBACK, self.api.get(&path)).await {
+            Ok(Ok(found)) => Some(wire::object(cached.key.kind, found)),
             Ok(Err(error)) if error.is_not_found() => None,
             Ok(Err(error)) => return Err(error),
             Err(_) => return Err(ApiError::TimedOut),
         };
-        let name = (cell.key.namespace.clone(), cell.key.name.clone());
-        cell.follow.note(name, answer);
-        cell.state().unconfirmed = false;
-        self.is_dirty(FileKey::Object(cell.key.clone()));
+        let name = (cached.key.namespace.clone(), cached.key.name.clone());
+        cached.cache.note(name, answer);
+        cached.state().unconfirmed = false;
+        self.is_dirty(FileKey::Object(cached.key.clone()));
         Ok(())
     }
 
-    /// Whether the API server can't be asked for this.
+    /// Whether the API server is unreachable for this.
     pub(super) async fn is_away(&self, path: &str) -> bool {
-        match timeout(BEFORE_OLD, self.api.get(path)).await {
+        match timeout(STALE_FALLBACK, self.api.get(path)).await {
             Ok(answer) => answer.is_err_and(|error| error.is_transient()),
             Err(_) => true,
         }
     }
 
     /// What was known when the API server last answered.
-    fn old(&self, cell: &Cell, error: &ApiError) -> Option<Object> {
-        let mut state = cell.state();
+    fn old(&self, cached: &CachedObject, error: &ApiError) -> Option<Object> {
+        let mut state = cached.state();
         if !std::mem::replace(&mut state.unconfirmed, true) {
-            warn!(object = %cell.key.path(), error = %ErrorChain(error), "The API server can't be asked for an object; what it last said is used");
+            warn!(object = %cached.key.path(), error = %ErrorChain(error), "Cannot get an object from the API server; using the last known version");
         }
         drop(state);
-        cell.value()
+        cached.value()
     }
 
     /// Reads from disk what an earlier process knew, once.
-    async fn load(&self, cell: &Cell) {
-        if std::mem::replace(&mut cell.state().loaded, true) || cell.follow.view().read {
+    async fn load(&self, cached: &CachedObject) {
+        if std::mem::replace(&mut cached.state().loaded, true) || cached.cache.view().read {
             return;
         }
-        let file = FileKey::Object(cell.key.clone());
+        let file = FileKey::Object(cached.key.clone());
         let record = self.files.load::<ObjectRecord>(&file).await;
-        if let Some(object) = record.and_then(|record| record.object(&cell.key)) {
-            let key = (cell.key.namespace.clone(), cell.key.name.clone());
-            cell.follow.fill([(key, object)].into());
+        if let Some(object) = record.and_then(|record| record.object(&cached.key)) {
+            let key = (cached.key.namespace.clone(), cached.key.name.clone());
+            cached.cache.restore([(key, object)].into());
         }
     }
 }

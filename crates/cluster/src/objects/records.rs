@@ -1,4 +1,4 @@
-//! What is kept on disk of the objects that pods draw. Nothing of this can be printed.
+//! What is kept on disk of the objects that pods reference. Nothing of this can be printed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use rubelet_store::{Migration, Stored};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    cell::{Content, Object, ObjectKey},
-    draws::TokenRequest,
+    cached_object::{Content, Object},
+    object_key::ObjectKey,
+    object_refs::TokenRequest,
     service_env::Service,
 };
 
@@ -36,11 +37,22 @@ pub(super) struct ObjectRecord {
     binary_data: Encoded,
 }
 
-/// The tokens of one pod.
+/// The tokens of one pod, and its service account.
 #[derive(Serialize, Deserialize)]
 pub(super) struct TokensRecord {
-    /// Each with what was asked for.
+    /// Each with its request.
     pub(super) tokens: Vec<(TokenRequest, HeldToken)>,
+    /// Only of pods whose images are pulled with such tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) account: Option<AccountRecord>,
+}
+
+/// A service account.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct AccountRecord {
+    pub(super) name: Box<str>,
+    pub(super) uid: Box<str>,
+    pub(super) annotations: BTreeMap<String, String>,
 }
 
 /// A token.
@@ -50,7 +62,7 @@ pub(super) struct HeldToken {
     pub(super) token: Box<str>,
     /// When it expires.
     pub(super) expires_at: Timestamp,
-    /// How long it is valid altogether, in seconds, as the API server says.
+    /// How long it is valid altogether, in seconds, by the API server's answer.
     pub(super) seconds: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! The environment variables that tell containers where services are.
+//! The environment variables by which containers find services.
 //!
 //! Source of the rules: `pkg/kubelet/envvars` and the kubelet's `getServiceEnvVarMap`.
 

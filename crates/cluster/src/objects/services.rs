@@ -8,30 +8,30 @@ use rubelet_kube::WatchTarget;
 
 use super::{
     files::FileKey,
-    follow::{Follow, Key, View, never, weakly},
-    read::FIRST_ANSWER,
+    read::WATCH_SYNC_TIMEOUT,
     records::ServicesRecord,
     service_env::{Service, variables},
-    shared::{Shared, State, Tracked},
-    wire,
+    shared::{ObjectsState, Shared, TrackedPod},
+    watch_cache::{CacheView, WatchCache, never, weak_callback},
+    wire::{self, Key},
 };
 
-/// The service that every container hears of.
+/// The service that every container gets.
 const MASTER: (&str, &str) = ("default", "kubernetes");
 
-/// What upstream says of a pod that waits.
+/// Upstream's message for a pod that waits.
 const NOT_READ: &str = "services have not yet been read at least once, cannot construct envvars";
 
 impl Shared {
     /// Watches the services that the pod needs.
-    pub(super) fn follow_services(self: &Arc<Self>, pod: &Pod) {
+    pub(super) fn watch_services(self: &Arc<Self>, pod: &Pod) {
         if pod.spec.enable_service_links {
-            let told = weakly(self, |shared, _| shared.services_told());
+            let told = weak_callback(self, |shared, _| shared.services_told());
             let target = || target("/api/v1/services", None);
             self.services
                 .start(&*self.api, target, wire::service, never, told);
         } else if !self.services.runs() {
-            let told = weakly(self, |shared, _| shared.services_told());
+            let told = weak_callback(self, |shared, _| shared.services_told());
             let path = format!("/api/v1/namespaces/{}/services", MASTER.0);
             let target = || target(&path, Some(format!("metadata.name={}", MASTER.1)));
             self.kubernetes
@@ -45,31 +45,31 @@ impl Shared {
         self: &Arc<Self>,
         pod: &Pod,
     ) -> Result<Vec<(String, String)>, String> {
-        self.follow_services(pod);
+        self.watch_services(pod);
         let links = pod.spec.enable_service_links;
         let all = links || self.services.runs();
-        let follow = if all {
+        let cache = if all {
             &self.services
         } else {
             &self.kubernetes
         };
-        let waits = pod.source == PodSource::Api && !follow.view().read;
-        if waits && !follow.is_read_within(FIRST_ANSWER).await {
-            self.state().services_in_vain = true;
-            self.load_services(follow).await;
-            if !follow.view().read {
+        let waits = pod.source == PodSource::Api && !cache.view().read;
+        if waits && !cache.is_read_within(WATCH_SYNC_TIMEOUT).await {
+            self.state().wake_when_services_read = true;
+            self.load_services(cache).await;
+            if !cache.view().read {
                 return Err(NOT_READ.to_owned());
             }
         }
         Ok(variables(of_namespace(
-            &follow.view(),
+            &cache.view(),
             &pod.name.namespace,
             links,
         )))
     }
 
-    /// With the API server away, those that an earlier process read stand in.
-    async fn load_services(&self, follow: &Follow<Arc<Service>>) {
+    /// While the API server is unreachable, uses those that an earlier process read.
+    async fn load_services(&self, cache: &WatchCache<Arc<Service>>) {
         let path = format!("/api/v1/namespaces/{}/services/{}", MASTER.0, MASTER.1);
         if !self.is_away(&path).await {
             return;
@@ -79,29 +79,29 @@ impl Shared {
                 .services
                 .into_iter()
                 .map(|(namespace, service)| ((namespace, service.name.clone()), Arc::new(service)));
-            follow.fill(known.collect());
+            cache.restore(known.collect());
         }
     }
 
     fn services_told(&self) {
         let mut state = self.state();
-        if std::mem::take(&mut state.services_in_vain) {
-            state.pods.values().for_each(Tracked::tell);
+        if std::mem::take(&mut state.wake_when_services_read) {
+            state.pods.values().for_each(TrackedPod::tell);
         }
         drop(state);
         self.is_dirty(FileKey::Services);
     }
 
     /// For the file: what the pods here need of it. `None` while nothing is known.
-    pub(super) fn services_record(&self, state: &State) -> Option<ServicesRecord> {
+    pub(super) fn services_record(&self, state: &ObjectsState) -> Option<ServicesRecord> {
         let mut needed = BTreeMap::new();
-        for follow in [&self.kubernetes, &self.services] {
-            let view = follow.view();
+        for cache in [&self.kubernetes, &self.services] {
+            let view = cache.view();
             if !view.read {
                 continue;
             }
             for (key, service) in &view.known {
-                let linked = |tracked: &Tracked| {
+                let linked = |tracked: &TrackedPod| {
                     tracked.pod.spec.enable_service_links && *tracked.pod.name.namespace == *key.0
                 };
                 if is_master(key) || state.pods.values().any(linked) {
@@ -119,8 +119,8 @@ impl Shared {
     }
 }
 
-/// The services that a pod of this namespace hears of, each name once.
-fn of_namespace(view: &View<Arc<Service>>, namespace: &str, links: bool) -> Vec<Arc<Service>> {
+/// The services that a pod of this namespace gets, each name once.
+fn of_namespace(view: &CacheView<Arc<Service>>, namespace: &str, links: bool) -> Vec<Arc<Service>> {
     let mut found: BTreeMap<&str, &Arc<Service>> = BTreeMap::new();
     let master = (MASTER.0.into(), MASTER.1.into());
     if let Some(service) = view.known.get(&master) {

@@ -2,10 +2,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::{container::ObjectKind, pod::Pod};
 use rubelet_base::PodUid;
 use rubelet_kubelet::clock::Clock;
@@ -16,35 +17,37 @@ use tokio::{
 
 use super::{
     ChangeDetection, ObjectTtl,
-    api::Api,
-    cell::{Cell, ObjectKey},
-    draws::{self, TokenRequest, Use},
+    api::ObjectsApi,
+    cached_object::CachedObject,
     files::{FileKey, Files},
-    follow::{Follow, weakly},
+    object_key::ObjectKey,
+    object_refs::{self, TokenRequest, Use},
+    records::AccountRecord,
     service_env::Service,
-    tokens::Held,
+    tracked_token::TrackedToken,
+    watch_cache::{WatchCache, weak_callback},
     wire,
 };
 
 /// Everything.
 pub(super) struct Shared {
-    pub(super) api: Arc<dyn Api>,
+    pub(super) api: Arc<dyn ObjectsApi>,
     pub(super) clock: Clock,
     pub(super) detection: ChangeDetection,
     pub(super) ttl: ObjectTtl,
     pub(super) sync_frequency: Duration,
     pub(super) files: Files,
     /// All services, for pods that want links.
-    pub(super) services: Follow<Arc<Service>>,
+    pub(super) services: WatchCache<Arc<Service>>,
     /// The API server's own, for pods that want none.
-    pub(super) kubernetes: Follow<Arc<Service>>,
+    pub(super) kubernetes: WatchCache<Arc<Service>>,
     /// Handlers of runtime classes.
-    pub(super) classes: Follow<Box<str>>,
-    state: Mutex<State>,
+    pub(super) classes: WatchCache<Box<str>>,
+    state: Mutex<ObjectsState>,
     dirty: Mutex<BTreeSet<FileKey>>,
-    /// Held while files are written.
+    /// TrackedToken while files are written.
     pub(super) writing: tokio::sync::Mutex<()>,
-    /// Something is to be written.
+    /// Something must be written.
     pub(super) write: Notify,
     /// Something may be due earlier than it was.
     pub(super) wake: Notify,
@@ -52,35 +55,42 @@ pub(super) struct Shared {
 
 /// Pods and objects.
 #[derive(Default)]
-pub(super) struct State {
-    pub(super) pods: BTreeMap<PodUid, Tracked>,
-    pub(super) cells: BTreeMap<ObjectKey, Arc<Cell>>,
+pub(super) struct ObjectsState {
+    pub(super) pods: BTreeMap<PodUid, TrackedPod>,
+    pub(super) objects_by_key: BTreeMap<ObjectKey, Arc<CachedObject>>,
     /// A pod waits for the services.
-    pub(super) services_in_vain: bool,
+    pub(super) wake_when_services_read: bool,
     /// Since when no pod needs what is watched as a whole.
-    pub(super) unneeded: Unneeded,
+    pub(super) unneeded: IdleSince,
 }
 
 /// Since when no pod needs them.
 #[derive(Default)]
-pub(super) struct Unneeded {
+pub(super) struct IdleSince {
     pub(super) services: Option<Instant>,
     pub(super) kubernetes: Option<Instant>,
     pub(super) classes: Option<Instant>,
 }
 
 /// One pod.
-pub(super) struct Tracked {
+pub(super) struct TrackedPod {
     pub(super) pod: Arc<Pod>,
     pub(super) uses: BTreeMap<ObjectKey, Use>,
-    pub(super) tokens: BTreeMap<TokenRequest, Held>,
-    /// The tokens on disk were looked at.
+    pub(super) tokens: BTreeMap<TokenRequest, TrackedToken>,
+    /// A token was requested from the API server before: a refusal now is not due to the lag of its
+    /// caches.
+    pub(super) asked_for_token: bool,
+    /// The same of its service account.
+    pub(super) asked_for_account: bool,
+    /// Its service account as it was read last.
+    pub(super) account: Option<AccountRecord>,
+    /// The tokens on disk were read.
     pub(super) tokens_loaded: bool,
     news: watch::Sender<u64>,
 }
 
-impl Tracked {
-    /// Something that the pod draws changed.
+impl TrackedPod {
+    /// An object that the pod references changed.
     pub(super) fn tell(&self) {
         self.news.send_modify(|count| *count += 1);
     }
@@ -88,7 +98,7 @@ impl Tracked {
 
 impl Shared {
     pub(super) fn new(
-        api: Arc<dyn Api>,
+        api: Arc<dyn ObjectsApi>,
         clock: Clock,
         files: Files,
         (detection, ttl): (ChangeDetection, ObjectTtl),
@@ -101,9 +111,9 @@ impl Shared {
             ttl,
             sync_frequency,
             files,
-            services: Follow::new(),
-            kubernetes: Follow::new(),
-            classes: Follow::new(),
+            services: WatchCache::new(),
+            kubernetes: WatchCache::new(),
+            classes: WatchCache::new(),
             state: Mutex::default(),
             dirty: Mutex::default(),
             writing: tokio::sync::Mutex::default(),
@@ -112,46 +122,53 @@ impl Shared {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn state(&self) -> MutexGuard<'_, ObjectsState> {
+        self.state.lock()
     }
 
     /// The pod is worked on, or was edited.
     pub(super) fn track(self: &Arc<Self>, pod: &Arc<Pod>) {
-        let uses = draws::of_pod(pod);
+        let uses = object_refs::of_pod(pod);
         let mut state = self.state();
-        let State { pods, cells, .. } = &mut *state;
-        let tracked = pods.entry(pod.uid.clone()).or_insert_with(|| Tracked {
+        let ObjectsState {
+            pods,
+            objects_by_key,
+            ..
+        } = &mut *state;
+        let tracked = pods.entry(pod.uid.clone()).or_insert_with(|| TrackedPod {
             pod: Arc::clone(pod),
             uses: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            asked_for_token: false,
+            asked_for_account: false,
+            account: None,
             tokens_loaded: false,
             news: watch::channel(0).0,
         });
         tracked.pod = Arc::clone(pod);
         for (key, of) in &uses {
-            let cell = cells
+            let cached = objects_by_key
                 .entry(key.clone())
-                .or_insert_with(|| Arc::new(Cell::new(key.clone())));
-            let mut known = cell.state();
+                .or_insert_with(|| Arc::new(CachedObject::new(key.clone())));
+            let mut known = cached.state();
             if known.users.insert(pod.uid.clone(), *of).is_none() {
                 (known.used_at, known.fetched_at) = (Instant::now(), None);
             }
             drop(known);
             if self.detection == ChangeDetection::Watch {
-                self.follow(cell);
+                self.watch(cached);
             }
         }
         let old = std::mem::replace(&mut tracked.uses, uses);
         for key in old.into_keys() {
             if !tracked.uses.contains_key(&key) {
-                self.unuse(cells, &key, &pod.uid);
+                self.unuse(objects_by_key, &key, &pod.uid);
             }
         }
         drop(state);
-        self.follow_services(pod);
+        self.watch_services(pod);
         if pod.spec.runtime_class.is_some() {
-            self.follow_classes();
+            self.watch_classes();
         }
         self.wake.notify_one();
     }
@@ -159,72 +176,82 @@ impl Shared {
     /// The pod uses nothing any more.
     pub(super) fn forget(&self, uid: &PodUid) {
         let mut state = self.state();
-        let State { pods, cells, .. } = &mut *state;
+        let ObjectsState {
+            pods,
+            objects_by_key,
+            ..
+        } = &mut *state;
         let Some(tracked) = pods.remove(uid) else {
             return;
         };
         for key in tracked.uses.into_keys() {
-            self.unuse(cells, &key, uid);
+            self.unuse(objects_by_key, &key, uid);
         }
         drop(state);
         self.is_dirty(FileKey::Tokens(uid.clone()));
         self.wake.notify_one();
     }
 
-    fn unuse(&self, cells: &mut BTreeMap<ObjectKey, Arc<Cell>>, key: &ObjectKey, uid: &PodUid) {
-        let Some(cell) = cells.get(key) else {
+    fn unuse(
+        &self,
+        objects_by_key: &mut BTreeMap<ObjectKey, Arc<CachedObject>>,
+        key: &ObjectKey,
+        uid: &PodUid,
+    ) {
+        let Some(cached) = objects_by_key.get(key) else {
             return;
         };
-        let mut known = cell.state();
+        let mut known = cached.state();
         known.users.remove(uid);
         let unused = known.users.is_empty();
         drop(known);
         if unused {
-            cell.follow.stop();
-            cells.remove(key);
+            cached.cache.stop();
+            objects_by_key.remove(key);
             self.is_dirty(FileKey::Object(key.clone()));
         }
     }
 
-    pub(super) fn cell(&self, key: &ObjectKey) -> Option<Arc<Cell>> {
-        self.state().cells.get(key).map(Arc::clone)
+    pub(super) fn cached(&self, key: &ObjectKey) -> Option<Arc<CachedObject>> {
+        self.state().objects_by_key.get(key).map(Arc::clone)
     }
 
     /// Watches an object, if that is not done already.
-    pub(super) fn follow(self: &Arc<Self>, cell: &Cell) {
-        let convert = match cell.key.kind {
+    pub(super) fn watch(self: &Arc<Self>, cached: &CachedObject) {
+        let convert = match cached.key.kind {
             ObjectKind::ConfigMap => wire::config_map,
             ObjectKind::Secret => wire::secret,
         };
-        let key = cell.key.clone();
-        let told = weakly(self, move |shared, differs| {
-            shared.object_told(&key, differs);
+        let key = cached.key.clone();
+        let told = weak_callback(self, move |shared, differs| {
+            shared.on_object_change(&key, differs);
         });
-        let frozen = |object: &super::cell::Object| object.immutable;
+        let frozen = |object: &super::cached_object::Object| object.immutable;
         let api = &*self.api;
-        cell.follow
-            .start(api, || cell.key.target(), convert, frozen, told);
+        cached
+            .cache
+            .start(api, || cached.key.target(), convert, frozen, told);
     }
 
     /// An object was read by its watch.
-    fn object_told(&self, key: &ObjectKey, differs: bool) {
+    fn on_object_change(&self, key: &ObjectKey, differs: bool) {
         let state = self.state();
-        let Some(cell) = state.cells.get(key) else {
+        let Some(cached) = state.objects_by_key.get(key) else {
             return;
         };
-        let mut known = cell.state();
-        let in_vain = std::mem::take(&mut known.in_vain);
+        let mut known = cached.state();
+        let wake_when_read = std::mem::take(&mut known.wake_when_read);
         known.unconfirmed = false;
-        if differs || in_vain {
+        if differs || wake_when_read {
             let users = known.users.keys().filter_map(|uid| state.pods.get(uid));
-            users.for_each(Tracked::tell);
+            users.for_each(TrackedPod::tell);
         }
         drop(known);
         drop(state);
         self.is_dirty(FileKey::Object(key.clone()));
     }
 
-    /// The file does not have what is known.
+    /// The file is out of date.
     pub(super) fn is_dirty(&self, key: FileKey) {
         self.dirty().insert(key);
         self.write.notify_one();
@@ -235,10 +262,10 @@ impl Shared {
     }
 
     fn dirty(&self) -> MutexGuard<'_, BTreeSet<FileKey>> {
-        self.dirty.lock().unwrap_or_else(PoisonError::into_inner)
+        self.dirty.lock()
     }
 
-    /// Counts the changes of what a pod draws.
+    /// Counts the changes of the objects that a pod references.
     pub(super) fn changes(&self, uid: &PodUid) -> watch::Receiver<u64> {
         let state = self.state();
         let tracked = state.pods.get(uid);
@@ -251,10 +278,13 @@ impl Shared {
         let Some(tracked) = state.pods.get(uid) else {
             return Vec::new();
         };
-        let cells = tracked.uses.keys().filter_map(|key| state.cells.get(key));
-        let old = cells.filter(|cell| cell.state().unconfirmed);
+        let objects_by_key = tracked
+            .uses
+            .keys()
+            .filter_map(|key| state.objects_by_key.get(key));
+        let old = objects_by_key.filter(|cached| cached.state().unconfirmed);
         let mut found: Vec<String> = old
-            .map(|cell| format!("{} {:?}", cell.key.word(), cell.key.name))
+            .map(|cached| format!("{} {:?}", cached.key.word(), cached.key.name))
             .collect();
         if tracked.tokens.values().any(|held| held.unconfirmed) {
             found.push(format!(

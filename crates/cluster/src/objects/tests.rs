@@ -2,6 +2,7 @@
 
 mod cluster;
 
+mod accounts;
 mod at_rest;
 mod away;
 mod files;

@@ -1,4 +1,4 @@
-//! Service account tokens: asked for, kept, and replaced in time.
+//! Service account tokens: requested, kept, and replaced in time.
 
 use std::time::Duration;
 
@@ -7,45 +7,52 @@ use rubelet_api::{objects::Token, pod::Pod};
 use rubelet_base::ErrorChain;
 use rubelet_kube::ApiError;
 use serde_json::json;
-use tokio::time::{Instant, timeout};
-use tracing::warn;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{debug, warn};
 
 use super::{
-    draws::{TokenRequest, is_name},
     files::FileKey,
-    read::BEFORE_OLD,
+    object_refs::{TokenRequest, is_name},
+    read::STALE_FALLBACK,
     records::{HeldToken, TokensRecord},
-    shared::Shared,
-    token_rules::{by_own_clock, refresh_at, spread_of},
-    wire::TokenAnswer,
+    shared::{Shared, TrackedPod},
+    token_rules::by_own_clock,
+    tracked_token::TrackedToken,
+    wire::WireTokenRequest,
 };
 
-/// A token that is kept.
-pub(super) struct Held {
-    pub(super) token: HeldToken,
-    /// When it is to be replaced.
-    pub(super) refresh_at: Timestamp,
-    /// When its replacement was last tried, or the pod was told to.
-    pub(super) tried_at: Option<Instant>,
-    /// The API server could not be asked for a new one.
-    pub(super) unconfirmed: bool,
-}
+/// Pauses before a pod's first token, or its service account, is requested again. The API server
+/// checks such requests against caches of pods: they may not know yet that a pod which was bound a
+/// moment ago is on this node.
+const CACHE_LAG_DELAYS: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(400),
+];
 
-impl Held {
-    fn new(pod: &Pod, request: &TokenRequest, token: HeldToken) -> Self {
-        let spread = spread_of(&format!("{}{}", pod.uid, request.audience));
-        let lifetime = token.seconds.map(Duration::from_secs);
-        Self {
-            refresh_at: refresh_at(token.expires_at, lifetime, spread),
-            token,
-            tried_at: None,
-            unconfirmed: false,
+/// Requests something that a new pod names, and retries where that is refused.
+pub(super) async fn retry_past_cache_lag<T, A>(
+    pod: &Pod,
+    ask: impl Fn() -> A,
+) -> Result<T, ApiError>
+where
+    A: Future<Output = Result<T, ApiError>>,
+{
+    for pause in CACHE_LAG_DELAYS {
+        match ask().await {
+            Err(error) if error.is_forbidden() || error.is_not_found() => {
+                debug!(pod = %pod.name, error = %ErrorChain(&error), "The API server rejected a request for a new pod; retrying");
+                sleep(pause).await;
+            }
+            answer => return answer,
         }
     }
+    ask().await
 }
 
 impl Shared {
-    /// A token that is valid now; an old one only where the API server can't be asked.
+    /// A token that is valid now; an old one only while the API server is unreachable.
     pub(super) async fn token(&self, pod: &Pod, request: &TokenRequest) -> Result<Token, String> {
         let account = account(pod);
         if !is_name(account) {
@@ -86,7 +93,7 @@ impl Shared {
                         ErrorChain(&error)
                     ));
                 }
-                warn!(pod = %pod.name, audience = %request.audience, expires_at = %old.expires_at, error = %ErrorChain(&error), "A service account token can't be replaced; the old one is used");
+                warn!(pod = %pod.name, audience = %request.audience, expires_at = %old.expires_at, error = %ErrorChain(&error), "Cannot refresh a service account token; using the old one");
                 self.note_tried(pod, request);
                 Ok(Token((&*old.token).into()))
             }
@@ -98,7 +105,7 @@ impl Shared {
         pod: &Pod,
         request: &TokenRequest,
         has_old: bool,
-    ) -> Result<TokenAnswer, ApiError> {
+    ) -> Result<WireTokenRequest, ApiError> {
         let namespace = &pod.name.namespace;
         let path = format!(
             "/api/v1/namespaces/{namespace}/serviceaccounts/{}/token",
@@ -108,7 +115,7 @@ impl Shared {
             .into_iter()
             .filter(|audience| !audience.is_empty())
             .collect();
-        let body = json!({
+        let mut body = json!({
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
             "spec": {
@@ -122,13 +129,25 @@ impl Shared {
                 },
             },
         });
-        let call = self.api.token(&path, &body);
-        if !has_old {
-            return call.await;
+        if request.is_for_pulls() {
+            body["metadata"] = json!({ "uid": request.account_uid });
         }
-        timeout(BEFORE_OLD, call)
-            .await
-            .unwrap_or(Err(ApiError::TimedOut))
+        if has_old {
+            let call = timeout(STALE_FALLBACK, self.api.token(&path, &body));
+            return call.await.unwrap_or(Err(ApiError::TimedOut));
+        }
+        let ask = || self.api.token(&path, &body);
+        match self.was_asked(pod) {
+            true => ask().await,
+            false => retry_past_cache_lag(pod, ask).await,
+        }
+    }
+
+    /// Whether a token was requested before for this pod; notes the request.
+    fn was_asked(&self, pod: &Pod) -> bool {
+        let mut state = self.state();
+        let tracked = state.pods.get_mut(&pod.uid);
+        tracked.is_none_or(|one| std::mem::replace(&mut one.asked_for_token, true))
     }
 
     fn held(&self, pod: &Pod, request: &TokenRequest) -> Option<(HeldToken, Timestamp)> {
@@ -140,11 +159,18 @@ impl Shared {
     fn keep(&self, pod: &Pod, request: &TokenRequest, token: HeldToken) {
         let mut state = self.state();
         if let Some(tracked) = state.pods.get_mut(&pod.uid) {
-            let held = Held {
-                // One that is at its end already is not asked for again at once.
+            let held = TrackedToken {
+                // One that has expired already is not requested again at once.
                 tried_at: Some(Instant::now()),
-                ..Held::new(pod, request, token)
+                ..TrackedToken::new(pod, request, token)
             };
+            if request.is_for_pulls() {
+                // Of an account that was made again, the older one's are of no use.
+                let account = &request.account_uid;
+                let is_of = |other: &TokenRequest| other.account_uid == *account;
+                let tokens = &mut tracked.tokens;
+                tokens.retain(|other, _| !other.is_for_pulls() || is_of(other));
+            }
             tracked.tokens.insert(request.clone(), held);
         }
         drop(state);
@@ -157,14 +183,15 @@ impl Shared {
         let tracked = state.pods.get_mut(&pod.uid);
         if let Some(held) = tracked.and_then(|one| one.tokens.get_mut(request)) {
             held.tried_at = Some(Instant::now());
-            held.unconfirmed = true;
+            // A token for pulls is not requested again while nothing is pulled.
+            held.unconfirmed = !request.is_for_pulls();
         }
         drop(state);
         self.wake.notify_one();
     }
 
     /// Reads from disk what an earlier process had, once.
-    async fn load_tokens(&self, pod: &Pod) {
+    pub(super) async fn load_tokens(&self, pod: &Pod) {
         let unknown = |shared: &Self| {
             let mut state = shared.state();
             let tracked = state.pods.get_mut(&pod.uid);
@@ -180,9 +207,10 @@ impl Shared {
         let mut state = self.state();
         if let Some(tracked) = state.pods.get_mut(&pod.uid) {
             for (request, token) in record.tokens {
-                let held = Held::new(pod, &request, token);
+                let held = TrackedToken::new(pod, &request, token);
                 tracked.tokens.entry(request).or_insert(held);
             }
+            tracked.account = tracked.account.take().or(record.account);
         }
         drop(state);
         self.wake.notify_one();
@@ -198,12 +226,12 @@ fn account(pod: &Pod) -> &str {
 }
 
 /// For the file.
-pub(super) fn record<'a>(
-    tokens: impl Iterator<Item = (&'a TokenRequest, &'a Held)>,
-) -> TokensRecord {
+pub(super) fn record(tracked: &TrackedPod) -> TokensRecord {
+    let tokens = tracked.tokens.iter();
     let tokens = tokens.map(|(request, held)| (request.clone(), held.token.clone()));
     TokensRecord {
         tokens: tokens.collect(),
+        account: tracked.account.clone(),
     }
 }
 

@@ -1,5 +1,5 @@
 //! The objects as the API server sends them, with the fields that are used here and no others, and
-//! what becomes of them. Nothing of this can be printed: there are secrets in it.
+//! their conversion. None of these types is `Debug`: they hold secrets.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,19 +9,22 @@ use rubelet_api::{
     container::ObjectKind,
     objects::{ConfigMap, Data, Secret},
 };
+use rubelet_kubelet::objects::ServiceAccount;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    cell::{Content, Object},
-    follow::Key,
+    cached_object::{Content, Object},
     service_env::{Service, ServicePort},
 };
+
+/// Namespace, empty for what is in none, and name.
+pub(super) type Key = (Box<str>, Box<str>);
 
 /// A ConfigMap, Secret, Service or RuntimeClass.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Wire {
+pub(super) struct WireObject {
     pub(super) metadata: Metadata,
     data: BTreeMap<Box<str>, Box<str>>,
     binary_data: BTreeMap<Box<str>, Box<str>>,
@@ -45,20 +48,44 @@ pub(super) struct Metadata {
 struct ServiceSpec {
     #[serde(rename = "clusterIP")]
     cluster_ip: Box<str>,
-    ports: Vec<PortWire>,
+    ports: Vec<WirePort>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct PortWire {
+struct WirePort {
     name: Box<str>,
     port: u16,
     protocol: Box<str>,
 }
 
-/// The answer to a TokenRequest. Without a token and its end it is none.
+/// A ServiceAccount.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WireAccount {
+    metadata: AccountMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AccountMetadata {
+    uid: Box<str>,
+    annotations: BTreeMap<String, String>,
+}
+
+impl WireAccount {
+    /// What counts here.
+    pub(super) fn account(self) -> ServiceAccount {
+        ServiceAccount {
+            uid: self.metadata.uid,
+            annotations: self.metadata.annotations,
+        }
+    }
+}
+
+/// The response to a TokenRequest; token and expiration are required.
 #[derive(Deserialize)]
-pub(super) struct TokenAnswer {
+pub(super) struct WireTokenRequest {
     #[serde(default)]
     pub(super) spec: TokenSpec,
     pub(super) status: TokenStatus,
@@ -77,7 +104,7 @@ pub(super) struct TokenStatus {
     pub(super) expiration_timestamp: Timestamp,
 }
 
-impl Wire {
+impl WireObject {
     fn key(&self) -> Key {
         let Metadata {
             name, namespace, ..
@@ -87,17 +114,17 @@ impl Wire {
 }
 
 /// A ConfigMap.
-pub(super) fn config_map(wire: Wire) -> (Key, Option<Object>) {
+pub(super) fn config_map(wire: WireObject) -> (Key, Option<Object>) {
     (wire.key(), Some(object(ObjectKind::ConfigMap, wire)))
 }
 
 /// A Secret.
-pub(super) fn secret(wire: Wire) -> (Key, Option<Object>) {
+pub(super) fn secret(wire: WireObject) -> (Key, Option<Object>) {
     (wire.key(), Some(object(ObjectKind::Secret, wire)))
 }
 
 /// An object of that kind.
-pub(super) fn object(kind: ObjectKind, wire: Wire) -> Object {
+pub(super) fn object(kind: ObjectKind, wire: WireObject) -> Object {
     let content = match kind {
         ObjectKind::ConfigMap => Content::ConfigMap(Arc::new(ConfigMap {
             data: texts(wire.data),
@@ -116,7 +143,7 @@ pub(super) fn object(kind: ObjectKind, wire: Wire) -> Object {
 }
 
 /// A Service; nothing where it has no address of its own.
-pub(super) fn service(wire: Wire) -> (Key, Option<Arc<Service>>) {
+pub(super) fn service(wire: WireObject) -> (Key, Option<Arc<Service>>) {
     let key = wire.key();
     let spec = wire.spec;
     let ip = Some(spec.cluster_ip).filter(|ip| !matches!(&**ip, "" | "None"));
@@ -140,9 +167,9 @@ pub(super) fn service(wire: Wire) -> (Key, Option<Arc<Service>>) {
     (key, service)
 }
 
-/// The handler of a RuntimeClass; nothing where it is no text. Taken for absent it would mean the
-/// runtime's default, which may hold a pod less strictly than the one that was asked for.
-pub(super) fn runtime_class(wire: Wire) -> (Key, Option<Box<str>>) {
+/// The handler of a RuntimeClass; nothing where it is no text. If it were treated as absent, the
+/// runtime's default would be used, which may isolate a pod less than the requested one.
+pub(super) fn runtime_class(wire: WireObject) -> (Key, Option<Box<str>>) {
     let key = wire.key();
     let handler = match wire.handler {
         Value::Null => Some("".into()),

@@ -16,20 +16,20 @@ use rubelet_api::{
 };
 use rubelet_base::{PodName, PodUid};
 use rubelet_kubelet::cluster_view::Rejection;
-use rubelet_yaml::{LeftOut, Received, read_json};
+use rubelet_yaml::{Received, SkippedField, read_json};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{ApiPod, resize};
 
-/// Reason of pods that ask for what this node does not do (kubelet: `PodFeatureUnsupported`).
+/// Reason of pods that request what this node does not support (kubelet: `PodFeatureUnsupported`).
 const UNSUPPORTED: &str = "PodFeatureUnsupported";
 /// Reason of pods that no kubelet can run.
 const INVALID: &str = "InvalidPod";
 
-/// The parts of a pod's JSON that are looked at before the whole of it is.
+/// The parts of a pod's JSON that are read before the whole of it is.
 #[derive(Deserialize)]
-struct Written<'a> {
+struct PodParts<'a> {
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -58,44 +58,44 @@ struct PhaseOnly {
     phase: Box<str>,
 }
 
-/// Something that can't be told apart from other pods.
+/// An object without a usable UID or name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nonsense {
+pub(super) struct InvalidObject {
     /// Its namespace and name, where it has one.
     pub(super) name: Option<PodName>,
     /// What is wrong.
     pub(super) problem: String,
 }
 
-/// What is known of a pod at a first look.
-pub(super) struct Glance {
+/// A pod's metadata and status, read before its specification.
+pub(super) struct PodHeader {
     /// The pod, without what to run.
     pub(super) api: ApiPod,
     /// Fields of the metadata that can't be read.
-    pub(super) left_out: Vec<LeftOut>,
-    /// Equal for two versions that ask for the same.
+    pub(super) left_out: Vec<SkippedField>,
+    /// Equal for two versions with the same requests.
     pub(super) fingerprint: u64,
 }
 
-/// Looks at a pod.
+/// Reads the metadata of a pod.
 ///
 /// # Errors
 /// It has no UID that can be used, or no name.
-pub(super) fn glance(json: &RawValue) -> Result<Glance, Nonsense> {
-    let nonsense = |problem: &dyn std::fmt::Display| Nonsense {
+pub(super) fn read_header(json: &RawValue) -> Result<PodHeader, InvalidObject> {
+    let invalid = |problem: &dyn std::fmt::Display| InvalidObject {
         name: None,
         problem: problem.to_string(),
     };
-    let Written {
+    let PodParts {
         metadata,
         spec,
         status,
-    } = serde_json::from_str(json.get()).map_err(|error| nonsense(&error))?;
+    } = serde_json::from_str(json.get()).map_err(|error| invalid(&error))?;
     let metadata = metadata.map_or("{}", RawValue::get);
     let Received {
         value: metadata,
         mut left_out,
-    } = read_json::<Metadata>(metadata.as_bytes()).map_err(|error| nonsense(&error))?;
+    } = read_json::<Metadata>(metadata.as_bytes()).map_err(|error| invalid(&error))?;
     let status = status.map_or("{}", RawValue::get);
     let phase = read_json::<PhaseOnly>(status.as_bytes());
     for one in &mut left_out {
@@ -103,8 +103,8 @@ pub(super) fn glance(json: &RawValue) -> Result<Glance, Nonsense> {
     }
     let name = PodName::new(&metadata.namespace, &metadata.name);
     if !is_pod_uid(&metadata.uid) || metadata.name.is_empty() {
-        let bad = |one: &&LeftOut| ["metadata.uid", "metadata.name"].contains(&&*one.field);
-        return Err(Nonsense {
+        let bad = |one: &&SkippedField| ["metadata.uid", "metadata.name"].contains(&&*one.field);
+        return Err(InvalidObject {
             problem: match left_out.iter().find(bad) {
                 Some(one) => one.to_string(),
                 None if metadata.name.is_empty() => "metadata.name: missing".to_owned(),
@@ -123,7 +123,7 @@ pub(super) fn glance(json: &RawValue) -> Result<Glance, Nonsense> {
     let moment = deletion.map(|deletion| (deletion.at.as_nanosecond(), deletion.grace));
     moment.hash(&mut hasher);
     let annotations = &metadata.annotations;
-    Ok(Glance {
+    Ok(PodHeader {
         api: ApiPod {
             name,
             uid: PodUid::from(&*metadata.uid),
@@ -161,17 +161,17 @@ pub(super) struct Parsed {
     /// Paths of fields that this release does not know or enforce.
     pub(super) unknown: Vec<String>,
     /// Fields that can't be read and that the first look does not read.
-    pub(super) left_out: Vec<LeftOut>,
-    /// The message of the event, if the pod is to be resized.
+    pub(super) left_out: Vec<SkippedField>,
+    /// The message of the event, if the pod must be resized.
     pub(super) resize: Option<String>,
 }
 
-/// Parses what a pod asks for. A pod that is `known` keeps the resources that it has.
+/// Parses a pod's specification. A pod that is `known` keeps the resources that it has.
 pub(super) fn parse(json: &RawValue, api: &ApiPod, node_name: &str, known: Option<&Pod>) -> Parsed {
     let mut value: Value = match serde_json::from_str(json.get()) {
         Ok(value) => value,
         Err(error) => {
-            let error = LeftOut {
+            let error = SkippedField {
                 field: String::new(),
                 problem: error.to_string(),
             };
@@ -195,7 +195,7 @@ pub(super) fn parse(json: &RawValue, api: &ApiPod, node_name: &str, known: Optio
             resize,
         },
         Err(errors) => {
-            let errors = errors.into_iter().map(|error| LeftOut {
+            let errors = errors.into_iter().map(|error| SkippedField {
                 field: error.field,
                 problem: error.message,
             });
@@ -215,7 +215,7 @@ fn listed(errors: &[FieldError]) -> String {
 }
 
 /// A pod in which nothing can be run; it is there to be rejected.
-fn unreadable(json: &RawValue, api: &ApiPod, node_name: &str, errors: Vec<LeftOut>) -> Parsed {
+fn unreadable(json: &RawValue, api: &ApiPod, node_name: &str, errors: Vec<SkippedField>) -> Parsed {
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     let pod = Pod {
         uid: api.uid.clone(),

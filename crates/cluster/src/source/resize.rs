@@ -1,13 +1,13 @@
-//! Resizes of pods that are here: they are told to be infeasible, and the pod keeps the resources
+//! In-place resizes: they are reported as infeasible, and the pod keeps the resources
 //! that it was made with (kubelet: `handlePodResourcesResize`, on a node that refuses each).
 
 use rubelet_api::quantity::Quantity;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What the condition and the event say.
+/// The message of the condition and of the event.
 pub(super) const MESSAGE: &str = "in-place resize is not supported by this node; the pod keeps its \
-                                  resources until it is made anew";
+                                  resources until it is recreated";
 
 const LISTS: [(&str, &str); 2] = [
     ("initContainers", "initContainerStatuses"),
@@ -15,9 +15,9 @@ const LISTS: [(&str, &str); 2] = [
 ];
 const KINDS: [&str; 2] = ["limits", "requests"];
 
-/// Puts the resources that were allocated in the place of those that a pod asks for; if they differ,
-/// what the event says. They are those of `known`, an earlier version of the same pod after this, else those that
-/// the node has written to the status: what it was before the agent started.
+/// Replaces a pod's requests with the allocated resources; returns the event's message if they
+/// differ. The allocated ones are those of `known`, an earlier version of the same pod, else those
+/// that the node has written to the status: the pod's resources before the agent started.
 pub(super) fn hold(pod: &mut Value, known: Option<&Value>) -> Option<String> {
     let wanted = summary(pod);
     let mut differs = false;
@@ -46,7 +46,7 @@ pub(super) fn hold(pod: &mut Value, known: Option<&Value>) -> Option<String> {
     differs.then(|| format!("Pod resize Infeasible: {wanted}"))
 }
 
-/// What a pod asks for, in the form and order of upstream's events.
+/// A pod's requests, in the form and order of upstream's events.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary<'a> {

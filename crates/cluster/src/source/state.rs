@@ -1,4 +1,4 @@
-//! What a change that the watch tells means. No effects.
+//! What a change that the watch reports means. No effects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,58 +9,58 @@ use rubelet_api::pod::Pod;
 use rubelet_base::{PodName, PodUid};
 use rubelet_kube::Change;
 use rubelet_kubelet::cluster_view::Rejection;
-use rubelet_yaml::LeftOut;
+use rubelet_yaml::SkippedField;
 use serde_json::value::RawValue;
 
 use super::{
     ApiPod,
-    read::{Nonsense, Parsed, glance, parse},
+    read::{InvalidObject, Parsed, parse, read_header},
 };
 
 /// JSON of a pod.
 pub(super) type Json = Box<RawValue>;
 
-/// One thing to tell the others, in order.
+/// One update for the others, in order.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum SourceUpdate {
     /// The API server has this of a pod.
-    Has(ApiPod),
+    Observed(ApiPod),
     /// The API server no longer has this pod.
-    Lost(PodUid),
-    /// This pod is to run, or to end.
-    Wants(Arc<Pod>, Option<Rejection>),
-    /// The pod as it is to be remembered.
-    Remember(PodUid, Json),
+    Removed(PodUid),
+    /// This pod must run, or end.
+    Desired(Arc<Pod>, Option<Rejection>),
+    /// The JSON of the pod that is stored on disk.
+    Persist(PodUid, Json),
     /// Fields of the pod that this release does not know: their paths.
-    Unknown(Arc<Pod>, Vec<String>),
+    UnknownFields(Arc<Pod>, Vec<String>),
     /// A resize of the pod that is not made: the event's message.
-    Resize(Arc<Pod>, String),
+    ResizeInfeasible(Arc<Pod>, String),
     /// Fields of the pod's metadata that can't be read; none if all can.
-    Unread(PodName, Vec<LeftOut>),
-    /// Something that is no pod that could be told apart from others.
-    Nonsense(Nonsense),
-    /// All pods of the node were told.
-    Complete,
+    UnreadableFields(PodName, Vec<SkippedField>),
+    /// Something that is no pod, or can't be told apart from others.
+    Invalid(InvalidObject),
+    /// All pods of the node were listed.
+    ListComplete,
 }
 
-/// The pods as they were told last.
+/// The pods as they were last reported.
 #[derive(Debug, Default)]
 pub(super) struct ApiState {
-    pods: BTreeMap<PodUid, Seen>,
+    pods: BTreeMap<PodUid, TrackedPod>,
     /// Fields that were warned of.
     warned: BTreeSet<String>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct TrackedPod {
     fingerprint: u64,
     name: PodName,
     /// `None` for a mirror pod.
     pod: Option<Arc<Pod>>,
     /// What a mirror pod shows.
     shows: Option<Arc<Pod>>,
-    /// What of it can't be read beside what the first look at it tells.
-    unread: Vec<LeftOut>,
+    /// What of it can't be read, beside what its header shows.
+    unread: Vec<SkippedField>,
 }
 
 impl ApiState {
@@ -70,7 +70,7 @@ impl ApiState {
     }
 
     /// What follows from a change.
-    pub(super) fn apply(&mut self, change: Change<Json>, node_name: &str) -> Vec<Told> {
+    pub(super) fn apply(&mut self, change: Change<Json>, node_name: &str) -> Vec<SourceUpdate> {
         let mut told = Vec::new();
         match change {
             Change::Listed(pods) => {
@@ -80,8 +80,8 @@ impl ApiState {
                         Ok(uid) => {
                             gone.remove(&uid);
                         }
-                        // It may be any of those that seem to be gone. What runs is not ended for
-                        // that one object can't be read.
+                        // The unreadable object may be any of the missing ones: a running pod must not end
+                        // because one object cannot be read.
                         Err(None) => gone.clear(),
                         Err(Some(name)) => {
                             gone.retain(|uid| {
@@ -92,19 +92,19 @@ impl ApiState {
                 }
                 for uid in gone {
                     self.pods.remove(&uid);
-                    told.push(Told::Lost(uid));
+                    told.push(SourceUpdate::Removed(uid));
                 }
-                told.push(Told::Complete);
+                told.push(SourceUpdate::ListComplete);
             }
-            // What can't be told apart from other pods is told as such.
+            // An object without a usable UID is reported as invalid.
             Change::Applied(json) => drop(self.put(json, node_name, &mut told)),
-            Change::Deleted(json) => match glance(&json) {
+            Change::Deleted(json) => match read_header(&json) {
                 Ok(seen) => {
                     if self.pods.remove(&seen.api.uid).is_some() {
-                        told.push(Told::Lost(seen.api.uid));
+                        told.push(SourceUpdate::Removed(seen.api.uid));
                     }
                 }
-                Err(nonsense) => told.push(Told::Nonsense(nonsense)),
+                Err(invalid) => told.push(SourceUpdate::Invalid(invalid)),
             },
         }
         told
@@ -115,13 +115,13 @@ impl ApiState {
         &mut self,
         json: Json,
         node_name: &str,
-        told: &mut Vec<Told>,
+        told: &mut Vec<SourceUpdate>,
     ) -> Result<PodUid, Option<PodName>> {
-        let seen = match glance(&json) {
+        let seen = match read_header(&json) {
             Ok(seen) => seen,
-            Err(nonsense) => {
-                let name = nonsense.name.clone();
-                told.push(Told::Nonsense(nonsense));
+            Err(invalid) => {
+                let name = invalid.name.clone();
+                told.push(SourceUpdate::Invalid(invalid));
                 return Err(name);
             }
         };
@@ -134,13 +134,13 @@ impl ApiState {
             api.pod = old.pod.clone();
             api.shows = old.shows.clone();
             unread.extend(old.unread.iter().cloned());
-            told.push(Told::Unread(name, unread));
-            told.push(Told::Has(api));
+            told.push(SourceUpdate::UnreadableFields(name, unread));
+            told.push(SourceUpdate::Observed(api));
             return Ok(uid);
         }
         let known = old.and_then(|old| old.pod.clone());
         if api.mirror.is_some() {
-            told.push(Told::Unread(name.clone(), unread));
+            told.push(SourceUpdate::UnreadableFields(name.clone(), unread));
             let shown = parse(&json, &api, node_name, None);
             if shown.rejection.is_none() {
                 // Its text is not needed.
@@ -150,7 +150,7 @@ impl ApiState {
                     ..Pod::clone(&shown.pod)
                 }));
             }
-            let seen = Seen {
+            let seen = TrackedPod {
                 fingerprint,
                 name,
                 pod: None,
@@ -158,7 +158,7 @@ impl ApiState {
                 unread: Vec::new(),
             };
             self.pods.insert(uid.clone(), seen);
-            told.push(Told::Has(api));
+            told.push(SourceUpdate::Observed(api));
             return Ok(uid);
         }
         let Parsed {
@@ -171,8 +171,8 @@ impl ApiState {
         unknown.retain(|path| self.warned.insert(path.clone()));
         api.pod = Some(Arc::clone(&pod));
         unread.extend(left_out.iter().cloned());
-        told.push(Told::Unread(name.clone(), unread));
-        let seen = Seen {
+        told.push(SourceUpdate::UnreadableFields(name.clone(), unread));
+        let seen = TrackedPod {
             fingerprint,
             name,
             pod: Some(Arc::clone(&pod)),
@@ -180,19 +180,19 @@ impl ApiState {
             unread: left_out,
         };
         self.pods.insert(uid.clone(), seen);
-        // Whoever is told of the pod may ask what the API server has of it.
-        told.push(Told::Has(api));
+        // First, because handlers of the later updates look it up on the board.
+        told.push(SourceUpdate::Observed(api));
         if !unknown.is_empty() {
-            told.push(Told::Unknown(Arc::clone(&pod), unknown));
+            told.push(SourceUpdate::UnknownFields(Arc::clone(&pod), unknown));
         }
         let is_news = |known: &Arc<Pod>| {
             known.resize_infeasible.is_none() || known.generation != pod.generation
         };
         if let Some(message) = resize.filter(|_| known.as_ref().is_none_or(is_news)) {
-            told.push(Told::Resize(Arc::clone(&pod), message));
+            told.push(SourceUpdate::ResizeInfeasible(Arc::clone(&pod), message));
         }
-        told.push(Told::Wants(pod, rejection));
-        told.push(Told::Remember(uid.clone(), json));
+        told.push(SourceUpdate::Desired(pod, rejection));
+        told.push(SourceUpdate::Persist(uid.clone(), json));
         Ok(uid)
     }
 }

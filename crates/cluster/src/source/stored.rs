@@ -7,9 +7,10 @@ use std::{
     io,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_store::{Loaded, Migration, Record, Stored};
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ impl Stored for StoredPod {
     const MIGRATIONS: &'static [Migration] = &[];
 }
 
-/// Keeps pods in files of a folder that root alone can read. Cheap to clone; never blocks.
+/// Keeps pods in files of a directory that root alone can read. Cheap to clone; never blocks.
 #[derive(Debug, Clone)]
 pub(super) struct StoredPods {
     inner: Arc<Inner>,
@@ -36,17 +37,17 @@ pub(super) struct StoredPods {
 
 #[derive(Debug)]
 struct Inner {
-    folder: PathBuf,
-    /// What is to be written; `None` means: remove the file.
+    directory: PathBuf,
+    /// What to write; `None` means: remove the file.
     pending: Mutex<BTreeMap<PodUid, Option<Box<RawValue>>>>,
     wake: Notify,
 }
 
 impl StoredPods {
-    pub(super) fn new(folder: PathBuf) -> Self {
+    pub(super) fn new(directory: PathBuf) -> Self {
         Self {
             inner: Arc::new(Inner {
-                folder,
+                directory,
                 pending: Mutex::default(),
                 wake: Notify::new(),
             }),
@@ -54,24 +55,20 @@ impl StoredPods {
     }
 
     pub(super) fn put(&self, uid: PodUid, json: Option<Box<RawValue>>) {
-        let pending = self.inner.pending.lock();
-        let mut pending = pending.unwrap_or_else(PoisonError::into_inner);
-        pending.insert(uid, json);
-        drop(pending);
+        self.inner.pending.lock().insert(uid, json);
         self.inner.wake.notify_one();
     }
 
-    /// Writes what is to be kept, until it is dropped.
+    /// Writes what to keep, until it is dropped.
     pub(super) async fn run(self) {
         loop {
             self.inner.wake.notified().await;
-            let pending = self.inner.pending.lock();
-            let pending = std::mem::take(&mut *pending.unwrap_or_else(PoisonError::into_inner));
+            let pending = std::mem::take(&mut *self.inner.pending.lock());
             let inner = Arc::clone(&self.inner);
             // A panic of the writer is one of this task.
             let written = tokio::task::spawn_blocking(move || {
                 for (uid, json) in pending {
-                    write(&inner.folder, &uid, json.as_deref());
+                    write(&inner.directory, &uid, json.as_deref());
                 }
             });
             if let Err(error) = written.await
@@ -84,9 +81,9 @@ impl StoredPods {
 
     /// The pods that are kept.
     pub(super) async fn uids(&self) -> Vec<PodUid> {
-        let folder = self.inner.folder.clone();
+        let directory = self.inner.directory.clone();
         let listed = tokio::task::spawn_blocking(move || {
-            let names = files(&folder).into_iter();
+            let names = files(&directory).into_iter();
             let stems = names.filter_map(|path| Some(path.file_stem()?.to_str()?.into()));
             stems.collect()
         });
@@ -95,20 +92,20 @@ impl StoredPods {
 
     /// All pods that are kept. What can't be read is put aside.
     pub(super) async fn load(&self) -> Vec<Box<RawValue>> {
-        let folder = self.inner.folder.clone();
-        let loaded = tokio::task::spawn_blocking(move || load(&folder)).await;
+        let directory = self.inner.directory.clone();
+        let loaded = tokio::task::spawn_blocking(move || load(&directory)).await;
         loaded.unwrap_or_default()
     }
 }
 
-fn record(folder: &Path, uid: &PodUid) -> Record<StoredPod> {
-    Record::at(folder.join(format!("{uid}.json")))
+fn record(directory: &Path, uid: &PodUid) -> Record<StoredPod> {
+    Record::at(directory.join(format!("{uid}.json")))
 }
 
-fn write(folder: &Path, uid: &PodUid, json: Option<&RawValue>) {
-    let record = record(folder, uid);
+fn write(directory: &Path, uid: &PodUid, json: Option<&RawValue>) {
+    let record = record(directory, uid);
     let result = match json {
-        Some(json) => make_folder(folder)
+        Some(json) => make_directory(directory)
             .map_err(|error| error.to_string())
             .and_then(|()| {
                 let pod = StoredPod {
@@ -122,25 +119,28 @@ fn write(folder: &Path, uid: &PodUid, json: Option<&RawValue>) {
             .map_err(|error| ErrorChain(&error).to_string()),
     };
     if let Err(error) = result {
-        warn!(%uid, error, "A pod of the API server can't be kept for a start without it");
+        warn!(%uid, error, "Cannot store a pod; it cannot start while the API server is unreachable");
     }
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+fn make_directory(directory: &Path) -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
 }
 
-fn load(folder: &Path) -> Vec<Box<RawValue>> {
-    let files = files(folder).into_iter();
+fn load(directory: &Path) -> Vec<Box<RawValue>> {
+    let files = files(directory).into_iter();
     files.filter_map(|path| load_one(&path)).collect()
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = match std::fs::read_dir(folder) {
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
-            warn!(folder = %folder.display(), %error, "Pods that were kept can't be listed");
+            warn!(directory = %directory.display(), %error, "Cannot list stored pods");
             return Vec::new();
         }
     };
@@ -155,11 +155,11 @@ fn load_one(path: &Path) -> Option<Box<RawValue>> {
         Ok(Loaded::Valid(pod)) => RawValue::from_string(pod.json.into()).ok(),
         Ok(Loaded::Missing) => None,
         Ok(Loaded::Quarantined { moved_to, why }) => {
-            warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "A damaged record of a pod was put aside");
+            warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "Moved the damaged record of a pod aside");
             None
         }
         Err(error) => {
-            warn!(record = %path.display(), error = %ErrorChain(&error), "A pod that was kept can't be read");
+            warn!(record = %path.display(), error = %ErrorChain(&error), "Cannot read a stored pod");
             None
         }
     }

@@ -10,7 +10,7 @@ use rubelet_kubelet::{
     intents::IntentBoard,
 };
 use rubelet_sources::desired::Desired;
-use rubelet_yaml::LeftOut;
+use rubelet_yaml::SkippedField;
 use serde_json::Value;
 use tokio::{
     sync::watch,
@@ -20,14 +20,14 @@ use tracing::{info, warn};
 
 use super::{
     ApiPods,
-    gate::Gate,
-    gates::{self, Gates},
-    read::{Nonsense, glance, parse},
-    state::{ApiState, Json, Told},
+    admission_gate::AdmissionGate,
+    read::{InvalidObject, parse, read_header},
+    readiness_gates::{self, ReadinessGates},
+    state::{ApiState, Json, SourceUpdate},
     stored::StoredPods,
 };
 
-/// So long the API server is waited for before the pods that were known last start without it.
+/// How long to wait for the API server before pods start from their last known definitions.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Annotation, in what is shown of a pod, that the API server did not confirm it since the agent
@@ -42,22 +42,22 @@ pub struct SourceParts {
     pub node_name: Arc<str>,
     /// Where pods are kept for a start without API server; it holds what they hold, also secrets in
     /// their definitions.
-    pub folder: PathBuf,
-    /// What the API server says of each pod.
+    pub directory: PathBuf,
+    /// The API server's copy of each pod.
     pub api: Arc<ApiPods>,
     /// Decides which pods may start.
-    pub gate: Arc<Gate>,
-    /// Where conditions of others are told to the tasks of pods.
+    pub gate: Arc<AdmissionGate>,
+    /// Passes conditions that others set to the pod tasks.
     pub intents: IntentBoard,
     /// Events.
     pub recorder: Recorder,
-    /// Why the API server can't be reached, for those who show it; `None` while it can.
+    /// Why the API server can't be reached, for display; `None` while it can.
     pub problem: watch::Sender<Option<String>>,
-    /// What is to run.
+    /// The pods to run.
     pub desired: watch::Sender<Arc<Desired>>,
 }
 
-/// What is wanted before the API server was asked.
+/// The desired pods before the first list: none, and not complete.
 #[must_use]
 pub fn unknown() -> Arc<Desired> {
     Arc::new(Desired {
@@ -73,13 +73,13 @@ pub async fn run(parts: SourceParts) {
         field_selector: Some(format!("spec.nodeName={}", parts.node_name)),
         label_selector: None,
     });
-    let stored = StoredPods::new(parts.folder.clone());
+    let stored = StoredPods::new(parts.directory.clone());
     let writer = stored.clone().run();
     let source = Source {
         parts,
         stored,
         state: ApiState::default(),
-        gates: Gates::default(),
+        gates: ReadinessGates::default(),
         confirmed: false,
     };
     tokio::join!(writer, source.run(watcher));
@@ -89,7 +89,7 @@ struct Source {
     parts: SourceParts,
     stored: StoredPods,
     state: ApiState,
-    gates: Gates,
+    gates: ReadinessGates,
     /// The API server has listed the pods since the agent started.
     confirmed: bool,
 }
@@ -121,7 +121,10 @@ impl Source {
     async fn apply(&mut self, change: Change<Json>) {
         let node_name = Arc::clone(&self.parts.node_name);
         let told = self.state.apply(change, &node_name);
-        let first = !self.confirmed && told.iter().any(|told| matches!(told, Told::Complete));
+        let first = !self.confirmed
+            && told
+                .iter()
+                .any(|told| matches!(told, SourceUpdate::ListComplete));
         if first {
             self.confirmed = true;
             self.forget_gone().await;
@@ -129,13 +132,13 @@ impl Source {
         let mut news = Vec::new();
         for told in &told {
             match told {
-                Told::Has(pod) => news.extend(self.gates.news(pod)),
-                Told::Lost(uid) => self.gates.forget(uid),
+                SourceUpdate::Observed(pod) => news.extend(self.gates.news(pod)),
+                SourceUpdate::Removed(uid) => self.gates.forget(uid),
                 _ => {}
             }
         }
         for (uid, conditions) in news {
-            gates::tell(&self.parts.intents, &uid, conditions).await;
+            readiness_gates::tell(&self.parts.intents, &uid, conditions).await;
         }
         // All at once: who saw half of a list would take the other half for gone.
         let (parts, stored) = (&self.parts, &self.stored);
@@ -152,8 +155,7 @@ impl Source {
         });
     }
 
-    /// Starts the pods as they were known last. Others that run stay: nobody says that they should
-    /// not.
+    /// Starts the last known pods. Others that run stay: nobody has ruled them out.
     async fn start_unconfirmed(&self, why: Option<&str>) {
         let pods = self.stored.load().await;
         let pods: Vec<Arc<Pod>> = pods
@@ -166,11 +168,11 @@ impl Source {
         let why = why.unwrap_or("it does not answer");
         warn!(
             pods = pods.len(),
-            why, "The API server can't be reached; pods start as they were known last"
+            why, "The API server is unreachable; starting pods from their last known definitions"
         );
         for pod in &pods {
             let message = format!(
-                "the API server did not confirm this pod, which runs as it was known last: {why}"
+                "the API server has not confirmed this pod; it runs from its last known definition: {why}"
             );
             let recorder = &self.parts.recorder;
             recorder.pod(pod, None, EventType::Warning, "Unconfirmed", &message);
@@ -182,19 +184,21 @@ impl Source {
     }
 
     fn unconfirmed(&self, json: &Json) -> Option<Arc<Pod>> {
-        let seen = glance(json).ok()?;
+        let seen = read_header(json).ok()?;
         let mut shown: Value = serde_json::from_str(json.get()).ok()?;
         let bound = shown["spec"]["nodeName"].as_str().unwrap_or_default();
         if bound != &*self.parts.node_name {
             warn!(
                 pod = %seen.api.name,
                 node = bound,
-                "Does not start a pod that belongs to a node of another name"
+                "Ignoring a stored pod of another node"
             );
             return None;
         }
         let parsed = parse(json, &seen.api, &self.parts.node_name, None);
-        self.parts.gate.judge(&seen.api.uid, parsed.rejection);
+        self.parts
+            .gate
+            .set_rejection(&seen.api.uid, parsed.rejection);
         let mut pod = Pod::clone(&parsed.pod);
         shown = serde_json::from_str(&pod.json).ok()?;
         let annotations = &mut shown["metadata"]["annotations"];
@@ -206,10 +210,10 @@ impl Source {
         Some(Arc::new(pod))
     }
 
-    /// The API server tells now what is to run: what is kept of other pods has gone meanwhile.
+    /// The API server has listed the pods: stored copies of others are obsolete.
     async fn forget_gone(&self) {
         if !self.parts.desired.borrow().pods.is_empty() {
-            info!("The API server can be reached again");
+            info!("The API server is reachable again");
         }
         for uid in self.stored.uids().await {
             if !self.state.knows(&uid) {
@@ -230,29 +234,34 @@ fn object(pod: &PodName) -> ObjectName {
     }
 }
 
-/// Tells one thing; true if it changes what is to run.
-fn tell(parts: &SourceParts, stored: &StoredPods, told: Told, desired: &mut Arc<Desired>) -> bool {
+/// Applies one update; true if it changes the desired pods.
+fn tell(
+    parts: &SourceParts,
+    stored: &StoredPods,
+    told: SourceUpdate,
+    desired: &mut Arc<Desired>,
+) -> bool {
     match told {
-        Told::Has(pod) => parts.api.set(pod.uid.clone(), pod),
-        Told::Lost(uid) => {
+        SourceUpdate::Observed(pod) => parts.api.set(pod.uid.clone(), pod),
+        SourceUpdate::Removed(uid) => {
             parts.gate.forget(&uid);
             Arc::make_mut(desired).pods.retain(|_, pod| pod.uid != uid);
             if let Some(known) = parts.api.get(&uid) {
                 let object = object(&known.name);
-                parts.client.unread().note(READER, &object, Vec::new());
+                parts.client.unreadable().note(READER, &object, Vec::new());
             }
             parts.api.remove(&uid);
             stored.put(uid, None);
             return true;
         }
-        Told::Wants(pod, rejection) => {
-            parts.gate.judge(&pod.uid, rejection);
+        SourceUpdate::Desired(pod, rejection) => {
+            parts.gate.set_rejection(&pod.uid, rejection);
             let desired = Arc::make_mut(desired);
             desired.pods.insert(pod.name.clone(), pod);
             return true;
         }
-        Told::Remember(uid, json) => stored.put(uid, Some(json)),
-        Told::Unknown(pod, paths) => {
+        SourceUpdate::Persist(uid, json) => stored.put(uid, Some(json)),
+        SourceUpdate::UnknownFields(pod, paths) => {
             let message = format!(
                 "this node does not know these fields and runs the pod without them: {}",
                 paths.join(", ")
@@ -261,21 +270,26 @@ fn tell(parts: &SourceParts, stored: &StoredPods, told: Told, desired: &mut Arc<
             let (kind, reason) = (EventType::Warning, "UnknownFields");
             parts.recorder.pod(&pod, None, kind, reason, &message);
         }
-        Told::Resize(pod, message) => {
+        SourceUpdate::ResizeInfeasible(pod, message) => {
             let (kind, reason) = (EventType::Warning, "ResizeInfeasible");
             parts.recorder.pod(&pod, None, kind, reason, &message);
         }
-        Told::Unread(name, fields) => parts.client.unread().note(READER, &object(&name), fields),
-        Told::Nonsense(Nonsense { name, problem }) => match name {
+        SourceUpdate::UnreadableFields(name, fields) => {
+            parts
+                .client
+                .unreadable()
+                .note(READER, &object(&name), fields);
+        }
+        SourceUpdate::Invalid(InvalidObject { name, problem }) => match name {
             Some(name) => {
                 let field = String::new();
-                let fields = vec![LeftOut { field, problem }];
-                let unread = parts.client.unread();
-                unread.note_for_a_while(READER, &object(&name), fields);
+                let fields = vec![SkippedField { field, problem }];
+                let unread = parts.client.unreadable();
+                unread.note_temporarily(READER, &object(&name), fields);
             }
-            None => warn!(problem, "The API server sent something that is no pod"),
+            None => warn!(problem, "Ignoring an invalid pod from the API server"),
         },
-        Told::Complete => {
+        SourceUpdate::ListComplete => {
             let desired = Arc::make_mut(desired);
             desired.waiting_for.clear();
             return desired.ready.insert(PodSource::Api);

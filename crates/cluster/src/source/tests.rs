@@ -6,8 +6,8 @@ use serde_json::{Value, json, value::RawValue};
 use sim_api::odd::{with_nulls, with_wrong_type};
 
 use super::{
-    gates::Gates,
-    state::{ApiState, Json, Told},
+    readiness_gates::ReadinessGates,
+    state::{ApiState, Json, SourceUpdate},
 };
 
 fn raw(value: &Value) -> Json {
@@ -50,9 +50,9 @@ fn with(mut pod: Value, pointer: &str, value: Value) -> Value {
 
 /// In short: `has a@7`, `lost a`, `wants a`, `rejects a: REASON`, `remember a`, `unknown FIELD`.
 fn told(state: &mut ApiState, change: Change<Json>) -> Vec<String> {
-    let short = |told: Told| match told {
-        Told::Unread(_, fields) if fields.is_empty() => None,
-        Told::Unread(name, fields) => {
+    let short = |told: SourceUpdate| match told {
+        SourceUpdate::UnreadableFields(_, fields) if fields.is_empty() => None,
+        SourceUpdate::UnreadableFields(name, fields) => {
             let fields: Vec<&str> = fields.iter().map(|field| &*field.field).collect();
             Some(format!("unread {}: {}", name.name, fields.join(" ")))
         }
@@ -65,23 +65,25 @@ fn told(state: &mut ApiState, change: Change<Json>) -> Vec<String> {
         .collect()
 }
 
-fn named(told: Told) -> String {
+fn named(told: SourceUpdate) -> String {
     match told {
-        Told::Has(pod) => {
+        SourceUpdate::Observed(pod) => {
             let kind = if pod.mirror.is_some() { "mirror " } else { "" };
             format!("has {kind}{}@{}", pod.name.name, pod.resource_version)
         }
-        Told::Lost(uid) => format!("lost {}", uid.as_str().trim_start_matches("uid-of-")),
-        Told::Wants(pod, None) => format!("wants {}", pod.name.name),
-        Told::Wants(pod, Some(rejection)) => {
+        SourceUpdate::Removed(uid) => {
+            format!("lost {}", uid.as_str().trim_start_matches("uid-of-"))
+        }
+        SourceUpdate::Desired(pod, None) => format!("wants {}", pod.name.name),
+        SourceUpdate::Desired(pod, Some(rejection)) => {
             format!("rejects {}: {}", pod.name.name, rejection.reason)
         }
-        Told::Remember(..) => "remember".to_owned(),
-        Told::Unknown(_, fields) => format!("unknown {}", fields.join(" ")),
-        Told::Resize(pod, _) => format!("keeps {}", pod.name.name),
-        Told::Unread(..) => unreachable!("written by the caller"),
-        Told::Nonsense(_) => "nonsense".to_owned(),
-        Told::Complete => "complete".to_owned(),
+        SourceUpdate::Persist(..) => "remember".to_owned(),
+        SourceUpdate::UnknownFields(_, fields) => format!("unknown {}", fields.join(" ")),
+        SourceUpdate::ResizeInfeasible(pod, _) => format!("keeps {}", pod.name.name),
+        SourceUpdate::UnreadableFields(..) => unreachable!("written by the caller"),
+        SourceUpdate::Invalid(_) => "invalid".to_owned(),
+        SourceUpdate::ListComplete => "complete".to_owned(),
     }
 }
 
@@ -146,7 +148,7 @@ fn a_mirror_pod_is_known_and_not_run() {
 }
 
 #[test]
-fn what_this_release_does_not_know_is_told_once_and_what_it_does_not_do_is_rejected() {
+fn what_this_release_does_not_know_is_reported_once_and_what_it_does_not_do_is_rejected() {
     let mut state = ApiState::default();
     let newer = with(pod("a", 1), "/spec/novelty", json!(true));
     let expected = ["has a@1", "unknown spec.novelty", "wants a", "remember"];
@@ -164,7 +166,7 @@ fn what_this_release_does_not_know_is_told_once_and_what_it_does_not_do_is_rejec
 }
 
 #[test]
-fn a_resize_changes_nothing_and_is_told_once() {
+fn a_resize_changes_nothing_and_is_reported_once() {
     let mut state = ApiState::default();
     let asks = |generation: i64, memory: &str| {
         let pod = with(pod("a", 1), "/metadata/generation", json!(generation));
@@ -176,12 +178,12 @@ fn a_resize_changes_nothing_and_is_told_once() {
         let short: Vec<String> = told
             .iter()
             .filter_map(|one| match one {
-                Told::Wants(pod, None) => Some(format!(
+                SourceUpdate::Desired(pod, None) => Some(format!(
                     "{:?} {:?}",
                     pod.spec.containers[0].resources.limits.memory,
                     pod.resize_infeasible.is_some()
                 )),
-                Told::Resize(..) => Some("event".to_owned()),
+                SourceUpdate::ResizeInfeasible(..) => Some("event".to_owned()),
                 _ => None,
             })
             .collect();
@@ -207,7 +209,7 @@ fn a_resize_changes_nothing_and_is_told_once() {
 fn nonsense_is_passed_over() {
     let mut state = ApiState::default();
     listed(&mut state, &[pod("a", 1)]);
-    assert_eq!(applied(&mut state, &json!({ "kind": "Pod" })), ["nonsense"]);
+    assert_eq!(applied(&mut state, &json!({ "kind": "Pod" })), ["invalid"]);
     let broken = with(pod("b", 1), "/spec/containers", json!("none"));
     assert_eq!(
         applied(&mut state, &broken),
@@ -230,10 +232,10 @@ fn one_pod_that_cannot_be_read_does_not_end_another() {
     listed(&mut state, &[pod("a", 1), pod("b", 1), pod("c", 1)]);
     let odd = with(pod("a", 2), "/metadata/uid", json!(7));
     let told = listed(&mut state, &[odd.clone(), pod("c", 1)]);
-    assert_eq!(told, ["nonsense", "has c@1", "lost b", "complete"]);
+    assert_eq!(told, ["invalid", "has c@1", "lost b", "complete"]);
     let nameless = with(odd, "/metadata/name", json!([]));
     let told = listed(&mut state, &[nameless, json!(null), json!("x")]);
-    assert_eq!(told, ["nonsense", "nonsense", "nonsense", "complete"]);
+    assert_eq!(told, ["invalid", "invalid", "invalid", "complete"]);
     assert_eq!(listed(&mut state, &[]), ["lost a", "lost c", "complete"]);
 }
 
@@ -242,7 +244,7 @@ fn a_uid_that_leads_out_of_a_directory_is_none() {
     let mut state = ApiState::default();
     for uid in ["", "../../x", "a/b", ".", "a b"] {
         let odd = with(pod("a", 2), "/metadata/uid", json!(uid));
-        assert_eq!(applied(&mut state, &odd), ["nonsense"], "{uid}");
+        assert_eq!(applied(&mut state, &odd), ["invalid"], "{uid}");
     }
 }
 
@@ -408,16 +410,18 @@ fn read(
     let (mut spec, mut rejected, mut status, mut unread) = (None, None, None, Vec::new());
     for one in told {
         match one {
-            Told::Wants(pod, rejection) => {
+            SourceUpdate::Desired(pod, rejection) => {
                 spec = Some(pod.spec.clone());
                 rejected = rejection.map(|one| one.message.to_string());
             }
-            Told::Has(pod) => {
+            SourceUpdate::Observed(pod) => {
                 let shown: Value = serde_json::from_str(&pod.status).unwrap();
                 status = status_from_json(&shown);
             }
-            Told::Unread(_, fields) => unread.extend(fields.into_iter().map(|one| one.field)),
-            Told::Nonsense(nonsense) => panic!("{nonsense:?}"),
+            SourceUpdate::UnreadableFields(_, fields) => {
+                unread.extend(fields.into_iter().map(|one| one.field));
+            }
+            SourceUpdate::Invalid(invalid) => panic!("{invalid:?}"),
             _ => {}
         }
     }
@@ -479,11 +483,11 @@ fn conditions_that_a_pods_gates_name_are_news_once() {
         { "type": "example.com/other", "status": "True" },
     ]);
     let set = with(gated.clone(), "/status/conditions", conditions);
-    let mut gates = Gates::default();
+    let mut gates = ReadinessGates::default();
     let mut news = |pod: &Value| {
         let told = state.apply(Change::Applied(raw(pod)), "n");
         let known = told.iter().find_map(|told| match told {
-            Told::Has(pod) => Some(pod),
+            SourceUpdate::Observed(pod) => Some(pod),
             _ => None,
         });
         let news = gates.news(known.unwrap());

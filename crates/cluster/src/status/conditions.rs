@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{merge::Facts, time};
+use super::{merge_context::MergeContext, time};
 
 /// Conditions that the node owns.
 const OWN: [&str; 8] = [
@@ -21,7 +21,12 @@ const SHARED: &str = "DisruptionTarget";
 
 /// A list of conditions with those of others first, as they are, and then ours. One whose status
 /// did not change keeps the time of its last change.
-pub(super) fn merge(theirs: &[Value], ours: &[Value], ends: bool, facts: &Facts<'_>) -> Vec<Value> {
+pub(super) fn merge(
+    theirs: &[Value],
+    ours: &[Value],
+    ends: bool,
+    facts: &MergeContext<'_>,
+) -> Vec<Value> {
     let mut merged: Vec<Value> = theirs.iter().filter(|one| !is_own(one)).cloned().collect();
     for condition in ours {
         let old = find(theirs, kind(condition));
@@ -38,8 +43,13 @@ pub(super) fn merge(theirs: &[Value], ours: &[Value], ends: bool, facts: &Facts<
     merged
 }
 
-/// A pod that has ended is not ready, whatever its containers said last.
-pub(super) fn end(conditions: &mut [Value], theirs: &[Value], phase: &str, facts: &Facts<'_>) {
+/// A pod that has ended is not ready, whatever its containers last reported.
+pub(super) fn end(
+    conditions: &mut [Value],
+    theirs: &[Value],
+    phase: &str,
+    facts: &MergeContext<'_>,
+) {
     const READY: [&str; 2] = ["Ready", "ContainersReady"];
     let is_ready = |one: &Value| READY.contains(&kind(one)) && one["status"] == "True";
     if !conditions.iter().any(is_ready) {
@@ -69,7 +79,7 @@ pub(super) fn end(conditions: &mut [Value], theirs: &[Value], phase: &str, facts
 }
 
 /// Our condition, with the times of the API's copy where the status is the same.
-fn kept_time(ours: &Value, old: Option<&Value>, facts: &Facts<'_>) -> Value {
+fn kept_time(ours: &Value, old: Option<&Value>, facts: &MergeContext<'_>) -> Value {
     let mut condition = ours.clone();
     if let Some(old) = old.filter(|old| old["status"] == ours["status"]) {
         for time in ["lastTransitionTime", "lastProbeTime"] {

@@ -1,4 +1,4 @@
-//! What to tell the API server about one pod. Pure.
+//! What to send to the API server about one pod. Pure.
 
 use std::sync::Arc;
 
@@ -8,21 +8,18 @@ use rubelet_api::{
     status::{ContainerState, PodStatus},
     wire::{WireContext, pod_status_json},
 };
-use rubelet_kubelet::pod_task::PodEntry;
+use rubelet_kubelet::pod_board::PodEntry;
 use serde_json::Value;
 
 use super::{
-    StatusContext,
-    known::Known,
-    merge::{Facts, merge},
-    patch::patch,
-    terminated::terminated,
+    StatusContext, merge::merge, merge_context::MergeContext, patch::patch,
+    sync_state::PodSyncState, terminated::terminated,
 };
 use crate::source::ApiPod;
 
 /// The next call for a pod.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum StatusAction {
     /// The API server knows it all.
     Nothing,
     /// Send this patch of the subresource `status`; then the API server has this status.
@@ -31,29 +28,29 @@ pub(super) enum Step {
     Delete,
 }
 
-/// Compares what the node says of a pod with the copy of the API server, which is the pod itself
-/// or, for a static pod, its mirror pod. `version` is that of the entry on the board.
+/// Compares the node's status of a pod with the copy of the API server, which is the pod itself or,
+/// for a static pod, its mirror pod. `version` is that of the entry on the board.
 pub(super) fn decide(
     entry: &PodEntry,
     version: u64,
     copy: &ApiPod,
-    known: &Known,
+    known: &PodSyncState,
     context: &StatusContext,
     now: Timestamp,
-) -> Step {
+) -> StatusAction {
     if known.is_done_with(copy) || is_unnamed(&entry.status, context) {
-        return Step::Nothing;
+        return StatusAction::Nothing;
     }
-    if !known.is_echo(copy, version) {
+    if !known.is_own_update(copy, version) {
         let newest = known.newest(copy);
         if let Some(step) = changed(entry, copy, &newest, context, now) {
             return step;
         }
     }
     if may_be_deleted(entry, copy) {
-        return Step::Delete;
+        return StatusAction::Delete;
     }
-    Step::Nothing
+    StatusAction::Nothing
 }
 
 fn changed(
@@ -62,7 +59,7 @@ fn changed(
     newest: &str,
     context: &StatusContext,
     now: Timestamp,
-) -> Option<Step> {
+) -> Option<StatusAction> {
     let pod = &entry.pod;
     let mut status = std::borrow::Cow::Borrowed(&entry.status);
     if entry.finished {
@@ -75,7 +72,7 @@ fn changed(
     };
     let ours = pod_status_json(pod, &status, &wire);
     let theirs: Value = serde_json::from_str(newest).unwrap_or_default();
-    let facts = Facts {
+    let facts = MergeContext {
         spec: &pod.spec,
         mirror: copy.mirror.is_some(),
         running: !entry.finished && has_running(&status),
@@ -84,7 +81,7 @@ fn changed(
     let merged = merge(&ours, &theirs, &facts);
     let body = patch(copy.uid.as_str(), &theirs, &merged)?;
     let status = merged.to_string().into();
-    Some(Step::Patch { body, status })
+    Some(StatusAction::Patch { body, status })
 }
 
 fn has_running(status: &PodStatus) -> bool {
@@ -92,15 +89,15 @@ fn has_running(status: &PodStatus) -> bool {
     all.any(|one| matches!(one.state, ContainerState::Running { .. }))
 }
 
-/// Until the runtime has said what it calls itself, identifiers of containers can't be written as
-/// they were written before.
+/// Until the runtime has reported its name, identifiers of containers can't be written as they were
+/// written before.
 fn is_unnamed(status: &PodStatus, context: &StatusContext) -> bool {
     let mut all = status.all_containers();
     context.runtime.is_empty() && all.any(|one| !one.container_id.is_empty())
 }
 
-/// A pod may go when somebody wants it deleted, nothing of it is left on the node, and everybody
-/// who watches was told how it ended: the terminal phase came back with the watch.
+/// A pod may be deleted when that was requested, nothing of it is left on the node, and all
+/// watchers know how it ended: the terminal phase came back with the watch.
 fn may_be_deleted(entry: &PodEntry, copy: &ApiPod) -> bool {
     let told = copy.phase.is_some_and(|phase| phase.is_terminal());
     let ours = copy.mirror.is_none() && entry.pod.source == PodSource::Api;

@@ -1,32 +1,18 @@
 //! Our status over the API's copy of it (kubelet: `mergePodStatus`). Pure; the same two give the
 //! same result, and merging again changes nothing.
 
-use jiff::Timestamp;
-use rubelet_api::pod::PodSpec;
 use serde_json::{Map, Value};
 
 use super::{
     conditions,
     containers::{self, List},
+    merge_context::MergeContext,
 };
-
-/// What a merge follows beside the two statuses.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Facts<'a> {
-    /// The specification.
-    pub(super) spec: &'a PodSpec,
-    /// The API's copy is the mirror pod of a static pod.
-    pub(super) mirror: bool,
-    /// A container of the pod may still run.
-    pub(super) running: bool,
-    /// Wall time.
-    pub(super) now: Timestamp,
-}
 
 /// The status to have at the API server: `ours`, with all that is not ours from `theirs`, and
 /// without a step back: a terminal phase waits for the last container and then stays, a pod that
 /// was running is never pending again, the start time is set once.
-pub(super) fn merge(ours: &Value, theirs: &Value, facts: &Facts<'_>) -> Value {
+pub(super) fn merge(ours: &Value, theirs: &Value, facts: &MergeContext<'_>) -> Value {
     let mut merged = theirs.as_object().cloned().unwrap_or_default();
     let (was, is) = (is_terminal(&theirs["phase"]), is_terminal(&ours["phase"]));
     let ends = is && !was;
@@ -58,7 +44,7 @@ pub(super) fn merge(ours: &Value, theirs: &Value, facts: &Facts<'_>) -> Value {
     }
     for list in List::ALL {
         let (ours, theirs) = (&ours[list.field()], &theirs[list.field()]);
-        // A status that does not know them says nothing about them.
+        // A status without them leaves them unchanged.
         if let Some(ours) = ours.as_array() {
             let value = containers::merge(list, items(theirs), ours, facts.spec);
             merged.insert(list.field().to_owned(), value.into());

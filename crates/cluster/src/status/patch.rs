@@ -22,7 +22,7 @@ pub(super) fn patch(uid: &str, old: &Value, new: &Value) -> Option<Value> {
         }
         match &**name {
             "conditions" => {
-                // In which order they stand says nothing.
+                // Their order has no meaning.
                 let list = changed_conditions(items(before), items(value));
                 if !list.is_empty() {
                     let order: Vec<_> = items(value).iter().map(conditions::key).collect();

@@ -27,7 +27,7 @@ pub(super) trait StatusApi: Clone + Send + Sync + 'static {
 /// What is read of the answer.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Answer {
+struct PatchedPod {
     metadata: Metadata,
 }
 
@@ -61,7 +61,7 @@ impl StatusApi for Client {
         let (client, path) = (self.clone(), format!("{}/status", path(pod)));
         async move {
             let kind = PatchKind::StrategicMerge;
-            let answer: Answer = Client::patch(&client, &path, kind, &body).await?;
+            let answer: PatchedPod = Client::patch(&client, &path, kind, &body).await?;
             Ok(answer.metadata.resource_version)
         }
     }

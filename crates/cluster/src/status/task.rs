@@ -7,7 +7,7 @@ use rubelet_api::pod::PodSource;
 use rubelet_base::{Backoff, PodName, PodUid};
 use rubelet_kubelet::{
     clock::Clock,
-    pod_task::{PodBoard, PodEntry},
+    pod_board::{PodBoard, PodEntry},
 };
 use tokio::{
     sync::watch,
@@ -18,28 +18,28 @@ use tracing::{debug, info, warn};
 
 use super::{
     StatusContext, StatusMetrics,
-    decide::{Step, decide},
-    known::Known,
-    schedule::{End, Schedule},
+    decide::{StatusAction, decide},
+    schedule::{CallOutcome, Schedule},
     send::StatusApi,
+    sync_state::PodSyncState,
 };
 use crate::{
     refusal::{CallError, Refusal},
     source::{ApiPod, ApiPods},
 };
 
-/// Waits for the watch to tell of a patch, before the status is compared with its copy again: the
-/// API server may have been restored from an older state.
-const ECHO_INITIAL: Duration = Duration::from_secs(30);
-const ECHO_MAX: Duration = Duration::from_secs(600);
+/// Time for the watch to report a patch, before the status is compared with its copy again: the API
+/// server may have been restored from an older state.
+const WATCH_LAG_INITIAL: Duration = Duration::from_secs(30);
+const WATCH_LAG_MAX: Duration = Duration::from_secs(600);
 /// Somebody else writes what is ours: it is put right, but not more often than this.
 const RECONCILE: Duration = Duration::from_secs(10);
-/// So many pods are compared before calls under way and other tasks have their turn.
-const TURNS: usize = 16;
-/// So many pods that are no longer on the board may be remembered before they are looked for.
-const FORGOTTEN: usize = 32;
+/// Largest number of pods handled before the task yields.
+const MAX_PODS_AT_A_TIME: usize = 16;
+/// Number of removed pods after which they are forgotten.
+const MAX_STALE_PODS: usize = 32;
 
-/// Keeps the API server told of all pods.
+/// Sends the statuses of all pods to the API server.
 pub(super) struct StatusTask<A> {
     client: A,
     board: Arc<PodBoard>,
@@ -48,7 +48,7 @@ pub(super) struct StatusTask<A> {
     clock: Clock,
     metrics: Arc<dyn StatusMetrics>,
     schedule: Schedule,
-    pods: HashMap<PodUid, Pod>,
+    pods: HashMap<PodUid, TrackedPod>,
     /// Static pods and mirror pods find each other by name.
     static_pods: HashMap<PodName, PodUid>,
     mirrors: HashMap<PodName, PodUid>,
@@ -58,33 +58,33 @@ pub(super) struct StatusTask<A> {
     calls: FuturesUnordered<Call>,
 }
 
-type Call = Pin<Box<dyn Future<Output = Done> + Send>>;
+type Call = Pin<Box<dyn Future<Output = FinishedCall> + Send>>;
 
-/// What the task knows of one pod of the board.
-struct Pod {
+/// The task's state of one pod of the board.
+struct TrackedPod {
     /// Version of its entry.
     version: u64,
     /// The entry changed and was not sent since then.
     news: bool,
     /// When the first of these changes came, if there was a copy to compare with.
     since: Option<Instant>,
-    known: Known,
-    echo: Backoff,
+    known: PodSyncState,
+    watch_lag: Backoff,
     /// When a status was last sent that only put right what somebody else had written.
     reconciled: Option<Instant>,
     /// What was complained about last.
-    complaint: String,
+    last_warning: String,
 }
 
 /// A call that ended.
-struct Done {
+struct FinishedCall {
     uid: PodUid,
     copy: Arc<ApiPod>,
     since: Option<Instant>,
-    sent: Sent,
+    sent: CallResult,
 }
 
-enum Sent {
+enum CallResult {
     Patch {
         answer: Result<Box<str>, CallError>,
         status: Arc<str>,
@@ -128,12 +128,12 @@ impl<A: StatusApi> StatusTask<A> {
         self.read_api();
         loop {
             let now = Instant::now();
-            let mut turns = 0;
-            while turns < TURNS
+            let mut handled = 0;
+            while handled < MAX_PODS_AT_A_TIME
                 && let Some(uid) = self.schedule.next(now)
             {
-                self.turn(&uid, now);
-                turns += 1;
+                self.send_next(&uid, now);
+                handled += 1;
             }
             let wake = self.schedule.wake_at();
             // Cancel safety: watch receivers keep what was not seen, calls stay in their set.
@@ -153,7 +153,7 @@ impl<A: StatusApi> StatusTask<A> {
                 }
                 Some(done) = self.calls.next(), if !self.calls.is_empty() => self.ended(done),
                 () = sleep_until(wake.unwrap_or(now)), if wake.is_some() => {}
-                () = yield_now(), if turns == TURNS => {}
+                () = yield_now(), if handled == MAX_PODS_AT_A_TIME => {}
             }
         }
     }
@@ -167,21 +167,21 @@ impl<A: StatusApi> StatusTask<A> {
             if entry.pod.source != PodSource::Api {
                 self.static_pods.insert(entry.pod.name.clone(), uid.clone());
             }
-            let pod = self.pods.entry(uid.clone()).or_insert_with(|| Pod {
+            let pod = self.pods.entry(uid.clone()).or_insert_with(|| TrackedPod {
                 version: 0,
                 news: true,
                 since: None,
-                known: Known::default(),
-                echo: Backoff::new(ECHO_INITIAL, ECHO_MAX),
+                known: PodSyncState::default(),
+                watch_lag: Backoff::new(WATCH_LAG_INITIAL, WATCH_LAG_MAX),
                 reconciled: None,
-                complaint: String::new(),
+                last_warning: String::new(),
             });
             pod.version = version;
             pod.news = true;
             pod.since.get_or_insert(now);
             self.schedule.changed(&uid);
         }
-        if self.pods.len() > self.board.len() + FORGOTTEN {
+        if self.pods.len() > self.board.len() + MAX_STALE_PODS {
             let board = &self.board;
             self.pods.retain(|uid, _| board.get(uid).is_some());
             let pods = &self.pods;
@@ -208,8 +208,8 @@ impl<A: StatusApi> StatusTask<A> {
                 continue;
             };
             pod.known.settle(&copy);
-            if !pod.known.waits_for_echo(&copy) {
-                pod.echo.reset();
+            if !pod.known.waits_for_watch(&copy) {
+                pod.watch_lag.reset();
             }
             self.schedule.changed(&of);
         }
@@ -234,20 +234,20 @@ impl<A: StatusApi> StatusTask<A> {
         self.api.get(self.mirrors.get(&entry.pod.name)?)
     }
 
-    fn turn(&mut self, uid: &PodUid, now: Instant) {
-        let end = match self.begin(uid, now) {
+    fn send_next(&mut self, uid: &PodUid, now: Instant) {
+        let end = match self.start_call(uid, now) {
             Some(call) => {
                 self.calls.push(call);
                 return;
             }
-            None => End::Done,
+            None => CallOutcome::Done,
         };
         self.schedule.ended(uid, end, now);
         self.look_again(uid, now);
     }
 
     /// Makes the call that the pod needs; `None` if it needs none now.
-    fn begin(&mut self, uid: &PodUid, now: Instant) -> Option<Call> {
+    fn start_call(&mut self, uid: &PodUid, now: Instant) -> Option<Call> {
         let entry = self.board.get(uid)?;
         let copy = self.copy_of(uid, &entry);
         let pod = self.pods.get_mut(uid)?;
@@ -259,12 +259,12 @@ impl<A: StatusApi> StatusTask<A> {
         let context = self.context.borrow().clone();
         let wall = self.clock.now();
         match decide(&entry, version, &copy, &pod.known, &context, wall) {
-            Step::Nothing => {
+            StatusAction::Nothing => {
                 pod.news = false;
                 pod.since = None;
                 None
             }
-            Step::Patch { body, status } => {
+            StatusAction::Patch { body, status } => {
                 if !std::mem::take(&mut pod.news) {
                     if pod.reconciled.is_some_and(|last| now < last + RECONCILE) {
                         return None;
@@ -275,16 +275,16 @@ impl<A: StatusApi> StatusTask<A> {
                 if let Some(since) = since {
                     self.metrics.sent(now - since);
                 }
-                debug!(pod = %copy.name, uid = %copy.uid, "Sending a status");
+                debug!(pod = %copy.name, uid = %copy.uid, "Patching pod status");
                 let call = self.client.patch(&copy.name, body);
                 let uid = uid.clone();
                 Some(Box::pin(async move {
-                    let sent = Sent::Patch {
+                    let sent = CallResult::Patch {
                         answer: call.await,
                         status,
                         version,
                     };
-                    Done {
+                    FinishedCall {
                         uid,
                         copy,
                         since,
@@ -292,12 +292,12 @@ impl<A: StatusApi> StatusTask<A> {
                     }
                 }))
             }
-            Step::Delete => {
+            StatusAction::Delete => {
                 let call = self.client.delete(&copy.name, &copy.uid);
                 let uid = uid.clone();
                 Some(Box::pin(async move {
-                    let sent = Sent::Delete(call.await);
-                    Done {
+                    let sent = CallResult::Delete(call.await);
+                    FinishedCall {
                         uid,
                         copy,
                         since: None,
@@ -308,16 +308,16 @@ impl<A: StatusApi> StatusTask<A> {
         }
     }
 
-    fn ended(&mut self, done: Done) {
+    fn ended(&mut self, done: FinishedCall) {
         let now = Instant::now();
-        let Done {
+        let FinishedCall {
             uid,
             copy,
             since,
             sent,
         } = done;
         let answer = match sent {
-            Sent::Patch {
+            CallResult::Patch {
                 answer: Ok(after),
                 status,
                 version,
@@ -330,29 +330,29 @@ impl<A: StatusApi> StatusTask<A> {
                 }
                 Ok(())
             }
-            Sent::Delete(Ok(())) => {
+            CallResult::Delete(Ok(())) => {
                 info!(pod = %copy.name, uid = %copy.uid, "Pod fully terminated and removed from the API server");
                 if let Some(pod) = self.pods.get_mut(&uid) {
                     pod.known.deleted(&copy.uid);
                 }
                 Ok(())
             }
-            Sent::Patch {
+            CallResult::Patch {
                 answer: Err(error), ..
             }
-            | Sent::Delete(Err(error)) => Err(error),
+            | CallResult::Delete(Err(error)) => Err(error),
         };
         let end = match answer {
             Ok(()) => {
                 if let Some(pod) = self.pods.get_mut(&uid) {
-                    pod.complaint = String::new();
+                    pod.last_warning = String::new();
                 }
-                End::Done
+                CallOutcome::Done
             }
             Err(error) => self.failed(&uid, &copy, since, &error),
         };
-        if end != End::Away && self.schedule.answered() {
-            info!("The API server is back; statuses that waited are sent");
+        if end != CallOutcome::Away && self.schedule.answered() {
+            info!("The API server is reachable again; sending pending pod statuses");
         }
         self.schedule.ended(&uid, end, now);
         self.look_again(&uid, now);
@@ -364,37 +364,37 @@ impl<A: StatusApi> StatusTask<A> {
         copy: &ApiPod,
         since: Option<Instant>,
         error: &CallError,
-    ) -> End {
+    ) -> CallOutcome {
         let end = match error.refusal {
             Refusal::NotFound | Refusal::OtherUid | Refusal::Exists => {
-                debug!(pod = %copy.name, uid = %copy.uid, %error, "The API server has no such pod any more");
+                debug!(pod = %copy.name, uid = %copy.uid, %error, "The pod no longer exists at the API server");
                 if let Some(pod) = self.pods.get_mut(uid) {
                     pod.known.dropped(copy);
                 }
-                return End::Done;
+                return CallOutcome::Done;
             }
             Refusal::Away => {
                 if !self.schedule.is_away() {
-                    warn!(%error, "Statuses of pods can't be sent; the newest ones will be when the API server is back");
+                    warn!(%error, "Cannot update pod statuses: the API server is unreachable; the latest will be sent when it is back");
                 }
-                End::Away
+                CallOutcome::Away
             }
-            Refusal::Later(wait) => End::Later(wait),
-            Refusal::Forbidden | Refusal::Invalid => End::Refused,
+            Refusal::Later(wait) => CallOutcome::Later(wait),
+            Refusal::Forbidden | Refusal::Invalid => CallOutcome::Refused,
         };
         if let Some(pod) = self.pods.get_mut(uid) {
             // It waits on: what was sent is not there.
             pod.news = true;
             pod.since = pod.since.into_iter().chain(since).min();
-            if end != End::Away && pod.complaint != error.text {
+            if end != CallOutcome::Away && pod.last_warning != error.text {
                 warn!(pod = %copy.name, uid = %copy.uid, %error, "Failed to update status for pod");
-                pod.complaint = error.text.clone();
+                pod.last_warning = error.text.clone();
             }
         }
         end
     }
 
-    /// What has to be looked at later without any news.
+    /// Schedules the checks that come without a change.
     fn look_again(&mut self, uid: &PodUid, now: Instant) {
         let Some(entry) = self.board.get(uid) else {
             return;
@@ -409,17 +409,17 @@ impl<A: StatusApi> StatusTask<A> {
         if let Some(at) = reconcile.filter(|at| *at > now) {
             self.schedule.look_again(uid, at);
         }
-        if pod.known.waits_for_echo(&copy) {
-            match pod.known.doubt_at {
+        if pod.known.waits_for_watch(&copy) {
+            match pod.known.recheck_at {
                 Some(at) if at <= now => {
-                    // The next comparison is with what the watch tells.
-                    pod.known.doubt();
+                    // The next comparison is with what the watch reports.
+                    pod.known.forget_acknowledged();
                     self.schedule.changed(uid);
                 }
                 Some(at) => self.schedule.look_again(uid, at),
                 None => {
-                    let at = now + pod.echo.advance();
-                    pod.known.doubt_at = Some(at);
+                    let at = now + pod.watch_lag.advance();
+                    pod.known.recheck_at = Some(at);
                     self.schedule.look_again(uid, at);
                 }
             }

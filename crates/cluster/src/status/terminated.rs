@@ -5,8 +5,9 @@ use rubelet_api::{
     status::{ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
 };
 
-/// What a finished pod's status must say: a terminal phase, because only then may it be deleted,
-/// and of each container that was started how it ended. What nobody saw end counts as a failure.
+/// What a finished pod's status must have: a terminal phase, because only then may it be deleted,
+/// and the exit of each container that was started. An exit that nobody observed counts as a
+/// failure.
 pub(super) fn terminated(pod: &Pod, status: &PodStatus) -> PodStatus {
     let mut status = status.clone();
     if pod.source != PodSource::Api {

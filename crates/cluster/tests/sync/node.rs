@@ -3,11 +3,12 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, atomic::AtomicU64},
+    sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::{
     manifest::decode,
     parse::{ParseContext, parse},
@@ -17,7 +18,7 @@ use rubelet_base::{PodName, PodUid};
 use rubelet_cluster::{
     events::{self, EventParts},
     mirror::{self, MirrorParts},
-    source::{self, ApiPods, SourceParts, gate::Gate},
+    source::{self, ApiPods, SourceParts, admission_gate::AdmissionGate},
     status::{self, IgnoreDurations, StatusContext, StatusParts},
 };
 use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector, Credential, Secret};
@@ -25,7 +26,7 @@ use rubelet_kubelet::{
     board::Board,
     clock::Clock,
     events::{EventType, Recorder, Subject},
-    pod_task::PodBoard,
+    pod_board::PodBoard,
 };
 use rubelet_sources::desired::Desired;
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ pub(crate) struct World {
     manifests: watch::Sender<Arc<Desired>>,
     lives: Arc<Mutex<Lives>>,
     tasks: Mutex<JoinSet<()>>,
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     began: Instant,
 }
 
@@ -86,7 +87,7 @@ impl World {
         let truth = Arc::clone(&lives);
         api.on_node_delete(move |pod| {
             let uid = pod["metadata"]["uid"].as_str()?;
-            let left = truth.lock().expect("no panic").has(&PodUid::from(uid));
+            let left = truth.lock().has(&PodUid::from(uid));
             left.then(|| "something of it is left".to_owned())
         });
         let world = Self {
@@ -98,7 +99,7 @@ impl World {
             manifests: watch::Sender::new(Arc::default()),
             lives,
             tasks: Mutex::default(),
-            folder: tempfile::tempdir().expect("a folder"),
+            directory: tempfile::tempdir().expect("a directory"),
             began,
         };
         world.restart_agent();
@@ -107,7 +108,7 @@ impl World {
 
     /// Starts the tasks that talk to the API server, without anything that they knew before.
     pub(crate) fn restart_agent(&self) {
-        let mut tasks = self.tasks.lock().expect("no panic");
+        let mut tasks = self.tasks.lock();
         tasks.abort_all();
         *tasks = JoinSet::new();
         let api: Arc<ApiPods> = Arc::new(Board::new());
@@ -115,10 +116,15 @@ impl World {
         tasks.spawn(source::run(SourceParts {
             client: self.client.clone(),
             node_name: "n".into(),
-            folder: PathBuf::from(self.folder.path()),
+            directory: PathBuf::from(self.directory.path()),
             api: Arc::clone(&api),
-            gate: Arc::new(Gate::new(Arc::clone(&api), Box::new(|_, _| Ok(())))),
-            intents: rubelet_kubelet::intents::IntentBoard::new(self.folder.path().join("intents")),
+            gate: Arc::new(AdmissionGate::new(
+                Arc::clone(&api),
+                Box::new(|_, _| Ok(())),
+            )),
+            intents: rubelet_kubelet::intents::IntentBoard::new(
+                self.directory.path().join("intents"),
+            ),
             recorder: self.recorder.clone(),
             problem: watch::Sender::new(None),
             desired,
@@ -164,7 +170,7 @@ impl World {
     }
 
     fn lives(&self) -> MutexGuard<'_, Lives> {
-        self.lives.lock().expect("no panic")
+        self.lives.lock()
     }
 
     pub(crate) fn now(&self) -> Duration {
@@ -329,7 +335,7 @@ async fn live(
                 .collect()
         });
         if let Some(pods) = pods {
-            lives.lock().expect("no panic").step(&pods, &board);
+            lives.lock().step(&pods, &board);
         }
     }
 }

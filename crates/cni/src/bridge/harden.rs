@@ -1,12 +1,13 @@
-//! Kernel settings of interfaces that lead to pods: nothing that a pod sends gives this host a route, an
-//! address or a neighbour.
+//! Sysctls of interfaces of pods: no packet of a pod can add a route, an address or a neighbour to
+//! this host.
 //!
-//! They are set while an interface is down. What a host does with router advertisements does not depend
-//! on its having IPv6 addresses: the kernel has IPv6 on each interface, also where all pods have IPv4.
+//! They are set while an interface is down. The IPv6 ones are needed in IPv4-only clusters, too:
+//! the kernel processes router advertisements on every interface with IPv6 enabled, which is the
+//! default.
 
-use super::sysctl::{Interfaces, Protocol};
+use super::sysctl::{Interfaces, Protocol, SysctlError};
 
-/// Of the host's ends and of pods' own interfaces.
+/// For both ends of veth pairs, and for the bridge.
 const ALL: &[(Protocol, &str, &str)] = &[
     (Protocol::V4, "accept_redirects", "0"),
     (Protocol::V4, "accept_source_route", "0"),
@@ -16,7 +17,7 @@ const ALL: &[(Protocol, &str, &str)] = &[
     (Protocol::V6, "accept_redirects", "0"),
 ];
 
-/// Of the bridge besides: it answers for its own addresses, and for nobody else's.
+/// Additional ones for the bridge: it answers ARP for its own addresses only.
 const BRIDGE: &[(Protocol, &str, &str)] = &[
     (Protocol::V4, "arp_ignore", "1"),
     (Protocol::V4, "proxy_arp", "0"),
@@ -25,13 +26,13 @@ const BRIDGE: &[(Protocol, &str, &str)] = &[
 /// Sets them on an interface.
 ///
 /// # Errors
-/// One can't be set and has another value; a sentence.
-pub(super) fn interface(interfaces: &Interfaces, name: &str) -> Result<(), String> {
+/// One has another value and can't be set.
+pub(super) fn interface(interfaces: &Interfaces, name: &str) -> Result<(), SysctlError> {
     set(interfaces, name, ALL)
 }
 
 /// As [`interface`], for the bridge.
-pub(super) fn bridge(interfaces: &Interfaces, name: &str) -> Result<(), String> {
+pub(super) fn bridge(interfaces: &Interfaces, name: &str) -> Result<(), SysctlError> {
     set(interfaces, name, ALL)?;
     set(interfaces, name, BRIDGE)
 }
@@ -40,7 +41,7 @@ fn set(
     interfaces: &Interfaces,
     name: &str,
     values: &[(Protocol, &str, &str)],
-) -> Result<(), String> {
+) -> Result<(), SysctlError> {
     values
         .iter()
         .try_for_each(|(protocol, key, value)| interfaces.set(*protocol, name, key, value))

@@ -1,49 +1,66 @@
-//! `route_localnet`, by which the host's 127.0.0.1 leads to pods.
+//! `route_localnet`, which makes host ports work on 127.0.0.1.
 //!
-//! The kernel then takes 127.0.0.0/8 for ordinary addresses on an interface, so that pods could reach
-//! what listens on the host's loopback, or speak in its name. The chain `guard` drops that. So the
-//! setting is on only while that chain is known to be in force.
+//! With it the kernel routes 127.0.0.0/8 on the interface like other addresses: pods could reach
+//! services on the host's loopback, or send with its addresses. The chain `guard` drops such
+//! packets, so the setting is on only while that chain is known to be in force.
 
-use rubelet_host::netlink::RouteSocket;
+use rubelet_host::netlink::{NetlinkError, RouteSocket};
 
-use super::{names::Names, sysctl};
+use super::{
+    names::Names,
+    sysctl::{self, SysctlError},
+};
+
+/// Why the setting can't be changed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LocalnetError {
+    /// The interfaces of pods can't be listed.
+    #[error(transparent)]
+    Links(#[from] NetlinkError),
+    /// A parameter can't be set.
+    #[error(transparent)]
+    Sysctl(#[from] SysctlError),
+}
 
 fn key(interface: &str) -> String {
     format!("ipv4/conf/{interface}/route_localnet")
 }
 
-/// Switches it on for the bridge and for pods that are reached without it.
+/// Enables it for the bridge and for pods outside of it.
 ///
 /// # Errors
-/// It can't be set; a sentence.
-pub(super) fn allow(names: &Names) -> Result<(), String> {
+/// It can't be set.
+pub(super) fn allow(names: &Names) -> Result<(), LocalnetError> {
     sysctl::set(&key(&names.bridge), "1")?;
-    let links = RouteSocket::open().and_then(|mut socket| socket.links());
-    let links = links.map_err(|error| rubelet_base::ErrorChain(&error).to_string())?;
+    let links = RouteSocket::open()?.links()?;
     links
         .iter()
-        .filter(|link| link.kind == "veth" && link.master.is_none() && link.group != names.doomed)
+        .filter(|link| {
+            link.kind == "veth" && link.master.is_none() && link.group != names.deletion_group
+        })
         .filter(|link| link.name.starts_with(&names.prefix))
         .try_for_each(|link| allow_by(&link.name))
 }
 
-/// Switches it on for one interface.
+/// Enables it for one interface.
 ///
 /// # Errors
-/// It can't be set; a sentence.
-pub(super) fn allow_by(interface: &str) -> Result<(), String> {
-    sysctl::set(&key(interface), "1")
+/// It can't be set.
+pub(super) fn allow_by(interface: &str) -> Result<(), LocalnetError> {
+    Ok(sysctl::set(&key(interface), "1")?)
 }
 
-/// Switches it off for all interfaces that lead to pods.
+/// Disables it for all interfaces of pods.
 ///
 /// # Errors
-/// It is on and can't be switched off; a sentence.
-pub(super) fn forbid(names: &Names) -> Result<(), String> {
+/// It is on and can't be disabled.
+pub(super) fn forbid(names: &Names) -> Result<(), LocalnetError> {
     let mut failed = Ok(());
     for name in sysctl::list("ipv4/conf") {
         if names.leads_to_pods(&name) && sysctl::get(&key(&name)).as_deref() == Some("1") {
-            failed = sysctl::set(&key(&name), "0").and(failed);
+            failed = sysctl::set(&key(&name), "0")
+                .map_err(LocalnetError::from)
+                .and(failed);
         }
     }
     failed

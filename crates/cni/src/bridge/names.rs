@@ -1,17 +1,17 @@
-//! Names and hardware addresses. All derive from the bridge's name, the sandbox's id and addresses,
-//! so that whatever is found can be told to be ours or not.
+//! Names and MAC addresses. All derive from the bridge's name, the sandbox's ID and addresses, so
+//! that the owner of any interface can be recognized.
 
 use std::net::IpAddr;
 
-/// Names of things on the host.
+/// Names on the host.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     /// The bridge, and the nftables table.
     pub(super) bridge: String,
-    /// How the names of all host ends of pods' interfaces begin.
+    /// The prefix of the host ends of pods' veth pairs.
     pub(super) prefix: String,
-    /// The group of interfaces that are to be removed.
-    pub(super) doomed: u32,
+    /// The interface group for pending removals.
+    pub(super) deletion_group: u32,
 }
 
 impl Names {
@@ -25,25 +25,24 @@ impl Names {
         Self {
             bridge: bridge.to_owned(),
             prefix: format!("{beginning}{}", letters(hash, 4)),
-            // The highest bit keeps away from the small numbers people use.
-            doomed: 0x8000_0000 | u32::try_from(hash >> 32).unwrap_or(0),
+            // The highest bit avoids the small numbers that administrators use.
+            deletion_group: 0x8000_0000 | u32::try_from(hash >> 32).unwrap_or(0),
         }
     }
 
-    /// The host's end of a sandbox's interface: 15 bytes, the most the kernel takes.
+    /// The host end of a sandbox's veth pair: 15 bytes, the kernel's limit.
     pub(super) fn host_interface(&self, sandbox: &str) -> String {
         let rest = 15 - self.prefix.len();
         format!("{}{}", self.prefix, letters(hash(sandbox.as_bytes()), rest))
     }
 
-    /// Whether what comes in by an interface of this name was sent by a pod.
+    /// Whether packets that come in by this interface are from pods.
     pub(super) fn leads_to_pods(&self, interface: &str) -> bool {
         interface == self.bridge || interface.starts_with(&self.prefix)
     }
 }
 
-/// The link-local address that the kernel gives an interface with this hardware address (RFC 4291,
-/// appendix A).
+/// The link-local address of an interface with this MAC address (RFC 4291, appendix A).
 pub(super) fn link_local(mac: [u8; 6]) -> IpAddr {
     let [a, b, c, d, e, f] = mac;
     let mut bytes = [0; 16];
@@ -52,17 +51,17 @@ pub(super) fn link_local(mac: [u8; 6]) -> IpAddr {
     IpAddr::from(bytes)
 }
 
-/// The hardware address that belongs to an IP address inside of a pod, or of the bridge.
+/// The MAC address for an IP address inside of a pod, or of the bridge.
 pub(super) fn inside_mac(address: IpAddr) -> [u8; 6] {
     mac(0x0a, address)
 }
 
-/// The hardware address of the host's end of the interface of the pod with this address.
+/// The MAC address of the host end of the pod with this address.
 pub(super) fn outside_mac(address: IpAddr) -> [u8; 6] {
     mac(0x0e, address)
 }
 
-/// Both first bytes tell that the address was given locally.
+/// Both first bytes have the bit for locally administered addresses.
 fn mac(first: u8, address: IpAddr) -> [u8; 6] {
     let [a, b, c, d] = match address {
         IpAddr::V4(address) => address.octets(),
@@ -74,12 +73,12 @@ fn mac(first: u8, address: IpAddr) -> [u8; 6] {
     [first, 0x58, a, b, c, d]
 }
 
-/// As people and CNI write hardware addresses.
+/// The usual notation of MAC addresses.
 pub(super) fn show_mac(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// FNV-1a with a last stir, so that the low bits depend on all of the text.
+/// FNV-1a with a final mix, so that the low bits depend on all of the text.
 fn hash(bytes: &[u8]) -> u64 {
     let hash = bytes
         .iter()
@@ -112,7 +111,7 @@ mod tests {
         assert!(name.starts_with("rub"), "{name}");
         assert!(name.starts_with(&one.prefix) && !name.starts_with(&two.prefix));
         assert_ne!(name, one.host_interface("0123456789abcdee"));
-        assert_ne!(one.doomed, two.doomed);
+        assert_ne!(one.deletion_group, two.deletion_group);
         assert_eq!(Names::new("a").host_interface("x").len(), 15);
         let many: std::collections::BTreeSet<String> = (0..2000)
             .map(|number| one.host_interface(&format!("{number:064x}")))

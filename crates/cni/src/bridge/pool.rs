@@ -1,4 +1,5 @@
-//! Addresses of one range, given out round and round so that one comes again as late as possible.
+//! Address pool of one range, allocated round-robin so that an address is reused as late as
+//! possible.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -13,11 +14,11 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// The addresses of a range; the search for a free one begins at number `next`.
+    /// A pool whose search for a free address begins at number `next`.
     pub(super) fn new(range: Cidr, next: u32) -> Self {
         Self {
             range,
-            next: next.checked_rem(range.room()).unwrap_or(0),
+            next: next.checked_rem(range.capacity()).unwrap_or(0),
             taken: BTreeSet::new(),
         }
     }
@@ -31,9 +32,9 @@ impl Pool {
         self.next
     }
 
-    /// Takes the free address that is longest unused; nothing when all are taken.
+    /// Allocates the next free address; `None` if all are in use.
     pub(super) fn take(&mut self) -> Option<IpAddr> {
-        let room = self.range.room();
+        let room = self.range.capacity();
         let number = self
             .free(self.next, room)
             .or_else(|| self.free(0, self.next))?;
@@ -54,19 +55,19 @@ impl Pool {
         (candidate < end).then_some(candidate)
     }
 
-    /// Marks an address as taken; others' addresses are not this pool's business.
+    /// Marks an address as used; ignores addresses of other ranges.
     pub(super) fn reserve(&mut self, address: IpAddr) {
         self.taken.extend(self.range.number(address));
     }
 
-    /// Gives an address back.
+    /// Releases an address.
     pub(super) fn release(&mut self, address: IpAddr) {
         if let Some(number) = self.range.number(address) {
             self.taken.remove(&number);
         }
     }
 
-    /// How many addresses are taken.
+    /// Number of addresses in use.
     pub(super) fn taken(&self) -> usize {
         self.taken.len()
     }

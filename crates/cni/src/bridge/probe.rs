@@ -1,19 +1,19 @@
-//! Asks the kernel whether it takes the rules for what pods send.
+//! Checks whether the kernel supports the sender rules.
 
 use rubelet_base::ErrorChain;
 use rubelet_host::netns;
 
 use super::{names::Names, senders};
 
-/// Why this kernel can't hold pods on the bridge to their own addresses; nothing where it can. It is
-/// tried in a network namespace that is gone afterwards, so it takes root, and without root nothing is
-/// told.
+/// Why this kernel can't restrict pods on the bridge to their own addresses; `None` if it can.
+/// Tried in a temporary network namespace, which needs root; `None` without root.
 #[must_use]
 pub fn missing_sender_rules() -> Option<String> {
     let netns = netns::create().ok()?;
     let made = netns::within(&netns, || {
         let names = Names::new("probe");
-        senders::build(&names, &[]).commit(|| "make an nftables table of bridges".to_owned())
+        senders::build(&names, &[])
+            .commit(|| "create an nftables table of the family bridge".to_owned())
     });
     made.ok()?.err().map(|error| ErrorChain(&error).to_string())
 }

@@ -1,8 +1,9 @@
-//! The nftables table of addresses: their translation, and what must not come in by which of them.
+//! The nftables table of the family inet: address translation, and the guard of the host's
+//! loopback.
 //!
-//! Packets between pods, the host and the outside all pass the host's routing, also those between two
-//! pods, so that what is translated on the way there is translated back on the way back, without
-//! `br_netfilter`. The chains stay as they are while pods come and go; pods are elements of maps.
+//! All packets are routed by the host, also those between two pods, so that replies are translated
+//! back without `br_netfilter`. Chains do not change when pods are added or removed; pods are
+//! elements of sets and maps.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,7 +18,7 @@ use super::{host_ports::named, names::Names, sysctl};
 /// Elements of one set.
 pub(super) type Elements = (&'static str, Vec<Element>);
 
-/// A kernel without IPv6 can't translate its addresses, and would refuse the whole table.
+/// A kernel without IPv6 would reject the whole table.
 fn families() -> &'static [Family] {
     const FAMILIES: &[Family] = &[Family::V4, Family::V6];
     if sysctl::has_ipv6() {
@@ -36,11 +37,11 @@ pub(super) fn all_sets() -> Vec<&'static str> {
 
 /// Names of the sets of a family.
 struct Sets {
-    /// Ports of all addresses of the host.
+    /// Host ports on all addresses.
     ports: &'static str,
-    /// Ports of one address of the host.
+    /// Host ports on one address.
     ports_of: &'static str,
-    /// Pods that may reach themselves by a port of the host.
+    /// Pods that may reach themselves by a host port (hairpin).
     selves: &'static str,
 }
 
@@ -59,7 +60,7 @@ fn sets(family: Family) -> Sets {
     }
 }
 
-/// The elements that lead to a pod.
+/// The elements of a pod.
 pub(super) fn elements(lease: &Lease) -> Vec<Elements> {
     let mut found: Vec<Elements> = Vec::new();
     for &pod in &lease.addresses {
@@ -73,7 +74,7 @@ pub(super) fn elements(lease: &Lease) -> Vec<Elements> {
             let protocol = port.protocol.number();
             match named(port.host_ip) {
                 None => {
-                    // 0.0.0.0 is all addresses of IPv4, as for a listening socket.
+                    // 0.0.0.0 means all IPv4 addresses, as for a listening socket.
                     if port.host_ip.is_none_or(|ip| ip.is_ipv4() == pod.is_ipv4()) {
                         let key = Bytes::default().protocol(protocol).port(port.host_port);
                         ports.push((key.done(), value));
@@ -126,7 +127,7 @@ pub(super) fn build<'t>(
             batch.add_set(Set { name, kind });
         }
     }
-    // Priorities as those `nft` calls raw, dstnat and srcnat.
+    // The priorities that `nft` calls raw, dstnat and srcnat.
     batch
         .add_chain("guard", ChainKind::Filter(Hook::Prerouting, -300))
         .add_chain("host-ports", ChainKind::Plain)
@@ -141,7 +142,7 @@ pub(super) fn build<'t>(
     batch
         .add_rule("prerouting", &jump)
         .add_rule("output", &jump);
-    // The kernel can't send a packet from ::1 to elsewhere; the host itself answers there.
+    // The kernel can't route packets from ::1 to other hosts; [::1] stays with the host itself.
     let loopback = IpAddr::from(Ipv6Addr::LOCALHOST);
     if families.contains(&Family::V6) {
         batch.add_rule(
@@ -204,12 +205,12 @@ pub(super) fn build<'t>(
     batch
 }
 
-/// What must not come in: from anywhere but the host itself, packets to or from its loopback; from pods
-/// that have a route of their own, packets that it does not lead back to.
+/// Drops packets to or from 127.0.0.0/8 that the host did not send itself; from pods outside of the
+/// bridge, also packets with a source address that does not route back.
 ///
-/// Ports of 127.0.0.1 that lead to pods are translated before the kernel looks whether such an address
-/// may come by a wire at all, and `route_localnet` makes it not look. Of IPv6, the kernel drops what
-/// comes to or from `::1` before any table sees it.
+/// Needed because `route_localnet` disables the kernel's own check for loopback addresses on
+/// interfaces. For IPv6 there is no such setting: the kernel drops packets to or from `::1` before
+/// nftables.
 fn guard(batch: &mut Batch<'_>, names: &Names) {
     let loopback = IpAddr::from(Ipv4Addr::new(127, 0, 0, 0));
     for address in [
@@ -223,8 +224,8 @@ fn guard(batch: &mut Batch<'_>, names: &Names) {
     batch.add_rule("guard", &[E::From(&pods), E::NotFromItsRoute, E::Drop]);
 }
 
-/// Keeps pods from each other; a pod still reaches itself by a port of the host. Ports of the bridge
-/// are isolated as well: a pod may send to a neighbour without asking the host's routing.
+/// Drops packets between pods; a pod still reaches itself by a host port. Bridge ports are isolated
+/// as well, because frames between two ports do not pass the host's routing.
 fn isolate(batch: &mut Batch<'_>, names: &Names, families: &[Family]) {
     batch.add_chain("isolation", ChainKind::Filter(Hook::Forward, 0));
     let pods = format!("{}*", names.prefix);
@@ -247,8 +248,8 @@ fn isolate(batch: &mut Batch<'_>, names: &Names, families: &[Family]) {
     }
 }
 
-/// Packets from a range to elsewhere carry the host's address, and so do those of the host's
-/// loopback that were sent on to a pod.
+/// Masquerades packets from a range to other destinations, and those from the host's loopback to a
+/// pod.
 fn leave(batch: &mut Batch<'_>, range: Cidr, ranges: &[Cidr], exempt: &[Cidr]) {
     let (family, multicast) = if range.is_ipv4() {
         (Family::V4, (IpAddr::from(Ipv4Addr::new(224, 0, 0, 0)), 4))
@@ -280,7 +281,8 @@ fn leave(batch: &mut Batch<'_>, range: Cidr, ranges: &[Cidr], exempt: &[Cidr]) {
             .filter(|other| other.is_ipv4() == range.is_ipv4())
             .map(|other| E::Destination(other.network(), other.prefix(), false)),
     );
-    // Ports chosen by chance keep two connections from wanting the same one at once.
+    // Random source ports avoid a conntrack race in which two connections get the same port and a
+    // packet is lost.
     rule.push(E::Masquerade(true));
     batch.add_rule("postrouting", &rule);
 }

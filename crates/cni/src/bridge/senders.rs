@@ -1,11 +1,11 @@
-//! The nftables table of the bridge: a pod sends with its own addresses, or not at all.
+//! The nftables table of the family bridge: pods can send only with their own addresses.
 //!
-//! Each frame from a pod passes one lookup, keyed by the interface it came in by, its hardware address
-//! and its IP address. Pods are elements of two sets. What no rule knows is dropped: an interface
-//! without elements is silent, and so are protocols other than IPv4, IPv6 and ARP, and VLANs.
+//! Each frame of a pod needs one lookup by input interface, MAC address and IP address. Pods are
+//! elements of two sets. Everything else is dropped: frames of interfaces without elements, of
+//! protocols other than IPv4, IPv6 and ARP, and of VLANs.
 //!
-//! Pods beyond the bridge's ports are not seen here; the table for address translation has rules for
-//! them.
+//! Packets of pods outside of the bridge do not pass this table; the table for address translation
+//! has rules for them.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -30,13 +30,13 @@ const NEIGHBOUR_SOLICITATION: u8 = 135;
 const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 const REDIRECT: u8 = 137;
 
-/// Frames to these addresses are for the host itself and don't pass a bridge (IEEE 802.1D).
+/// Link-local multicast, which bridges do not forward (IEEE 802.1D).
 const RESERVED: ([u8; 6], u8) = ([0x01, 0x80, 0xc2, 0, 0, 0], 44);
 
 /// The sets, by family.
 pub(super) const SETS: [&str; 2] = ["senders4", "senders6"];
 
-/// What a pod may send with.
+/// The addresses that a pod may send with.
 pub(super) fn elements(lease: &Lease) -> Vec<Elements> {
     let mac = inside_mac(lease.addresses[0]);
     let element = |address: IpAddr| {
@@ -87,10 +87,10 @@ pub(super) fn build<'t>(names: &'t Names, leases: &[Lease]) -> Batch<'t> {
     batch
 }
 
-/// The chain that each frame from a pod passes.
+/// The chain for frames of pods.
 fn check(batch: &mut Batch<'_>) {
     let [ipv4, ipv6] = SETS;
-    // Interface and hardware address in front, the address behind them.
+    // Key: interface, MAC address, IP address.
     let by = |address: E<'static>| [E::LoadInterface(0), E::LoadEtherSource(4), address];
     let mut rule = |parts: &[&[E<'static>]]| {
         batch.add_rule("from-pods", &parts.concat());
@@ -100,13 +100,13 @@ fn check(batch: &mut Batch<'_>) {
         &by(E::LoadSource(Family::V4, 6)),
         &[E::In(ipv4), E::Accept],
     ]);
-    // Both the frame's and the packet's own hardware address have to be the pod's.
+    // In ARP, the MAC addresses of the frame and of the payload must both be the pod's.
     rule(&[
         &[E::EtherType(ARP), E::IsEthernetArp],
         &by(E::LoadArpAddress(6)),
         &[E::In(ipv4), E::LoadArpMac(4), E::In(ipv4), E::Accept],
     ]);
-    // Pods are no routers.
+    // Pods must not act as routers.
     for kind in [ROUTER_ADVERTISEMENT, REDIRECT] {
         rule(&[&[E::EtherType(IPV6), E::Icmpv6(kind), E::Drop]]);
     }
@@ -115,7 +115,7 @@ fn check(batch: &mut Batch<'_>) {
         &by(E::LoadNeighbourTarget(6)),
         &[E::NotIn(ipv6), E::Drop],
     ]);
-    // The search for others with the pod's address comes from no address.
+    // Duplicate address detection is sent from the unspecified address.
     let nobody = IpAddr::from(Ipv6Addr::UNSPECIFIED);
     rule(&[
         &[E::EtherType(IPV6), E::Icmpv6(NEIGHBOUR_SOLICITATION)],

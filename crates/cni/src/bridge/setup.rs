@@ -1,41 +1,42 @@
-//! The bridge itself, and the host's settings that pods need.
+//! The bridge interface, and the host settings that pods need.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
+use rubelet_base::ErrorChain;
 use rubelet_host::netlink::{
     Address, Bridge, BridgePort, Changes, Link, NetlinkError, Route, RouteSocket,
 };
 
-use crate::{Cidr, NetworkSettings, attachment::Lease};
+use crate::{Cidr, NetworkError, NetworkSettings, attachment::Lease};
 
 use super::{
     harden,
     names::{Names, inside_mac},
-    sysctl::{self, Interfaces},
+    sysctl::{self, Interfaces, SysctlError},
 };
 
-/// The largest packet where there is no default route to learn it from.
+/// The MTU without a default route to take it from.
 const USUAL_MTU: u32 = 1500;
 
 /// `EOPNOTSUPP`
 const NOT_SUPPORTED: i32 = 95;
 
-/// A bridge that pods can be put on.
+/// A bridge that is set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ready {
+pub(super) struct ReadyBridge {
     pub(super) name: String,
     pub(super) index: u32,
     pub(super) mac: [u8; 6],
     pub(super) mtu: u32,
-    /// Whether this kernel knows IPv6 at all.
+    /// Whether this kernel supports IPv6.
     pub(super) ipv6: bool,
-    /// Whether pods are kept from one another.
+    /// Whether pods are isolated from each other.
     pub(super) isolated: bool,
 }
 
-impl Ready {
-    /// How the bridge treats the port of a pod. Where pods are is told to the bridge, never learned:
-    /// what one sends moves no other pod's frames.
+impl ReadyBridge {
+    /// Settings of a pod's bridge port. The bridge has static entries and learning is off, so that
+    /// a pod can't attract frames of other pods.
     pub(super) fn port(&self) -> BridgePort {
         BridgePort {
             hairpin: true,
@@ -45,7 +46,7 @@ impl Ready {
     }
 }
 
-/// What the host has.
+/// The host's interfaces and routes.
 #[derive(Debug)]
 pub(super) struct HostState {
     pub(super) links: Vec<Link>,
@@ -72,42 +73,44 @@ impl HostState {
     }
 }
 
-/// Makes the bridge or takes the one that is there, and gives it its addresses.
+/// Creates the bridge, or uses an existing one, and sets its addresses.
 pub(super) fn bridge(
     socket: &mut RouteSocket,
     host: &HostState,
     names: &Names,
     ranges: &[Cidr],
     settings: &NetworkSettings,
-) -> Result<Ready, String> {
+) -> Result<ReadyBridge, NetworkError> {
     let name = names.bridge.as_str();
-    let text = |error: NetlinkError| rubelet_base::ErrorChain(&error).to_string();
-    let first = ranges.first().ok_or("there is no range of pod addresses")?;
+    let text = |error: NetlinkError| failed(&error);
+    let first = ranges.first().ok_or_else(|| {
+        NetworkError::Failed("no range of pod addresses is configured".to_owned())
+    })?;
     let mac = inside_mac(first.gateway());
     let mtu = settings.mtu.unwrap_or_else(|| host.mtu());
     if host.named(name).is_none() {
         let mut changes = Changes::default();
         changes.add_bridge(Bridge { name, mac, mtu });
         socket
-            .apply(changes, || format!("make the bridge {name}"))
-            .map_err(|error| unknown_kind(&error, "bridge"))?;
+            .apply(changes, || format!("create the bridge {name}"))
+            .map_err(|error| NetworkError::Failed(unknown_kind(&error, "bridge")))?;
     }
     let link = socket
         .link(name)
         .map_err(text)?
-        .ok_or_else(|| format!("the bridge {name} vanished"))?;
+        .ok_or_else(|| NetworkError::Failed(format!("the bridge {name} was removed meanwhile")))?;
     if link.kind != "bridge" {
-        return Err(format!(
-            "the interface {name} is not a bridge: give the pods' bridge another name"
-        ));
+        return Err(NetworkError::Failed(format!(
+            "the interface {name} is not a bridge: choose another name for the pods' bridge"
+        )));
     }
     harden::bridge(&Interfaces::open(), name)
-        .map_err(|why| format!("pods could give this host routes and addresses: {why}"))?;
+        .map_err(|error| cannot("keep router advertisements of pods from this host", &error))?;
     if ranges.iter().any(|range| !range.is_ipv4()) {
         sysctl::set(&format!("ipv6/conf/{name}/disable_ipv6"), "0")
-            .map_err(|why| format!("the bridge {name} cannot have IPv6 addresses: {why}"))?;
+            .map_err(|error| cannot("enable IPv6 on the bridge", &error))?;
     }
-    // Pods know the bridge by the address it had when they came.
+    // Running pods have permanent neighbour entries with the bridge's present MAC address.
     let mac = match <[u8; 6]>::try_from(link.mac.as_slice()) {
         Ok(found) if found[..2] == mac[..2] => found,
         _ => mac,
@@ -123,7 +126,7 @@ pub(super) fn bridge(
         changes.add_address(gateway(link.index, *range));
     }
     socket
-        .apply(changes, || format!("set the bridge {name} up"))
+        .apply(changes, || format!("configure the bridge {name}"))
         .map_err(text)?;
     let mut stale = Changes::default();
     for address in socket.addresses().map_err(text)? {
@@ -135,9 +138,9 @@ pub(super) fn bridge(
             stale.delete_address(address);
         }
     }
-    // An address too many does no harm that would be worth a refusal.
+    // An old address that stays does no harm.
     let _ = socket.apply(stale, || format!("remove old addresses of {name}"));
-    Ok(Ready {
+    Ok(ReadyBridge {
         name: name.to_owned(),
         index: link.index,
         mac,
@@ -145,6 +148,10 @@ pub(super) fn bridge(
         ipv6: sysctl::has_ipv6(),
         isolated: settings.isolate_pods,
     })
+}
+
+fn cannot(what: &str, error: &SysctlError) -> NetworkError {
+    NetworkError::Failed(format!("cannot {what}: {}", ErrorChain(error)))
 }
 
 fn gateway(link: u32, range: Cidr) -> Address {
@@ -155,21 +162,27 @@ fn gateway(link: u32, range: Cidr) -> Address {
     }
 }
 
-/// An error in words, with what to do where the kernel doesn't know a kind of interface.
+/// An error with its causes.
+pub(super) fn failed(error: &(dyn std::error::Error + 'static)) -> NetworkError {
+    NetworkError::Failed(ErrorChain(error).to_string())
+}
+
+/// The message of an error, with the missing module if the kernel does not support a type of
+/// interface.
 pub(super) fn unknown_kind(error: &NetlinkError, module: &str) -> String {
-    let text = rubelet_base::ErrorChain(error).to_string();
+    let text = ErrorChain(error).to_string();
     if error.errno() == Some(NOT_SUPPORTED) {
-        format!("{text}: the kernel lacks its module {module}")
+        format!("{text}: the kernel has no module {module}")
     } else {
         text
     }
 }
 
-/// Puts the interfaces of pods back onto a bridge that was made anew.
+/// Reattaches the interfaces of pods to a recreated bridge.
 pub(super) fn reattach(
     socket: &mut RouteSocket,
     host: &HostState,
-    ready: &Ready,
+    ready: &ReadyBridge,
     leases: &[Lease],
 ) -> Result<(), NetlinkError> {
     let mut changes = Changes::default();
@@ -186,18 +199,18 @@ pub(super) fn reattach(
         }
     }
     socket.apply(changes, || {
-        format!("put the pods' interfaces back onto {}", ready.name)
+        format!("reattach the pods' interfaces to {}", ready.name)
     })
 }
 
-/// Gives the interfaces of pods that run the settings of those that start now: an agent of an older
-/// version, or with another configuration, may have made them.
+/// Updates the interfaces of running pods, which an older version or one with another configuration
+/// may have created, to the present settings.
 pub(super) fn refit(
     socket: &mut RouteSocket,
     links: &[Link],
-    ready: &Ready,
+    ready: &ReadyBridge,
     leases: &[Lease],
-) -> Result<(), String> {
+) -> Result<(), NetworkError> {
     let mut changes = Changes::default();
     let interfaces = Interfaces::open();
     let links: BTreeMap<&str, &Link> = links
@@ -209,31 +222,32 @@ pub(super) fn refit(
         let Some(link) = links.get(name) else {
             continue;
         };
-        harden::interface(&interfaces, name)?;
+        harden::interface(&interfaces, name).map_err(|error| failed(&error))?;
         if link.master == Some(ready.index) && link.port != Some(ready.port()) {
             changes.set_port(name, ready.port());
         }
     }
-    let what = || "set the ports of pods up".to_owned();
+    let what = || "update the bridge ports of pods".to_owned();
     match socket.apply(changes, what) {
-        Err(error) if !error.is_missing() => Err(rubelet_base::ErrorChain(&error).to_string()),
+        Err(error) if !error.is_missing() => Err(failed(&error)),
         _ => Ok(()),
     }
 }
 
-/// Lets the host pass packets on. What can't be set is told in words.
+/// Enables IP forwarding. Returns messages about what can't be set.
 pub(super) fn forwarding(names: &Names, ranges: &[Cidr]) -> Vec<String> {
     let bridge = &names.bridge;
     let mut trouble = Vec::new();
     if ranges.iter().any(Cidr::is_ipv4) {
-        if let Err(why) = sysctl::set("ipv4/ip_forward", "1") {
-            trouble.push(format!("pods reach nothing but this host: {why}"));
+        if let Err(error) = sysctl::set("ipv4/ip_forward", "1") {
+            trouble.push(format!("pods reach only this host: {}", ErrorChain(&error)));
         }
         let _ = sysctl::set(&format!("ipv4/conf/{bridge}/send_redirects"), "0");
     }
     if ranges.iter().any(|range| !range.is_ipv4()) {
         if sysctl::get("ipv6/conf/all/forwarding").as_deref() != Some("1") {
-            // A host that forwards takes no routes from routers, unless it is told to. Pods are none.
+            // With forwarding on, Linux ignores router advertisements unless accept_ra is 2.
+            // Interfaces of pods are left out.
             for name in sysctl::list("ipv6/conf") {
                 let key = format!("ipv6/conf/{name}/accept_ra");
                 if !["all", "default"].contains(&name.as_str())
@@ -244,8 +258,11 @@ pub(super) fn forwarding(names: &Names, ranges: &[Cidr]) -> Vec<String> {
                 }
             }
         }
-        if let Err(why) = sysctl::set("ipv6/conf/all/forwarding", "1") {
-            trouble.push(format!("pods reach nothing but this host by IPv6: {why}"));
+        if let Err(error) = sysctl::set("ipv6/conf/all/forwarding", "1") {
+            trouble.push(format!(
+                "pods reach only this host by IPv6: {}",
+                ErrorChain(&error)
+            ));
         }
     }
     trouble

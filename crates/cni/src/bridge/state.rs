@@ -1,4 +1,4 @@
-//! What the bridge remembers besides the pods: which ranges it has, and how far each was given out.
+//! The bridge's record besides the pods: its ranges, and the position of the allocation in each.
 
 use std::{
     collections::BTreeMap,
@@ -11,28 +11,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cidr, NetworkError};
 
-/// How many addresses are given out between two writes.
+/// Allocations between two writes of the record.
 const STRIDE: u32 = 64;
 
 /// The ranges, with their record.
 #[derive(Debug)]
 pub(super) struct RangeState {
     path: PathBuf,
-    kept: Kept,
+    stored: StoredRanges,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Kept {
-    /// What the cluster gave this node.
+struct StoredRanges {
+    /// The pod CIDRs that the cluster assigned to this node.
     pod_cidrs: Vec<Cidr>,
-    /// What was chosen where nothing was given.
+    /// The default range that was chosen.
     chosen: Option<Cidr>,
-    /// For each range a number behind all that were given out last.
+    /// For each range, a number after the latest allocations.
     next: BTreeMap<Cidr, u32>,
 }
 
-impl Stored for Kept {
+impl Stored for StoredRanges {
     const KIND: &'static str = "network-ranges";
     const MIGRATIONS: &'static [rubelet_store::Migration] = &[];
 }
@@ -40,34 +40,35 @@ impl Stored for Kept {
 impl RangeState {
     pub(super) fn load(dir: &Path) -> Result<Self, NetworkError> {
         let path = dir.join("ranges.json");
-        let loaded = Record::<Kept>::at(&path)
+        let loaded = Record::<StoredRanges>::at(&path)
             .load()
             .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))?;
-        let kept = match loaded {
-            Loaded::Valid(kept) => kept,
-            // All of it can be had again: from the cluster, by choice, or it is a matter of comfort.
-            Loaded::Missing | Loaded::Quarantined { .. } => Kept::default(),
+        let stored = match loaded {
+            Loaded::Valid(stored) => stored,
+            // Everything in it can be recovered: the cluster sends its ranges again, and the rest
+            // is not essential.
+            Loaded::Missing | Loaded::Quarantined { .. } => StoredRanges::default(),
         };
-        Ok(Self { path, kept })
+        Ok(Self { path, stored })
     }
 
-    /// The ranges for new pods: those of the cluster, of the settings, or one of our choice.
+    /// The ranges for new pods: those of the cluster, else of the settings, else a default one.
     pub(super) fn wanted(
         &mut self,
         settings: &[Cidr],
-        choose: impl FnOnce() -> Result<Cidr, String>,
+        choose: impl FnOnce() -> Result<Cidr, NetworkError>,
     ) -> Result<Vec<Cidr>, NetworkError> {
-        let mut wanted = if self.kept.pod_cidrs.is_empty() {
+        let mut wanted = if self.stored.pod_cidrs.is_empty() {
             settings.to_vec()
         } else {
-            self.kept.pod_cidrs.clone()
+            self.stored.pod_cidrs.clone()
         };
         if wanted.is_empty() {
-            let chosen = match self.kept.chosen {
+            let chosen = match self.stored.chosen {
                 Some(chosen) => chosen,
                 None => {
-                    let chosen = choose().map_err(NetworkError::Refused)?;
-                    self.kept.chosen = Some(chosen);
+                    let chosen = choose()?;
+                    self.stored.chosen = Some(chosen);
                     self.save()?;
                     chosen
                 }
@@ -78,35 +79,35 @@ impl RangeState {
     }
 
     pub(super) fn pod_cidrs(&self) -> &[Cidr] {
-        &self.kept.pod_cidrs
+        &self.stored.pod_cidrs
     }
 
-    /// Remembers what the cluster gave; tells what it gave before.
+    /// Stores the cluster's ranges; returns the previous ones.
     pub(super) fn set_pod_cidrs(&mut self, cidrs: &[Cidr]) -> Result<Vec<Cidr>, NetworkError> {
-        let old = std::mem::replace(&mut self.kept.pod_cidrs, cidrs.to_vec());
+        let old = std::mem::replace(&mut self.stored.pod_cidrs, cidrs.to_vec());
         self.save()?;
         Ok(old)
     }
 
-    /// Where to begin in a range.
+    /// The number at which the allocation in a range begins.
     pub(super) fn next(&self, range: Cidr) -> u32 {
-        self.kept.next.get(&range).copied().unwrap_or(0)
+        self.stored.next.get(&range).copied().unwrap_or(0)
     }
 
-    /// Notes how far ranges were given out, now and then: after a restart some addresses are left
-    /// out, and none comes again too soon.
+    /// Stores the positions of allocation, once per [`STRIDE`] addresses: a restart skips some
+    /// addresses, and reuses none early.
     pub(super) fn note(&mut self, next: &[(Cidr, u32)]) -> Result<(), NetworkError> {
         let mut changed = false;
         for &(range, number) in next {
             let ahead = (number / STRIDE + 1) * STRIDE;
-            changed |= self.kept.next.insert(range, ahead) != Some(ahead);
+            changed |= self.stored.next.insert(range, ahead) != Some(ahead);
         }
         if changed { self.save() } else { Ok(()) }
     }
 
     fn save(&self) -> Result<(), NetworkError> {
         Record::at(&self.path)
-            .save(&self.kept)
+            .save(&self.stored)
             .map(drop)
             .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))
     }

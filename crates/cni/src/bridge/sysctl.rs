@@ -1,4 +1,4 @@
-//! Kernel settings of the network namespace that this thread is in.
+//! Network sysctls in the network namespace of this thread.
 
 use std::{fs, io, os::fd::OwnedFd, path::PathBuf};
 
@@ -7,22 +7,31 @@ use rustix::{
     io::Errno,
 };
 
-/// A protocol that interfaces have settings of.
+/// A kernel parameter that has another value and can't be set.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot set the kernel parameter net/{name} to {value}")]
+pub(super) struct SysctlError {
+    name: String,
+    value: String,
+    source: io::Error,
+}
+
+/// The IP version of an interface's setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     V4,
     V6,
 }
 
-/// The settings of interfaces of one network namespace.
+/// The sysctls of interfaces in one network namespace.
 ///
-/// The kernel finds `/proc/sys/net/ipv4` by going through those of all namespaces, so with a thousand
-/// pods each path costs a tenth of a millisecond. Here it is done once for each protocol.
+/// The kernel's lookup of `/proc/sys/net/ipv4` searches those of all namespaces: with a thousand
+/// pods each path costs 0.1 ms. So each directory is opened once.
 #[derive(Debug)]
 pub(super) struct Interfaces([Option<OwnedFd>; 2]);
 
 impl Interfaces {
-    /// Those of the network namespace that this thread is in.
+    /// The sysctls of this thread's network namespace.
     pub(super) fn open() -> Self {
         let open = |protocol: &str| {
             let path = format!("/proc/sys/net/{protocol}/conf");
@@ -31,18 +40,17 @@ impl Interfaces {
         Self([open("ipv4"), open("ipv6")])
     }
 
-    /// Sets a value, unless it is that already. An interface that doesn't have the protocol at all
-    /// needs nothing.
+    /// Sets a value if it differs. Does nothing for an interface without the protocol.
     ///
     /// # Errors
-    /// It is another one and can't be set; a sentence.
+    /// It has another value and can't be set.
     pub(super) fn set(
         &self,
         protocol: Protocol,
         interface: &str,
         key: &str,
         value: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), SysctlError> {
         let (name, dir) = match protocol {
             Protocol::V4 => ("ipv4", &self.0[0]),
             Protocol::V6 => ("ipv6", &self.0[1]),
@@ -54,14 +62,15 @@ impl Interfaces {
         let done = match open(OFlags::RDWR | OFlags::CLOEXEC) {
             Ok(file) => exchange(&file, value),
             Err(Errno::NOENT) => return Ok(()),
-            // What can't be written may be as wanted.
+            // A read-only value may already be the right one.
             Err(why) => open(OFlags::RDONLY | OFlags::CLOEXEC)
                 .and_then(|file| is(&file, value))
                 .and_then(|same| if same { Ok(()) } else { Err(why) }),
         };
-        done.map_err(|errno| {
-            let error = io::Error::from(errno);
-            format!("net/{name}/conf/{interface}/{key} is not {value} and cannot be set ({error})")
+        done.map_err(|errno| SysctlError {
+            name: format!("{name}/conf/{interface}/{key}"),
+            value: value.to_owned(),
+            source: errno.into(),
         })
     }
 }
@@ -76,15 +85,18 @@ fn exchange(file: &OwnedFd, value: &str) -> Result<(), Errno> {
     if is(file, value)? {
         return Ok(());
     }
-    // Values are written as a whole, from the beginning.
+    // A sysctl takes the whole value in one write at offset 0.
     rustix::io::pwrite(file, value.as_bytes(), 0).map(drop)
 }
 
-/// Sets a value below `/proc/sys/net`, unless it is that already.
-pub(super) fn set(name: &str, value: &str) -> Result<(), String> {
+/// Sets a value below `/proc/sys/net` if it differs.
+pub(super) fn set(name: &str, value: &str) -> Result<(), SysctlError> {
     let path = PathBuf::from("/proc/sys/net").join(name);
-    let failed =
-        |error: io::Error| format!("net/{name} is not {value} and cannot be set ({error})",);
+    let failed = |source: io::Error| SysctlError {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        source,
+    };
     let now = fs::read_to_string(&path).map_err(failed)?;
     if now.trim() == value {
         return Ok(());
@@ -98,7 +110,7 @@ pub(super) fn get(name: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// The names of a folder below `/proc/sys/net`.
+/// The entries of a directory below `/proc/sys/net`.
 pub(super) fn list(name: &str) -> Vec<String> {
     let entries = fs::read_dir(PathBuf::from("/proc/sys/net").join(name));
     entries
@@ -108,7 +120,7 @@ pub(super) fn list(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether this kernel knows IPv6 at all.
+/// Whether this kernel supports IPv6.
 pub(super) fn has_ipv6() -> bool {
     std::path::Path::new("/proc/sys/net/ipv6").exists()
 }

@@ -1,8 +1,9 @@
-//! The two nftables tables of a bridge: made as a whole, looked at, and made anew when they are not as
-//! they should be.
+//! The two nftables tables of a bridge: created as a whole, checked, and recreated if another
+//! program changed them.
 //!
-//! A kernel that does not know tables of bridges lets pods send with any address; that is told, and pods
-//! start. A table that is refused for any other reason keeps new pods away, as far as they need it.
+//! On a kernel without tables of the family bridge pods can send with any address; a warning
+//! reports it, and pods start. If a table is rejected for another reason, pods that need it do not
+//! start.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,46 +23,46 @@ use crate::{
 };
 
 use super::{
-    localnet,
+    localnet::{self, LocalnetError},
     names::Names,
     rules::{self, Elements},
     senders,
 };
 
-/// How often a table is made until nobody else changed nftables in that moment.
+/// Attempts to create a table without a concurrent change of nftables by another program.
 const TRIES: u32 = 3;
 
-/// Who is on the bridge.
+/// The pods on the bridge.
 #[derive(Debug)]
-pub(super) struct Pods {
+pub(super) struct BridgePods {
     pub(super) ranges: Vec<Cidr>,
     pub(super) leases: Vec<Lease>,
 }
 
-/// The tables, and what is known of them.
+/// The tables and their states.
 #[derive(Debug)]
 pub(super) struct Tables {
     names: Names,
     settings: Arc<NetworkSettings>,
-    kernel: Kernel,
+    nft: NftConnection,
     /// Address translation, and the guard of the host's loopback.
     addresses: Table,
-    /// What pods may send with.
+    /// The source addresses that pods may use.
     senders: Table,
-    /// Why 127.0.0.1 doesn't lead to pods although the table of addresses is in force.
+    /// Why host ports do not work on 127.0.0.1 although the table is in force.
     localnet: Option<String>,
-    /// The last generation of nftables at which both were found as they should be.
+    /// The nftables generation at the last check that found both tables intact.
     checked: Option<u32>,
-    /// What the host doesn't let pods do.
+    /// Messages about IP forwarding.
     pub(super) forwarding: Vec<String>,
 }
 
-/// The connection to the kernel, opened when it is needed and again after an error.
+/// The netlink connection, opened on demand and reopened after an error.
 #[derive(Debug, Default)]
-struct Kernel(Option<Connection>);
+struct NftConnection(Option<Connection>);
 
-impl Kernel {
-    fn ask<T>(
+impl NftConnection {
+    fn run<T>(
         &mut self,
         act: impl FnOnce(&mut Connection) -> Result<T, NetlinkError>,
     ) -> Result<T, NetlinkError> {
@@ -78,16 +79,16 @@ impl Kernel {
 #[derive(Debug)]
 struct Table {
     family: TableFamily,
-    trouble: Option<Trouble>,
-    /// As it was read after it was made.
+    error: Option<TableError>,
+    /// The table as read back after its creation.
     shape: Option<Shape>,
 }
 
-/// Why a table isn't in force.
+/// Why a table is not in force.
 #[derive(Debug)]
-struct Trouble {
+struct TableError {
     why: String,
-    /// The kernel doesn't know such tables.
+    /// The kernel does not support such tables.
     unsupported: bool,
 }
 
@@ -95,29 +96,37 @@ impl Table {
     fn new(family: TableFamily) -> Self {
         Self {
             family,
-            trouble: None,
+            error: None,
             shape: None,
         }
     }
 
-    /// Replaces the table, and reads what the kernel made of it.
-    fn make<'t>(&mut self, kernel: &mut Kernel, table: &'t str, build: impl Fn() -> Batch<'t>) {
+    /// Replaces the table and reads it back.
+    fn make<'t>(
+        &mut self,
+        connection: &mut NftConnection,
+        table: &'t str,
+        build: impl Fn() -> Batch<'t>,
+    ) {
         self.shape = None;
-        self.trouble = None;
+        self.error = None;
         let what = || match self.family {
-            TableFamily::Inet => format!("make the nftables table {table}"),
-            TableFamily::Bridge => format!("make the nftables table {table} of bridges"),
+            TableFamily::Inet => format!("create the nftables table {table}"),
+            TableFamily::Bridge => {
+                format!("create the nftables table {table} of the family bridge")
+            }
         };
         for _ in 0..TRIES {
-            let before = kernel.ask(Connection::generation);
-            let made = kernel.ask(|nft| nft.commit(build(), what));
+            let before = connection.run(Connection::generation);
+            let made = connection.run(|nft| nft.commit(build(), what));
             if let Err(error) = made {
-                self.trouble = Some(Trouble::of(&error));
+                self.error = Some(TableError::of(&error));
                 return;
             }
-            let read = kernel.ask(|nft| nft.shape(self.family, table));
-            let after = kernel.ask(Connection::generation);
-            // A change by somebody else counts one more; 0 is left out.
+            let read = connection.run(|nft| nft.shape(self.family, table));
+            let after = connection.run(Connection::generation);
+            // Each transaction increments the generation, skipping 0: a larger difference shows a
+            // change by another program.
             if let (Ok(before), Ok(Some(shape)), Ok(after)) = (before, read, after)
                 && after == before.wrapping_add(1).max(1)
             {
@@ -127,22 +136,22 @@ impl Table {
         }
     }
 
-    /// Whether a table that this kernel knows isn't in force.
+    /// Whether the kernel supports the table and rejected it.
     fn is_refused(&self) -> bool {
-        let refused = |trouble: &Trouble| !trouble.unsupported;
-        self.trouble.as_ref().is_some_and(refused)
+        let refused = |error: &TableError| !error.unsupported;
+        self.error.as_ref().is_some_and(refused)
     }
 
-    /// Whether the kernel holds what was made, without regard to elements.
-    fn is_as_made(&self, kernel: &mut Kernel, table: &str) -> bool {
-        let now = kernel.ask(|nft| nft.shape(self.family, table));
+    /// Whether the kernel's table is unchanged, apart from set elements.
+    fn is_unchanged(&self, connection: &mut NftConnection, table: &str) -> bool {
+        let now = connection.run(|nft| nft.shape(self.family, table));
         self.shape.is_some() && now.is_ok_and(|now| now == self.shape)
     }
 
-    /// Whether the sets hold what they should.
+    /// Whether the sets have the desired elements.
     fn holds(
         &self,
-        kernel: &mut Kernel,
+        connection: &mut NftConnection,
         table: &str,
         sets: &[&'static str],
         wanted: Vec<Elements>,
@@ -153,14 +162,15 @@ impl Table {
         }
         sets.iter().all(|set| {
             let wanted = by_set.remove(set).unwrap_or_default();
-            let found = kernel.ask(|nft| nft.elements(self.family, table, set));
+            let found = connection.run(|nft| nft.elements(self.family, table, set));
             found.is_ok_and(|found| found == wanted)
         })
     }
 }
 
-impl Trouble {
-    /// In a transaction that makes all it refers to, `ENOENT` is about a kind of chain or of expression.
+impl TableError {
+    /// The transaction creates everything it refers to, so `ENOENT` means an unsupported type of
+    /// chain or expression.
     fn of(error: &NetlinkError) -> Self {
         const UNKNOWN: [Errno; 4] = [
             Errno::NOENT,
@@ -176,12 +186,16 @@ impl Trouble {
     }
 }
 
+fn text(error: &LocalnetError) -> String {
+    ErrorChain(error).to_string()
+}
+
 impl Tables {
     pub(super) fn new(names: Names, settings: Arc<NetworkSettings>) -> Self {
         Self {
             names,
             settings,
-            kernel: Kernel::default(),
+            nft: NftConnection::default(),
             addresses: Table::new(TableFamily::Inet),
             senders: Table::new(TableFamily::Bridge),
             localnet: None,
@@ -190,90 +204,91 @@ impl Tables {
         }
     }
 
-    /// Makes both tables anew, each in one transaction: what was in force stays so until then.
-    pub(super) fn rebuild(&mut self, pods: &Pods) {
+    /// Recreates both tables, each in one transaction: the old rules stay in force until then.
+    pub(super) fn rebuild(&mut self, pods: &BridgePods) {
         self.make_senders(pods);
         self.make_addresses(pods);
     }
 
-    fn make_senders(&mut self, pods: &Pods) {
+    fn make_senders(&mut self, pods: &BridgePods) {
         let names = &self.names;
         let build = || senders::build(names, &pods.leases);
-        self.senders.make(&mut self.kernel, &names.bridge, build);
+        self.senders.make(&mut self.nft, &names.bridge, build);
     }
 
-    /// 127.0.0.1 leads to pods only behind the guard.
-    fn make_addresses(&mut self, pods: &Pods) {
+    /// Enables host ports on 127.0.0.1 only if the guard is in force.
+    fn make_addresses(&mut self, pods: &BridgePods) {
         let (names, settings) = (&self.names, &self.settings);
         let build = || rules::build(names, &pods.ranges, settings, &pods.leases);
-        self.addresses.make(&mut self.kernel, &names.bridge, build);
-        let wanted = self.addresses.trouble.is_none() && pods.ranges.iter().any(Cidr::is_ipv4);
+        self.addresses.make(&mut self.nft, &names.bridge, build);
+        let wanted = self.addresses.error.is_none() && pods.ranges.iter().any(Cidr::is_ipv4);
         let set = match wanted {
             true => localnet::allow(names),
             false => localnet::forbid(names),
         };
-        self.localnet = set.err();
+        self.localnet = set.err().as_ref().map(text);
     }
 
-    /// Looks whether the tables are as they were made, and makes anew what isn't. While nobody changes
-    /// nftables this is one question to the kernel.
-    pub(super) fn keep(&mut self, pods: impl FnOnce() -> Pods) {
-        let generation = self.kernel.ask(Connection::generation).ok();
-        let well = self.addresses.trouble.is_none() && self.senders.trouble.is_none();
+    /// Checks that the tables are unchanged, and recreates them otherwise. While nftables does not
+    /// change at all, this costs one request to the kernel.
+    pub(super) fn ensure(&mut self, pods: impl FnOnce() -> BridgePods) {
+        let generation = self.nft.run(Connection::generation).ok();
+        let well = self.addresses.error.is_none() && self.senders.error.is_none();
         if well && generation.is_some() && generation == self.checked {
             return;
         }
         self.checked = None;
         let pods = &pods();
         let bridge = self.names.bridge.clone();
-        let kernel = &mut self.kernel;
-        if self.addresses.trouble.is_some() || !self.addresses.is_as_made(kernel, &bridge) {
-            // The guard may be gone. It is the setting that waits for it, not the other way round.
-            self.localnet = localnet::forbid(&self.names).err();
+        let connection = &mut self.nft;
+        if self.addresses.error.is_some() || !self.addresses.is_unchanged(connection, &bridge) {
+            // The guard may be missing, so the setting is disabled first: it must never be on
+            // without the guard.
+            self.localnet = localnet::forbid(&self.names).err().as_ref().map(text);
             self.make_addresses(pods);
         } else {
             let wanted = pods.leases.iter().flat_map(rules::elements).collect();
             if !self
                 .addresses
-                .holds(kernel, &bridge, &rules::all_sets(), wanted)
+                .holds(connection, &bridge, &rules::all_sets(), wanted)
             {
                 self.make_addresses(pods);
             }
         }
         let wanted = || pods.leases.iter().flat_map(senders::elements).collect();
-        let kernel = &mut self.kernel;
-        if self.senders.trouble.is_some()
-            || !self.senders.is_as_made(kernel, &bridge)
+        let connection = &mut self.nft;
+        if self.senders.error.is_some()
+            || !self.senders.is_unchanged(connection, &bridge)
             || !self
                 .senders
-                .holds(kernel, &bridge, &senders::SETS, wanted())
+                .holds(connection, &bridge, &senders::SETS, wanted())
         {
             self.make_senders(pods);
         }
-        if self.addresses.trouble.is_none() && self.senders.trouble.is_none() {
-            // What changed since it was asked for is found by the next look.
-            let now = self.kernel.ask(Connection::generation).ok();
+        if self.addresses.error.is_none() && self.senders.error.is_none() {
+            // A change during this check is found by the next one.
+            let now = self.nft.run(Connection::generation).ok();
             self.checked = generation.filter(|_| now == generation);
         }
     }
 
-    /// Lets a pod send, and opens its ports, before it has an interface. `pods` is asked for when the
-    /// tables have to be made anew.
+    /// Adds a pod's addresses and host ports to the tables, before it has an interface. `pods` is
+    /// called if the tables must be recreated.
     ///
     /// # Errors
-    /// A table that the pod needs isn't in force.
-    pub(super) fn admit(
+    /// A table that the pod needs is not in force.
+    pub(super) fn add_pod(
         &mut self,
         pod: &PodRef,
         lease: &Lease,
-        pods: impl FnOnce() -> Pods,
+        pods: impl FnOnce() -> BridgePods,
     ) -> Result<(), NetworkError> {
         let ports = rules::elements(lease);
         let changed = self.change(lease, |batch, set, list| {
             batch.add_elements(set, list);
         });
-        if changed.is_err() || self.senders.is_refused() || self.addresses.trouble.is_some() {
-            // Somebody may have flushed all rules; this makes the tables anew with all pods in them.
+        if changed.is_err() || self.senders.is_refused() || self.addresses.error.is_some() {
+            // Another program may have flushed all rules; this recreates the tables with all pods.
             let pods = pods();
             if changed.is_err() || self.senders.is_refused() {
                 self.make_senders(&pods);
@@ -282,28 +297,30 @@ impl Tables {
                 self.make_addresses(&pods);
             }
         }
-        if let Some(Trouble {
+        if let Some(TableError {
             why,
             unsupported: false,
-        }) = &self.senders.trouble
+        }) = &self.senders.error
         {
             return Err(NetworkError::Failed(format!(
-                "cannot hold pod {pod} to its own addresses: {why}"
+                "cannot restrict pod {pod} to its own addresses: {why}"
             )));
         }
-        match &self.addresses.trouble {
-            Some(Trouble { why, .. }) if !ports.is_empty() => Err(NetworkError::Refused(format!(
-                "pod {pod} wants host ports, which need nftables in the kernel: {why}"
-            ))),
-            Some(Trouble { why, .. }) if self.settings.isolate_pods => Err(NetworkError::Failed(
-                format!("cannot keep pod {pod} from other pods, as isolatePods asks for: {why}"),
+        match &self.addresses.error {
+            Some(TableError { why, .. }) if !ports.is_empty() => Err(NetworkError::Refused(
+                format!("pod {pod} has host ports, which need nftables in the kernel: {why}"),
             )),
+            Some(TableError { why, .. }) if self.settings.isolate_pods => {
+                Err(NetworkError::Failed(format!(
+                    "cannot isolate pod {pod} from other pods (isolatePods): {why}"
+                )))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Takes a pod's addresses and ports out again.
-    pub(super) fn dismiss(&mut self, lease: &Lease, pods: impl FnOnce() -> Pods) {
+    /// Removes a pod's addresses and host ports from the tables.
+    pub(super) fn remove_pod(&mut self, lease: &Lease, pods: impl FnOnce() -> BridgePods) {
         let changed = self.change(lease, |batch, set, list| {
             batch.delete_elements(set, list);
         });
@@ -324,7 +341,7 @@ impl Tables {
             (&self.senders, senders::elements(lease)),
             (&self.addresses, rules::elements(lease)),
         ] {
-            if table.trouble.is_some() {
+            if table.error.is_some() {
                 continue;
             }
             batch.turn_to(table.family, &self.names.bridge);
@@ -336,28 +353,29 @@ impl Tables {
         if changes == 0 {
             return Ok(());
         }
-        let what = || "change what a pod may send with".to_owned();
-        self.kernel.ask(|nft| nft.commit(batch, what))
+        let what = || "update a pod's nftables elements".to_owned();
+        self.nft.run(|nft| nft.commit(batch, what))
     }
 
-    /// 127.0.0.1 leads to a pod that is reached without the bridge, if it does to the others.
-    pub(super) fn reach_by_loopback(&mut self, interface: &str) {
-        if self.addresses.trouble.is_none() {
-            self.localnet = localnet::allow_by(interface).err();
+    /// Enables host ports on 127.0.0.1 for a pod outside of the bridge, if the guard is in force.
+    pub(super) fn allow_localnet(&mut self, interface: &str) {
+        if self.addresses.error.is_none() {
+            self.localnet = localnet::allow_by(interface).err().as_ref().map(text);
         }
     }
 
-    /// What works less well than it should, one sentence each.
+    /// Problems that do not keep pods from being added, one sentence each.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let addresses = self.addresses.trouble.as_ref().map(|Trouble { why, .. }| {
-            format!("pods have no way out by the host's address, and host ports do not work: {why}")
+        let addresses = self.addresses.error.as_ref().map(|TableError { why, .. }| {
+            format!("masquerading and host ports of pods do not work: {why}")
         });
-        let senders = self.senders.trouble.as_ref().map(|Trouble { why, .. }| {
-            format!("nothing keeps pods from sending with the addresses of others: {why}")
+        let senders = self.senders.error.as_ref().map(|TableError { why, .. }| {
+            format!("pods can send with the addresses of other pods: {why}")
         });
-        let localnet = self.localnet.as_ref().map(|why| {
-            format!("connections from 127.0.0.1 to pods are not as they should be: {why}")
-        });
+        let localnet = self
+            .localnet
+            .as_ref()
+            .map(|why| format!("host ports on 127.0.0.1 may not work: {why}"));
         let forwarding = self.forwarding.iter().cloned();
         forwarding
             .chain(addresses)
@@ -366,23 +384,23 @@ impl Tables {
             .collect()
     }
 
-    /// Removes both tables. Tells which there were.
+    /// Removes both tables. Returns which ones existed.
     pub(super) fn remove(&mut self) -> Result<Vec<String>, NetlinkError> {
         let name = self.names.bridge.as_str();
-        self.localnet = localnet::forbid(&self.names).err();
+        self.localnet = localnet::forbid(&self.names).err().as_ref().map(text);
         let mut gone = Vec::new();
         for (family, told) in [
             (TableFamily::Inet, format!("nftables table {name}")),
             (
                 TableFamily::Bridge,
-                format!("nftables table {name} of bridges"),
+                format!("nftables table {name} of the family bridge"),
             ),
         ] {
             if nft::has_table(family, name).unwrap_or(false) {
                 let mut batch = Batch::new(family, name);
                 batch.delete_table();
                 let what = || format!("remove the {told}");
-                self.kernel.ask(|nft| nft.commit(batch, what))?;
+                self.nft.run(|nft| nft.commit(batch, what))?;
                 gone.push(told);
             }
         }

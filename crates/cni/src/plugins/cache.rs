@@ -1,4 +1,4 @@
-//! Results as libcni keeps them, where other programs look for them.
+//! libcni's result cache, which other programs read.
 
 use std::{
     fs,
@@ -10,9 +10,9 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use crate::attachment::Plugged;
+use crate::attachment::CniAttachment;
 
-use super::{capabilities, documents};
+use super::{capabilities, json_file};
 
 /// The interface's name in every pod.
 pub(super) const INTERFACE: &str = "eth0";
@@ -25,15 +25,15 @@ fn name(network: &str, sandbox: &str) -> String {
     format!("{network}-{sandbox}-{INTERFACE}")
 }
 
-/// Writes the result of a pod.
+/// Writes a pod's result.
 pub(super) fn write(
     dir: &Path,
     network: &str,
     sandbox: &str,
     netns: &str,
-    plugged: &Plugged,
+    cni: &CniAttachment,
 ) -> io::Result<()> {
-    let config = serde_json::to_vec(&plugged.config).unwrap_or_default();
+    let config = serde_json::to_vec(&cni.config).unwrap_or_default();
     let value = json!({
         "kind": "cniCacheV1",
         "containerId": sandbox,
@@ -41,16 +41,17 @@ pub(super) fn write(
         "ifName": INTERFACE,
         "networkName": network,
         "netns": netns,
-        "cniArgs": plugged.args,
-        "capabilityArgs": plugged.capabilities,
-        "result": plugged.result,
+        "cniArgs": cni.args,
+        "capabilityArgs": cni.capabilities,
+        "result": cni.result,
     });
     let path = file(dir, network, sandbox);
-    // Owner and modes as libcni's: a configuration may hold what is nobody's business.
+    // Same modes as libcni's: a configuration may have secrets.
     let mut directory = fs::DirBuilder::new();
     directory.recursive(true).mode(0o700);
     directory.create(dir.join("results"))?;
-    // Libcni writes in place; a reader then may find half a file.
+    // Written to a temporary file and renamed. libcni writes in place, so that a reader may see a
+    // partial file.
     let beside = unfinished(dir, network, sandbox);
     remove_if_there(&beside)?;
     let mut options = fs::OpenOptions::new();
@@ -81,18 +82,18 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Where a result is while it is written.
+/// The temporary file of a result.
 fn unfinished(dir: &Path, network: &str, sandbox: &str) -> PathBuf {
     dir.join("results")
         .join(format!(".{}.new", name(network, sandbox)))
 }
 
-/// The attachments to a network that libcni's form tells of, whoever made them.
+/// The attachments to a network in the cache, of all runtimes.
 pub(super) fn attachments(dir: &Path, network: &str) -> Vec<(String, String)> {
     let entries = fs::read_dir(dir.join("results")).into_iter().flatten();
     entries
         .filter_map(|entry| {
-            let text = documents::read(&entry.ok()?.path()).ok()?;
+            let text = json_file::read(&entry.ok()?.path()).ok()?;
             let value: Value = serde_json::from_slice(&text).ok()?;
             if value["networkName"].as_str() != Some(network) {
                 return None;
@@ -107,13 +108,13 @@ pub(super) fn attachments(dir: &Path, network: &str) -> Vec<(String, String)> {
 pub(super) fn environment(
     sandbox: &str,
     netns: &Path,
-    plugged: &Plugged,
+    cni: &CniAttachment,
 ) -> Vec<(&'static str, std::ffi::OsString)> {
     vec![
         ("CNI_CONTAINERID", sandbox.into()),
         ("CNI_NETNS", netns.into()),
         ("CNI_IFNAME", INTERFACE.into()),
-        ("CNI_ARGS", capabilities::joined(&plugged.args).into()),
+        ("CNI_ARGS", capabilities::joined(&cni.args).into()),
     ]
 }
 
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn results_are_for_root_and_links_are_not_followed() {
         let dir = tempfile::tempdir().unwrap();
-        let plugged = Plugged {
+        let cni = CniAttachment {
             config: json!({}),
             args: Vec::new(),
             capabilities: serde_json::Map::new(),
@@ -137,7 +138,7 @@ mod tests {
         fs::create_dir(dir.path().join("results")).unwrap();
         let beside = unfinished(dir.path(), "net", "s1");
         std::os::unix::fs::symlink(&elsewhere, beside).unwrap();
-        write(dir.path(), "net", "s1", "", &plugged).unwrap();
+        write(dir.path(), "net", "s1", "", &cni).unwrap();
         assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "untouched");
         let mode = fs::metadata(file(dir.path(), "net", "s1")).unwrap();
         assert_eq!(mode.permissions().mode() & 0o777, 0o600);

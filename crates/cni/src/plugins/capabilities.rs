@@ -1,17 +1,17 @@
-//! What plugins are told of a pod: `CNI_ARGS`, and values for the capabilities they declare, as
-//! containerd and CRI-O pass them.
+//! `CNI_ARGS` and capability arguments (`runtimeConfig`) of a pod, as containerd and CRI-O pass
+//! them.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Cidr, NetworkRequest};
+use crate::{Cidr, NetworkError, NetworkRequest};
 
 /// `CNI_ARGS` of a pod.
 ///
 /// # Errors
-/// A name would be read as further arguments; a sentence.
-pub(super) fn args(request: &NetworkRequest) -> Result<Vec<(String, String)>, String> {
+/// A name contains a separator of arguments.
+pub(super) fn args(request: &NetworkRequest) -> Result<Vec<(String, String)>, NetworkError> {
     let args = [
         ("IgnoreUnknown", "1"),
         ("K8S_POD_NAMESPACE", &request.pod_namespace),
@@ -21,9 +21,9 @@ pub(super) fn args(request: &NetworkRequest) -> Result<Vec<(String, String)>, St
     ];
     let separates = |character: char| "=;".contains(character) || character.is_control();
     if let Some((key, value)) = args.iter().find(|(_, value)| value.contains(separates)) {
-        return Err(format!(
+        return Err(NetworkError::Refused(format!(
             "{key} cannot be {value:?}: in CNI_ARGS '=' and ';' separate arguments"
-        ));
+        )));
     }
     Ok(args
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
@@ -39,14 +39,14 @@ pub(super) fn joined(args: &[(String, String)]) -> String {
     pairs.join(";")
 }
 
-/// The values of a pod.
+/// The capability arguments of a pod.
 ///
 /// # Errors
-/// An annotation isn't what it should be; a sentence.
+/// An annotation has an invalid value.
 pub(super) fn values(
     request: &NetworkRequest,
     pod_cidrs: &[Cidr],
-) -> Result<Map<String, Value>, String> {
+) -> Result<Map<String, Value>, NetworkError> {
     let mut values = Map::new();
     let mut set = |name: &str, value: Value| {
         values.insert(name.to_owned(), value);
@@ -90,7 +90,7 @@ pub(super) fn values(
     Ok(values)
 }
 
-fn bandwidth(annotations: &BTreeMap<String, String>) -> Result<Option<Value>, String> {
+fn bandwidth(annotations: &BTreeMap<String, String>) -> Result<Option<Value>, NetworkError> {
     let mut value = Map::new();
     for direction in ["ingress", "egress"] {
         let name = format!("kubernetes.io/{direction}-bandwidth");
@@ -101,7 +101,9 @@ fn bandwidth(annotations: &BTreeMap<String, String>) -> Result<Option<Value>, St
         let rate = bits(text)
             .filter(|rate| (1_000..=1_000_000_000_000_000).contains(rate))
             .ok_or_else(|| {
-                format!("the annotation {name} is {text:?}, not an amount from 1k to 1P")
+                NetworkError::Refused(format!(
+                    "the annotation {name} is {text:?}, not a quantity from 1k to 1P"
+                ))
             })?;
         value.insert(format!("{direction}Rate"), rate.into());
         value.insert(format!("{direction}Burst"), i32::MAX.into());
@@ -109,7 +111,7 @@ fn bandwidth(annotations: &BTreeMap<String, String>) -> Result<Option<Value>, St
     Ok((!value.is_empty()).then_some(Value::Object(value)))
 }
 
-/// A whole amount as Kubernetes writes them.
+/// A quantity without a fraction.
 fn bits(text: &str) -> Option<u64> {
     let digits = text
         .find(|character: char| !character.is_ascii_digit())
@@ -133,88 +135,4 @@ fn bits(text: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Dns, PortMapping, Protocol};
-
-    fn request() -> NetworkRequest {
-        NetworkRequest {
-            sandbox: "s1".to_owned(),
-            pod_name: "web".to_owned(),
-            pod_namespace: "default".to_owned(),
-            pod_uid: "u1".to_owned(),
-            ..NetworkRequest::default()
-        }
-    }
-
-    #[test]
-    fn arguments_name_the_pod() {
-        assert_eq!(
-            joined(&args(&request()).unwrap()),
-            "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web;K8S_POD_INFRA_CONTAINER_ID=s1;K8S_POD_UID=u1"
-        );
-    }
-
-    #[test]
-    fn a_name_adds_no_arguments() {
-        for name in ["a;IP=10.0.0.1", "a=b", "a\0b", "a\nb"] {
-            let mut request = request();
-            request.pod_name = name.to_owned();
-            assert!(args(&request).unwrap_err().contains("K8S_POD_NAME"));
-        }
-    }
-
-    #[test]
-    fn values_have_the_form_of_the_conventions() {
-        let mut request = request();
-        assert_eq!(values(&request, &[]).unwrap(), Map::new());
-        request.port_mappings = vec![PortMapping {
-            protocol: Protocol::Udp,
-            container_port: 53,
-            host_port: 5353,
-            host_ip: "127.0.0.1".parse().ok(),
-        }];
-        request.dns = Dns {
-            servers: vec!["192.0.2.53".to_owned()],
-            ..Dns::default()
-        };
-        request.cgroup_parent = "/kubepods/pod1".to_owned();
-        request.annotations.insert(
-            "kubernetes.io/ingress-bandwidth".to_owned(),
-            "10M".to_owned(),
-        );
-        let cidrs = ["10.1.0.0/24".parse().unwrap(), "fd00::/64".parse().unwrap()];
-        let found = Value::Object(values(&request, &cidrs).unwrap());
-        assert_eq!(
-            found,
-            json!({
-                "portMappings": [{"hostPort": 5353, "containerPort": 53, "protocol": "udp", "hostIP": "127.0.0.1"}],
-                "bandwidth": {"ingressRate": 10_000_000, "ingressBurst": i32::MAX},
-                "ipRanges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00::/64"}]],
-                "dns": {"servers": ["192.0.2.53"], "searches": [], "options": []},
-                "cgroupPath": "/kubepods/pod1",
-                "io.kubernetes.cri.pod-annotations": {"kubernetes.io/ingress-bandwidth": "10M"},
-            })
-        );
-    }
-
-    #[test]
-    fn amounts_that_make_no_sense_are_refused() {
-        for (text, wanted) in [
-            ("1k", Some(1000)),
-            ("2Mi", Some(2 << 20)),
-            ("64000", Some(64000)),
-        ] {
-            assert_eq!(bits(text), wanted);
-        }
-        for text in ["", "fast", "1x", "1.5M", "-1M", "99999999999999999999"] {
-            assert_eq!(bits(text), None, "{text}");
-        }
-        let mut request = request();
-        request
-            .annotations
-            .insert("kubernetes.io/egress-bandwidth".to_owned(), "1".to_owned());
-        let why = values(&request, &[]).unwrap_err();
-        assert!(why.contains("kubernetes.io/egress-bandwidth"), "{why}");
-    }
-}
+mod tests;

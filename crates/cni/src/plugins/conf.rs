@@ -1,4 +1,4 @@
-//! CNI configurations: finding and reading them, and what each plugin is given.
+//! CNI configuration lists: finding and reading them, and the input of each plugin.
 
 use std::{
     fmt::Write as _,
@@ -8,9 +8,9 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::documents;
+use super::json_file;
 
-/// The versions of the specification that are spoken, oldest first.
+/// The supported versions of the specification, oldest first.
 const VERSIONS: [&str; 7] = [
     "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
 ];
@@ -20,9 +20,9 @@ const VERSIONS: [&str; 7] = [
 pub(crate) struct Version(&'static str);
 
 impl Version {
-    /// Where plugins get the result of an earlier verb, and there is CHECK.
+    /// The first version with CHECK, and with `prevResult` for DEL.
     pub(crate) const WITH_CHECK: Self = Self("0.4.0");
-    /// Where there are GC and STATUS.
+    /// The first version with GC and STATUS.
     pub(crate) const WITH_STATUS: Self = Self("1.1.0");
 
     fn parse(text: &str) -> Option<Self> {
@@ -34,7 +34,7 @@ impl Version {
     }
 }
 
-/// A list of plugins that are run one after the other.
+/// A configuration list: plugins that are run one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ConfigList {
     pub(crate) name: String,
@@ -42,30 +42,72 @@ pub(crate) struct ConfigList {
     pub(crate) check: bool,
     pub(crate) collect: bool,
     pub(crate) plugins: Vec<Map<String, Value>>,
-    /// The list as it is written in records and caches.
+    /// The list as stored in records and the cache.
     pub(crate) raw: Value,
 }
 
-/// What there is in the folder of configurations.
+/// Why a configuration can't be used. The text continues a sentence that begins with the configuration.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// The file can't be read.
+    #[error("cannot be read: {0}")]
+    Read(io::Error),
+    /// The file is not JSON.
+    #[error("is not valid JSON: {0}")]
+    Json(serde_json::Error),
+    /// The file has JSON of another type.
+    #[error("is not a JSON object")]
+    NotAnObject,
+    /// A file for a single plugin has a list.
+    #[error("has a list of plugins: its name must end with .conflist")]
+    ListInConf,
+    /// The network's name breaks the rule of the specification.
+    #[error(
+        "has the invalid name {0:?}: use letters, digits, '_', '.' and '-', a letter or digit first"
+    )]
+    Name(String),
+    /// There is no list.
+    #[error("has no list of plugins")]
+    NoPluginList,
+    /// The list is empty.
+    #[error("has no plugins")]
+    NoPlugins,
+    /// A plugin has no type, or one that is no file name.
+    #[error("has a plugin without a valid type: {0}")]
+    PluginType(String),
+    /// No version of the file is supported.
+    #[error("has the unsupported cniVersion {0}; supported are {versions}", versions = VERSIONS.join(", "))]
+    Version(String),
+    /// A file of the directory for the network's plugins can't be used.
+    #[error("has the plugin {}: {reason}", path.display())]
+    Plugin {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// The content of the configuration directory.
 #[derive(Debug)]
-pub(crate) enum Configured {
+pub(crate) enum ConfigDir {
     /// No configuration at all.
     None,
-    /// Configurations, none of which can be used; why.
+    /// Only invalid configurations; the error of the first one.
     Broken(String),
-    /// The first one, by name, that can be used.
+    /// The first valid one by file name.
     List(ConfigList),
 }
 
-impl Configured {
-    /// Looks into the folder. A missing folder has no configuration.
-    pub(crate) fn look(dir: &Path) -> Self {
+impl ConfigDir {
+    /// Reads the directory. A missing directory has no configuration.
+    pub(crate) fn read(dir: &Path) -> Self {
         let files = match files(dir) {
             Ok(files) => files,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::None,
             Err(error) => {
                 return Self::Broken(format!(
-                    "cannot look for CNI configurations in {}: {error}",
+                    "cannot read the CNI configuration directory {}: {error}",
                     dir.display()
                 ));
             }
@@ -85,7 +127,7 @@ impl Configured {
     }
 }
 
-/// Configuration files of a folder, by name.
+/// Configuration files of a directory, by name.
 fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -100,19 +142,18 @@ fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 impl ConfigList {
-    fn read(file: &Path) -> Result<Self, String> {
-        let text = documents::read(file).map_err(|error| format!("cannot be read: {error}"))?;
-        let value: Value = serde_json::from_slice(&text)
-            .map_err(|error| format!("is not JSON as it should be: {error}"))?;
+    fn read(file: &Path) -> Result<Self, ConfigError> {
+        let text = json_file::read(file).map_err(ConfigError::Read)?;
+        let value: Value = serde_json::from_slice(&text).map_err(ConfigError::Json)?;
         let Value::Object(mut object) = value else {
-            return Err("is not a JSON object".to_owned());
+            return Err(ConfigError::NotAnObject);
         };
         let is_list = file
             .extension()
             .is_some_and(|extension| extension == "conflist");
         if !is_list {
             if object.contains_key("plugins") {
-                return Err("has a list of plugins: its name has to end with .conflist".to_owned());
+                return Err(ConfigError::ListInConf);
             }
             let mut list = Map::new();
             for key in ["name", "cniVersion"] {
@@ -126,12 +167,12 @@ impl ConfigList {
             );
             return Self::from_value(Value::Object(list));
         }
-        load_folder(file, &mut object)?;
+        load_directory(file, &mut object)?;
         Self::from_value(Value::Object(object))
     }
 
-    /// Takes a list apart; also one from a record.
-    pub(crate) fn from_value(raw: Value) -> Result<Self, String> {
+    /// Parses a list, from a file or a record.
+    pub(crate) fn from_value(raw: Value) -> Result<Self, ConfigError> {
         let name = raw["name"].as_str().unwrap_or_default().to_owned();
         let fits = name
             .bytes()
@@ -141,13 +182,11 @@ impl ConfigList {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
         if !fits {
-            return Err(format!(
-                "has the name {name:?}, which takes letters, digits, '_', '.' and '-'"
-            ));
+            return Err(ConfigError::Name(name));
         }
         let version = version(&raw)?;
         let Some(plugins) = raw["plugins"].as_array() else {
-            return Err("has no list of plugins".to_owned());
+            return Err(ConfigError::NoPluginList);
         };
         let plugins: Vec<Map<String, Value>> = plugins
             .iter()
@@ -155,14 +194,11 @@ impl ConfigList {
                 Value::Object(plugin) if plugin.get("type").is_some_and(is_type) => {
                     Ok(plugin.clone())
                 }
-                other => Err(format!(
-                    "has a plugin without a usable type: {}",
-                    brief(other)
-                )),
+                other => Err(ConfigError::PluginType(brief(other))),
             })
-            .collect::<Result<_, String>>()?;
+            .collect::<Result<_, ConfigError>>()?;
         if plugins.is_empty() {
-            return Err("has no plugins".to_owned());
+            return Err(ConfigError::NoPlugins);
         }
         let flag = |key: &str| match &raw[key] {
             Value::Bool(value) => *value,
@@ -179,7 +215,7 @@ impl ConfigList {
         })
     }
 
-    /// What a plugin is given on its standard input.
+    /// The standard input of a plugin.
     pub(crate) fn input(
         &self,
         plugin: &Map<String, Value>,
@@ -230,35 +266,30 @@ fn declares(plugin: &Map<String, Value>, capability: &str) -> bool {
         .unwrap_or(false)
 }
 
-/// A type is a file's name, never a path.
+/// A type is a file name, never a path.
 fn is_type(value: &Value) -> bool {
     value
         .as_str()
         .is_some_and(|kind| !kind.is_empty() && !kind.contains('/') && kind != "." && kind != "..")
 }
 
-fn version(raw: &Value) -> Result<Version, String> {
+fn version(raw: &Value) -> Result<Version, ConfigError> {
     let offered: Vec<&str> = match raw["cniVersions"].as_array() {
         Some(versions) => versions.iter().filter_map(Value::as_str).collect(),
         None => Vec::new(),
     };
-    // Without a version it is of the time before there were versions.
+    // 0.1.0 is the default of the specification.
     let single = raw["cniVersion"].as_str().unwrap_or("0.1.0");
     offered
         .iter()
         .chain([&single])
         .filter_map(|text| Version::parse(text))
         .max()
-        .ok_or_else(|| {
-            format!(
-                "wants version {single} of CNI; known are {}",
-                VERSIONS.join(", ")
-            )
-        })
+        .ok_or_else(|| ConfigError::Version(single.to_owned()))
 }
 
-/// Appends the plugins of the folder beside the file that has the network's name (libcni from 1.3).
-fn load_folder(file: &Path, object: &mut Map<String, Value>) -> Result<(), String> {
+/// Appends the plugins of the subdirectory with the network's name (libcni 1.3 and later).
+fn load_directory(file: &Path, object: &mut Map<String, Value>) -> Result<(), ConfigError> {
     let inline_only = object
         .get("loadOnlyInlinedPlugins")
         .and_then(Value::as_bool)
@@ -275,12 +306,12 @@ fn load_folder(file: &Path, object: &mut Map<String, Value>) -> Result<(), Strin
         if path.extension().is_none_or(|extension| extension != "conf") {
             continue;
         }
-        let read = documents::read(&path)
+        let read = json_file::read(&path)
             .map_err(|error| error.to_string())
             .and_then(|text| {
                 serde_json::from_slice::<Value>(&text).map_err(|error| error.to_string())
             });
-        more.push(read.map_err(|why| format!("has the plugin {}: {why}", path.display()))?);
+        more.push(read.map_err(|reason| ConfigError::Plugin { path, reason })?);
     }
     if more.is_empty() {
         return Ok(());
@@ -290,7 +321,7 @@ fn load_folder(file: &Path, object: &mut Map<String, Value>) -> Result<(), Strin
         .or_insert_with(|| Value::Array(Vec::new()))
     {
         Value::Array(plugins) => plugins.extend(more),
-        _ => return Err("has no list of plugins".to_owned()),
+        _ => return Err(ConfigError::NoPluginList),
     }
     Ok(())
 }
@@ -307,133 +338,4 @@ fn brief(value: &Value) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn look(files: &[(&str, &str)]) -> Configured {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            let path = dir.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        Configured::look(dir.path())
-    }
-
-    fn list(files: &[(&str, &str)]) -> ConfigList {
-        match look(files) {
-            Configured::List(list) => list,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn broken(text: &str) -> String {
-        match look(&[("10-x.conflist", text)]) {
-            Configured::Broken(why) => why,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    const NET: &str = r#"{"cniVersion":"1.0.0","name":"net","plugins":[{"type":"bridge"}]}"#;
-
-    #[test]
-    fn the_first_by_name_that_can_be_used_counts() {
-        let second = NET.replace("\"net\"", "\"second\"");
-        let found = list(&[
-            ("20-b.conflist", &second),
-            ("10-a.conflist", NET),
-            ("05.txt", "x"),
-        ]);
-        assert_eq!(found.name, "net");
-        let found = list(&[("10-a.conflist", "{"), ("20-b.conflist", &second)]);
-        assert_eq!(found.name, "second");
-        assert!(matches!(look(&[("README", "")]), Configured::None));
-        assert!(matches!(
-            Configured::look(Path::new("/rubelet-tnone")),
-            Configured::None
-        ));
-    }
-
-    #[test]
-    fn a_single_plugin_becomes_a_list() {
-        let found = list(&[(
-            "10-a.conf",
-            r#"{"cniVersion":"0.3.1","name":"one","type":"ptp","mtu":1400}"#,
-        )]);
-        assert_eq!(
-            (found.name.as_str(), found.version.as_str()),
-            ("one", "0.3.1")
-        );
-        assert_eq!(kind(&found.plugins[0]), "ptp");
-        assert_eq!(found.plugins[0]["mtu"], 1400);
-        assert_eq!(ConfigList::from_value(found.raw.clone()).unwrap(), found);
-    }
-
-    #[test]
-    fn mistakes_are_told() {
-        assert!(broken("{").contains("10-x.conflist is not JSON"));
-        assert!(
-            broken(r#"{"name":"a","cniVersion":"2.0.0","plugins":[{"type":"a"}]}"#)
-                .contains("2.0.0")
-        );
-        assert!(
-            broken(r#"{"name":"a/b","cniVersion":"1.0.0","plugins":[{"type":"a"}]}"#)
-                .contains("a/b")
-        );
-        assert!(broken(r#"{"name":"a","cniVersion":"1.0.0","plugins":[]}"#).contains("no plugins"));
-        assert!(broken(r#"{"name":"a","cniVersion":"1.0.0"}"#).contains("no list of plugins"));
-        for kind in ["", "../sh", "/bin/sh", ".."] {
-            let text =
-                format!(r#"{{"name":"a","cniVersion":"1.0.0","plugins":[{{"type":"{kind}"}}]}}"#);
-            assert!(broken(&text).contains("type"), "{kind}");
-        }
-        assert!(matches!(
-            look(&[("10.conf", NET)]),
-            Configured::Broken(why) if why.contains(".conflist")
-        ));
-    }
-
-    #[test]
-    fn the_newest_version_of_several_is_spoken() {
-        let text = r#"{"name":"a","cniVersion":"0.4.0","cniVersions":["0.4.0","1.1.0","9.0.0"],"plugins":[{"type":"a"}]}"#;
-        assert_eq!(list(&[("1.conflist", text)]).version.as_str(), "1.1.0");
-    }
-
-    #[test]
-    fn plugins_of_the_networks_folder_are_appended() {
-        let more = ("net/20-tuning.conf", r#"{"type":"tuning"}"#);
-        let found = list(&[("10.conflist", NET), more]);
-        let kinds: Vec<&str> = found.plugins.iter().map(kind).collect();
-        assert_eq!(kinds, ["bridge", "tuning"]);
-        let only = NET.replace("\"name\"", "\"loadOnlyInlinedPlugins\":true,\"name\"");
-        assert_eq!(list(&[("10.conflist", &only), more]).plugins.len(), 1);
-    }
-
-    #[test]
-    fn plugins_get_only_the_capabilities_they_declare() {
-        let list = ConfigList::from_value(serde_json::json!({
-            "name": "net", "cniVersion": "1.0.0", "plugins": [
-                {"type": "bridge"},
-                {"type": "portmap", "capabilities": {"portMappings": true, "dns": false}},
-            ],
-        }))
-        .unwrap();
-        let mut capabilities = Map::new();
-        capabilities.insert("portMappings".to_owned(), serde_json::json!([1]));
-        capabilities.insert("dns".to_owned(), serde_json::json!({}));
-        let none = Map::new();
-        let first = list.input(&list.plugins[0], &capabilities, None, &none);
-        assert_eq!(
-            first,
-            serde_json::json!({"type": "bridge", "name": "net", "cniVersion": "1.0.0"})
-        );
-        let previous = serde_json::json!({"ips": []});
-        let second = list.input(&list.plugins[1], &capabilities, Some(&previous), &none);
-        assert_eq!(
-            second["runtimeConfig"],
-            serde_json::json!({"portMappings": [1]})
-        );
-        assert_eq!(second["prevResult"], previous);
-        assert!(list.declares("portMappings") && !list.declares("dns"));
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
-//! Runs one plugin: arguments in its environment, configuration on its standard input, answer on its
-//! standard output.
+//! Runs one plugin: parameters in its environment, configuration on its standard input, result on
+//! its standard output.
 
 use std::{
     ffi::OsString,
@@ -25,45 +25,49 @@ use tokio::{
     time::timeout,
 };
 
-/// The longest answer, in bytes. What is behind is read and thrown away.
-const LONGEST_ANSWER: usize = 4 << 20;
+use super::error::PluginError;
 
-/// As much of what a plugin complains on its standard error is kept, in bytes.
-const LONGEST_COMPLAINT: usize = 8 << 10;
+/// Maximum size of standard output. The rest is read and discarded.
+const MAX_STDOUT: usize = 4 << 20;
 
-/// As much of each text of a plugin's error is passed on, in bytes: it becomes an event of the pod.
-const LONGEST_TEXT: usize = 1 << 10;
+/// Maximum size of standard error.
+const MAX_STDERR: usize = 8 << 10;
 
-/// How long a plugin that ended may have left its answer to something it started.
-const LEFTOVER: Duration = Duration::from_secs(1);
+/// Maximum size of each text of a plugin's error that is passed on: it becomes an event of the pod.
+const MAX_MESSAGE: usize = 1 << 10;
 
-/// One run of a plugin.
+/// How long to continue reading after a plugin exited, while a child of it still holds its pipes.
+const PIPE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// One call of a plugin.
 #[derive(Debug)]
-pub(super) struct Run<'a> {
+pub(super) struct PluginCall<'a> {
     /// The plugin's type.
     pub(super) kind: &'a str,
-    /// Where plugins are.
+    /// The plugin directories.
     pub(super) dirs: &'a [PathBuf],
     /// `CNI_COMMAND`
     pub(super) verb: &'static str,
-    /// The variables that depend on the verb.
+    /// The environment variables that depend on the verb.
     pub(super) environment: Vec<(&'static str, OsString)>,
-    /// What it is given.
+    /// The standard input.
     pub(super) input: &'a Value,
-    /// How long it may take.
+    /// The deadline.
     pub(super) deadline: Duration,
 }
 
-impl Run<'_> {
-    /// Runs it; gives what it answered.
+impl PluginCall<'_> {
+    /// Runs the plugin; returns its standard output.
     ///
     /// # Errors
-    /// A sentence with the plugin's name and its own message.
-    pub(super) async fn go(self) -> Result<Vec<u8>, String> {
+    /// The plugin can't be run, fails, or exceeds its deadline.
+    pub(super) async fn execute(self) -> Result<Vec<u8>, PluginError> {
         let (kind, verb) = (self.kind, self.verb);
         let program = find(kind, self.dirs)?;
-        let failed =
-            |error: io::Error| format!("cannot run the CNI plugin {}: {error}", program.display());
+        let failed = |source: io::Error| PluginError::Run {
+            program: program.clone(),
+            source,
+        };
         let mut command = Command::new(&program);
         command
             .envs(self.environment)
@@ -74,47 +78,49 @@ impl Run<'_> {
             .stderr(Stdio::piped())
             .process_group(0);
         limit_as_before(&mut command);
-        // Starting a process blocks until it runs.
-        let started = tokio::task::spawn_blocking(move || Running::start(&mut command))
+        // `spawn` blocks until the child has executed the program.
+        let started = tokio::task::spawn_blocking(move || PluginProcess::start(&mut command))
             .await
             .map_err(io::Error::other)
             .flatten();
         let mut running = started.map_err(failed)?;
         let input = serde_json::to_vec(self.input).unwrap_or_default();
-        let done = timeout(self.deadline, running.talk(&input)).await;
-        let Ok(talked) = done else {
+        let done = timeout(self.deadline, running.exchange(&input)).await;
+        let Ok(exchanged) = done else {
             running.kill().await;
-            return Err(format!(
-                "the CNI plugin {kind} did not answer to {verb} within {} s and was killed",
-                self.deadline.as_secs_f32()
-            ));
+            return Err(PluginError::Deadline {
+                plugin: kind.to_owned(),
+                verb,
+                deadline: self.deadline,
+            });
         };
-        let Talk { answer, complaint } = talked.map_err(failed)?;
+        let PluginOutput { stdout, stderr } = exchanged.map_err(failed)?;
         let status = running.status().map_err(failed)?;
         if status.success() {
-            return Ok(answer);
+            return Ok(stdout);
         }
-        Err(format!(
-            "the CNI plugin {kind} failed to {verb}: {}",
-            message(&answer, &complaint, status)
-        ))
+        Err(PluginError::Failed {
+            plugin: kind.to_owned(),
+            verb,
+            message: message(&stdout, &stderr, status),
+        })
     }
 }
 
 /// Finds a plugin's program.
 ///
 /// # Errors
-/// A sentence with the folders that were searched.
-pub(super) fn find(kind: &str, dirs: &[PathBuf]) -> Result<PathBuf, String> {
+/// No directory has it.
+pub(super) fn find(kind: &str, dirs: &[PathBuf]) -> Result<PathBuf, PluginError> {
     dirs.iter()
         .map(|dir| dir.join(kind))
         .find(|path| is_program(path))
         .ok_or_else(|| {
             let searched: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
-            format!(
-                "there is no CNI plugin {kind} in {}: install it there",
-                searched.join(" or ")
-            )
+            PluginError::NotFound {
+                plugin: kind.to_owned(),
+                searched: searched.join(" or "),
+            }
         })
 }
 
@@ -134,9 +140,9 @@ fn joined(dirs: &[PathBuf]) -> OsString {
     all
 }
 
-/// What a plugin says of its failure: in the form of the specification, or in whatever form.
-fn message(answer: &[u8], complaint: &[u8], status: ExitStatus) -> String {
-    let error: Option<Value> = serde_json::from_slice(answer).ok();
+/// A plugin's error message: the JSON error of the specification, or whatever it printed.
+fn message(stdout: &[u8], stderr: &[u8], status: ExitStatus) -> String {
+    let error: Option<Value> = serde_json::from_slice(stdout).ok();
     let field = |name: &str| {
         error
             .as_ref()
@@ -152,27 +158,27 @@ fn message(answer: &[u8], complaint: &[u8], status: ExitStatus) -> String {
     }
     let text = |bytes: &[u8]| shortened(String::from_utf8_lossy(bytes).trim());
     let how = match (status.code(), status.signal()) {
-        (Some(code), _) => format!("it ended with {code}"),
-        (None, Some(signal)) => format!("signal {signal} ended it"),
-        (None, None) => "it ended".to_owned(),
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "exited".to_owned(),
     };
-    [text(complaint), text(&answer[..answer.len().min(1024)])]
+    [text(stderr), text(&stdout[..stdout.len().min(1024)])]
         .into_iter()
         .find(|text| !text.is_empty())
         .map_or_else(
-            || format!("{how} without a message"),
+            || format!("{how}, without an error message"),
             |text| format!("{how}: {text}"),
         )
 }
 
-/// The beginning of a text, without what would steer a terminal.
+/// The beginning of a text, without terminal control characters.
 fn shortened(text: &str) -> String {
     let plain = |character: char| match character {
         '\n' | '\t' => character,
         _ if character.is_control() => '\u{fffd}',
         _ => character,
     };
-    match text.char_indices().find(|&(at, _)| at >= LONGEST_TEXT) {
+    match text.char_indices().find(|&(at, _)| at >= MAX_MESSAGE) {
         None => text.chars().map(plain).collect(),
         Some((end, _)) => text[..end].chars().map(plain).chain(['…']).collect(),
     }
@@ -187,26 +193,26 @@ fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(pidfd)
 }
 
-/// What a plugin wrote.
-struct Talk {
-    answer: Vec<u8>,
-    complaint: Vec<u8>,
+/// The output of a plugin.
+struct PluginOutput {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
 }
 
-/// A plugin that runs. It doesn't outlive this value.
-struct Running {
+/// A running plugin. Killed on drop.
+struct PluginProcess {
     child: Child,
     pidfd: AsyncFd<OwnedFd>,
     ended: bool,
 }
 
-impl Running {
+impl PluginProcess {
     fn start(command: &mut Command) -> io::Result<Self> {
         let mut child = command.spawn()?;
         let opened = i32::try_from(child.id())
             .ok()
             .and_then(Pid::from_raw)
-            .ok_or_else(|| io::Error::other("it has no process number"))
+            .ok_or_else(|| io::Error::other("it has no process ID"))
             .and_then(|pid| Ok(pidfd_open(pid, PidfdFlags::NONBLOCK)?))
             .and_then(watched);
         match opened {
@@ -216,7 +222,7 @@ impl Running {
                 ended: false,
             }),
             Err(error) => {
-                // The child is ours and was not waited for: this is no one else's number.
+                // An unreaped child keeps its PID, so the signal cannot hit another process.
                 let _ = child.kill();
                 let _ = child.wait();
                 Err(error)
@@ -224,29 +230,29 @@ impl Running {
         }
     }
 
-    /// Writes the input and reads until the plugin ended.
-    async fn talk(&mut self, input: &[u8]) -> io::Result<Talk> {
-        let closed = || io::Error::other("its pipes are gone");
+    /// Writes the input and reads the output until the plugin exits.
+    async fn exchange(&mut self, input: &[u8]) -> io::Result<PluginOutput> {
+        let closed = || io::Error::other("its pipes are closed");
         let stdin = OwnedFd::from(self.child.stdin.take().ok_or_else(closed)?);
         let stdout = OwnedFd::from(self.child.stdout.take().ok_or_else(closed)?);
         let stderr = OwnedFd::from(self.child.stderr.take().ok_or_else(closed)?);
         let mut to = pipe::Sender::from_owned_fd(stdin)?;
         let mut from = pipe::Receiver::from_owned_fd(stdout)?;
         let mut from_error = pipe::Receiver::from_owned_fd(stderr)?;
-        let mut talk = Talk {
-            answer: Vec::new(),
-            complaint: Vec::new(),
+        let mut output = PluginOutput {
+            stdout: Vec::new(),
+            stderr: Vec::new(),
         };
         {
             let write = async move {
-                // A plugin needn't read.
+                // A plugin need not read its input: EPIPE is ignored.
                 let _ = to.write_all(input).await;
             };
             let pipes = async {
                 tokio::join!(
                     write,
-                    read(&mut from, &mut talk.answer, LONGEST_ANSWER),
-                    read(&mut from_error, &mut talk.complaint, LONGEST_COMPLAINT),
+                    read(&mut from, &mut output.stdout, MAX_STDOUT),
+                    read(&mut from_error, &mut output.stderr, MAX_STDERR),
                 );
             };
             tokio::pin!(pipes);
@@ -256,30 +262,30 @@ impl Running {
                 }
                 end = self.pidfd.readable() => {
                     let _ = end?;
-                    let _ = timeout(LEFTOVER, &mut pipes).await;
+                    let _ = timeout(PIPE_TIMEOUT, &mut pipes).await;
                 }
             }
         }
         self.ended = true;
-        Ok(talk)
+        Ok(output)
     }
 
-    /// The end of a plugin that ended.
+    /// The exit status of a plugin that exited.
     fn status(&mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }
 
-    /// Kills it and what it started, and waits until it is gone.
+    /// Kills its process group and waits for its exit.
     async fn kill(&mut self) {
         let _ = process_group::kill(self.pidfd.as_fd(), self.child.id());
-        if timeout(LEFTOVER, self.pidfd.readable()).await.is_ok() {
+        if timeout(PIPE_TIMEOUT, self.pidfd.readable()).await.is_ok() {
             self.ended = true;
             let _ = self.child.wait();
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for PluginProcess {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -288,7 +294,8 @@ impl Drop for Running {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }
-        // Something that even a kill doesn't end at once must not hold up a worker.
+        // A process in uninterruptible sleep does not exit at once; a dedicated thread waits, so
+        // that no worker blocks.
         let Some(pidfd) = self.pidfd.as_fd().try_clone_to_owned().ok() else {
             return;
         };
@@ -322,12 +329,12 @@ mod tests {
         let long = "x".repeat(1 << 20);
         let answer = serde_json::json!({ "msg": long, "details": "\u{1b}[2J" }).to_string();
         let told = message(answer.as_bytes(), b"", failed);
-        assert!(told.len() < 2 * LONGEST_TEXT, "{}", told.len());
+        assert!(told.len() < 2 * MAX_MESSAGE, "{}", told.len());
         assert!(told.ends_with("(\u{fffd}[2J)"), "{told}");
-        assert!(message(b"", long.as_bytes(), failed).len() < 2 * LONGEST_TEXT);
+        assert!(message(b"", long.as_bytes(), failed).len() < 2 * MAX_MESSAGE);
         assert_eq!(
             message(b"", b" no such\n", failed),
-            "it ended with 1: no such"
+            "exit status 1: no such"
         );
     }
 }

@@ -1,19 +1,19 @@
-//! Plugins that an agent before this one started, and that still run because it was killed.
+//! Plugins of an earlier agent that still run because that agent was killed.
 //!
-//! A signal at the parent's death would not do: it comes when the thread ends that started the plugin,
-//! and that is one of a pool. So plugins carry a mark in their environment.
+//! `PR_SET_PDEATHSIG` does not work here: the signal is sent when the thread that started the
+//! plugin exits, and that is a thread of a pool. So plugins are marked in their environment.
 
 use std::{ffi::OsString, fs, os::unix::ffi::OsStrExt, path::Path};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// Which network a plugin works for: the folder of its records, which only one agent uses at a time.
+/// The directory of the network's records, which only one agent uses at a time.
 const NETWORK: &str = "RUBELET_NETWORK";
 
-/// Which agent started it.
+/// The agent that started the plugin.
 const AGENT: &str = "RUBELET_AGENT_PID";
 
-/// The marks of a plugin.
+/// The environment variables that mark a plugin.
 pub(super) fn marks(state_dir: &Path) -> [(&'static str, OsString); 2] {
     [
         (NETWORK, state_dir.into()),
@@ -21,8 +21,8 @@ pub(super) fn marks(state_dir: &Path) -> [(&'static str, OsString); 2] {
     ]
 }
 
-/// Kills plugins that other agents started for this network, with what is in their process groups. What
-/// a plugin put into a group of its own was meant to stay. Tells whom it killed.
+/// Kills plugins that earlier agents started for this network, with their process groups. Daemons
+/// that a plugin moved into another group are kept. Returns the killed ones.
 pub(super) fn kill(state_dir: &Path) -> Vec<String> {
     let groups = processes(None);
     let leaders: Vec<i32> = groups
@@ -39,7 +39,7 @@ pub(super) fn kill(state_dir: &Path) -> Vec<String> {
                 name.trim()
             ));
         }
-        // The kernel gives the number to nobody else while it is the number of a group.
+        // The kernel does not reuse a PID while it is the ID of a process group.
         for (pid, _) in processes(Some(leader)) {
             end(pid, |pid| group_of(pid) == Some(leader));
         }
@@ -61,12 +61,13 @@ fn processes(of: Option<i32>) -> Vec<(i32, i32)> {
 
 fn group_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold anything; behind it come state, parent and group.
+    // The command name in parentheses may contain anything, also `)`; after it come state, parent
+    // and process group.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// Whether a process carries the marks of this network and of another agent.
+/// Whether a process is marked with this network and another agent.
 fn is_left(pid: i32, state_dir: &Path) -> bool {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
         return false;
@@ -81,7 +82,8 @@ fn is_left(pid: i32, state_dir: &Path) -> bool {
         && value(AGENT).is_some_and(|agent| agent != std::process::id().to_string().as_bytes())
 }
 
-/// Kills a process by a descriptor, if it still is the one that is meant once it is held.
+/// Kills a process by its pidfd. Checks the process again after opening the pidfd, because the PID
+/// may have been reused.
 fn end(pid: i32, is_meant: impl Fn(i32) -> bool) -> bool {
     let held = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     held.is_some_and(|held| is_meant(pid) && pidfd_send_signal(&held, Signal::KILL).is_ok())

@@ -24,7 +24,7 @@ fn an_address_comes_again_as_late_as_possible_also_for_the_next_agent() {
 }
 
 #[test]
-fn a_full_range_is_told_and_freed_addresses_are_used() {
+fn a_full_range_is_reported_and_freed_addresses_are_used() {
     World::run(&["10.99.0.0/29"], async |world| {
         let network = world.network();
         let mut pods = Vec::new();
@@ -97,7 +97,7 @@ fn the_clusters_range_takes_over_for_new_pods() {
         assert_eq!(new.reaches(at(old.ip(), 80), &in_old), Some(new.ip()));
         assert_eq!(old.reaches(at(new.ip(), 80), &in_new), Some(old.ip()));
         assert!(reach(at(old.ip(), 80), &in_old).is_some());
-        // The next agent goes on with it before the cluster says it again.
+        // The next agent continues with it before the cluster says it again.
         let network = world.network();
         network.reconcile(&live(&[&old, &new])).await.unwrap();
         let next = Pod::add(&network, "next").await;
@@ -126,7 +126,7 @@ fn a_range_that_the_host_uses_is_refused() {
             [("192.0.2.1", "192.0.2.2"), ("fd00:2::1", "fd00:2::2")],
         );
         let network = world.network();
-        let error = network.status().await.unwrap_err();
+        let error = network.status().await.unwrap_err().to_string();
         assert!(
             error.contains("192.0.2.0/24") && error.contains("rbtlan"),
             "{error}"
@@ -147,7 +147,7 @@ fn without_a_range_a_free_one_is_chosen_and_kept() {
         let second = Pod::add(&network, "second").await;
         let range = |pod: &Pod| rubelet_cni::Cidr::new(pod.ip(), 16).unwrap();
         assert_eq!(range(&first), range(&second));
-        assert!(range(&first).room() > 1000);
+        assert!(range(&first).capacity() > 1000);
     });
 }
 

@@ -160,7 +160,7 @@ fn a_bridge_that_was_removed_comes_back_with_its_pods() {
 }
 
 #[test]
-fn a_damaged_record_is_told_and_its_address_not_given_twice() {
+fn a_damaged_record_is_reported_and_its_address_not_given_twice() {
     World::run(&["10.99.0.0/16"], async |world| {
         let network = world.network();
         let first = Pod::add(&network, "first").await;
@@ -258,7 +258,7 @@ fn without_the_rules_for_senders_no_new_pod_starts() {
         assert_eq!(pod.link("eth0"), None);
         veths_become(0);
         let warnings = network.warnings().await.join(" ");
-        assert!(warnings.contains("addresses of others"), "{warnings}");
+        assert!(warnings.contains("addresses of other pods"), "{warnings}");
         drop(owner);
         network.add(&pod.request).await.unwrap();
         assert_eq!(network.warnings().await, Vec::<String>::new());
@@ -281,7 +281,7 @@ fn the_rules_are_kept_for_pods_from_before_there_was_a_cni_configuration() {
 }
 
 #[test]
-fn a_firewall_that_closes_the_way_is_told() {
+fn a_firewall_that_closes_the_way_is_reported() {
     World::run(&["10.99.0.0/16"], async |world| {
         let network = world.network();
         network.status().await.unwrap();

@@ -122,7 +122,7 @@ fn udp_follows_the_pod_that_has_the_port_now() {
         client.connect("127.0.0.1:5353").unwrap();
         let mut bytes = [0; 16];
         for name in ["first", "second"] {
-            // The client goes on with its socket, as a resolver does.
+            // The client continues with its socket, as a resolver does.
             let pod = Pod::add_with(&network, name, vec![port.clone()]).await;
             let server = pod.udp(53);
             client.send(name.as_bytes()).unwrap();

@@ -22,9 +22,9 @@ use rubelet_host::{
 /// The name of the tests' bridge.
 pub(crate) const BRIDGE: &str = "rbt0";
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The folders of one runtime.
+/// The directories of one runtime.
 pub(crate) struct World {
     dir: tempfile::TempDir,
     pub(crate) settings: NetworkSettings,
@@ -134,7 +134,7 @@ impl Pod {
         self.inside(|| RouteSocket::open().unwrap().link(name).unwrap())
     }
 
-    /// Waits until it has this interface no more: removing goes on in the background.
+    /// Waits until it has this interface no more: removing continues in the background.
     pub(crate) fn loses_link(&self, name: &str) {
         look_until(|| self.link(name).map(|link| format!("{link:?}")));
     }
@@ -148,7 +148,7 @@ impl Pod {
 
     pub(crate) fn udp(&self, port: u16) -> UdpSocket {
         let socket = self.inside(|| UdpSocket::bind(("0.0.0.0", port)).unwrap());
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(REMOVAL_TIMEOUT)).unwrap();
         socket
     }
 
@@ -172,11 +172,11 @@ impl Pod {
 
 /// Whether a connection comes through, both ways, and the address the listener sees.
 pub(crate) fn reach(to: SocketAddr, listener: &TcpListener) -> Option<IpAddr> {
-    let mut client = TcpStream::connect_timeout(&to, PATIENCE).ok()?;
+    let mut client = TcpStream::connect_timeout(&to, REMOVAL_TIMEOUT).ok()?;
     listener.set_nonblocking(false).unwrap();
     let (mut server, from) = listener.accept().unwrap();
-    server.set_read_timeout(Some(PATIENCE)).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    server.set_read_timeout(Some(REMOVAL_TIMEOUT)).unwrap();
+    client.set_read_timeout(Some(REMOVAL_TIMEOUT)).unwrap();
     client.write_all(b"ping").unwrap();
     let mut bytes = [0; 4];
     server.read_exact(&mut bytes).ok()?;

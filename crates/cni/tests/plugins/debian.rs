@@ -82,7 +82,7 @@ fn pods_come_and_go_by_the_reference_plugins() {
             socket.apply(changes, || "take it away".to_owned()).unwrap();
         });
         let error = network.check(&pod.request).await.unwrap_err().to_string();
-        assert!(error.contains("bridge failed to CHECK"), "{error}");
+        assert!(error.contains("bridge failed (CHECK)"), "{error}");
 
         let reserved = |address: &str| world.path("ipam/rbt-debian").join(address).exists();
         assert!(reserved("10.98.0.2") && reserved("10.98.0.3"));
@@ -93,7 +93,7 @@ fn pods_come_and_go_by_the_reference_plugins() {
             .reconcile(&std::collections::BTreeSet::new())
             .await
             .unwrap();
-        network.bury().await.unwrap();
+        network.collect_garbage().await.unwrap();
         assert!(!reserved("10.98.0.2") && !reserved("10.98.0.3"));
     });
 }

@@ -143,7 +143,7 @@ fn a_chain_is_run_in_order_and_back_with_all_it_is_to_know() {
 }
 
 #[test]
-fn a_plugins_own_message_is_told_and_what_it_did_is_undone() {
+fn a_plugins_own_message_is_reported_and_what_it_did_is_undone() {
     World::run(&[], async |mut world| {
         plugin(&world, "good", RECORDER);
         plugin(
@@ -179,15 +179,15 @@ test "$CNI_COMMAND" != ADD || { echo '{"code":7,"msg":"no rack has room","detail
 
         plugin(&world, "bad", "echo 'panic: nil map' >&2; exit 3");
         let error = failed(network.add(&pod.request).await);
-        assert!(error.contains("ended with 3: panic: nil map"), "{error}");
+        assert!(error.contains("exit status 3: panic: nil map"), "{error}");
         plugin(&world, "bad", "echo hello");
         let error = failed(network.add(&pod.request).await);
-        assert!(error.contains("not JSON"), "{error}");
+        assert!(error.contains("not valid JSON"), "{error}");
     });
 }
 
 #[test]
-fn a_plugin_that_is_missing_is_named_with_the_folders() {
+fn a_plugin_that_is_missing_is_named_with_the_directories() {
     World::run(&[], async |mut world| {
         plugin(&world, "first", RECORDER);
         configure(
@@ -196,7 +196,7 @@ fn a_plugin_that_is_missing_is_named_with_the_folders() {
             &json!([{"type": "first"}, {"type": "absent"}]),
         );
         let network = world.network();
-        let error = network.status().await.unwrap_err();
+        let error = network.status().await.unwrap_err().to_string();
         for part in ["absent", "/bin", "/nothing"] {
             assert!(error.contains(part), "{error}");
         }
@@ -243,7 +243,7 @@ fn a_plugin_that_hangs_is_killed_with_what_it_started() {
                 std::thread::yield_now();
             }
         }
-        // A plugin that left its output to something that goes on is not waited for.
+        // A plugin that left its output to something that continues is not waited for.
         plugin(
             &world,
             "stuck",
@@ -273,8 +273,8 @@ fn each_pod_goes_the_way_it_came_whatever_the_configuration_is_by_then() {
         let on_bridge = Pod::add(&network, "one").await;
         assert_eq!(veths().len(), 1);
         configure(&mut world, "1.0.0", &json!([{"type": "first"}]));
-        let plugged = Pod::alone("two");
-        network.add(&plugged.request).await.unwrap();
+        let cni = Pod::alone("two");
+        network.add(&cni.request).await.unwrap();
         assert_eq!(veths().len(), 1);
         network.check(&on_bridge.request).await.unwrap();
         fs::remove_file(world.settings.cni_conf_dir.join("10-test.conflist")).unwrap();
@@ -284,7 +284,7 @@ fn each_pod_goes_the_way_it_came_whatever_the_configuration_is_by_then() {
         // A new agent knows the same.
         let network = world.network();
         let gone = NetworkRequest {
-            sandbox: plugged.request.sandbox.clone(),
+            sandbox: cni.request.sandbox.clone(),
             ..NetworkRequest::default()
         };
         calls(&world);
@@ -297,7 +297,7 @@ fn each_pod_goes_the_way_it_came_whatever_the_configuration_is_by_then() {
 }
 
 #[test]
-fn after_a_reboot_plugins_are_told_that_there_is_no_namespace() {
+fn after_a_reboot_plugins_get_no_namespace() {
     World::run(&[], async |mut world| {
         plugin(&world, "first", RECORDER);
         configure(&mut world, "1.1.0", &json!([{"type": "first"}]));
@@ -318,7 +318,7 @@ fn after_a_reboot_plugins_are_told_that_there_is_no_namespace() {
         calls(&world);
         let network = world.network();
         network.reconcile(&live(&[&alive, &other])).await.unwrap();
-        let freed = network.bury().await.unwrap();
+        let freed = network.collect_garbage().await.unwrap();
         assert!(
             freed.iter().any(|line| line.contains("default/web")),
             "{freed:?}"
@@ -349,7 +349,7 @@ fn after_a_reboot_plugins_are_told_that_there_is_no_namespace() {
 }
 
 #[test]
-fn adding_that_was_cut_short_begins_anew() {
+fn adding_that_was_cut_short_begins_again() {
     World::run(&[], async |mut world| {
         plugin(&world, "first", "test $CNI_COMMAND = DEL || sleep 1000");
         configure(&mut world, "1.0.0", &json!([{"type": "first"}]));
@@ -379,7 +379,7 @@ fn a_pod_whose_check_fails_is_among_the_warnings_until_it_is_mended_or_gone() {
         network.check(&pod.request).await.unwrap_err();
         let warnings = network.warnings().await;
         assert_eq!(warnings.len(), 1, "{warnings:?}");
-        for part in ["web", "no rule for 192.0.2.7", "delete it"] {
+        for part in ["web", "no rule for 192.0.2.7", "delete the pod"] {
             assert!(warnings[0].contains(part), "{part}: {warnings:?}");
         }
 
@@ -411,7 +411,7 @@ fn ports_nobody_maps_are_warned_of() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_is_told_and_not_passed_over_silently() {
+fn a_configuration_that_cannot_be_used_is_reported_and_not_passed_over_silently() {
     World::run(&["10.99.0.0/16"], async |world| {
         fs::create_dir_all(&world.settings.cni_conf_dir).unwrap();
         fs::write(world.settings.cni_conf_dir.join("10-x.conflist"), "{").unwrap();
@@ -421,6 +421,7 @@ fn a_configuration_that_cannot_be_used_is_told_and_not_passed_over_silently() {
                 .status()
                 .await
                 .unwrap_err()
+                .to_string()
                 .contains("10-x.conflist")
         );
         let pod = Pod::alone("web");
@@ -438,7 +439,14 @@ fn a_node_of_a_cluster_waits_for_a_configuration_and_one_with_the_bridge_ignores
         let network = world.network();
         let pod = Pod::alone("web");
         let why = "cni plugin not initialized";
-        assert!(network.status().await.unwrap_err().contains(why));
+        assert!(
+            network
+                .status()
+                .await
+                .unwrap_err()
+                .to_string()
+                .contains(why)
+        );
         assert!(failed(network.add(&pod.request).await).contains(why));
         assert_eq!(veths(), Vec::<String>::new());
 

@@ -1,4 +1,4 @@
-//! Who may ask the kubelet's port for what.
+//! Authentication and authorization on the kubelet's port.
 
 use crate::field::section;
 use crate::go_duration;

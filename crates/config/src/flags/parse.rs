@@ -1,7 +1,7 @@
 //! The command line, read as `pflag` reads it.
 //!
 //! Source of the rule: the documentation of `github.com/spf13/pflag`, and `WordSepNormalizeFunc` of
-//! `k8s.io/component-base`: `--name value`, `--name=value`, `_` for `-`, a boolean may stand alone,
+//! `k8s.io/component-base`: `--name value`, `--name=value`, `_` for `-`, a boolean may have no value,
 //! `-v2`, `-v=2` and `-v 2`, and what comes later wins.
 
 use super::{Flag, FlagKind, Flags, labels, table, value};
@@ -38,7 +38,7 @@ pub enum FlagError {
         /// What is wrong with it.
         problem: String,
     },
-    /// An argument that is no flag.
+    /// An argument that is not a flag.
     #[error("unexpected argument {0:?}; every option begins with --")]
     Positional(String),
 }
@@ -47,7 +47,7 @@ pub enum FlagError {
 ///
 /// # Errors
 /// A flag is unknown, lacks its value or has a wrong one. When help or the version is asked for, flags
-/// that don't go together are no error.
+/// that contradict each other are not an error.
 pub fn parse_flags(args: impl Iterator<Item = String>) -> Result<Flags, FlagError> {
     let mut args = args;
     let mut flags = Flags::default();
@@ -124,7 +124,8 @@ fn next(flag: &'static Flag, args: &mut impl Iterator<Item = String>) -> Result<
 }
 
 fn set(flags: &mut Flags, flag: &'static Flag, text: &str) -> Result<(), FlagError> {
-    let value = value::read(flag.kind, text).map_err(|problem| bad(flag, text, problem))?;
+    let value =
+        value::read(flag.kind, text).map_err(|problem| bad(flag, text, problem.to_string()))?;
     match flags.given.get_mut(flag.name) {
         Some(before) => value::combine(flag.kind, before, value),
         None => {

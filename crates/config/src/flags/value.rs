@@ -1,4 +1,4 @@
-//! The text behind a flag, read as `pflag` and Kubernetes' own flag types read it.
+//! Parses values of flags as `pflag` and Kubernetes' own flag types do.
 //!
 //! Source of the rules: `k8s.io/component-base/cli/flag` and `pkg/util/flag` of Kubernetes 1.36.
 
@@ -31,7 +31,7 @@ pub enum FlagKind {
     List,
     /// `key=value` pairs separated by commas. Given again, it adds to the mapping.
     Map,
-    /// As `Map`; a key may stand alone.
+    /// As `Map`; a key may have no value.
     Labels,
     /// One `key=value` pair. Given again, it adds to the mapping.
     Pair,
@@ -56,7 +56,7 @@ pub enum FlagKind {
 }
 
 impl FlagKind {
-    /// Whether the flag may stand alone, and then never takes the next argument.
+    /// Whether the flag may have no value, and then never takes the next argument.
     pub(super) const fn stands_alone(self) -> bool {
         matches!(self, Self::Bool | Self::Version)
     }
@@ -87,8 +87,20 @@ impl FlagKind {
     }
 }
 
-/// Reads `text`. The error says what was expected.
-pub(super) fn read(kind: FlagKind, text: &str) -> Result<Value, String> {
+/// A value that does not have the form of its flag: says which form it must have.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct InvalidValue(String);
+
+/// Reads the value of a flag.
+///
+/// # Errors
+/// See [`InvalidValue`].
+pub(super) fn read(kind: FlagKind, text: &str) -> Result<Value, InvalidValue> {
+    parse(kind, text).map_err(InvalidValue)
+}
+
+fn parse(kind: FlagKind, text: &str) -> Result<Value, String> {
     match kind {
         FlagKind::Bool => boolean(text).map(Value::Bool),
         FlagKind::Int32 => integer(text)
@@ -233,7 +245,7 @@ fn node_ips(text: &str) -> Result<Value, String> {
     match addresses.as_deref() {
         Ok([_]) => Ok(text.into()),
         Ok([one, other]) if one.is_ipv4() != other.is_ipv4() => Ok(text.into()),
-        // The empty string is what a template with nothing to fill in leaves behind.
+        // A template without a value leaves an empty string.
         _ if text.is_empty() => Ok(text.into()),
         _ => Err(expected()),
     }
@@ -354,124 +366,4 @@ fn reserved_memory(text: &str) -> Result<Value, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{FlagKind, combine, read};
-    use serde_json::{Value, json};
-
-    #[test]
-    fn texts_are_read_as_pflag_reads_them() {
-        for (kind, text, expected) in [
-            (FlagKind::Bool, "T", json!(true)),
-            (FlagKind::Bool, "0", json!(false)),
-            (FlagKind::Int32, "0x10", json!(16)),
-            (FlagKind::Int32, "-010", json!(-8)),
-            (FlagKind::Int64, "+7", json!(7)),
-            (FlagKind::Duration, "1m30s", json!("1m30s")),
-            (FlagKind::AnyDuration, "-1s", json!("-1s")),
-            (FlagKind::Ip, "::", json!("::")),
-            (
-                FlagKind::NodeIps,
-                "10.0.0.1,fd00::1",
-                json!("10.0.0.1,fd00::1"),
-            ),
-            (FlagKind::List, "a,b", json!(["a", "b"])),
-            (FlagKind::List, "\"a,b\",\"c\"\"d\"", json!(["a,b", "c\"d"])),
-            (FlagKind::List, "", json!([])),
-            (
-                FlagKind::Map,
-                "cpu=1, memory = 2Gi,",
-                json!({"cpu": "1", "memory": "2Gi"}),
-            ),
-            (FlagKind::Labels, "a=b,c", json!({"a": "b", "c": ""})),
-            (FlagKind::Pair, "a=b,c=d", json!({"a": "b,c=d"})),
-            (
-                FlagKind::BoolMap,
-                "A=true,B=0",
-                json!({"A": true, "B": false}),
-            ),
-            (
-                FlagKind::Thresholds,
-                "memory.available<5%",
-                json!({"memory.available": "5%"}),
-            ),
-            (
-                FlagKind::Headers,
-                "a:1,b:2,a:3",
-                json!({"a": ["1", "3"], "b": ["2"]}),
-            ),
-            (
-                FlagKind::Taints,
-                "a=b:NoSchedule,c:NoExecute",
-                json!([
-                    {"key": "a", "value": "b", "effect": "NoSchedule"},
-                    {"key": "c", "value": "", "effect": "NoExecute"},
-                ]),
-            ),
-            (
-                FlagKind::ReservedMemory,
-                "0:memory=1Gi,hugepages-1Gi=2Gi;1:memory=3",
-                json!([
-                    {"numaNode": 0, "limits": {"memory": "1Gi", "hugepages-1Gi": "2Gi"}},
-                    {"numaNode": 1, "limits": {"memory": "3"}},
-                ]),
-            ),
-            (FlagKind::Level, "4", json!(4)),
-            (
-                FlagKind::Patterns,
-                "pleg=5,",
-                json!([{"filePattern": "pleg", "verbosity": 5}]),
-            ),
-        ] {
-            assert_eq!(read(kind, text), Ok(expected), "{kind:?} {text}");
-        }
-    }
-
-    #[test]
-    fn texts_of_another_kind_are_refused() {
-        for (kind, text) in [
-            (FlagKind::Bool, "yes"),
-            (FlagKind::Int32, "3000000000"),
-            (FlagKind::Int32, "1.5"),
-            (FlagKind::Int64, "--1"),
-            (FlagKind::Duration, "10"),
-            (FlagKind::Ip, "localhost"),
-            (FlagKind::NodeIps, "10.0.0.1,10.0.0.2"),
-            (FlagKind::List, "\"a"),
-            (FlagKind::Map, "cpu"),
-            (FlagKind::BoolMap, "A=yes"),
-            (FlagKind::Thresholds, "memory.available=5%"),
-            (FlagKind::Headers, "a"),
-            (FlagKind::Taints, "a"),
-            (FlagKind::ReservedMemory, "memory=1Gi"),
-            (FlagKind::Level, "-1"),
-            (FlagKind::Patterns, "=1"),
-            (FlagKind::Quantity, "many"),
-        ] {
-            assert!(read(kind, text).is_err(), "{kind:?} {text}");
-        }
-    }
-
-    #[test]
-    fn lists_and_mappings_grow_and_the_rest_is_replaced() {
-        let twice = |kind, one: &str, two: &str| -> Value {
-            let mut value = read(kind, one).unwrap();
-            combine(kind, &mut value, read(kind, two).unwrap());
-            value
-        };
-        assert_eq!(twice(FlagKind::List, "a", "b,c"), json!(["a", "b", "c"]));
-        assert_eq!(
-            twice(FlagKind::Map, "a=1,b=1", "b=2"),
-            json!({"a": "1", "b": "2"})
-        );
-        assert_eq!(
-            twice(FlagKind::Headers, "a:1", "a:2"),
-            json!({"a": ["1", "2"]})
-        );
-        assert_eq!(twice(FlagKind::Text, "a", "b"), json!("b"));
-        let taints = twice(FlagKind::Taints, "a:NoSchedule", "b:NoSchedule");
-        assert_eq!(
-            taints,
-            json!([{"key": "b", "value": "", "effect": "NoSchedule"}])
-        );
-    }
-}
+mod tests;

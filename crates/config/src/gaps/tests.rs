@@ -4,11 +4,11 @@ use super::{GAPS, IDLE, open_gaps};
 use crate::field::each_leaf;
 use crate::fields::KubeletConfiguration;
 use crate::flags::{Role, all_flags};
-use crate::gates::{Gate, Whose};
-use rubelet_base::parity::Verdict;
+use crate::gates::{Gate, GateOwner};
+use rubelet_base::parity::ParityVerdict;
 use serde_json::Value;
 
-fn told(name: &str) -> bool {
+fn is_warned_of(name: &str) -> bool {
     let gaps = GAPS.iter();
     let mut names = gaps.flat_map(|gap| gap.fields.iter().chain(gap.gates));
     names.any(|known| *known == name) || IDLE.iter().any(|(idle, _)| *idle == name)
@@ -27,13 +27,13 @@ fn is_off(default: &Value) -> bool {
 }
 
 #[test]
-fn each_field_that_is_not_built_and_acts_by_default_is_told_at_the_start() {
+fn the_start_warns_of_each_unsupported_field_with_a_default() {
     let defaults = serde_json::to_value(KubeletConfiguration::default()).unwrap();
     let mut silent = Vec::new();
     each_leaf(KubeletConfiguration::FIELDS, "", &mut |path, field| {
         let default = defaults.pointer(&format!("/{}", path.replace('.', "/")));
         let off = is_off(default.unwrap_or(&Value::Null));
-        if field.effect.verdict() == Verdict::NotYet && !off && !told(path) {
+        if field.effect.verdict() == ParityVerdict::NotYet && !off && !is_warned_of(path) {
             silent.push(path.to_owned());
         }
     });
@@ -41,12 +41,12 @@ fn each_field_that_is_not_built_and_acts_by_default_is_told_at_the_start() {
 }
 
 #[test]
-fn each_gate_that_is_not_built_and_on_by_default_is_told_at_the_start() {
+fn the_start_warns_of_each_unsupported_gate_that_is_on_by_default() {
     let gates = Gate::all().iter();
     let silent: Vec<&str> = gates
-        .filter(|gate| gate.whose == Whose::Kubelet && gate.default)
+        .filter(|gate| gate.whose == GateOwner::Kubelet && gate.default)
         .filter(|gate| match gate.verdict() {
-            Some((verdict, _)) => verdict == Verdict::NotYet && !told(gate.name),
+            Some((verdict, _)) => verdict == ParityVerdict::NotYet && !is_warned_of(gate.name),
             None => true,
         })
         .map(|gate| gate.name)
@@ -61,7 +61,7 @@ fn each_gate_that_is_not_built_and_on_by_default_is_told_at_the_start() {
 fn each_flag_that_is_not_built_does_nothing_by_default() {
     let silent: Vec<&str> = all_flags()
         .filter(|flag| match flag.role {
-            Role::Own(effect) => effect.verdict() == Verdict::NotYet,
+            Role::Own(effect) => effect.verdict() == ParityVerdict::NotYet,
             Role::Field(_) | Role::Ignored(_) => false,
         })
         .filter(|flag| !matches!(flag.default, "" | "0s" | "false" | "-1"))

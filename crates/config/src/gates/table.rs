@@ -3,7 +3,7 @@
 //! Source: the versioned specs in `pkg/features/kube_features.go` and in the `features` packages of
 //! `apiserver`, `client-go` and `component-base`, as of version 1.36.
 
-use super::{Gate, Stage::*, Whose::*};
+use super::{Gate, GateOwner::*, Stage::*};
 
 /// Each line reads: name, default, stage, whether it is fixed to its default, whose it is.
 macro_rules! gates {

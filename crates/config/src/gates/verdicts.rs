@@ -1,11 +1,11 @@
 //! How each feature gate of the kubelet that is on by default compares: whether the feature is here.
 
-use super::{Gate, Whose};
-use rubelet_base::parity::Verdict::{self, Better, Differs, NotYet, Same};
+use super::{Gate, GateOwner};
+use rubelet_base::parity::ParityVerdict::{self, Better, Differs, NotYet, Same};
 
 /// Gates whose features are not as the kubelet has them. All others of the kubelet that are on by
 /// default are in [`SAME`].
-const OTHER: &[(&str, Verdict, &str)] = &[
+const OTHER: &[(&str, ParityVerdict, &str)] = &[
     ("CPUManagerPolicyBetaOptions", NotYet, ""),
     ("CPUManagerPolicyOptions", NotYet, ""),
     ("ComponentFlagz", NotYet, "/flagz answers 501"),
@@ -28,14 +28,9 @@ const OTHER: &[(&str, Verdict, &str)] = &[
         Better,
         "on by default, with the runtime's events checked against lists; see pleg.md",
     ),
-    (
-        "ExtendWebSocketsToKubelet",
-        NotYet,
-        "exec, attach and port-forward answer 501",
-    ),
     ("GracefulNodeShutdown", NotYet, ""),
     ("GracefulNodeShutdownBasedOnPodPriority", NotYet, ""),
-    ("ImageMaximumGCAge", NotYet, ""),
+    ("ImageMaximumGCAge", Same, ""),
     (
         "InPlacePodLevelResourcesVerticalScaling",
         NotYet,
@@ -71,12 +66,7 @@ const OTHER: &[(&str, Verdict, &str)] = &[
         NotYet,
         "the socket of pod resources is not served",
     ),
-    ("KubeletSeparateDiskGC", NotYet, "images are not removed"),
-    (
-        "KubeletServiceAccountTokenForCredentialProviders",
-        NotYet,
-        "a provider with tokenAttributes is refused at the start",
-    ),
+    ("KubeletSeparateDiskGC", NotYet, "no pod is evicted"),
     ("KubeletTracing", NotYet, ""),
     ("LoggingBetaOptions", NotYet, ""),
     (
@@ -121,12 +111,14 @@ const SAME: &[&str] = &[
     "CustomCPUCFSQuotaPeriod",
     "EnvFiles",
     "ExecProbeTimeout",
+    "ExtendWebSocketsToKubelet",
     "HostnameOverride",
     "ImageVolume",
     "KubeletCgroupDriverFromCRI",
     "KubeletCrashLoopBackOffMax",
     "KubeletEnsureSecretPulledImages",
     "KubeletFineGrainedAuthz",
+    "KubeletServiceAccountTokenForCredentialProviders",
     "NodeDeclaredFeatures",
     "NodeSwap",
     "PodLifecycleSleepAction",
@@ -151,8 +143,8 @@ impl Gate {
     /// How the feature compares with the kubelet's, and why where it is not the same. `None` for a gate
     /// that is off by default or not the kubelet's.
     #[must_use]
-    pub fn verdict(&self) -> Option<(Verdict, &'static str)> {
-        if self.whose != Whose::Kubelet || !self.default {
+    pub fn verdict(&self) -> Option<(ParityVerdict, &'static str)> {
+        if self.whose != GateOwner::Kubelet || !self.default {
             return None;
         }
         if SAME.contains(&self.name) {

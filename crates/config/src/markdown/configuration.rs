@@ -5,7 +5,7 @@ use crate::field::{Field, Kind, Zero, each_leaf};
 use crate::fields::{API_VERSION, KIND, KubeletConfiguration};
 use crate::flags::{Role, all_flags};
 use crate::gaps::{GAPS, needs, open_gaps};
-use crate::gates::{Gate, GateEffect, Stage, Whose};
+use crate::gates::{Gate, GateEffect, GateOwner, Stage};
 use crate::rubelet_options::RubeletOptions;
 use rubelet_base::parity::count_verdicts;
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub fn configuration_markdown() -> String {
          \x20 socketGroup: adm\n\
          ```\n\
          \n\
-         `--config-dir FOLDER` adds drop-ins: every file below that folder whose name ends in `.conf`, \
+         `--config-dir DIRECTORY` adds drop-ins: every file below that directory whose name ends in `.conf`, \
          in the order of the names. Each is a `{KIND}` too, and is merged into what came before: \
          mappings by key, everything else replaces, and `null` takes a value back. Flags come last. \
          `rubelet config show --origin` says for each value where it came from.\n\
@@ -199,7 +199,7 @@ fn gates(page: &mut String) {
     );
     for gate in Gate::all()
         .iter()
-        .filter(|gate| gate.whose == Whose::Kubelet)
+        .filter(|gate| gate.whose == GateOwner::Kubelet)
     {
         let stage = match gate.stage {
             Stage::Alpha => "alpha",

@@ -5,7 +5,7 @@ use crate::field::Effect;
 use crate::fields::KubeletConfiguration;
 use crate::flags::{Flag, Role, all_flags};
 use crate::rubelet_options::RubeletOptions;
-use rubelet_base::parity::Verdict;
+use rubelet_base::parity::ParityVerdict;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -66,7 +66,7 @@ pub fn flags_markdown() -> String {
             row(
                 &mut page,
                 flag,
-                Verdict::Differs.name(),
+                ParityVerdict::Differs.name(),
                 &sentence(flag.help, reason),
             );
         }

@@ -2,7 +2,7 @@
 //!
 //! Source of the rule: `pkg/kubelet/eviction/helpers.go` of Kubernetes 1.36.
 
-use super::{Check, Invalid, Verdict, either};
+use super::{Check, CheckResult, Invalid, either};
 use crate::quantity::{Sign, sign};
 use rubelet_yaml::join_path;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const SIGNALS: [&str; 9] = [
     "pid.available",
 ];
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     each("evictionHard", &config.eviction_hard, threshold)?;
     each("evictionSoft", &config.eviction_soft, threshold)?;
@@ -53,7 +53,7 @@ fn each(
     field: &str,
     entries: &BTreeMap<String, String>,
     problem: impl Fn(&str) -> Option<String>,
-) -> Verdict {
+) -> CheckResult {
     for (signal, text) in entries {
         let message = match SIGNALS.contains(&signal.as_str()) {
             false => format!("unknown signal; allowed are {}", either(&SIGNALS)),

@@ -1,6 +1,6 @@
 //! Pulling images, trusting them, removing them.
 
-use super::{Check, Verdict, at_least, broken, one_of, range};
+use super::{Check, CheckResult, at_least, one_of, range, violation};
 use rubelet_base::duration::format_go;
 
 const POLICIES: [&str; 4] = [
@@ -10,7 +10,7 @@ const POLICIES: [&str; 4] = [
     "AlwaysVerify",
 ];
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     at_least("registryPullQPS", config.registry_pull_qps, 0)?;
     at_least("registryBurst", config.registry_burst, 0)?;
@@ -20,14 +20,14 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
             let message = format!(
                 "maxParallelImagePulls must be 1 while serializeImagePulls is true, is {count}"
             );
-            return broken(["maxParallelImagePulls", "serializeImagePulls"], message);
+            return violation(["maxParallelImagePulls", "serializeImagePulls"], message);
         }
     }
     garbage_collection(check)?;
     credentials(check)
 }
 
-fn garbage_collection(check: &Check<'_>) -> Verdict {
+fn garbage_collection(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     let (high, low) = (
         config.image_gc_high_threshold_percent,
@@ -41,7 +41,7 @@ fn garbage_collection(check: &Check<'_>) -> Verdict {
              they are {low} and {high}"
         );
         let fields = ["imageGCLowThresholdPercent", "imageGCHighThresholdPercent"];
-        return broken(fields, message);
+        return violation(fields, message);
     }
     let (least, most) = (config.image_minimum_gc_age, config.image_maximum_gc_age);
     if !most.is_zero() && most <= least {
@@ -50,12 +50,12 @@ fn garbage_collection(check: &Check<'_>) -> Verdict {
             format_go(most),
             format_go(least)
         );
-        return broken(["imageMaximumGCAge", "imageMinimumGCAge"], message);
+        return violation(["imageMaximumGCAge", "imageMinimumGCAge"], message);
     }
     Ok(())
 }
 
-fn credentials(check: &Check<'_>) -> Verdict {
+fn credentials(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     let policy = "imagePullCredentialsVerificationPolicy";
     let list = "preloadedImagesVerificationAllowlist";
@@ -63,7 +63,7 @@ fn credentials(check: &Check<'_>) -> Verdict {
         for field in [policy, list] {
             if (check.given)(field) {
                 let message = "needs the feature gate KubeletEnsureSecretPulledImages".to_owned();
-                return broken([field], message);
+                return violation([field], message);
             }
         }
         return Ok(());
@@ -78,7 +78,7 @@ fn credentials(check: &Check<'_>) -> Verdict {
         config.image_pull_credentials_verification_policy == "NeverVerifyAllowlistedImages";
     if !patterns.is_empty() && !allowlisted {
         let message = format!("needs {policy} to be \"NeverVerifyAllowlistedImages\"");
-        return broken([list, policy], message);
+        return violation([list, policy], message);
     }
     for (index, pattern) in patterns.iter().enumerate() {
         if !is_image_pattern(pattern) {
@@ -86,7 +86,7 @@ fn credentials(check: &Check<'_>) -> Verdict {
             let message = format!(
                 "must be an image with its registry and without tag and digest, or a prefix that ends in /*, is {pattern:?}"
             );
-            return broken([field.as_str()], message);
+            return violation([field.as_str()], message);
         }
     }
     Ok(())

@@ -1,26 +1,26 @@
 //! The agent's log, its traces, and the logs of containers.
 
-use super::{Check, Verdict, at_least, broken, not_zero, one_of, range};
+use super::{Check, CheckResult, at_least, not_zero, one_of, range, violation};
 use crate::quantity::{Sign, sign};
 use std::time::Duration;
 
 /// Upstream's log library takes no more.
 const MAX_VERBOSITY: i64 = 0x7fff_ffff;
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     agent(check)?;
     tracing(check)?;
     containers(check)
 }
 
-fn agent(check: &Check<'_>) -> Verdict {
+fn agent(check: &Check<'_>) -> CheckResult {
     let logging = &check.config.logging;
     one_of("logging.format", &logging.format, &["text", "json"])?;
     not_zero("logging.flushFrequency", logging.flush_frequency)?;
     range("logging.verbosity", logging.verbosity, 0, MAX_VERBOSITY)?;
     if !logging.vmodule.is_empty() && logging.format != "text" {
         let message = "works with the text format only".to_owned();
-        return broken(["logging.vmodule", "logging.format"], message);
+        return violation(["logging.vmodule", "logging.format"], message);
     }
     for (index, item) in logging.vmodule.iter().enumerate() {
         let field = format!("logging.vmodule[{index}]");
@@ -30,7 +30,7 @@ fn agent(check: &Check<'_>) -> Verdict {
                 "must be a pattern without '=' and ',', is {:?}",
                 item.file_pattern
             );
-            return broken([field.as_str()], message);
+            return violation([field.as_str()], message);
         }
         range(
             &format!("{field}.verbosity"),
@@ -49,14 +49,14 @@ fn agent(check: &Check<'_>) -> Verdict {
         for (field, used) in [(split, options.split_stream), (buffer, buffered)] {
             if used && !check.gates.enabled("LoggingAlphaOptions") {
                 let message = "needs the feature gate LoggingAlphaOptions".to_owned();
-                return broken([field.as_str()], message);
+                return violation([field.as_str()], message);
             }
         }
     }
     Ok(())
 }
 
-fn tracing(check: &Check<'_>) -> Verdict {
+fn tracing(check: &Check<'_>) -> CheckResult {
     let Some(tracing) = &check.config.tracing else {
         return Ok(());
     };
@@ -71,17 +71,17 @@ fn tracing(check: &Check<'_>) -> Verdict {
                 "must be an address, or begin with dns://, unix:// or unix-abstract://, is \
                  {endpoint:?}"
             );
-            broken(["tracing.endpoint"], message)
+            violation(["tracing.endpoint"], message)
         }
     }
 }
 
-fn containers(check: &Check<'_>) -> Verdict {
+fn containers(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     let size = &config.container_log_max_size;
     if sign(size).is_none() {
         let message = format!("must be a quantity such as 10Mi, is {size:?}");
-        return broken(["containerLogMaxSize"], message);
+        return violation(["containerLogMaxSize"], message);
     }
     at_least("containerLogMaxFiles", config.container_log_max_files, 2)?;
     at_least(
@@ -94,7 +94,7 @@ fn containers(check: &Check<'_>) -> Verdict {
         true => Ok(()),
         false => {
             let interval = rubelet_base::duration::format_go(interval);
-            broken(
+            violation(
                 ["containerLogMonitorInterval"],
                 format!("must be 3s or more, is {interval}"),
             )

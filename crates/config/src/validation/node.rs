@@ -1,11 +1,11 @@
-//! What the node tells the cluster, and how often.
+//! What the node reports to the cluster, and how often.
 
 use super::{
-    Check, Verdict, at_least, broken, label_key_problem, label_value_problem, not_zero, one_of,
-    range,
+    Check, CheckResult, at_least, label_key_problem, label_value_problem, not_zero, one_of, range,
+    violation,
 };
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     at_least(
         "nodeLeaseDurationSeconds",
@@ -38,17 +38,17 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
     taints(check)
 }
 
-fn taints(check: &Check<'_>) -> Verdict {
+fn taints(check: &Check<'_>) -> CheckResult {
     for (index, taint) in check.config.register_with_taints.iter().enumerate() {
         let field = |name: &str| format!("registerWithTaints[{index}].{name}");
         if let Some(problem) = label_key_problem(&taint.key) {
-            return broken(
+            return violation(
                 [field("key").as_str()],
                 format!("{problem}; is {:?}", taint.key),
             );
         }
         if let Some(problem) = label_value_problem(&taint.value) {
-            return broken(
+            return violation(
                 [field("value").as_str()],
                 format!("{problem}; is {:?}", taint.value),
             );
@@ -57,7 +57,7 @@ fn taints(check: &Check<'_>) -> Verdict {
         one_of(&field("effect"), &taint.effect, &effects)?;
         if taint.time_added.is_some() {
             let message = "must not be given; the API server sets it".to_owned();
-            return broken([field("timeAdded").as_str()], message);
+            return violation([field("timeAdded").as_str()], message);
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What pods may do and how many there may be.
 
-use super::{Check, Verdict, at_least, broken, ip_address, one_of};
+use super::{Check, CheckResult, at_least, ip_address, one_of, violation};
 use std::time::Duration;
 
 /// Sysctls that belong to one of a pod's namespaces, by prefix.
@@ -12,7 +12,7 @@ const NAMESPACED: [&str; 5] = [
     "net.",
 ];
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     at_least("maxPods", config.max_pods, 0)?;
     at_least("podsPerCore", config.pods_per_core, 0)?;
@@ -37,7 +37,7 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
     user_ids(config.user_namespaces.ids_per_pod)
 }
 
-fn cidr(field: &str, value: &str) -> Verdict {
+fn cidr(field: &str, value: &str) -> CheckResult {
     let valid = value.split_once('/').is_some_and(|(address, bits)| {
         let most = match address.parse::<core::net::IpAddr>() {
             Ok(address) if address.is_ipv4() => 32,
@@ -48,14 +48,14 @@ fn cidr(field: &str, value: &str) -> Verdict {
     });
     match valid {
         true => Ok(()),
-        false => broken(
+        false => violation(
             [field],
             format!("must be a range such as 10.1.0.0/24, is {value:?}"),
         ),
     }
 }
 
-fn sysctl(field: &str, pattern: &str) -> Verdict {
+fn sysctl(field: &str, pattern: &str) -> CheckResult {
     let name = pattern
         .strip_suffix('*')
         .unwrap_or(pattern)
@@ -69,7 +69,7 @@ fn sysctl(field: &str, pattern: &str) -> Verdict {
             "must be the name of a sysctl such as kernel.msgmax, or a prefix such as kernel.shm*, \
              is {pattern:?}"
         );
-        return broken([field], message);
+        return violation([field], message);
     }
     match NAMESPACED.iter().any(|prefix| name.starts_with(prefix)) {
         true => Ok(()),
@@ -78,12 +78,12 @@ fn sysctl(field: &str, pattern: &str) -> Verdict {
                 "must belong to a pod's namespaces: kernel.shm*, kernel.msg*, kernel.sem, \
                  fs.mqueue.* or net.*; is {pattern:?}"
             );
-            broken([field], message)
+            violation([field], message)
         }
     }
 }
 
-fn cfs_quota_period(check: &Check<'_>) -> Verdict {
+fn cfs_quota_period(check: &Check<'_>) -> CheckResult {
     let field = ["cpuCFSQuotaPeriod"];
     let period = check.config.cpu_cfs_quota_period;
     let shown = rubelet_base::duration::format_go(period);
@@ -91,22 +91,22 @@ fn cfs_quota_period(check: &Check<'_>) -> Verdict {
         let message = format!(
             "needs the feature gate CustomCPUCFSQuotaPeriod to be other than 100ms, is {shown}"
         );
-        return broken(field, message);
+        return violation(field, message);
     }
     match (Duration::from_millis(1)..=Duration::from_secs(1)).contains(&period) {
         true => Ok(()),
-        false => broken(field, format!("must be from 1ms to 1s, is {shown}")),
+        false => violation(field, format!("must be from 1ms to 1s, is {shown}")),
     }
 }
 
-fn user_ids(count: i64) -> Verdict {
+fn user_ids(count: i64) -> CheckResult {
     let field = ["userNamespaces.idsPerPod"];
     match count >= 65_536 && count % 65_536 == 0 && count <= i64::from(u32::MAX) {
         true => Ok(()),
         false => {
             let message =
                 format!("must be a multiple of 65536 from 65536 to 4294967295, is {count}");
-            broken(field, message)
+            violation(field, message)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What of the node is kept from pods, and how CPUs and memory are placed.
 
-use super::{Check, Invalid, Verdict, at_least, broken, either, one_of, range};
+use super::{Check, CheckResult, Invalid, at_least, either, one_of, range, violation};
 use crate::quantity::{Sign, sign};
 use rubelet_yaml::join_path;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,12 +16,12 @@ const CPU_OPTIONS_ALPHA: [&str; 2] = ["align-by-socket", "distribute-cpus-across
 const TOPOLOGY_OPTIONS: [&str; 2] = ["prefer-closest-numa-nodes", "max-allowable-numa-nodes"];
 const TOPOLOGY_POLICIES: [&str; 4] = ["none", "best-effort", "restricted", "single-numa-node"];
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     range("oomScoreAdj", config.oom_score_adj, -1000, 1000)?;
     at_least("maxOpenFiles", config.max_open_files, 0)?;
     if !config.system_cgroups.is_empty() && config.cgroup_root.is_empty() {
-        return broken(["systemCgroups"], "needs cgroupRoot".to_owned());
+        return violation(["systemCgroups"], "needs cgroupRoot".to_owned());
     }
     managers(check)?;
     reserved("systemReserved", &config.system_reserved)?;
@@ -33,7 +33,7 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
     memory_qos(check)
 }
 
-fn managers(check: &Check<'_>) -> Verdict {
+fn managers(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     one_of(
         "cpuManagerPolicy",
@@ -65,41 +65,41 @@ fn managers(check: &Check<'_>) -> Verdict {
             "CPUManagerPolicyAlphaOptions"
         } else {
             let all = [&CPU_OPTIONS[..], &CPU_OPTIONS_BETA, &CPU_OPTIONS_ALPHA].concat();
-            return broken(
+            return violation(
                 [field.as_str()],
                 format!("unknown option; allowed are {}", either(&all)),
             );
         };
         if !check.gates.enabled(gate) {
-            return broken([field.as_str()], format!("needs the feature gate {gate}"));
+            return violation([field.as_str()], format!("needs the feature gate {gate}"));
         }
     }
     for name in config.topology_manager_policy_options.keys() {
         if !TOPOLOGY_OPTIONS.contains(&name.as_str()) {
             let field = join_path("topologyManagerPolicyOptions", name);
             let message = format!("unknown option; allowed are {}", either(&TOPOLOGY_OPTIONS));
-            return broken([field.as_str()], message);
+            return violation([field.as_str()], message);
         }
     }
     Ok(())
 }
 
-fn reserved(field: &str, resources: &BTreeMap<String, String>) -> Verdict {
+fn reserved(field: &str, resources: &BTreeMap<String, String>) -> CheckResult {
     for (name, amount) in resources {
         let field = join_path(field, name);
         if !RESERVABLE.contains(&name.as_str()) {
             let message = format!("can't be reserved; allowed are {}", either(&RESERVABLE));
-            return broken([field.as_str()], message);
+            return violation([field.as_str()], message);
         }
         if !matches!(sign(amount), Some(Sign::Zero | Sign::Positive)) {
             let message = format!("must be a quantity such as 500m or 1Gi, is {amount:?}");
-            return broken([field.as_str()], message);
+            return violation([field.as_str()], message);
         }
     }
     Ok(())
 }
 
-fn enforcement(check: &Check<'_>) -> Verdict {
+fn enforcement(check: &Check<'_>) -> CheckResult {
     const FIELD: &str = "enforceNodeAllocatable";
     let config = check.config;
     let allowed = [
@@ -115,11 +115,11 @@ fn enforcement(check: &Check<'_>) -> Verdict {
         let item = format!("{FIELD}[{index}]");
         one_of(&item, value, &allowed)?;
         if !seen.insert(value.as_str()) {
-            return broken([item.as_str()], format!("{value:?} is given twice"));
+            return violation([item.as_str()], format!("{value:?} is given twice"));
         }
         let (whose, cgroup_field, cgroup) = match value.as_str() {
             "none" if config.enforce_node_allocatable.len() > 1 => {
-                return broken([item.as_str()], "\"none\" must stand alone".to_owned());
+                return violation([item.as_str()], "\"none\" must stand alone".to_owned());
             }
             "none" => continue,
             "pods" => ("", "", "/"),
@@ -135,23 +135,23 @@ fn enforcement(check: &Check<'_>) -> Verdict {
             ),
         };
         if cgroup.is_empty() {
-            return broken([item.as_str()], format!("{value:?} needs {cgroup_field}"));
+            return violation([item.as_str()], format!("{value:?} needs {cgroup_field}"));
         }
         if !whose.is_empty() && seen.iter().filter(|name| name.starts_with(whose)).count() > 1 {
             let message = format!(
                 "\"{whose}-reserved\" and \"{whose}-reserved-compressible\" exclude each other"
             );
-            return broken([item.as_str()], message);
+            return violation([item.as_str()], message);
         }
         if !config.cgroups_per_qos {
             let message = format!("{value:?} needs cgroupsPerQOS to be true");
-            return broken([item.as_str(), "cgroupsPerQOS"], message);
+            return violation([item.as_str(), "cgroupsPerQOS"], message);
         }
     }
     Ok(())
 }
 
-fn reserved_cpus(check: &Check<'_>) -> Verdict {
+fn reserved_cpus(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     let cpus = config.reserved_system_cpus.as_str();
     if cpus.is_empty() {
@@ -159,7 +159,7 @@ fn reserved_cpus(check: &Check<'_>) -> Verdict {
     }
     if !is_cpu_set(cpus) {
         let message = format!("must be a list of CPUs such as 0-3,6, is {cpus:?}");
-        return broken(["reservedSystemCPUs"], message);
+        return violation(["reservedSystemCPUs"], message);
     }
     for (field, cgroup) in [
         ("systemReservedCgroup", &config.system_reserved_cgroup),
@@ -167,7 +167,7 @@ fn reserved_cpus(check: &Check<'_>) -> Verdict {
     ] {
         if !cgroup.is_empty() {
             let message = format!("can't be used together with {field}");
-            return broken(["reservedSystemCPUs"], message);
+            return violation(["reservedSystemCPUs"], message);
         }
     }
     Ok(())
@@ -183,7 +183,7 @@ fn is_cpu_set(text: &str) -> bool {
     })
 }
 
-fn reserved_memory(check: &Check<'_>) -> Verdict {
+fn reserved_memory(check: &Check<'_>) -> CheckResult {
     let mut seen = BTreeSet::new();
     for (index, reservation) in check.config.reserved_memory.iter().enumerate() {
         for (name, amount) in &reservation.limits {
@@ -211,7 +211,7 @@ fn reserved_memory(check: &Check<'_>) -> Verdict {
     Ok(())
 }
 
-fn qos_reserved(check: &Check<'_>) -> Verdict {
+fn qos_reserved(check: &Check<'_>) -> CheckResult {
     for (name, share) in &check.config.qos_reserved {
         let field = join_path("qosReserved", name);
         let percent = share
@@ -234,12 +234,12 @@ fn qos_reserved(check: &Check<'_>) -> Verdict {
     Ok(())
 }
 
-fn memory_qos(check: &Check<'_>) -> Verdict {
+fn memory_qos(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     let factor = config.memory_throttling_factor;
     if !(factor > 0.0 && factor <= 1.0) {
         let message = format!("must be more than 0 and at most 1, is {factor}");
-        return broken(["memoryThrottlingFactor"], message);
+        return violation(["memoryThrottlingFactor"], message);
     }
     let field = "memoryReservationPolicy";
     one_of(
@@ -249,7 +249,7 @@ fn memory_qos(check: &Check<'_>) -> Verdict {
     )?;
     let tiered = config.memory_reservation_policy == "TieredReservation";
     match tiered && !check.gates.enabled("MemoryQoS") {
-        true => broken(
+        true => violation(
             [field],
             "\"TieredReservation\" needs the feature gate MemoryQoS".to_owned(),
         ),

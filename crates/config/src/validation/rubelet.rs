@@ -1,6 +1,6 @@
 //! Rubelet's own options.
 
-use super::{Check, Verdict, broken, not_zero, one_of};
+use super::{Check, CheckResult, not_zero, one_of, violation};
 use crate::quantity::{Sign, sign};
 use crate::rubelet_options::{AuditOptions, EmbeddedRuntime};
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 /// Longest path of a unix socket that Linux takes.
 const MAX_SOCKET_PATH: usize = 107;
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let options = check.rubelet;
     let socket = options.socket.as_str();
     if !socket.starts_with('/') || socket.ends_with('/') || socket.len() > MAX_SOCKET_PATH {
@@ -16,11 +16,11 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
             "must be the absolute path of a unix socket of at most {MAX_SOCKET_PATH} bytes, is \
              {socket:?}"
         );
-        return broken(["rubelet.socket"], message);
+        return violation(["rubelet.socket"], message);
     }
     let group = options.socket_group.as_str();
     if group.contains(|c: char| c.is_whitespace() || c == ':') {
-        return broken(
+        return violation(
             ["rubelet.socketGroup"],
             format!("must be a group's name, is {group:?}"),
         );
@@ -31,34 +31,34 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
     let key = options.secrets_key_file.as_str();
     if !key.starts_with('/') || key.ends_with('/') {
         let message = format!("must be the absolute path of a file, is {key:?}");
-        return broken(["rubelet.secretsKeyFile"], message);
+        return violation(["rubelet.secretsKeyFile"], message);
     }
     audit(&options.audit)?;
     runtime(&options.runtime)
 }
 
-fn audit(options: &AuditOptions) -> Verdict {
+fn audit(options: &AuditOptions) -> CheckResult {
     for (field, path) in [
         ("rubelet.audit.path", &options.path),
         ("rubelet.audit.policyFile", &options.policy_file),
     ] {
         if !path.is_empty() && (!path.starts_with('/') || path.ends_with('/')) {
             let message = format!("must be the absolute path of a file, is {path:?}");
-            return broken([field], message);
+            return violation([field], message);
         }
     }
     let level = options.level.as_str();
     if !matches!(level, "" | "None" | "Metadata") {
         let message = format!("must be None or Metadata, is {level:?}");
-        return broken(["rubelet.audit.level"], message);
+        return violation(["rubelet.audit.level"], message);
     }
     if !level.is_empty() && !options.policy_file.is_empty() {
         let message = "can't be given beside policyFile, whose rules have the levels".to_owned();
-        return broken(["rubelet.audit.level", "rubelet.audit.policyFile"], message);
+        return violation(["rubelet.audit.level", "rubelet.audit.policyFile"], message);
     }
     if options.path.is_empty() && !(options.policy_file.is_empty() && level.is_empty()) {
         let message = "must be given with policyFile or level: without it nothing is recorded";
-        return broken(["rubelet.audit.path"], message.to_owned());
+        return violation(["rubelet.audit.path"], message.to_owned());
     }
     Ok(())
 }
@@ -66,27 +66,28 @@ fn audit(options: &AuditOptions) -> Verdict {
 /// Longest name of a network interface that Linux takes.
 const MAX_INTERFACE: usize = 15;
 
-fn runtime(options: &EmbeddedRuntime) -> Verdict {
+fn runtime(options: &EmbeddedRuntime) -> CheckResult {
     let is_absolute = |path: &str| path.starts_with('/') && path.len() > 1 && !path.ends_with('/');
-    let folders = [
+    let directories = [
         ("rubelet.runtime.rootDir", &options.root_dir),
         ("rubelet.runtime.runDir", &options.run_dir),
         ("rubelet.runtime.cniConfDir", &options.cni_conf_dir),
         ("rubelet.runtime.cgroup", &options.cgroup),
     ];
-    let folders = folders.into_iter().chain(
+    let directories = directories.into_iter().chain(
         options
             .cni_bin_dirs
             .iter()
             .map(|dir| ("rubelet.runtime.cniBinDirs", dir)),
     );
     let devices = options.cdi_spec_dirs.iter();
-    let folders = folders.chain(devices.map(|dir| ("rubelet.runtime.cdiSpecDirs", dir)));
+    let directories = directories.chain(devices.map(|dir| ("rubelet.runtime.cdiSpecDirs", dir)));
     let hosts = options.registry_hosts_dirs.iter();
-    let folders = folders.chain(hosts.map(|dir| ("rubelet.runtime.registryHostsDirs", dir)));
-    for (field, path) in folders {
+    let directories =
+        directories.chain(hosts.map(|dir| ("rubelet.runtime.registryHostsDirs", dir)));
+    for (field, path) in directories {
         if !is_absolute(path) {
-            return broken(
+            return violation(
                 [field],
                 format!("must be an absolute path other than /, is {path:?}"),
             );
@@ -99,17 +100,17 @@ fn runtime(options: &EmbeddedRuntime) -> Verdict {
             "must be `none` or the absolute path of a unix socket of at most {MAX_SOCKET_PATH} \
              bytes, is {socket:?}"
         );
-        return broken(["rubelet.runtime.socket"], message);
+        return violation(["rubelet.runtime.socket"], message);
     }
     let log = options.container_log_max_total.as_str();
     if !log.is_empty() && !matches!(sign(log), Some(Sign::Zero | Sign::Positive)) {
         let message = format!("must be empty or a quantity such as 100Mi, is {log:?}");
-        return broken(["rubelet.runtime.containerLogMaxTotal"], message);
+        return violation(["rubelet.runtime.containerLogMaxTotal"], message);
     }
     let networks = ["", "bridge", "cni"];
     if !networks.contains(&options.network.as_str()) {
         let message = format!("must be empty, `bridge` or `cni`, is {:?}", options.network);
-        return broken(["rubelet.runtime.network"], message);
+        return violation(["rubelet.runtime.network"], message);
     }
     let bridge = options.bridge.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -118,7 +119,7 @@ fn runtime(options: &EmbeddedRuntime) -> Verdict {
             "must be a network interface's name of at most {MAX_INTERFACE} characters, is \
              {bridge:?}"
         );
-        return broken(["rubelet.runtime.bridge"], message);
+        return violation(["rubelet.runtime.bridge"], message);
     }
     for (field, subnets) in [
         ("rubelet.runtime.bridgeSubnets", &options.bridge_subnets),
@@ -129,14 +130,14 @@ fn runtime(options: &EmbeddedRuntime) -> Verdict {
     ] {
         for subnet in subnets {
             if let Err(why) = is_subnet(subnet) {
-                return broken([field], why);
+                return violation([field], why);
             }
         }
     }
     for registry in &options.insecure_registries {
         if registry.is_empty() || registry.contains(['/', '@']) {
             let message = format!("must be registries such as example.com:5000, has {registry:?}");
-            return broken(["rubelet.runtime.insecureRegistries"], message);
+            return violation(["rubelet.runtime.insecureRegistries"], message);
         }
     }
     Ok(())

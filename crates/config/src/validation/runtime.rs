@@ -1,10 +1,10 @@
 //! The container runtime and how it is used.
 
-use super::{Check, Verdict, broken, not_zero, one_of};
+use super::{Check, CheckResult, not_zero, one_of, violation};
 use crate::EMBEDDED;
 use std::time::Duration;
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     let (runtime, images) = (
         &config.container_runtime_endpoint,
@@ -18,7 +18,7 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
         endpoint("imageServiceEndpoint", images)?;
         if inside {
             let message = "needs containerRuntimeEndpoint: the embedded runtime has its own images";
-            return broken(["imageServiceEndpoint"], message.to_owned());
+            return violation(["imageServiceEndpoint"], message.to_owned());
         }
     }
     not_zero("runtimeRequestTimeout", config.runtime_request_timeout)?;
@@ -32,23 +32,23 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
     crash_loop(check)
 }
 
-fn endpoint(field: &str, value: &str) -> Verdict {
+fn endpoint(field: &str, value: &str) -> CheckResult {
     let path = value.strip_prefix("unix://").unwrap_or(value);
     match path.starts_with('/') && path.len() > 1 {
         true => Ok(()),
         false => {
             let example = "unix:///run/containerd/containerd.sock";
             let message = format!("must be a unix socket such as {example}, is {value:?}");
-            broken([field], message)
+            violation([field], message)
         }
     }
 }
 
-fn crash_loop(check: &Check<'_>) -> Verdict {
+fn crash_loop(check: &Check<'_>) -> CheckResult {
     let field = "crashLoopBackOff.maxContainerRestartPeriod";
     if !check.gates.enabled("KubeletCrashLoopBackOffMax") {
         return match (check.given)(field) {
-            true => broken(
+            true => violation(
                 [field],
                 "needs the feature gate KubeletCrashLoopBackOffMax".to_owned(),
             ),
@@ -63,7 +63,7 @@ fn crash_loop(check: &Check<'_>) -> Verdict {
         true => Ok(()),
         false => {
             let period = rubelet_base::duration::format_go(period);
-            broken([field], format!("must be from 1s to 300s, is {period}"))
+            violation([field], format!("must be from 1s to 300s, is {period}"))
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The kubelet's servers: ports, addresses, TLS, who is let in.
+//! The kubelet's servers: ports, addresses, TLS, authentication.
 
-use super::{Check, Verdict, broken, ip_address, one_of, range};
+use super::{Check, CheckResult, ip_address, one_of, range, violation};
 
 const TLS_VERSIONS: [&str; 5] = [
     "",
@@ -41,7 +41,7 @@ const CIPHER_SUITES: [&str; 27] = [
     "TLS_RSA_WITH_RC4_128_SHA",
 ];
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     range("port", config.port, 1, 65_535)?;
     range("readOnlyPort", config.read_only_port, 0, 65_535)?;
@@ -56,20 +56,20 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
     )?;
     if config.enable_system_log_query && !config.enable_system_log_handler {
         let message = "needs enableSystemLogHandler to be true".to_owned();
-        return broken(["enableSystemLogQuery", "enableSystemLogHandler"], message);
+        return violation(["enableSystemLogQuery", "enableSystemLogHandler"], message);
     }
     hidden_metrics(&config.show_hidden_metrics_for_version)
 }
 
-fn tls(check: &Check<'_>) -> Verdict {
+fn tls(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     if config.tls_cert_file.is_empty() != config.tls_private_key_file.is_empty() {
         let message = "tlsCertFile and tlsPrivateKeyFile must be given together".to_owned();
-        return broken(["tlsCertFile", "tlsPrivateKeyFile"], message);
+        return violation(["tlsCertFile", "tlsPrivateKeyFile"], message);
     }
     if config.server_tls_bootstrap && !check.gates.enabled("RotateKubeletServerCertificate") {
         let message = "needs the feature gate RotateKubeletServerCertificate".to_owned();
-        return broken(["serverTLSBootstrap"], message);
+        return violation(["serverTLSBootstrap"], message);
     }
     one_of("tlsMinVersion", &config.tls_min_version, &TLS_VERSIONS)?;
     for (index, suite) in config.tls_cipher_suites.iter().enumerate() {
@@ -78,7 +78,7 @@ fn tls(check: &Check<'_>) -> Verdict {
                 .map_or(String::new(), |suite| format!("; did you mean {suite:?}?"));
             let field = format!("tlsCipherSuites[{index}]");
             let message = format!("must be a cipher suite by Go's name, is {suite:?}{hint}");
-            return broken([field.as_str()], message);
+            return violation([field.as_str()], message);
         }
     }
     for (index, &group) in config.tls_curve_preferences.iter().enumerate() {
@@ -87,7 +87,7 @@ fn tls(check: &Check<'_>) -> Verdict {
     Ok(())
 }
 
-fn hidden_metrics(version: &str) -> Verdict {
+fn hidden_metrics(version: &str) -> CheckResult {
     // Only the minor version before the one whose metrics are served says anything.
     one_of("showHiddenMetricsForVersion", version, &["", "1.35"])
 }

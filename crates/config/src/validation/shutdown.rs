@@ -1,10 +1,10 @@
 //! Shutting the node down gracefully.
 
-use super::{Check, Verdict, broken};
+use super::{Check, CheckResult, violation};
 use rubelet_base::duration::format_go;
 use std::time::Duration;
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     let (all, critical) = (
         config.shutdown_grace_period,
@@ -16,13 +16,13 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
             continue;
         }
         if !check.gates.enabled("GracefulNodeShutdown") {
-            return broken(
+            return violation(
                 [field],
                 "needs the feature gate GracefulNodeShutdown".to_owned(),
             );
         }
         if period < Duration::from_secs(1) {
-            return broken(
+            return violation(
                 [field],
                 format!("must be 0s, or 1s or more, is {}", format_go(period)),
             );
@@ -35,7 +35,7 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
             format_go(critical),
             format_go(all)
         );
-        return broken([critical_field, all_field], message);
+        return violation([critical_field, all_field], message);
     }
     let by_priority = "shutdownGracePeriodByPodPriority";
     if config.shutdown_grace_period_by_pod_priority.is_empty() {
@@ -46,13 +46,13 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
         .enabled("GracefulNodeShutdownBasedOnPodPriority")
     {
         let message = "needs the feature gate GracefulNodeShutdownBasedOnPodPriority".to_owned();
-        return broken([by_priority], message);
+        return violation([by_priority], message);
     }
     match all.is_zero() && critical.is_zero() {
         true => Ok(()),
         false => {
             let message = format!("can't be used together with {all_field}");
-            broken([by_priority, all_field], message)
+            violation([by_priority, all_field], message)
         }
     }
 }

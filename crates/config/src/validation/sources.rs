@@ -1,8 +1,8 @@
 //! Where pods come from and where their logs go.
 
-use super::{Check, Verdict, broken, not_zero};
+use super::{Check, CheckResult, not_zero, violation};
 
-pub(super) fn validate(check: &Check<'_>) -> Verdict {
+pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let config = check.config;
     not_zero("syncFrequency", config.sync_frequency)?;
     not_zero("fileCheckFrequency", config.file_check_frequency)?;
@@ -10,11 +10,11 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
     let url = config.static_pod_url.as_str();
     if !url.is_empty() && !is_http(url) {
         let message = format!("must begin with http:// or https:// and name a host, is {url:?}");
-        return broken(["staticPodURL"], message);
+        return violation(["staticPodURL"], message);
     }
     if config.run_once {
         let message = "must be false; upstream removed this mode".to_owned();
-        return broken(["runOnce"], message);
+        return violation(["runOnce"], message);
     }
     pod_logs_dir(&config.pod_logs_dir)
 }
@@ -29,10 +29,10 @@ fn is_http(url: &str) -> bool {
     })
 }
 
-fn pod_logs_dir(path: &str) -> Verdict {
+fn pod_logs_dir(path: &str) -> CheckResult {
     let field = ["podLogsDir"];
     if !path.starts_with('/') {
-        return broken(field, format!("must be an absolute path, is {path:?}"));
+        return violation(field, format!("must be an absolute path, is {path:?}"));
     }
     let clean = path == "/"
         || path[1..]
@@ -40,10 +40,10 @@ fn pod_logs_dir(path: &str) -> Verdict {
             .all(|part| !matches!(part, "" | "." | ".."));
     if !clean {
         let message = format!("must hold no empty, \".\" or \"..\" part, is {path:?}");
-        return broken(field, message);
+        return violation(field, message);
     }
     match path.is_ascii() {
         true => Ok(()),
-        false => broken(field, format!("must be ASCII, is {path:?}")),
+        false => violation(field, format!("must be ASCII, is {path:?}")),
     }
 }

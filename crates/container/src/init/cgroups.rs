@@ -1,5 +1,5 @@
 //! `/sys/fs/cgroup` of a container on a host with cgroup version 1: the container's own cgroup of
-//! each hierarchy, in a folder each.
+//! each hierarchy, in a directory each.
 
 use std::{
     os::fd::OwnedFd,
@@ -23,11 +23,11 @@ use crate::{
 /// The container's cgroup in one hierarchy.
 #[derive(Debug)]
 pub(crate) struct Hierarchy {
-    /// Name of its folder.
+    /// Name of its directory.
     pub(crate) name: String,
-    /// The cgroup, as a mount that is nowhere yet.
+    /// The cgroup, as a detached mount.
     pub(crate) mount: OwnedFd,
-    /// Names of the controllers where one folder has several.
+    /// Names of the controllers if one hierarchy has several.
     pub(crate) links: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn gather() -> Result<Option<Vec<Hierarchy>>, Failure> {
     Ok(Some(hierarchies))
 }
 
-/// Path of the own cgroup in a mounted hierarchy, if it is one and shows it.
+/// Path of this process's cgroup in a mounted hierarchy, if the mount shows it.
 fn own_path(entry: &MountEntry, own: &str) -> Option<PathBuf> {
     let lines = own.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -82,42 +82,45 @@ fn open(entry: &MountEntry, path: &Path) -> Result<Hierarchy, Failure> {
     Ok(Hierarchy { name, mount, links })
 }
 
-/// The folder that holds them, with a place for each, mounted nowhere yet. Made by the host's root,
-/// nobody in a user namespace could fill it.
-pub(crate) fn folder(plan: &MountPlan<'_>, hierarchies: &[Hierarchy]) -> Result<OwnedFd, Failure> {
+/// The tmpfs with a directory for each hierarchy, as a detached mount. The host's root creates it,
+/// because processes of a user namespace could not.
+pub(crate) fn directory(
+    plan: &MountPlan<'_>,
+    hierarchies: &[Hierarchy],
+) -> Result<OwnedFd, Failure> {
     let failed = |error: Errno| plan.failure(&reason(&error.into()));
     let fs = Filesystem::open("tmpfs")?;
     let _ = fs.set("source", "tmpfs");
     fs.option("mode=755")?;
-    // Made read-only, if it is to be, when everything is in it.
+    // Made read-only, if requested, after it is filled.
     let attr = plan.options.attr.set & !libc::MOUNT_ATTR_RDONLY;
-    let folder = fs.mount(attr).map_err(|failure| plan.failure(&failure.0))?;
+    let directory = fs.mount(attr).map_err(|failure| plan.failure(&failure.0))?;
     for hierarchy in hierarchies {
         let name = hierarchy.name.as_str();
-        mkdirat(&folder, name, Mode::from_raw_mode(0o755)).map_err(failed)?;
+        mkdirat(&directory, name, Mode::from_raw_mode(0o755)).map_err(failed)?;
         for link in &hierarchy.links {
-            symlinkat(name, &folder, link.as_str()).map_err(failed)?;
+            symlinkat(name, &directory, link.as_str()).map_err(failed)?;
         }
     }
-    Ok(folder)
+    Ok(directory)
 }
 
-/// Puts the hierarchies into the folder, which is attached by now.
+/// Mounts the hierarchies in the directory, which is attached now.
 pub(crate) fn fill(
     plan: &MountPlan<'_>,
-    folder: &OwnedFd,
+    directory: &OwnedFd,
     hierarchies: &[Hierarchy],
 ) -> Result<(), Failure> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     for hierarchy in hierarchies {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let target = openat(folder, hierarchy.name.as_str(), flags, Mode::empty())
+        let target = openat(directory, hierarchy.name.as_str(), flags, Mode::empty())
             .map_err(|error| failed(error.into()))?;
         mount_attr::change(&hierarchy.mount, &plan.options.attr, false).map_err(failed)?;
         attach(&hierarchy.mount, &target).map_err(failed)?;
     }
     if plan.options.attr.set & libc::MOUNT_ATTR_RDONLY != 0 {
-        mount_attr::change(folder, &MountAttr::read_only(), false).map_err(failed)?;
+        mount_attr::change(directory, &MountAttr::read_only(), false).map_err(failed)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Paths that a container must not read, or not write.
+//! Masked and read-only paths of a container.
 
 use std::{
     io,
@@ -14,7 +14,8 @@ use crate::{
     sys::mount_attr::{self, MountAttr},
 };
 
-/// Covers and protects what the specification names. `null` is a mount of `/dev/null`.
+/// Applies `maskedPaths` and `readonlyPaths` of the specification. `null` is a mount of
+/// `/dev/null`.
 pub(crate) fn hide(plan: &Plan<'_>, null: Option<OwnedFd>, root: &Root) -> Result<(), Failure> {
     let linux = &plan.spec.linux;
     for path in &linux.readonly_paths {
@@ -23,19 +24,19 @@ pub(crate) fn hide(plan: &Plan<'_>, null: Option<OwnedFd>, root: &Root) -> Resul
     let mut cover = Cover { null, empty: None };
     let mut attached = (false, false);
     for path in &linux.masked_paths {
-        let what = || format!("cannot hide {path}");
+        let what = || format!("cannot mask {path}");
         let Some(target) = find(Path::new(path), root).step(what)? else {
             continue;
         };
-        let folder = is_dir(&target).step(what)?;
-        let used = if folder {
+        let directory = is_dir(&target).step(what)?;
+        let used = if directory {
             &mut attached.1
         } else {
             &mut attached.0
         };
-        let mount = cover.of_kind(folder)?;
+        let mount = cover.of_kind(directory)?;
         if *used {
-            // The first one is in place; the others are copies of it.
+            // The first one is attached; further ones are copies of it.
             let copy = copy(mount.as_fd(), false).step(what)?;
             attach(&copy, &target).step(what)?;
         } else {
@@ -46,16 +47,16 @@ pub(crate) fn hide(plan: &Plan<'_>, null: Option<OwnedFd>, root: &Root) -> Resul
     Ok(())
 }
 
-/// What is put over paths.
+/// The mounts that cover paths.
 struct Cover {
     null: Option<OwnedFd>,
     empty: Option<OwnedFd>,
 }
 
 impl Cover {
-    fn of_kind(&mut self, folder: bool) -> Result<&OwnedFd, Failure> {
-        let missing = || Failure::new("there is nothing to hide a path with");
-        if !folder {
+    fn of_kind(&mut self, directory: bool) -> Result<&OwnedFd, Failure> {
+        let missing = || Failure::new("no mount to mask a path with");
+        if !directory {
             return self.null.as_ref().ok_or_else(missing);
         }
         if self.empty.is_none() {
@@ -77,7 +78,7 @@ fn protect(path: &Path, root: &Root) -> io::Result<()> {
     attach(&mount, &target)
 }
 
-/// Opens a path; `None` if it is missing, which is as good as hidden.
+/// Opens a path; `None` if it does not exist.
 fn find(path: &Path, root: &Root) -> io::Result<Option<OwnedFd>> {
     match root.find(path) {
         Ok(fd) => Ok(Some(fd)),

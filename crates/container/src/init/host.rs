@@ -1,4 +1,4 @@
-//! What is done, and opened, while the host can still be seen.
+//! The steps before pivot_root, while the host's files are accessible.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -27,30 +27,30 @@ use crate::{
     },
 };
 
-/// Everything that comes from the host, open.
+/// Everything that comes from the host, as open descriptors.
 #[derive(Debug)]
 pub(crate) struct Gathered {
-    /// The root file system, mounted nowhere yet.
+    /// The root file system, a detached mount.
     pub(crate) root: Option<OwnedFd>,
-    /// For each mount of the plan what is to be attached.
+    /// The source of each mount of the plan.
     pub(crate) mounts: Vec<Source>,
-    /// A mount of `/dev/null`, to hide files with.
+    /// A mount of `/dev/null`, to mask files.
     pub(crate) null: Option<OwnedFd>,
 }
 
-/// What is to be attached for one mount.
+/// The source of a mount.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// Not known yet.
+    /// Created later.
     Later,
-    /// A mount that is nowhere yet.
+    /// A detached mount.
     Mount(OwnedFd),
-    /// A folder of cgroups, hierarchy by hierarchy.
+    /// A directory of cgroups, hierarchy by hierarchy.
     Cgroups(OwnedFd, Vec<cgroups::Hierarchy>),
 }
 
 impl Gathered {
-    /// Joins the namespaces that are shared and opens what the container will see of the host.
+    /// Joins the shared namespaces and opens what the container gets from the host.
     pub(crate) fn gather(init: &Init<'_>) -> Result<Self, Failure> {
         let plan = &init.plan;
         init.actor.prepare(&init.reporter)?;
@@ -64,11 +64,11 @@ impl Gathered {
             mounts.push(match mount.from {
                 From::Bind => Source::Mount(bind(mount, plan)?),
                 From::Cgroup => match cgroups::gather()? {
-                    // One hierarchy is mounted anew, to be seen from the own cgroup namespace.
+                    // cgroup2 is mounted later, from within the container's cgroup namespace.
                     None => Source::Later,
                     Some(hierarchies) => {
-                        let folder = cgroups::folder(mount, &hierarchies)?;
-                        Source::Cgroups(folder, hierarchies)
+                        let directory = cgroups::directory(mount, &hierarchies)?;
+                        Source::Cgroups(directory, hierarchies)
                     }
                 },
                 From::Dev | From::New | From::Layers => Source::Later,
@@ -86,8 +86,7 @@ impl Gathered {
         })
     }
 
-    /// Mounts the root file system and other images, in a mount namespace that is not the host's any
-    /// more.
+    /// Mounts the root file system and image volumes. Must run in a mount namespace of its own.
     pub(crate) fn mount_images(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
         let userns = plan.user.as_ref().map(AsFd::as_fd);
         let label = plan.spec.linux.mount_label.as_str();
@@ -95,12 +94,12 @@ impl Gathered {
             RootfsSource::Overlay(overlay) => {
                 mount_overlay(overlay, label, userns, &plan.ids, plan.mount_at)?
             }
-            RootfsSource::Folder(folder) => {
-                let what = || format!("cannot open the root file system {}", folder.display());
+            RootfsSource::Directory(directory) => {
+                let what = || format!("cannot open the root file system {}", directory.display());
                 let flags = OpenTreeFlags::OPEN_TREE_CLONE
                     | OpenTreeFlags::OPEN_TREE_CLOEXEC
                     | OpenTreeFlags::AT_RECURSIVE;
-                open_tree(CWD, folder, flags).step(what)?
+                open_tree(CWD, directory, flags).step(what)?
             }
         });
         for (source, mount) in self.mounts.iter_mut().zip(&plan.mounts) {
@@ -111,8 +110,9 @@ impl Gathered {
         Ok(())
     }
 
-    /// Mounts the file systems that belong to the container's own namespaces; `/proc` and `/sys`
-    /// can be mounted in a user namespace only as long as the host's can be seen.
+    /// Creates the file systems of the container's namespaces. Must run before pivot_root: in a
+    /// user namespace the kernel allows mounting proc and sysfs only while fully visible ones are
+    /// in the mount namespace (mount_too_revealing).
     pub(crate) fn mount_filesystems(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
         for (source, mount) in self.mounts.iter_mut().zip(&plan.mounts) {
             let new_one = matches!(mount.from, From::New | From::Cgroup);
@@ -130,10 +130,10 @@ fn join(plan: &Plan<'_>) -> Result<(), Failure> {
             .step(|| format!("cannot join the pod's namespace ({kind:?})"))?;
     }
     if !plan.shared.is_empty() {
-        unshare(plan.shared).step(|| "cannot make namespaces")?;
+        unshare(plan.shared).step(|| "cannot create namespaces")?;
     }
     if plan.shared.contains(UnshareFlags::NEWNET) {
-        loopback::up().step(|| "cannot bring the loopback device up")?;
+        loopback::up().step(|| "cannot bring up the loopback interface")?;
     }
     if plan.shared.contains(UnshareFlags::NEWUTS) {
         let name = &plan.spec.hostname;
@@ -172,7 +172,7 @@ fn bind(plan: &MountPlan<'_>, whole: &Plan<'_>) -> Result<OwnedFd, Failure> {
     }
     mount_attr::change(&mount, &options.attr, false).map_err(failed)?;
     mount_attr::change(&mount, &options.recursive_attr, true).map_err(failed)?;
-    // A copy of a shared mount is shared, too, unless it is told otherwise.
+    // A copy of a shared mount stays in its peer group unless its propagation is changed.
     let (propagation, recursive) = options.propagation.unwrap_or((libc::MS_PRIVATE, true));
     if propagation == libc::MS_SHARED || propagation == libc::MS_SLAVE {
         check_propagates(plan, propagation == libc::MS_SHARED)?;
@@ -184,14 +184,15 @@ fn bind(plan: &MountPlan<'_>, whole: &Plan<'_>) -> Result<OwnedFd, Failure> {
     Ok(mount)
 }
 
-/// Refuses a mount that should take part in what is mounted on the host, and never would.
+/// Refuses a propagating mount whose source is not on a shared (or slave) mount of the host: it
+/// would silently not propagate.
 fn check_propagates(plan: &MountPlan<'_>, shared: bool) -> Result<(), Failure> {
     let source = &plan.mount.source;
     let real = source.canonicalize();
     let real = real.map_err(|error| plan.failure(&reason(&error)))?;
     let mounts = mountinfo::read().map_err(|error| plan.failure(&error.to_string()))?;
     let Some(on) = mountinfo::containing(&mounts, &real) else {
-        return Err(plan.failure("its source is on no mount"));
+        return Err(plan.failure("its source is not on a mount"));
     };
     let is_slave = on.propagation.iter().any(|one| one.starts_with("master:"));
     if on.is_shared() || (is_slave && !shared) {
@@ -219,7 +220,9 @@ fn map_ids(
             user.as_fd()
         }
         _ if uids.is_empty() || gids.is_empty() => {
-            return Err(plan.failure("an idmapped mount outside of a user namespace needs IDs"));
+            return Err(plan.failure(
+                "an ID-mapped mount without a user namespace needs uidMappings and gidMappings",
+            ));
         }
         _ => {
             let mappings = IdMappings {
@@ -233,12 +236,12 @@ fn map_ids(
     mount_attr::change(mount, &MountAttr::idmap(userns), recursive).map_err(|error| {
         let reason = reason(&error);
         plan.failure(&format!(
-            "the file system of the source can't map IDs, as a pod with a user namespace needs it: {reason}"
+            "the file system of the source does not support ID-mapped mounts, which pods with a user namespace need: {reason}"
         ))
     })
 }
 
-/// A file system of the container's own, with an SELinux label if there is one.
+/// A new file system of the container, with an SELinux label if there is one.
 fn new(plan: &MountPlan<'_>, label: &str) -> Result<OwnedFd, Failure> {
     let failed = |failure: Failure| plan.failure(&failure.0);
     let mount = plan.mount;
@@ -248,13 +251,13 @@ fn new(plan: &MountPlan<'_>, label: &str) -> Result<OwnedFd, Failure> {
     };
     let fs = Filesystem::open(kind).map_err(failed)?;
     if let Some(source) = mount.source.to_str().filter(|source| !source.is_empty()) {
-        // Most file systems don't care; some don't take one.
+        // Some file systems refuse a source; it is only for display.
         let _ = fs.set("source", source);
     }
     for option in &plan.options.data {
         fs.option(option).map_err(failed)?;
     }
-    // The kernel's own views have labels of their own.
+    // proc, sysfs and cgroup2 have labels of their own.
     if !label.is_empty() && matches!(kind, "tmpfs" | "devpts" | "mqueue") {
         fs.option(&format!("context={label}")).map_err(failed)?;
     }
@@ -267,14 +270,14 @@ fn new(plan: &MountPlan<'_>, label: &str) -> Result<OwnedFd, Failure> {
     Ok(made)
 }
 
-/// A mount of the host's `/dev/null`, made certain that it is one.
+/// A mount of the host's `/dev/null`, checked to be device 1:3.
 fn null() -> Result<OwnedFd, Failure> {
     let what = || "cannot open the host's /dev/null";
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let mount = open_tree(CWD, "/dev/null", flags).step(what)?;
     let stat = rustix::fs::fstat(&mount).step(what)?;
     if stat.st_rdev != rustix::fs::makedev(1, 3) {
-        return Err(Failure::new("the host's /dev/null is another device"));
+        return Err(Failure::new("the host's /dev/null is not the null device"));
     }
     let attr = MountAttr::propagation(libc::MS_PRIVATE);
     mount_attr::change(&mount, &attr, false).step(what)?;

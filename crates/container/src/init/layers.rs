@@ -1,4 +1,4 @@
-//! Mounts that show an image: its layers on top of each other, or a part of them.
+//! Image volumes: mounts of an image's layers, or of a directory in them.
 
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -20,14 +20,14 @@ use crate::{
     sys::mount_attr,
 };
 
-/// What the options of such a mount say.
+/// The parsed options of such a mount.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Wanted<'a> {
+struct LayerOptions<'a> {
     lower: Vec<PathBuf>,
     sub_path: Option<&'a str>,
 }
 
-/// Mounts an image, nowhere yet. As for [`mount_overlay`], the working folder is one to mount on.
+/// Creates a detached mount of an image. Same conditions as [`mount_overlay`].
 pub(super) fn mount(plan: &MountPlan<'_>, whole: &Plan<'_>) -> Result<OwnedFd, Failure> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     let wanted = read(&plan.options.data).map_err(|why| plan.failure(&why))?;
@@ -39,7 +39,7 @@ pub(super) fn mount(plan: &MountPlan<'_>, whole: &Plan<'_>) -> Result<OwnedFd, F
     let userns = whole.user.as_ref().map(AsFd::as_fd);
     let label = whole.spec.linux.mount_label.as_str();
     let mounted = match overlay.lower.as_slice() {
-        // Overlayfs takes no single folder.
+        // overlayfs needs at least two layers without an upper directory.
         [single] => mount_single(single, userns),
         _ => mount_overlay(&overlay, label, userns, &whole.ids, whole.mount_at),
     };
@@ -51,8 +51,8 @@ pub(super) fn mount(plan: &MountPlan<'_>, whole: &Plan<'_>) -> Result<OwnedFd, F
     Ok(mounted)
 }
 
-fn read<'a>(options: &[&'a str]) -> Result<Wanted<'a>, String> {
-    let mut wanted = Wanted::default();
+fn read<'a>(options: &[&'a str]) -> Result<LayerOptions<'a>, String> {
+    let mut wanted = LayerOptions::default();
     for option in options {
         if let Some(layer) = option.strip_prefix(LOWER_DIR) {
             wanted.lower.push(layer.into());
@@ -60,7 +60,7 @@ fn read<'a>(options: &[&'a str]) -> Result<Wanted<'a>, String> {
             wanted.sub_path = Some(path);
         } else {
             return Err(format!(
-                "an image can't be mounted with the option {option:?}"
+                "image volumes do not support the mount option {option:?}"
             ));
         }
     }
@@ -70,11 +70,11 @@ fn read<'a>(options: &[&'a str]) -> Result<Wanted<'a>, String> {
     }
 }
 
-/// A mount of what is at a path inside of another mount. What the path leads through was made by a
-/// stranger: links end inside.
+/// A mount of a path inside of another mount. The image is untrusted: symbolic links are resolved
+/// within it.
 fn part(plan: &MountPlan<'_>, of: &OwnedFd, path: &str) -> Result<OwnedFd, Failure> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
-    // Kernels before 6.15 copy only what is mounted somewhere.
+    // Kernels before 6.15 can't copy detached mounts.
     attach(of, CWD).map_err(failed)?;
     let inside = Path::new(path).strip_prefix("/").unwrap_or(Path::new(path));
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
@@ -86,11 +86,11 @@ fn part(plan: &MountPlan<'_>, of: &OwnedFd, path: &str) -> Result<OwnedFd, Failu
         resolve,
     );
     let found = found.map_err(|error| match error {
-        Errno::NOENT | Errno::NOTDIR => {
-            plan.failure(&format!("the image has nothing at the sub path {path:?}"))
-        }
+        Errno::NOENT | Errno::NOTDIR => plan.failure(&format!(
+            "the sub path {path:?} does not exist in the image"
+        )),
         other => plan.failure(&format!(
-            "the sub path {path:?} can't be opened: {}",
+            "cannot open the sub path {path:?}: {}",
             reason(&other.into())
         )),
     })?;

@@ -1,4 +1,4 @@
-//! Attaches the container's mounts, from inside of its root.
+//! Attaches the container's mounts, after pivot_root.
 
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -18,8 +18,7 @@ use crate::{
     sys::mount_attr::{self, MountAttr},
 };
 
-/// Files of `/proc` that may be covered, since programs that tell a container its own share of the
-/// machine do so.
+/// Files of `/proc` that may be mounted over, as LXCFS does. The list is runc's.
 const COVERABLE: [&str; 9] = [
     "/proc/cpuinfo",
     "/proc/diskstats",
@@ -41,9 +40,9 @@ pub(crate) fn attach_all(
     for (mount, source) in plan.mounts.iter().zip(sources) {
         match source {
             Source::Mount(fd) => attach_one(mount, &fd, root)?,
-            Source::Cgroups(folder, hierarchies) => {
-                attach_one(mount, &folder, root)?;
-                cgroups::fill(mount, &folder, &hierarchies)?;
+            Source::Cgroups(directory, hierarchies) => {
+                attach_one(mount, &directory, root)?;
+                cgroups::fill(mount, &directory, &hierarchies)?;
             }
             Source::Later => {
                 if let Some(dev) = &plan.dev {
@@ -62,11 +61,11 @@ fn attach_one(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<(), Fai
     Ok(())
 }
 
-/// Where a mount goes, made if it is missing.
+/// The mount point, created if it is missing.
 fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<OwnedFd, Failure> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     let to = plan.mount.destination.as_path();
-    let folder = is_dir(fd).map_err(failed)?;
+    let directory = is_dir(fd).map_err(failed)?;
     if matches!(plan.mount.kind.as_str(), "proc" | "sysfs") && plan.from == From::New {
         return ordinary_dir(plan, root, |to| {
             format!("filesystem {to:?} must be mounted on ordinary directory")
@@ -74,21 +73,21 @@ fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<OwnedFd, Fa
     }
     if plan.options.no_symlinks {
         return ordinary_dir(plan, root, |_| {
-            "a component of the destination is a symbolic link or no directory".to_owned()
+            "a component of the destination is a symbolic link or not a directory".to_owned()
         });
     }
-    let target = if folder {
+    let target = if directory {
         root.make_dir(to, Mode::from_raw_mode(0o755))
     } else {
         root.make_file(to)
     };
     let target = target.map_err(failed)?;
-    let is_folder = is_dir(&target).map_err(failed)?;
-    if folder != is_folder {
-        let (one, other) = if folder {
-            ("folder", "file")
+    let is_directory = is_dir(&target).map_err(failed)?;
+    if directory != is_directory {
+        let (one, other) = if directory {
+            ("directory", "file")
         } else {
-            ("file", "folder")
+            ("file", "directory")
         };
         return Err(plan.failure(&format!(
             "not a directory: are you trying to mount a directory onto a file (or vice-versa)? the source is a {one}, the destination a {other}"
@@ -99,14 +98,14 @@ fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<OwnedFd, Fa
         .f_type
         == PROC_SUPER_MAGIC;
     if inside_proc && !COVERABLE.iter().any(|path| to == Path::new(path)) {
-        return Err(plan.failure("it cannot be mounted because it is inside /proc"));
+        return Err(plan.failure("cannot be mounted because it is inside /proc"));
     }
     Ok(target)
 }
 
-/// A directory that nobody redirects: for `/proc` and `/sys`, since what is written there later would
-/// land elsewhere, and for mounts at paths that a stranger chose. `refusal` says why one with a
-/// symbolic link is refused, given the type of the file system.
+/// Opens a mount point without symbolic links: for `/proc` and `/sys`, where later writes would
+/// otherwise go elsewhere (CVE-2019-19921), and for mounts at paths of an untrusted image.
+/// `refusal` gives the error for a symbolic link, from the type of the file system.
 fn ordinary_dir(
     plan: &MountPlan<'_>,
     root: &Root,
@@ -122,10 +121,10 @@ fn ordinary_dir(
 
 /// Devices that are not in the container's own `/dev`.
 pub(crate) fn make_devices(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> {
-    // The umask of the program is set later, when it gets its user.
+    // The umask of the process is set later, with its user.
     rustix::process::umask(Mode::empty());
     for device in &plan.devices {
-        let what = || format!("cannot make the device {}", device.path.display());
+        let what = || format!("cannot create the device {}", device.path.display());
         let above = device.path.parent().unwrap_or(Path::new("/"));
         let dir = root
             .make_dir(above, Mode::from_raw_mode(0o755))
@@ -144,10 +143,10 @@ pub(crate) fn make_devices(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Shows the container's terminal as `/dev/console`. Where the container brought a `/dev` of its own,
-/// a link there would lead the mount to any place of its file system, `/proc` among them.
+/// Mounts the container's terminal on `/dev/console`. Symbolic links are refused: in a `/dev` of
+/// the container's own, one could redirect the mount, for instance into `/proc` (CVE-2025-52565).
 pub(crate) fn attach_console(terminal: &Terminal, root: &Root) -> Result<(), Failure> {
-    let what = || "cannot show the terminal as /dev/console";
+    let what = || "cannot mount the terminal on /dev/console";
     let mount = copy(terminal.slave.as_fd(), false).step(what)?;
     let target = root
         .make_ordinary_file(Path::new("/dev/console"))
@@ -155,7 +154,7 @@ pub(crate) fn attach_console(terminal: &Terminal, root: &Root) -> Result<(), Fai
     attach(&mount, &target).step(what)
 }
 
-/// Propagation of the root, and whether it can be written.
+/// Sets the propagation of the root, and makes it read-only if requested.
 pub(crate) fn finish_root(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> {
     let here = root
         .open(

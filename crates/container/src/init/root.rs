@@ -1,4 +1,4 @@
-//! A mount namespace of the container's own, and its root.
+//! The container's mount namespace and its root.
 
 use std::{os::fd::OwnedFd, path::Path};
 
@@ -15,30 +15,29 @@ use crate::{
     sys::clone::unshare,
 };
 
-/// Leaves for a mount namespace (and others) of its own, from which nothing propagates.
+/// Creates a mount namespace (and others), from which nothing propagates to the host.
 pub(crate) fn enter_mount_namespace(flags: UnshareFlags) -> Result<(), Failure> {
-    unshare(flags).step(|| "cannot make a mount namespace")?;
+    unshare(flags).step(|| "cannot create a mount namespace")?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private).step(|| "cannot separate the mounts from those of the host")
+    mount_change("/", private).step(|| "cannot make the mounts private")
 }
 
-/// Goes to the folder on which the root file system will be mounted. To be called by the host's root:
-/// inside of a user namespace nobody may pass the folders above it. A working folder is taken along
-/// into a new mount namespace, other than a descriptor.
+/// Changes to the directory on which the root file system will be mounted. Must run as the host's
+/// root, because processes of a user namespace may not search its parents. unshare(2) moves the
+/// working directory to the new mount namespace, but no descriptors.
 pub(crate) fn go_to(at: &Path) -> Result<(), Failure> {
     chdir(at).step(|| format!("cannot mount the root file system on {}", at.display()))
 }
 
-/// Attaches the root file system on the working folder and makes it the root; the host's mounts are
-/// gone after that.
+/// Attaches the root file system on the working directory, makes it the root, and detaches the
+/// host's mounts.
 pub(crate) fn enter(root: &OwnedFd) -> Result<(), Failure> {
     attach(root, CWD).step(|| "cannot mount the root file system")?;
     fchdir(root).step(|| "cannot enter the root file system")?;
-    // The old root comes to lie on top of the new one, where it can be detached without any
-    // folder for it.
-    pivot_root(".", ".").step(|| {
-        "cannot make it the root (pivot_root; a host that runs from its initramfs can't hold containers)"
-    })?;
+    // pivot_root(".", ".") stacks the old root on the new one, so that it can be detached without a
+    // directory for it (pivot_root(2), NOTES).
+    pivot_root(".", ".")
+        .step(|| "cannot pivot_root (not possible on a host that runs from its initramfs)")?;
     unmount(".", UnmountFlags::DETACH).step(|| "cannot detach the host's file systems")?;
-    chdir("/").step(|| "cannot go to the container's root")
+    chdir("/").step(|| "cannot change to the container's root")
 }

@@ -1,4 +1,4 @@
-//! New processes through `clone3`, each with a descriptor of its own.
+//! New processes by clone3(2), each with a pidfd.
 
 #![expect(unsafe_code, reason = "clone3 is in no library")]
 
@@ -10,12 +10,12 @@ use std::{
 
 use super::process::exit;
 
-/// A process that was made.
+/// A new process.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// Its number, in the process ID namespace of the caller.
+    /// Its PID in the caller's PID namespace.
     pub(crate) pid: i32,
-    /// The process itself.
+    /// Its pidfd.
     pub(crate) pidfd: OwnedFd,
 }
 
@@ -36,8 +36,8 @@ struct CloneArgs {
     cgroup: u64,
 }
 
-/// Forks a process that runs `body` and ends with the number it returns. `flags` are CLONE_NEW…
-/// and CLONE_PARENT; `cgroup` is the folder of a cgroup of version 2 to start in.
+/// Forks a process that runs `body` and exits with its return value. `flags` are CLONE_NEW… and
+/// CLONE_PARENT; `cgroup` is the directory of a version 2 cgroup to start in.
 ///
 /// The calling process must have a single thread.
 pub(crate) fn fork(
@@ -52,7 +52,7 @@ pub(crate) fn fork(
     let mut args = CloneArgs {
         flags: u64::from(flags.cast_unsigned()) | u64::from(libc::CLONE_PIDFD.cast_unsigned()),
         pidfd: (&raw mut pidfd) as u64,
-        // With CLONE_PARENT the signal is the one of the caller.
+        // With CLONE_PARENT, exit_signal must be 0; the child has the caller's (clone(2)).
         exit_signal: if parent { 0 } else { libc::SIGCHLD as u64 },
         ..CloneArgs::default()
     };
@@ -60,14 +60,15 @@ pub(crate) fn fork(
         args.flags |= INTO_CGROUP;
         args.cgroup = u64::from(cgroup.as_raw_fd().cast_unsigned());
     }
-    // SAFETY: `args` and `pidfd` outlive the call and have the layout and size that are told. There
-    // is no new stack and no CLONE_VM, so the child goes on with a copy of this one, as after fork.
-    // The process has a single thread, so no lock is held by a thread that the child lacks.
+    // SAFETY: `args` and `pidfd` outlive the call and have the layout and size that are passed.
+    // There is no new stack and no CLONE_VM, so the child continues with a copy of this one, as
+    // after fork. The process has a single thread, so no lock is held by a thread that the child
+    // lacks.
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of::<CloneArgs>()) };
     match pid {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            // Unwinding must not leave this function: above it is the parent's business.
+            // A panic must not unwind into the frames copied from the parent.
             exit(catch_unwind(AssertUnwindSafe(body)).unwrap_or(101))
         }
         pid => {
@@ -79,7 +80,7 @@ pub(crate) fn fork(
     }
 }
 
-/// Waits for a child to end and reaps it; whether it ended with 0.
+/// Waits for a child and reaps it; returns whether its exit status was 0.
 pub(crate) fn wait(child: &Child) -> io::Result<bool> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     use std::os::fd::AsFd;
@@ -94,7 +95,7 @@ pub(crate) fn wait(child: &Child) -> io::Result<bool> {
     }
 }
 
-/// Leaves namespaces behind for new ones. CLONE_FILES is no part of `flags`.
+/// Creates namespaces for this process (unshare(2)). `flags` must not have CLONE_FILES.
 pub(crate) fn unshare(flags: rustix::thread::UnshareFlags) -> io::Result<()> {
     // SAFETY: the descriptor table is not unshared, which is the only thing unsafe about it.
     let result = unsafe { rustix::thread::unshare_unsafe(flags) };

@@ -6,10 +6,10 @@ use std::io;
 
 const JOIN_SESSION_KEYRING: libc::c_int = 1;
 
-/// Leaves the session keyring for a new, empty one, so that keys of the host can't be used. Does
-/// nothing on a kernel without keyrings.
+/// Joins a new, empty session keyring, so that keys of the host are not accessible. Does nothing on
+/// a kernel without keyrings.
 pub(crate) fn new_session() -> io::Result<()> {
-    // SAFETY: a null name asks for an anonymous keyring; no memory of ours is touched.
+    // SAFETY: a null name requests an anonymous keyring; no memory of ours is touched.
     let result = unsafe {
         libc::syscall(
             libc::SYS_keyctl,

@@ -7,7 +7,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd},
 };
 
-/// What is changed; the kernel's `struct mount_attr`.
+/// The kernel's `struct mount_attr`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct MountAttr {
@@ -44,7 +44,7 @@ impl MountAttr {
         }
     }
 
-    /// Forbids writing.
+    /// Makes mounts read-only.
     pub(crate) fn read_only() -> Self {
         Self {
             set: libc::MOUNT_ATTR_RDONLY,
@@ -63,8 +63,8 @@ pub(crate) fn change(mount: impl AsFd, attr: &MountAttr, recursive: bool) -> io:
         flags |= libc::AT_RECURSIVE;
     }
     let mount = mount.as_fd().as_raw_fd();
-    // SAFETY: the path is a string with a zero byte, `attr` has the layout and size that are told,
-    // and both outlive the call.
+    // SAFETY: the path is a string with a zero byte, `attr` has the layout and size that are
+    // passed, and both outlive the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

@@ -1,4 +1,4 @@
-//! What a process does to itself on the way to another program.
+//! Changes of the process itself before execve(2).
 
 #![expect(
     unsafe_code,
@@ -12,20 +12,21 @@ use std::{
     ptr,
 };
 
-/// Ends the process at once: nothing of the process it was forked from is cleaned up twice.
+/// Exits with _exit(2), so that exit handlers and destructors of the parent's state do not run
+/// twice.
 pub(crate) fn exit(code: i32) -> ! {
     // SAFETY: _exit takes a number and never returns; no destructor or exit handler runs.
     unsafe { libc::_exit(code) }
 }
 
-/// Sets all signals to their default and blocks none, as a new program expects it.
+/// Resets all signals to their default and unblocks them, as a new program expects.
 pub(crate) fn reset_signals() {
     // The kernel's `struct sigaction`: all zero is SIG_DFL, no flags and an empty mask. The C
-    // library's call would leave out the signals that it uses itself.
+    // library's sigaction refuses the signals that it uses itself.
     let default = [0_u64; 4];
     for signal in 1..=64 {
         // SAFETY: the memory is large enough for the structure of every architecture, whose mask
-        // has the size that is told; the old disposition is not asked for. No handler of ours is
+        // has the size that is passed; the old disposition is not requested. No handler of ours is
         // called any more, and what it would have used stays as it is. For SIGKILL and SIGSTOP the
         // kernel refuses, which is fine.
         unsafe {
@@ -41,7 +42,7 @@ pub(crate) fn reset_signals() {
     let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset writes the whole set.
     unsafe { libc::sigemptyset(none.as_mut_ptr()) };
-    // SAFETY: the set was written above; the old mask is not asked for.
+    // SAFETY: the set was written above; the old mask is not requested.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut()) };
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn pause_forever() -> ! {
     }
 }
 
-/// Closes every descriptor but these and the standard ones.
+/// Closes all descriptors but these and the standard ones.
 pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut kept: Vec<RawFd> = kept.iter().map(AsRawFd::as_raw_fd).collect();
     kept.retain(|fd| *fd > 2);
@@ -73,8 +74,7 @@ pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     close_range(first, RawFd::MAX)
 }
 
-/// Has every descriptor but the standard ones closed when a program is executed, whoever opened it
-/// and however.
+/// Sets close-on-exec on all descriptors but the standard ones (CLOSE_RANGE_CLOEXEC).
 pub(crate) fn close_all_on_exec() -> io::Result<()> {
     // SAFETY: no descriptor is closed now, so that no owner is concerned.
     let result = unsafe {
@@ -106,7 +106,7 @@ fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
     }
 }
 
-/// Executes a program; returns only if that failed.
+/// Executes a program; returns only on failure.
 pub(crate) fn execute(program: &CString, args: &[CString], env: &[CString]) -> io::Error {
     let args = pointers(args);
     let env = pointers(env);
@@ -132,8 +132,9 @@ pub(crate) fn set_domain_name(name: &str) -> io::Result<()> {
     }
 }
 
-/// The working folder as the kernel tells it, without the check that the C library makes.
-pub(crate) fn working_folder() -> io::Result<Vec<u8>> {
+/// The working directory by the system call. It begins with `(unreachable)` outside of the root,
+/// which the C library's getcwd hides as ENOENT.
+pub(crate) fn working_directory() -> io::Result<Vec<u8>> {
     let mut buffer = vec![0_u8; 4096];
     // SAFETY: the pointer and the length describe the buffer.
     let length = unsafe { libc::syscall(libc::SYS_getcwd, buffer.as_mut_ptr(), buffer.len()) };

@@ -1,4 +1,4 @@
-//! Filters of system calls.
+//! seccomp filters.
 
 #![expect(unsafe_code, reason = "seccomp is in no library")]
 
@@ -7,8 +7,7 @@ use std::io;
 /// Size of the kernel's `struct sock_filter`.
 const INSTRUCTION: usize = 8;
 
-/// Puts a filter in force for this process and everything it executes. Needs either no_new_privs
-/// or CAP_SYS_ADMIN.
+/// Loads a filter for this process and everything it executes. Needs no_new_privs or CAP_SYS_ADMIN.
 pub(crate) fn load(program: &[u8], flags: u64) -> io::Result<()> {
     let (instructions, rest) = program.as_chunks::<INSTRUCTION>();
     let Ok(length) = u16::try_from(instructions.len()) else {

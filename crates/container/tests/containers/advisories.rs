@@ -49,9 +49,9 @@ impl Drop for Killed {
 /// between two looks at it. Neither a mount nor a new file or directory gets out.
 fn exchanged_directories() {
     let place = Place::new();
-    let outside = place.folder("outside");
-    let shared = place.folder("shared");
-    let data = place.folder("data");
+    let outside = place.directory("outside");
+    let shared = place.directory("shared");
+    let data = place.directory("data");
     fs::write(data.join("file"), "").unwrap();
     fs::create_dir(shared.join("race")).unwrap();
     symlink(&outside, shared.join("link")).unwrap();
@@ -89,7 +89,7 @@ fn links_at_masked_paths() {
     fs::create_dir(layer.join("secrets")).unwrap();
     fs::write(layer.join("secrets/one"), "secret").unwrap();
     // The container's own null device leads elsewhere.
-    let dev = place.folder("dev");
+    let dev = place.directory("dev");
     symlink("/proc/version", dev.join("null")).unwrap();
     let mut spec = script(
         "stat -L -c %t:%T /masked /proc/version /secret; cat /secret; ls -a /secrets; \
@@ -109,7 +109,7 @@ fn links_at_masked_paths() {
 /// CVE-2025-52565: the terminal is mounted on a link, before paths of `/proc` are protected.
 fn link_at_the_console() {
     let place = Place::new();
-    let dev = place.folder("dev");
+    let dev = place.directory("dev");
     symlink("/proc/sys/kernel/core_pattern", dev.join("console")).unwrap();
     fs::create_dir(dev.join("pts")).unwrap();
     let mut spec = script("true");
@@ -135,7 +135,7 @@ fn link_at_the_console() {
 /// the kernel, and the container runs without its profile.
 fn labels_by_a_false_proc() {
     let place = Place::new();
-    let proc = place.folder("false-proc");
+    let proc = place.directory("false-proc");
     let files = ["thread-self/attr/apparmor/exec", "thread-self/attr/exec"];
     for file in files {
         let file = proc.join(file);
@@ -165,7 +165,7 @@ fn labels_by_a_false_proc() {
 /// behind the link.
 fn device_on_a_link() {
     let place = Place::new();
-    let shared = place.folder("shared");
+    let shared = place.directory("shared");
     fs::write(shared.join("victim"), "").unwrap();
     symlink("/shared/victim", shared.join("node")).unwrap();
     let before = fs::metadata(shared.join("victim")).unwrap();

@@ -12,8 +12,8 @@ pub(crate) const CASES: &[Case] = &[
     ("attacks::links_in_the_image", links_in_the_image),
     ("attacks::proc_elsewhere", proc_elsewhere),
     ("attacks::mount_in_proc", mount_in_proc),
-    ("attacks::folder_of_the_host", folder_of_the_host),
-    ("attacks::leaked_folder", leaked_folder),
+    ("attacks::directory_of_the_host", directory_of_the_host),
+    ("attacks::leaked_directory", leaked_directory),
     ("attacks::program_of_the_host", program_of_the_host),
     (
         "attacks::tracing_a_joining_process",
@@ -26,8 +26,8 @@ pub(crate) const CASES: &[Case] = &[
 /// CVE-2021-30465 and older: destinations of mounts through symbolic links.
 fn links_in_the_image() {
     let place = Place::new();
-    let outside = place.folder("outside");
-    let data = place.folder("data");
+    let outside = place.directory("outside");
+    let data = place.directory("data");
     fs::write(data.join("x"), "x").unwrap();
     symlink(&outside, place.layer().join("abs")).unwrap();
     symlink("../../../../../../../..", place.layer().join("up")).unwrap();
@@ -54,7 +54,7 @@ fn proc_elsewhere() {
 
 fn mount_in_proc() {
     let place = Place::new();
-    let data = place.folder("data");
+    let data = place.directory("data");
     let mut spec = script("cat /proc/meminfo");
     fs::write(data.join("meminfo"), "none\n").unwrap();
     spec.mounts
@@ -65,13 +65,13 @@ fn mount_in_proc() {
         .push(bind(&data.join("meminfo"), "/attr/exec", &[]));
     let error = place.run(&spec).unwrap_err();
     assert!(
-        error.contains("it cannot be mounted because it is inside /proc"),
+        error.contains("cannot be mounted because it is inside /proc"),
         "{error}"
     );
 }
 
-/// CVE-2024-21626: a working folder that is an open folder of the host.
-fn folder_of_the_host() {
+/// CVE-2024-21626: a working directory that is an open directory of the host.
+fn directory_of_the_host() {
     let place = Place::new();
     let leaked =
         rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
@@ -79,7 +79,7 @@ fn folder_of_the_host() {
         let mut spec = script("pwd; ls");
         spec.process.cwd = format!("/proc/self/fd/{number}").into();
         match place.run(&spec) {
-            // A folder of its own at best.
+            // A directory of its own at best.
             Ok(outcome) => assert!(!outcome.stdout.contains("lost+found"), "{outcome:?}"),
             Err(error) => assert!(error.contains("chdir to cwd"), "{error}"),
         }
@@ -87,7 +87,7 @@ fn folder_of_the_host() {
     drop(leaked);
 }
 
-fn leaked_folder() {
+fn leaked_directory() {
     let place = Place::new();
     let spec = script("echo; ln -s /proc/self/fd /link; sleep 1000");
     let running = place.start(&spec, Default::default());
@@ -199,7 +199,7 @@ fn tracing_a_joining_process() {
 
 fn dangling_links() {
     let place = Place::new();
-    let data = place.folder("data");
+    let data = place.directory("data");
     fs::write(data.join("x"), "x").unwrap();
     symlink("/run/later", place.layer().join("tmp/link")).unwrap();
     let mut spec = script("cat /run/later/deep/x");
@@ -212,9 +212,9 @@ fn dangling_links() {
 /// every kind, at every depth, also in what was mounted before.
 fn links_below_a_volume() {
     let place = Place::new();
-    let outside = place.folder("outside");
-    let own = place.folder("own");
-    let shared = place.folder("shared");
+    let outside = place.directory("outside");
+    let own = place.directory("own");
+    let shared = place.directory("shared");
     let layer = place.layer();
     fs::create_dir_all(layer.join("a/b")).unwrap();
     symlink("/sys", layer.join("sys-link")).unwrap();

@@ -49,8 +49,8 @@ fn launch_and_exec() {
     from_pod(&mut plain, &shared);
     for number in 0..50 {
         let (stdio, _ends) = pipes();
-        place.overlay.upper = Some(place.folder(&format!("upper-{number}")));
-        place.overlay.work = Some(place.folder(&format!("work-{number}")));
+        place.overlay.upper = Some(place.directory(&format!("upper-{number}")));
+        place.overlay.work = Some(place.directory(&format!("work-{number}")));
         let begin = now();
         let mut launching = place.launch(&plain, stdio, pod.joined(), None).unwrap();
         created(&mut launching.reports).unwrap();

@@ -66,8 +66,8 @@ impl Place {
     pub(crate) fn new() -> Self {
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
         let layer = dir.path().join("layer");
-        for folder in ["bin", "etc", "proc", "sys", "dev", "tmp", "root", "home"] {
-            fs::create_dir_all(layer.join(folder)).unwrap();
+        for directory in ["bin", "etc", "proc", "sys", "dev", "tmp", "root", "home"] {
+            fs::create_dir_all(layer.join(directory)).unwrap();
         }
         fs::copy("/bin/busybox", layer.join("bin/busybox")).unwrap();
         for applet in [
@@ -84,8 +84,8 @@ impl Place {
             upper: Some(dir.path().join("upper")),
             work: Some(dir.path().join("work")),
         };
-        for folder in ["upper", "work", "at"] {
-            fs::create_dir(dir.path().join(folder)).unwrap();
+        for directory in ["upper", "work", "at"] {
+            fs::create_dir(dir.path().join(directory)).unwrap();
         }
         let cgroups = CgroupFs::detect(Path::new("/sys/fs/cgroup")).unwrap();
         let cgroup = CgroupPath::parse(&format!("/{PREFIX}-{}", std::process::id())).unwrap();
@@ -107,8 +107,8 @@ impl Place {
         self.dir.path().join("at")
     }
 
-    /// Makes a folder of the host to be mounted.
-    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+    /// Makes a directory of the host to be mounted.
+    pub(crate) fn directory(&self, name: &str) -> PathBuf {
         let path = self.dir.path().join(name);
         fs::create_dir_all(&path).unwrap();
         path
@@ -148,7 +148,7 @@ impl Place {
         finish(launching.map_err(|error| error.to_string())?, ends)
     }
 
-    /// Starts a container that goes on until it is told to end; it is killed with the place.
+    /// Starts a container that continues until it is told to end; it is killed with the place.
     pub(crate) fn start(&self, spec: &Spec, namespaces: Joined<'_>) -> Running {
         let (stdio, ends) = pipes();
         let launching = self.launch(spec, stdio, namespaces, None).unwrap();

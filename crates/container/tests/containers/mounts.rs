@@ -14,7 +14,7 @@ pub(crate) const CASES: &[Case] = &[
     ("mounts::devices_of_its_own", devices_of_its_own),
     ("mounts::bind_mounts", bind_mounts),
     ("mounts::missing_source", missing_source),
-    ("mounts::file_on_folder", file_on_folder),
+    ("mounts::file_on_directory", file_on_directory),
     ("mounts::read_only_root", read_only_root),
     (
         "mounts::own_directory_on_a_read_only_root",
@@ -81,14 +81,14 @@ fn devices_of_its_own() {
     spec.linux.devices = vec![device("/dev/../etc/x", 1, 3)];
     let error = place.run(&spec).unwrap_err();
     assert!(
-        error.contains("/dev/../etc/x is no path of a device"),
+        error.contains("/dev/../etc/x is not a valid device path"),
         "{error}"
     );
 }
 
 fn bind_mounts() {
     let place = Place::new();
-    let data = place.folder("data");
+    let data = place.directory("data");
     fs::write(data.join("file"), "content\n").unwrap();
     let mut spec = script(
         "cat /data/file /etc/one; echo more > /data/new; echo no > /read/new; grep ' /data ' /proc/self/mountinfo",
@@ -133,9 +133,9 @@ fn missing_source() {
     assert!(error.contains("option sise=3: invalid argument"), "{error}");
 }
 
-fn file_on_folder() {
+fn file_on_directory() {
     let place = Place::new();
-    let file = place.folder("data").join("file");
+    let file = place.directory("data").join("file");
     fs::write(&file, "").unwrap();
     let mut spec = script("true");
     spec.mounts.push(bind(&file, "/etc", &[]));
@@ -148,7 +148,7 @@ fn file_on_folder() {
 
 fn read_only_root() {
     let place = Place::new();
-    let data = place.folder("data");
+    let data = place.directory("data");
     let mut spec = script("touch /x; touch /data/x && touch /dev/x && echo rest");
     spec.root.readonly = true;
     spec.mounts.push(bind(&data, "/data", &[]));
@@ -162,7 +162,7 @@ fn read_only_root() {
 
 fn own_directory_on_a_read_only_root() {
     let place = Place::new();
-    let volume = place.folder("own");
+    let volume = place.directory("own");
     fs::create_dir(place.layer().join("volume")).unwrap();
     fs::write(place.layer().join("volume/of-the-image"), "").unwrap();
     let mut spec = script("touch /x; touch /volume/new && ls /volume; ls /missing/deep");
@@ -179,7 +179,7 @@ fn own_directory_on_a_read_only_root() {
     );
 }
 
-/// A tmpfs on a folder of the host, unmounted at the end.
+/// A tmpfs on a directory of the host, unmounted at the end.
 struct Tmpfs(std::path::PathBuf);
 
 impl Tmpfs {
@@ -197,8 +197,8 @@ impl Drop for Tmpfs {
 
 fn recursive_read_only() {
     let place = Place::new();
-    let data = place.folder("data");
-    let below = Tmpfs::mount(place.folder("data/below"));
+    let data = place.directory("data");
+    let below = Tmpfs::mount(place.directory("data/below"));
     let mut spec = script(
         "touch /a/x; touch /a/below/x && echo written; touch /b/below/y; touch /c/below/z; ls /c/below",
     );
@@ -213,7 +213,7 @@ fn recursive_read_only() {
         2,
         "{outcome:?}"
     );
-    // Without `rbind` the folder below was the one that is hidden on the host.
+    // Without `rbind` the directory below was the one that is hidden on the host.
     drop(below);
     assert!(data.join("below/z").exists());
 }
@@ -225,8 +225,8 @@ fn masked_and_read_only_paths() {
          cat /secret; ls -A /hidden; touch /fixed/x; touch /hidden/x",
     );
     fs::write(place.layer().join("secret"), "secret").unwrap();
-    for folder in ["hidden/x", "fixed"] {
-        fs::create_dir_all(place.layer().join(folder)).unwrap();
+    for directory in ["hidden/x", "fixed"] {
+        fs::create_dir_all(place.layer().join(directory)).unwrap();
     }
     for path in ["/secret", "/hidden", "/missing"] {
         spec.linux.masked_paths.push(path.to_owned());
@@ -269,13 +269,13 @@ fn own_cgroup() {
 fn layers() {
     let mut place = Place::new();
     for (name, text) in [("two", "2"), ("three", "3")] {
-        let layer = place.folder(name);
+        let layer = place.directory(name);
         fs::create_dir(layer.join("etc")).unwrap();
         fs::write(layer.join("etc/which"), text).unwrap();
         place.overlay.lower.insert(0, layer);
     }
     // Characters with a meaning among the options of a mount.
-    let odd = place.folder("o,d:d\\");
+    let odd = place.directory("o,d:d\\");
     fs::write(odd.join("odd"), "odd").unwrap();
     place.overlay.lower.push(odd);
     let outcome = place
@@ -288,7 +288,7 @@ fn layers() {
 
 /// An image of two layers; the upper one takes a file away and has links that lead out.
 fn image_of(place: &Place) -> [String; 2] {
-    let (upper, lower) = (place.folder("image,2"), place.folder("image:1"));
+    let (upper, lower) = (place.directory("image,2"), place.directory("image:1"));
     for layer in [&upper, &lower] {
         fs::create_dir(layer.join("etc")).unwrap();
     }
@@ -352,7 +352,7 @@ fn parts_of_images() {
         assert_eq!(
             error,
             format!(
-                "error mounting \"tools:1\" to rootfs at \"/part2\": the image has nothing at the sub path {path:?}"
+                "error mounting \"tools:1\" to rootfs at \"/part2\": the sub path {path:?} does not exist in the image"
             )
         );
     }
@@ -377,9 +377,9 @@ fn long_paths() {
         ("upper", &mut place.overlay.upper),
         ("work", &mut place.overlay.work),
     ] {
-        let folder = deep.join(name);
-        fs::create_dir(&folder).unwrap();
-        *path = Some(folder);
+        let directory = deep.join(name);
+        fs::create_dir(&directory).unwrap();
+        *path = Some(directory);
     }
     let outcome = place.run(&script("cat /deep; echo x > /new")).unwrap();
     assert_eq!(outcome.stdout, "deep", "{outcome:?}");
@@ -405,7 +405,7 @@ fn host_is_untouched() {
     let own = namespaces();
     let outcome = place.run(&script("cat /proc/self/mountinfo")).unwrap();
     let dir = place.dir.path().to_str().unwrap();
-    // The layers' paths are in the overlay's options; nothing else of the host is to be seen.
+    // The layers' paths are in the overlay's options; nothing else of the host is visible.
     let mounts: Vec<&str> = outcome.stdout.lines().collect();
     assert!(
         mounts
@@ -422,7 +422,7 @@ fn host_is_untouched() {
 
 fn propagation() {
     let place = Place::new();
-    let data = place.folder("data");
+    let data = place.directory("data");
     // On most machines everything is shared.
     rubelet_host::mount::bind(&data, &data).unwrap();
     rustix::mount::mount_change(&data, rustix::mount::MountPropagationFlags::PRIVATE).unwrap();

@@ -171,7 +171,7 @@ fn refusals() {
     assert!(refused(&wanted).contains("host's own UTS namespace"));
     wanted.hostname = String::new();
     wanted.sysctls = BTreeMap::from([("vm.swappiness".to_owned(), "1".to_owned())]);
-    assert!(refused(&wanted).contains("vm.swappiness belongs to no namespace"));
+    assert!(refused(&wanted).contains("vm.swappiness does not belong to"));
     wanted.sysctls = BTreeMap::from([("net.ipv4.no_such".to_owned(), "1".to_owned())]);
     assert!(
         refused(&wanted)

@@ -17,7 +17,7 @@ pub(crate) const CASES: &[Case] = &[
     ("process::user_and_groups", user_and_groups),
     ("process::capabilities", capabilities),
     ("process::no_new_privileges", no_new_privileges),
-    ("process::working_folder", working_folder),
+    ("process::working_directory", working_directory),
     ("process::limits", limits),
     ("process::oom_score", oom_score),
     ("process::opens_its_own_output", opens_its_own_output),
@@ -118,7 +118,7 @@ fn capabilities() {
     let sets = self::sets(&outcome.stdout);
     assert_eq!(sets[2], ("CapEff".to_owned(), 1 << 10), "{outcome:?}");
 
-    // What this process lacks itself can't be given, and that is told.
+    // What this process lacks itself can't be given, and the error says so.
     let names = spec.process.capabilities.as_mut().unwrap();
     names.bounding.push("CAP_FLY".to_owned());
     let error = place.run(&spec).unwrap_err();
@@ -135,7 +135,7 @@ fn no_new_privileges() {
     assert_eq!(outcome.stdout, "NoNewPrivs:\t1\n");
 }
 
-fn working_folder() {
+fn working_directory() {
     let place = Place::new();
     let mut spec = script("pwd");
     spec.process.cwd = "/a/b/c".into();
@@ -253,7 +253,7 @@ fn inherits_nothing() {
     let outcome = place.run(&spec(&["ls", "/proc/self/fd"])).unwrap();
     drop(leaked);
     let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
-    // The fourth is the folder that `ls` reads.
+    // The fourth is the directory that `ls` reads.
     assert_eq!(words, ["0", "1", "2", "3"], "{outcome:?}");
     let outcome = place
         .run(&spec(&["grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"]))

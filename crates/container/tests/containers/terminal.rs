@@ -98,7 +98,7 @@ fn without_devpts() {
     let mut launching = place.launch(&spec, SIZE, Default::default(), None).unwrap();
     let error = created(&mut launching.reports).unwrap_err();
     assert!(
-        error.contains("cannot make a terminal in the container's /dev/pts"),
+        error.contains("cannot create a terminal in the container's /dev/pts"),
         "{error}"
     );
 }

@@ -82,7 +82,7 @@ fn in_pod(mut spec: Spec) -> Spec {
 fn root_inside_is_nobody_outside() {
     let place = Place::new();
     let pod = pod(false);
-    // A folder that only root can enter: the layers' owner is root inside, too.
+    // A directory that only root can enter: the layers' owner is root inside, too.
     fs::set_permissions(
         place.layer().join("root"),
         fs::Permissions::from_mode(0o700),
@@ -122,7 +122,7 @@ fn root_inside_is_nobody_outside() {
 fn volumes() {
     let place = Place::new();
     let pod = pod(false);
-    let data = place.folder("data");
+    let data = place.directory("data");
     fs::write(data.join("file"), "x").unwrap();
     chown(data.join("file"), Some(1000), Some(1000)).unwrap();
     let mut spec = in_pod(script(
@@ -157,7 +157,7 @@ fn images() {
     let pod = pod(false);
     let mut layers = Vec::new();
     for name in ["two", "one"] {
-        let layer = place.folder(name);
+        let layer = place.directory(name);
         fs::create_dir(layer.join("etc")).unwrap();
         fs::write(layer.join("etc").join(name), "x").unwrap();
         chown(layer.join("etc").join(name), Some(0), Some(7)).unwrap();

@@ -1,4 +1,4 @@
-//! The runtime's events, on a connection of their own.
+//! The runtime's events, on a dedicated connection.
 
 use std::path::PathBuf;
 
@@ -17,15 +17,15 @@ use crate::{
 
 const METHOD: &str = "/runtime.v1.RuntimeService/GetContainerEvents";
 
-/// A runtime that cannot send an event may stop starting containers (containerd 2.x does). So
-/// there is room for a burst while the reader is away.
+/// A runtime that cannot send an event may stop starting containers (containerd 2.x does). So the
+/// window has space for a burst while the reader is busy.
 const WINDOWS: Windows = Windows {
     stream: 1024 * 1024,
     connection: 2 * 1024 * 1024,
 };
 
-/// As much of a `ContainerEventResponse` as is believed. The statuses, most of what it weighs, are
-/// skipped without being decoded.
+/// The reliable part of a `ContainerEventResponse`. The statuses, most of its size, are skipped
+/// without being decoded.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Event {
     #[prost(string, tag = "1")]
@@ -72,17 +72,17 @@ impl From<Event> for ContainerEvent {
     }
 }
 
-/// How far a stream has come.
+/// The state of a stream.
 enum Stage {
     Closed(Channel),
-    /// The channel holds the connection open for as long as the stream is.
+    /// The channel keeps the connection open as long as the stream exists.
     Open(Channel, Box<Streaming<Event>>),
 }
 
 /// The events of the runtime at `socket`, from the first poll until this is dropped.
 ///
-/// Runtimes in Go send the headers of their answer with the first event, on an idle node perhaps
-/// hours later: they are waited for inside of the stream, by nobody else and without a deadline.
+/// Runtimes in Go send the response headers with the first event, on an idle node perhaps hours
+/// later: they are awaited inside the stream, without a deadline.
 pub(super) fn open(socket: PathBuf) -> EventStream {
     let start = Stage::Closed(Channel::new(socket, WINDOWS));
     Box::pin(stream::try_unfold(start, |stage| async move {

@@ -1,4 +1,4 @@
-//! Lists of everything: in pieces where the runtime offers that, else in one message.
+//! Full lists: in pieces if the runtime supports that, else in one message.
 
 use std::{
     future::Future,
@@ -10,8 +10,8 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::CriClient;
 
-/// The connection whose runtime was found to have no streaming RPC for a list. The next connection
-/// may lead to another version of the runtime, and is asked again.
+/// The connection whose runtime has no streaming RPC for a list. The next connection may lead to
+/// another version of the runtime, and is tested again.
 pub(super) struct Unary(AtomicU64);
 
 impl Default for Unary {
@@ -21,11 +21,11 @@ impl Default for Unary {
     }
 }
 
-/// A list that may come in pieces.
+/// A list that may be received in pieces.
 trait Pieces: Call {
     /// The RPC that sends the pieces.
     const STREAM: &'static str;
-    /// What that RPC is asked with.
+    /// The request of that RPC.
     type Request: Default;
     /// One piece.
     type Piece: Send;
@@ -89,8 +89,8 @@ impl CriClient {
         self.unary(request, send).await
     }
 
-    /// The whole list, or nothing if the runtime has no RPC to send it in pieces. A stream that
-    /// breaks off is a failure: half a list would tell that the other half is gone.
+    /// The whole list, or `None` if the runtime has no streaming RPC for it. A stream that ends
+    /// early is an error: half a list would mean that the other half does not exist.
     async fn pieces<C, F>(
         &self,
         list: &C,
@@ -103,7 +103,7 @@ impl CriClient {
         F: Future<Output = Result<Response<Streaming<C::Piece>>, Status>>,
     {
         let deadline = list.deadline(&self.timeouts);
-        // The call that follows fails for the same reason, and is observed.
+        // The following call fails for the same reason, and is observed.
         let Ok(number) = self.channel.connection().await else {
             return Ok(None);
         };
@@ -122,7 +122,8 @@ impl CriClient {
         match all.await {
             Ok(list) => Ok(Some(list)),
             Err(error) if error.is_unimplemented() => {
-                // Another connection in between leaves open whose answer this was.
+                // If there was another connection in between, it is unknown which one returned the
+                // error.
                 if self.channel.connection().await.ok() == Some(number) {
                     unary.0.store(number, Ordering::Relaxed);
                 }

@@ -1,12 +1,12 @@
-//! A list, sent in pieces of a size that no limit on messages refuses.
+//! A list, sent in pieces below any message size limit.
 
 use futures_util::stream;
 use tonic::codegen::BoxStream;
 
-/// How large a piece may become, in bytes, before the next one is begun.
+/// Size in bytes at which the next piece is started.
 const PIECE: usize = 256 * 1024;
 
-/// The items in their order; `message` makes a piece of some of them.
+/// The items in order; `message` builds a piece from some of them.
 pub(super) fn stream<T, M>(
     items: Vec<T>,
     message: impl Fn(Vec<T>) -> M + Send + 'static,

@@ -1,5 +1,6 @@
-//! The gRPC face of the traits: each RPC handed to the implementor, errors turned into statuses.
-//! Lists are also sent in pieces. RPCs that the traits do not have answer `Unimplemented`.
+//! The gRPC services of the traits: each RPC is forwarded to the implementor, errors are converted
+//! to statuses. Lists are also sent in pieces. RPCs that the traits do not have return
+//! `Unimplemented`.
 
 use std::sync::Arc;
 
@@ -14,14 +15,14 @@ use tonic::{Request, Response, Status, async_trait, codegen::BoxStream};
 
 use crate::status::status_from;
 
-/// An implementor of [`RuntimeService`] as the generated server wants it.
+/// Adapts a [`RuntimeService`] to the generated server.
 pub(super) struct RuntimeRpcs {
     pub(super) service: Arc<dyn RuntimeService>,
-    /// True once the server is to end: streams without an end of their own must not hold it up.
+    /// True once the server stops: endless streams must not delay it.
     pub(super) stopped: watch::Receiver<bool>,
 }
 
-/// An implementor of [`ImageService`] as the generated server wants it.
+/// Adapts an [`ImageService`] to the generated server.
 pub(super) struct ImageRpcs {
     pub(super) service: Arc<dyn ImageService>,
 }

@@ -26,7 +26,7 @@ async fn every_kind_of_error_arrives_as_the_runtime_meant_it() {
         CriErrorKind::Other(Code::PermissionDenied),
     ] {
         let error = CriError::new("Status", kind, "grüße: 100% \"broken\"\nline 2");
-        *served.runtime.error.lock().unwrap() = Some(error.clone());
+        *served.runtime.error.lock() = Some(error.clone());
         let answer = served.client.status(v1::StatusRequest::default()).await;
         assert_eq!(answer, Err(error));
     }
@@ -73,7 +73,7 @@ async fn an_error_message_longer_than_usual_headers_arrives_whole() {
         CriErrorKind::Other(Code::Unknown),
         "x".repeat(100_000),
     );
-    *served.runtime.error.lock().unwrap() = Some(long.clone());
+    *served.runtime.error.lock() = Some(long.clone());
     assert_eq!(
         served.client.status(v1::StatusRequest::default()).await,
         Err(long)

@@ -30,7 +30,7 @@ fn stopped(container: &str) -> ContainerEvent {
 /// The runtime's end of the next stream.
 fn source(served: &Served) -> UnboundedSender<CriResult<ContainerEvent>> {
     let (send, receive) = unbounded_channel();
-    let mut events = served.runtime.events.lock().expect("nobody panics");
+    let mut events = served.runtime.events.lock();
     *events = Some(receive);
     send
 }
@@ -79,7 +79,7 @@ async fn a_failure_in_the_middle_is_the_last_item() {
 }
 
 #[tokio::test]
-async fn nothing_is_asked_before_somebody_listens() {
+async fn no_subscription_is_made_before_the_stream_is_polled() {
     let mut served = Served::new();
     served.kill().await;
     let mut early = served.client.container_events();
@@ -108,7 +108,7 @@ async fn a_stream_ends_with_the_runtime_and_a_new_one_follows_the_next() {
 }
 
 #[tokio::test]
-async fn a_server_told_to_stop_does_not_wait_for_streams() {
+async fn a_stopping_server_does_not_wait_for_streams() {
     let mut served = Served::new();
     let send = source(&served);
     let mut events = served.client.container_events();
@@ -140,15 +140,15 @@ async fn statuses_of_megabytes_are_skipped() {
         pod_sandbox_status: Some(sandbox),
         ..big
     };
-    *foreign.script.events.lock().unwrap() = vec![full, stopped("b").into()];
+    *foreign.script.events.lock() = vec![full, stopped("b").into()];
     let events: Vec<_> = foreign.client.container_events().take(2).collect().await;
     assert_eq!(events, [Ok(stopped("a")), Ok(stopped("b"))]);
 }
 
 #[tokio::test]
 async fn dropping_the_stream_closes_its_connection_even_before_any_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("silent.sock");
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("silent.sock");
     let listener = UnixListener::bind(&socket).unwrap();
     let timeouts = Timeouts {
         request: Duration::from_secs(60),
@@ -180,7 +180,7 @@ async fn dropping_the_stream_is_noticed_in_the_runtime() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_holds_up_nobody_and_learns_of_it() {
+async fn a_client_that_does_not_read_delays_no_other_and_gets_an_error() {
     let served = Served::new();
     let send = source(&served);
     let mut events = served.client.container_events();
@@ -205,5 +205,5 @@ async fn a_stream_is_no_call() {
     let recorder = Arc::new(Recorder::default());
     let client = served.client.clone().with_observer(recorder.clone());
     client.container_events().next().await;
-    assert_eq!(*recorder.0.lock().unwrap(), []);
+    assert_eq!(*recorder.0.lock(), []);
 }

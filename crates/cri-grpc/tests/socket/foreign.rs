@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -12,6 +12,7 @@ use std::{
 use futures_util::{StreamExt, stream};
 use hyper::{server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use parking_lot::Mutex;
 use rubelet_cri::{
     RuntimeService,
     v1::{
@@ -45,12 +46,12 @@ pub(crate) struct Script {
 
 impl Script {
     fn note(&self, call: &'static str) {
-        self.called.lock().expect("nobody panics").push(call);
+        self.called.lock().push(call);
     }
 
     /// The RPCs that were called since the last time.
     pub(crate) fn called(&self) -> Vec<&'static str> {
-        std::mem::take(&mut *self.called.lock().expect("nobody panics"))
+        std::mem::take(&mut *self.called.lock())
     }
 }
 
@@ -82,7 +83,7 @@ impl runtime_service_server::RuntimeService for Rpcs {
         if !self.0.streams.load(Ordering::Relaxed) {
             return Err(Status::unimplemented("unknown method StreamContainers"));
         }
-        let pieces = self.0.pieces.lock().expect("nobody panics").clone();
+        let pieces = self.0.pieces.lock().clone();
         let piece = |id| v1::StreamContainersResponse {
             containers: vec![container(id)],
         };
@@ -98,7 +99,7 @@ impl runtime_service_server::RuntimeService for Rpcs {
         &self,
         _: Request<v1::GetEventsRequest>,
     ) -> Result<Response<BoxStream<v1::ContainerEventResponse>>, Status> {
-        let events = self.0.events.lock().expect("nobody panics").clone();
+        let events = self.0.events.lock().clone();
         let events = stream::iter(events.into_iter().map(Ok));
         Ok(Response::new(Box::pin(events.chain(stream::pending()))))
     }
@@ -108,23 +109,23 @@ impl runtime_service_server::RuntimeService for Rpcs {
 pub(crate) struct Foreign {
     pub(crate) script: Arc<Script>,
     pub(crate) client: CriClient,
-    folder: TempDir,
+    directory: TempDir,
     server: JoinHandle<()>,
 }
 
 impl Foreign {
     /// Calls end after `request` at the latest.
     pub(crate) fn new(request: Duration) -> Self {
-        let folder = tempfile::tempdir().expect("a writable temporary folder");
-        let socket = folder.path().join("runtime.sock");
+        let directory = tempfile::tempdir().expect("a writable temporary directory");
+        let socket = directory.path().join("runtime.sock");
         let endpoint = format!("unix://{}", socket.display());
         let client = CriClient::connect_lazy(&endpoint, Timeouts { request });
         let script = Arc::new(Script::default());
-        let server = serve(&folder, &script);
+        let server = serve(&directory, &script);
         Self {
             script,
             client: client.expect("the path is absolute"),
-            folder,
+            directory,
             server,
         }
     }
@@ -137,14 +138,14 @@ impl Foreign {
         let away = self.client.clone().with_observer(Arc::new(IgnoreCalls));
         let away = away.version(probe).await.expect_err("nobody is there");
         assert!(away.is_unavailable(), "{away}");
-        std::fs::remove_file(self.folder.path().join("runtime.sock")).expect("it is there");
-        self.server = serve(&self.folder, &self.script);
+        std::fs::remove_file(self.directory.path().join("runtime.sock")).expect("it is there");
+        self.server = serve(&self.directory, &self.script);
     }
 }
 
-fn serve(folder: &TempDir, script: &Arc<Script>) -> JoinHandle<()> {
-    let listener = UnixListener::bind(folder.path().join("runtime.sock"));
-    let listener = listener.expect("the folder is ours");
+fn serve(directory: &TempDir, script: &Arc<Script>) -> JoinHandle<()> {
+    let listener = UnixListener::bind(directory.path().join("runtime.sock"));
+    let listener = listener.expect("the directory is ours");
     let rpcs = RuntimeServiceServer::new(Rpcs(script.clone()));
     tokio::spawn(async move {
         let mut connections = JoinSet::new();

@@ -1,11 +1,9 @@
 //! Calls the runtime never answers.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use rubelet_cri::{Changed, CriErrorKind, ImageService, RuntimeService, v1};
+use parking_lot::Mutex;
+use rubelet_cri::{ChangedObject, CriErrorKind, ImageService, RuntimeService, v1};
 use rubelet_cri_grpc::{CallObserver, CriClient};
 use tokio::sync::mpsc;
 
@@ -60,15 +58,12 @@ pub(crate) struct Recorder(pub(crate) Mutex<Vec<(&'static str, Result<(), CriErr
 
 impl CallObserver for Recorder {
     fn call_ended(&self, call: &'static str, _: Duration, outcome: Result<(), CriErrorKind>) {
-        self.0
-            .lock()
-            .expect("no test panics with it")
-            .push((call, outcome));
+        self.0.lock().push((call, outcome));
     }
 }
 
 #[tokio::test]
-async fn the_observer_is_told_of_every_end_even_of_a_dropped_call() {
+async fn the_observer_sees_the_end_of_every_call_even_of_a_dropped_one() {
     let limit = Duration::from_millis(300);
     let served = Served::with_request_timeout(limit);
     let recorder = Arc::new(Recorder::default());
@@ -89,7 +84,7 @@ async fn the_observer_is_told_of_every_end_even_of_a_dropped_call() {
         () = served.runtime.hung.notified() => {}
     }
     assert_eq!(
-        *recorder.0.lock().unwrap(),
+        *recorder.0.lock(),
         [
             ("Version", Ok(())),
             ("RemoveContainer", Err(CriErrorKind::Unimplemented)),
@@ -102,10 +97,10 @@ async fn the_observer_is_told_of_every_end_even_of_a_dropped_call() {
     );
 }
 
-/// The late answers that the client told of.
+/// The late answers that the client reported.
 struct Late(mpsc::UnboundedSender<LateAnswer>);
 
-type LateAnswer = (&'static str, Changed, Result<(), CriErrorKind>);
+type LateAnswer = (&'static str, ChangedObject, Result<(), CriErrorKind>);
 
 impl CallObserver for Late {
     fn call_ended(&self, _: &'static str, _: Duration, _: Result<(), CriErrorKind>) {}
@@ -113,7 +108,7 @@ impl CallObserver for Late {
     fn answered_late(
         &self,
         call: &'static str,
-        changed: &Changed,
+        changed: &ChangedObject,
         outcome: Result<(), CriErrorKind>,
     ) {
         let _ = self.0.send((call, changed.clone(), outcome));
@@ -141,51 +136,51 @@ async fn start_without_waiting(client: &CriClient, served: &Served) {
 }
 
 fn late(outcome: Result<(), CriErrorKind>) -> LateAnswer {
-    let changed = Changed::Container("c1".to_owned());
+    let changed = ChangedObject::Container("c1".to_owned());
     ("StartContainer", changed, outcome)
 }
 
 #[tokio::test]
-async fn a_start_whose_deadline_passed_goes_on_in_the_runtime_and_its_answer_is_told() {
+async fn a_start_past_its_deadline_continues_in_the_runtime_and_its_answer_is_reported() {
     let limit = Duration::from_secs(1);
     let served = Served::with_request_timeout(limit);
-    let (client, mut told) = watched(&served);
+    let (client, mut late_answers) = watched(&served);
     let error = client.start_container(start()).await.unwrap_err();
     assert_eq!(error.kind, CriErrorKind::DeadlineExceeded(limit));
     served.runtime.go_on.notify_one();
-    assert_eq!(told.recv().await, Some(late(Ok(()))));
+    assert_eq!(late_answers.recv().await, Some(late(Ok(()))));
 }
 
 #[tokio::test]
-async fn a_start_that_nobody_waits_for_goes_on_in_the_runtime_and_its_answer_is_told() {
+async fn a_start_without_a_caller_continues_in_the_runtime_and_its_answer_is_reported() {
     let served = Served::new();
-    let (client, mut told) = watched(&served);
+    let (client, mut late_answers) = watched(&served);
     start_without_waiting(&client, &served).await;
     served.runtime.go_on.notify_one();
-    assert_eq!(told.recv().await, Some(late(Ok(()))));
-    // One that is waited for is not told of.
+    assert_eq!(late_answers.recv().await, Some(late(Ok(()))));
+    // One with a caller is not reported.
     served.runtime.go_on.notify_one();
     client.start_container(start()).await.unwrap();
     drop(client);
-    assert_eq!(told.recv().await, None);
+    assert_eq!(late_answers.recv().await, None);
 }
 
 #[tokio::test]
 async fn a_start_that_never_ends_is_broken_off_here_and_in_the_runtime() {
     let limit = Duration::from_millis(50);
     let served = Served::with_request_timeout(limit);
-    let (client, mut told) = watched(&served);
+    let (client, mut late_answers) = watched(&served);
     let error = client.start_container(start()).await.unwrap_err();
     assert_eq!(error.kind, CriErrorKind::DeadlineExceeded(limit));
     served.runtime.cancelled.notified().await;
     let kind = CriErrorKind::DeadlineExceeded(limit * 2);
-    assert_eq!(told.recv().await, Some(late(Err(kind))));
+    assert_eq!(late_answers.recv().await, Some(late(Err(kind))));
 }
 
 #[tokio::test]
-async fn a_start_that_nobody_waits_for_ends_with_the_client() {
+async fn a_start_without_a_caller_is_canceled_with_the_client() {
     let served = Served::new();
-    let (client, mut told) = watched(&served);
+    let (client, mut late_answers) = watched(&served);
     start_without_waiting(&client, &served).await;
     let Served {
         runtime,
@@ -194,5 +189,5 @@ async fn a_start_that_nobody_waits_for_ends_with_the_client() {
     } = served;
     drop((client, last));
     runtime.cancelled.notified().await;
-    assert_eq!(told.recv().await, None);
+    assert_eq!(late_answers.recv().await, None);
 }

@@ -70,7 +70,7 @@ async fn many_callers_at_once_find_a_runtime_that_came_back() {
 }
 
 #[tokio::test]
-async fn a_server_told_to_stop_lets_calls_under_way_finish() {
+async fn a_stopping_server_lets_current_calls_finish() {
     let mut served = Served::new();
     let client = served.client.clone();
     let call = tokio::spawn(async move {

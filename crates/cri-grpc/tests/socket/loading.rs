@@ -30,8 +30,8 @@ impl ImageLoader for OneImage {
 
 #[tokio::test]
 async fn a_file_is_loaded_and_its_images_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("cri.sock");
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("cri.sock");
     let listener = UnixListener::bind(&socket).unwrap();
     let runtime = Arc::new(Scripted::default());
     let server = tokio::spawn(serve_loading(

@@ -38,12 +38,7 @@ async fn a_runtime_without_pieces_is_asked_for_them_once_for_each_connection() {
 
     // A newer version comes up.
     foreign.script.streams.store(true, Ordering::Relaxed);
-    foreign
-        .script
-        .pieces
-        .lock()
-        .unwrap()
-        .extend([Ok("a"), Ok("b")]);
+    foreign.script.pieces.lock().extend([Ok("a"), Ok("b")]);
     foreign.restart().await;
     for _ in 0..2 {
         assert_eq!(list(&foreign).await.unwrap(), ["a", "b"]);
@@ -70,7 +65,6 @@ async fn half_a_list_is_an_error_not_a_shorter_list() {
         .script
         .pieces
         .lock()
-        .unwrap()
         .extend([Ok("a"), Err(Status::internal("broken"))]);
     let error = list(&foreign).await.unwrap_err();
     assert_eq!(
@@ -86,7 +80,7 @@ async fn the_deadline_is_for_the_whole_list() {
     let foreign = Foreign::new(limit);
     foreign.script.streams.store(true, Ordering::Relaxed);
     foreign.script.silent.store(true, Ordering::Relaxed);
-    foreign.script.pieces.lock().unwrap().push(Ok("a"));
+    foreign.script.pieces.lock().push(Ok("a"));
     let error = list(&foreign).await.unwrap_err();
     assert_eq!(error.kind, CriErrorKind::DeadlineExceeded(limit));
 }
@@ -101,7 +95,7 @@ async fn the_observer_hears_of_the_rpc_that_was_used() {
     foreign.restart().await;
     list(&foreign).await.unwrap();
     assert_eq!(
-        *recorder.0.lock().unwrap(),
+        *recorder.0.lock(),
         [
             ("StreamContainers", Err(CriErrorKind::Unimplemented)),
             ("ListContainers", Ok(())),

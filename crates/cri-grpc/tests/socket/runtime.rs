@@ -1,14 +1,10 @@
 //! A runtime that answers as the test wants, and the socket it sits behind.
 
-use std::{
-    future::pending,
-    path::PathBuf,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{future::pending, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::stream;
+use parking_lot::Mutex;
 use rubelet_cri::{
     Call, ContainerEvent, CriError, CriResult, EventStream, ImageService, RuntimeService, v1,
 };
@@ -64,7 +60,7 @@ impl RuntimeService for Scripted {
     }
 
     async fn status(&self, _: v1::StatusRequest) -> CriResult<v1::StatusResponse> {
-        match self.error.lock().expect("no test panics with it").clone() {
+        match self.error.lock().clone() {
             Some(error) => Err(error),
             None => Ok(v1::StatusResponse::default()),
         }
@@ -74,16 +70,12 @@ impl RuntimeService for Scripted {
         &self,
         _: v1::ListContainersRequest,
     ) -> CriResult<v1::ListContainersResponse> {
-        let containers = self
-            .containers
-            .lock()
-            .expect("no test panics with it")
-            .clone();
+        let containers = self.containers.lock().clone();
         Ok(v1::ListContainersResponse { containers })
     }
 
     fn container_events(&self) -> EventStream {
-        let events = self.events.lock().expect("no test panics with it").take();
+        let events = self.events.lock().take();
         let Some(events) = events else {
             let none = CriError::unimplemented(v1::GetEventsRequest::NAME);
             return Box::pin(stream::iter([Err(none)]));
@@ -138,13 +130,13 @@ impl ImageService for Scripted {
     }
 }
 
-/// A served runtime, its folder and a client of it.
+/// A served runtime, its directory and a client of it.
 pub(crate) struct Served {
     pub(crate) runtime: Arc<Scripted>,
     pub(crate) client: CriClient,
     socket: PathBuf,
     server: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 impl Served {
@@ -154,8 +146,8 @@ impl Served {
     }
 
     pub(crate) fn with_request_timeout(request: Duration) -> Self {
-        let folder = tempfile::tempdir().expect("a writable temporary folder");
-        let socket = folder.path().join("runtime.sock");
+        let directory = tempfile::tempdir().expect("a writable temporary directory");
+        let socket = directory.path().join("runtime.sock");
         let client = CriClient::connect_lazy(
             &format!("unix://{}", socket.display()),
             Timeouts { request },
@@ -167,7 +159,7 @@ impl Served {
             client,
             socket,
             server: None,
-            _folder: folder,
+            _directory: directory,
         };
         served.start();
         served
@@ -178,7 +170,7 @@ impl Served {
         if self.socket.exists() {
             std::fs::remove_file(&self.socket).expect("the socket is ours");
         }
-        let listener = UnixListener::bind(&self.socket).expect("the folder is ours");
+        let listener = UnixListener::bind(&self.socket).expect("the directory is ours");
         let (stop, stopped) = oneshot::channel();
         let (runtime, images) = (self.runtime.clone(), self.runtime.clone());
         let server = tokio::spawn(serve(listener, runtime, images, async {

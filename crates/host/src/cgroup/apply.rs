@@ -1,5 +1,5 @@
-//! Puts a container's limits into force. They come as the OCI runtime specification has them, in
-//! the units of version 1; what version 2 needs instead is worked out here.
+//! Applies a container's limits. They have the format of the OCI runtime specification, in the
+//! units of version 1; the values for version 2 are computed here.
 
 mod cpu;
 mod memory;
@@ -15,9 +15,9 @@ use super::{
 };
 
 impl CgroupFs {
-    /// Writes all limits that are set, except for the rules of devices: see
-    /// [`CgroupFs::apply_devices`]. May be called anew at any time, with processes in the cgroup or
-    /// without. A limit that is refused doesn't keep the others from being written.
+    /// Writes all limits that are set, except for device rules: see [`CgroupFs::apply_devices`].
+    /// May be called again at any time, with or without processes in the cgroup. A rejected limit
+    /// does not keep the others from being written.
     ///
     /// # Errors
     /// The limits that are not in force.
@@ -45,7 +45,7 @@ impl CgroupFs {
 
 fn apply_pids(writer: &mut Writer<'_>, pids: Pids) {
     match pids.limit {
-        // Nothing could run in it: the specification's way to say that nothing is asked for.
+        // Nothing could run in it: in the specification 0 means that no limit is requested.
         0 => {}
         limit if limit < 0 => writer.write("pids", "pids.max", "max"),
         limit => writer.write("pids", "pids.max", &limit.to_string()),

@@ -8,30 +8,30 @@ use std::{
 use super::{CgroupFs, CgroupLayout, Hierarchy};
 use crate::mountinfo::{self, MountEntry, MountinfoError};
 
-/// Why the hierarchies can't be told.
+/// Why the hierarchies can't be detected.
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
-    /// The folder can't be looked at.
+    /// The directory can't be inspected.
     #[error("cannot look at {}", root.display())]
     Stat {
-        /// The folder.
+        /// The directory.
         root: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The list of mounts can't be had.
+    /// The list of mounts can't be read.
     #[error(transparent)]
     Mountinfo(#[from] MountinfoError),
     /// No controller is mounted.
     #[error("no cgroup hierarchy is mounted at or below {}: mount cgroup2 there", root.display())]
     NotMounted {
-        /// The folder.
+        /// The directory.
         root: PathBuf,
     },
 }
 
 impl CgroupFs {
-    /// Looks at what is mounted at and below `root`, which is `/sys/fs/cgroup` on every machine.
+    /// Inspects the mounts at and below `root`, which is `/sys/fs/cgroup` on every machine.
     ///
     /// # Errors
     /// See [`DetectError`].
@@ -44,8 +44,8 @@ impl CgroupFs {
         Self::from_mounts(root, unified, &mountinfo::read()?)
     }
 
-    /// As [`Self::detect`], from given facts: whether `root` itself is of the type cgroup2, and
-    /// the list of mounts.
+    /// Like [`Self::detect`], from given facts: whether `root` itself is of the type cgroup2, and
+    /// the mount table.
     ///
     /// # Errors
     /// No hierarchy with controllers is mounted.
@@ -79,7 +79,7 @@ impl CgroupFs {
                 .iter_mut()
                 .find(|own| own.controllers == hierarchy.controllers);
             match twin {
-                // Mounted twice: the shortest path is the one that others use, too.
+                // Mounted twice: the shortest path is the one that other programs use, too.
                 Some(own) if length(&hierarchy.mount) < length(&own.mount) => *own = hierarchy,
                 Some(_) => {}
                 None => hierarchies.push(hierarchy),
@@ -97,8 +97,8 @@ impl CgroupFs {
         let mut layout = CgroupLayout::V1;
         if let Some(entry) = beside {
             layout = CgroupLayout::Hybrid;
-            // Runtimes make the cgroups of containers here, too; without this one the folders of
-            // pods would stay behind.
+            // Runtimes create the cgroups of containers here, too; without this one the directories
+            // of pods would remain.
             let mount = entry.mount_point.clone();
             hierarchies.push(Hierarchy {
                 mount,
@@ -119,7 +119,7 @@ fn length(path: &Path) -> usize {
     path.as_os_str().len()
 }
 
-/// Controllers among the options of a hierarchy of version 1.
+/// Controllers among the mount options of a version 1 hierarchy.
 fn v1_controllers(options: &str) -> Vec<String> {
     const OTHER: [&str; 6] = ["rw", "ro", "xattr", "noprefix", "clone_children", "none"];
     options

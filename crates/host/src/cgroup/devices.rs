@@ -1,6 +1,6 @@
-//! Which devices the processes of a cgroup may use. Version 1 has files for it; on version 2 it is a
-//! program that the kernel asks at each access. A container whose rules are not in force could make
-//! and open the machine's disks, so nothing here is ever skipped.
+//! The devices that the processes of a cgroup may use. Version 1 has files for it; on version 2 it
+//! is a program that the kernel runs at each access. A container without its rules in force could
+//! create and open the machine's disks, so errors are never ignored here.
 
 mod attach;
 mod bpf;
@@ -23,16 +23,16 @@ use super::{
 
 pub use policy::RuleError;
 
-/// Why the rules of devices are not in force. The container must not be started then.
+/// Why device rules are not in force. The container must not be started then.
 #[derive(Debug, thiserror::Error)]
 pub enum DevicesError {
-    /// A rule means nothing, or can't be expressed.
+    /// A rule is invalid, or can't be expressed.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// Version 1 refused a line.
+    /// Version 1 rejected a line.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Nothing is mounted that could enforce the rules.
+    /// No mounted hierarchy can enforce the rules.
     #[error(
         "cannot restrict the devices of the cgroup {0}: neither the cgroup controller `devices` nor \
          cgroup2 is mounted"
@@ -41,31 +41,31 @@ pub enum DevicesError {
     /// The cgroup can't be opened.
     #[error("cannot open the cgroup {}", dir.display())]
     Open {
-        /// Its folder.
+        /// Its directory.
         dir: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The kernel refused the program of version 2.
+    /// The kernel rejected the program of version 2.
     #[error(
         "cannot load the program that restricts devices (needs CAP_BPF, and CONFIG_CGROUP_BPF in \
          the kernel)"
     )]
     Load(#[source] io::Error),
-    /// The kernel refused to ask the program.
+    /// The kernel refused to attach the program.
     #[error("cannot attach the program that restricts devices to the cgroup {}", dir.display())]
     Attach {
-        /// Folder of the cgroup.
+        /// Directory of the cgroup.
         dir: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl CgroupFs {
-    /// Puts the rules into force, instead of those of an earlier call: in order, from a state in
-    /// which everything is denied, the last rule that matches an access decides. What the cgroups
-    /// above deny stays denied.
+    /// Applies the rules, instead of those of an earlier call: in order, from a state in which
+    /// everything is denied; the last rule that matches an access decides. What ancestor cgroups
+    /// deny stays denied.
     ///
     /// # Errors
     /// See [`DevicesError`]; no container may run in the cgroup then.
@@ -82,7 +82,7 @@ impl CgroupFs {
         if let Some(dir) = v1 {
             return Ok(write_v1(&dir, &policy)?);
         }
-        // Without the controller of version 1, the unified hierarchy can do it, too.
+        // Without the controller of version 1, the unified hierarchy can enforce them, too.
         let unified = self
             .hierarchies
             .iter()
@@ -100,7 +100,7 @@ fn write_v1(dir: &Path, policy: &Policy) -> Result<(), WriteError> {
     } else {
         (deny, allow)
     };
-    // Also takes back all exceptions that are in force.
+    // Also removes all exceptions that are in force.
     write_file(&default, "a", None)?;
     for line in policy.exceptions() {
         write_file(&exception, &line.to_string(), None)?;

@@ -1,4 +1,4 @@
-//! Makes cgroups and hands controllers down to them.
+//! Creates cgroups and enables controllers for them.
 
 use std::{
     fs, io,
@@ -12,15 +12,15 @@ use super::{
     write::{RefusedValues, WriteError, write_file},
 };
 
-/// Why a cgroup is not there, or not whole.
+/// Why a cgroup does not exist, or is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum EnsureError {
-    /// A folder can't be made.
+    /// A directory can't be created.
     #[error("cannot create the cgroup {}", dir.display())]
     Create {
-        /// The folder.
+        /// The directory.
         dir: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// A file of the kernel can't be read.
@@ -28,10 +28,10 @@ pub enum EnsureError {
     Read {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The cgroup is there, but some controllers could not be handed down to it.
+    /// The cgroup exists, but some controllers could not be enabled for it.
     #[error(transparent)]
     Controllers(#[from] RefusedValues),
 }
@@ -40,8 +40,8 @@ pub enum EnsureError {
 const V2_CONTROLLERS: [&str; 6] = ["cpu", "cpuset", "io", "memory", "hugetlb", "pids"];
 
 impl CgroupFs {
-    /// Makes the cgroup in every hierarchy, with all that are missing above it. Does nothing where
-    /// it is there already.
+    /// Creates the cgroup in every hierarchy, with its missing ancestors. Does nothing if it exists
+    /// already.
     ///
     /// # Errors
     /// See [`EnsureError`]; after [`EnsureError::Controllers`] the cgroup can still be used.
@@ -78,10 +78,10 @@ fn ensure_v1(hierarchy: &Hierarchy, path: &CgroupPath) -> Result<(), EnsureError
     Ok(())
 }
 
-/// Kernels before 5.11 can leave what is used in the cgroups within out of a limit.
+/// Kernels before 5.11 can exclude descendant cgroups from a limit.
 fn count_within(dir: &Path) {
     let file = dir.join("memory.use_hierarchy");
-    // It can't be changed any more once there are cgroups within, and then it is not ours.
+    // It can't be changed any more once there are child cgroups, and then it is not ours.
     if fs::read_to_string(&file).is_ok_and(|text| text.trim() == "0") {
         let _ = write_file(&file, "1", None);
     }
@@ -103,7 +103,7 @@ fn ensure_v2(
 ) -> Result<(), EnsureError> {
     let mut dir = hierarchy.mount.clone();
     for component in path.components() {
-        // A controller reaches a cgroup only if every cgroup above passes it on.
+        // A controller is available in a cgroup only if every ancestor enables it.
         pass_on(&dir, refused)?;
         dir.push(component);
         create(&dir)?;
@@ -124,7 +124,7 @@ fn pass_on(dir: &Path, refused: &mut Vec<WriteError>) -> Result<(), EnsureError>
     if missing.is_empty() || write_file(&file, &missing.join(" "), None).is_ok() {
         return Ok(());
     }
-    // All or none are taken in one write; one that can't be had must not cost the others.
+    // One write enables all or none; a missing controller must not affect the others.
     for name in &missing {
         if let Err(error) = write_file(&file, name, None) {
             refused.push(error);

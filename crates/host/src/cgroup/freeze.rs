@@ -1,4 +1,4 @@
-//! Stops all processes of a cgroup, and lets them go on.
+//! Freezes all processes of a cgroup, and thaws them.
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
@@ -10,7 +10,7 @@ use super::{
     write::{WriteError, write_file},
 };
 
-/// Why a cgroup is not frozen, or still is.
+/// Why a cgroup could not be frozen or thawed.
 #[derive(Debug, thiserror::Error)]
 pub enum FreezeError {
     /// Version 1 without the controller.
@@ -24,25 +24,25 @@ pub enum FreezeError {
     Read {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// Some process can't be stopped, for example because it waits for a disk.
+    /// Some process can't be frozen, for example because it waits for a disk.
     #[error("the processes of the cgroup {path} did not stop within {within:?}")]
     Late {
         /// The cgroup.
         path: CgroupPath,
-        /// How long they had.
+        /// The timeout.
         within: Duration,
     },
 }
 
-/// How long to wait between two looks at the state.
+/// Interval of polling the state.
 const LOOK: Duration = Duration::from_millis(2);
 
 impl CgroupFs {
-    /// Stops all processes of the cgroup and of those within it, and waits until they stand still.
-    /// If they don't in time, they are let go on.
+    /// Freezes all processes of the cgroup and its descendants, and waits until they are frozen. On
+    /// a timeout they are thawed.
     ///
     /// # Errors
     /// See [`FreezeError`].
@@ -63,7 +63,7 @@ impl CgroupFs {
         }
     }
 
-    /// Lets the processes of the cgroup go on. Does nothing if they do.
+    /// Thaws the processes of the cgroup. Does nothing if they are not frozen.
     ///
     /// # Errors
     /// See [`FreezeError`].
@@ -71,7 +71,7 @@ impl CgroupFs {
         self.set_frozen(path, false)
     }
 
-    /// Whether all processes of the cgroup stand still.
+    /// Whether all processes of the cgroup are frozen.
     ///
     /// # Errors
     /// The state can't be read.

@@ -1,5 +1,5 @@
-//! Kills what runs in a cgroup. A process is hit through a handle that was taken while it was in the
-//! cgroup, so that a process id which was given to another process meanwhile harms nobody.
+//! Kills the processes of a cgroup. Each one is signaled through a pidfd that was opened while it
+//! was in the cgroup, so that a reused PID harms no other process.
 
 use std::{
     collections::BTreeSet,
@@ -14,8 +14,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::{CgroupFs, CgroupLayout, child_dirs, is_gone, write::write_file};
 
-/// How long processes have to stand still before they are killed on version 1. Those that can't be
-/// stopped can't fork either.
+/// Timeout of freezing processes before they are killed on version 1. Those that can't be frozen
+/// can't fork either.
 const STILL: Duration = Duration::from_millis(100);
 
 /// Why the processes of a cgroup can't be killed.
@@ -27,10 +27,10 @@ pub struct KillError {
 }
 
 impl CgroupFs {
-    /// Sends SIGKILL to all processes of the cgroup and of those within it, frozen or not; how many
-    /// there were. None if the cgroup isn't there. Processes that fork all the time don't escape
-    /// where the kernel offers a way: `cgroup.kill` of version 2 (Linux 5.14), or the freezer of
-    /// version 1.
+    /// Sends SIGKILL to all processes of the cgroup and its descendants, frozen or not; returns how
+    /// many there were, 0 if the cgroup does not exist. Processes that fork all the time can't
+    /// escape where the kernel offers a way: `cgroup.kill` of version 2 (Linux 5.14), or the
+    /// freezer of version 1.
     ///
     /// # Errors
     /// The processes can't be listed.
@@ -45,10 +45,10 @@ impl CgroupFs {
             }
             return self.kill_each(path);
         }
-        // Without the freezer, or where some process can't be stopped, all that are seen are hit.
+        // Without the freezer, or if some process can't be frozen, all visible ones are killed.
         let _ = self.freeze(path, STILL);
         let killed = self.kill_each(path);
-        // A signal reaches a frozen process only when it goes on, whoever froze it.
+        // A frozen process handles a signal only after a thaw, whoever froze it.
         let _ = self.thaw(path);
         killed
     }
@@ -64,12 +64,12 @@ impl CgroupFs {
             .collect();
         let still = self.processes(path)?;
         let victims = handles.iter().filter(|(pid, _)| still.contains(pid));
-        // It may have ended by itself in between.
+        // It may have exited in between.
         let killed = victims.filter(|(_, handle)| pidfd_send_signal(handle, Signal::KILL).is_ok());
         Ok(killed.count())
     }
 
-    /// Ids of all processes in the cgroup and in those within it; none if it isn't there.
+    /// PIDs of all processes in the cgroup and its descendants; none if it does not exist.
     ///
     /// # Errors
     /// The processes can't be listed.
@@ -79,7 +79,7 @@ impl CgroupFs {
             let dir = hierarchy.dir(path);
             collect(&dir, &mut found).map_err(|source| KillError { dir, source })?;
         }
-        // The kernel writes 0 for processes that this one can't see.
+        // The kernel reports 0 for processes that are not visible in this PID namespace.
         found.remove(&0);
         Ok(found)
     }

@@ -1,4 +1,4 @@
-//! How many processes of a cgroup the kernel killed because memory ran out.
+//! OOM kills in a cgroup.
 
 use std::{fs, io, path::Path};
 
@@ -7,11 +7,11 @@ use rubelet_base::cgroup::CgroupPath;
 use super::{CgroupFs, CgroupLayout, child_dirs, is_gone, stats::StatsError};
 
 impl CgroupFs {
-    /// Processes that the kernel's OOM killer took from the cgroup and from those within it since it
-    /// was made. Zero where the kernel does not count (version 1 before Linux 4.13).
+    /// Processes of the cgroup and its descendants that the OOM killer has killed since its
+    /// creation. Zero if the kernel does not count them (version 1 before Linux 4.13).
     ///
     /// # Errors
-    /// The cgroup isn't there, or has no memory controller.
+    /// The cgroup does not exist, or has no memory controller.
     pub fn oom_kills(&self, path: &CgroupPath) -> Result<u64, StatsError> {
         let dir = self.controller_dir("memory", path);
         let dir = dir.ok_or_else(|| StatsError::NoController {
@@ -29,7 +29,7 @@ impl CgroupFs {
     }
 }
 
-/// Version 1 counts a kill in the cgroup of the victim only.
+/// Version 1 counts a kill only in the cgroup of the victim.
 fn kills_within(dir: &Path) -> io::Result<u64> {
     let mut sum = 0;
     for child in child_dirs(dir)? {

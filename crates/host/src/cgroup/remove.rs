@@ -1,4 +1,4 @@
-//! Removes cgroups. Removing kills nothing: a cgroup with processes stays.
+//! Removes cgroups. Never kills: a cgroup with processes stays.
 
 use std::{
     fs, io,
@@ -9,15 +9,14 @@ use rubelet_base::cgroup::CgroupPath;
 
 use super::{CgroupFs, child_dirs, is_gone};
 
-/// What became of a removal.
+/// The result of a removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Removal {
-    /// The cgroup is gone from every hierarchy, or was not there.
+    /// The cgroup was removed from every hierarchy, or did not exist.
     Gone,
-    /// Processes are left in it, or the kernel has not finished with those that ended. To be
-    /// tried again a little later.
+    /// It has processes, or the kernel has not cleaned up exited ones yet. Retry a little later.
     StillBusy {
-        /// Folder of the cgroup that could not be removed.
+        /// Directory of the cgroup that could not be removed.
         dir: PathBuf,
     },
 }
@@ -34,7 +33,7 @@ impl CgroupFs {
     /// Removes the cgroup and the empty ones that runtimes left in it, from every hierarchy.
     ///
     /// # Errors
-    /// A folder can't be removed for another reason than being busy.
+    /// A directory can't be removed for a reason other than being busy.
     pub fn remove(&self, path: &CgroupPath) -> Result<Removal, RemoveError> {
         let mut busy = None;
         for hierarchy in &self.hierarchies {
@@ -44,7 +43,7 @@ impl CgroupFs {
     }
 }
 
-/// The folder that is still busy, if there is one.
+/// The directory that is still busy, if there is one.
 fn remove_tree(dir: &Path) -> Result<Option<PathBuf>, RemoveError> {
     let failed = |source| RemoveError {
         dir: dir.to_owned(),
@@ -63,8 +62,8 @@ fn remove_tree(dir: &Path) -> Result<Option<PathBuf>, RemoveError> {
     Ok(Some(dir.to_owned()))
 }
 
-/// Whether the folder is gone now. The kernel answers EBUSY both for processes and for cgroups
-/// within.
+/// Whether the directory is gone now. The kernel returns EBUSY both for processes and for child
+/// cgroups.
 fn remove_one(dir: &Path) -> io::Result<bool> {
     match fs::remove_dir(dir) {
         Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! What a cgroup uses, in one form for both versions.
+//! Usage of a cgroup, in one form for both versions.
 
 mod pressure;
 mod read;
@@ -13,18 +13,18 @@ use super::{CgroupFs, CgroupLayout};
 
 pub use pressure::{Pressure, PressureLine};
 
-/// Why a cgroup can't be measured.
+/// Why the usage can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StatsError {
     /// A file can't be read; NotFound when the cgroup is gone.
     #[error("cannot read {}", file.display())]
     Read {
-        /// The file or folder.
+        /// The file or directory.
         file: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A controller is missing that the question is about.
+    /// A required controller is missing.
     #[error(
         "the cgroup {path} has no numbers of the cgroup controller `{controller}`: it is not mounted"
     )]
@@ -37,21 +37,21 @@ pub enum StatsError {
 }
 
 impl StatsError {
-    /// Whether the cgroup isn't there any more.
+    /// Whether the cgroup is gone.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::Read { source, .. } if super::is_gone(source))
     }
 }
 
-/// What a cgroup uses. A group of numbers is `None` where its controller is missing.
+/// Usage of a cgroup. A group of numbers is `None` if its controller is missing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CgroupStats {
-    /// Processor time.
+    /// CPU time.
     pub cpu: Option<CpuStats>,
     /// Memory.
     pub memory: Option<MemoryStats>,
-    /// Swap space; `None` also where the kernel doesn't account it.
+    /// Swap space; `None` also without swap accounting.
     pub swap: Option<SwapStats>,
     /// Processes and threads.
     pub pids: Option<PidsStats>,
@@ -59,34 +59,33 @@ pub struct CgroupStats {
     pub hugetlb: Vec<HugetlbStats>,
     /// Block devices.
     pub io: Vec<IoStats>,
-    /// Pressure stall information; version 2 only, where the kernel has it.
+    /// Pressure stall information; version 2 only, if the kernel has it.
     pub psi: PsiStats,
 }
 
-/// Processor time, in nanoseconds.
+/// CPU time, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuStats {
-    /// All.
+    /// Total.
     pub usage_ns: u64,
     /// In user space.
     pub user_ns: u64,
     /// In the kernel.
     pub system_ns: u64,
-    /// Periods of the quota that passed.
+    /// Elapsed periods of the quota.
     pub periods: u64,
-    /// Periods in which the quota was used up.
+    /// Throttled periods.
     pub throttled_periods: u64,
-    /// How long processes had to wait for the next period.
+    /// Total time for which processes were throttled.
     pub throttled_ns: u64,
 }
 
 /// Memory, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// All that is charged to the cgroup, the page cache too.
+    /// All memory that is charged to the cgroup, including the page cache.
     pub usage: u64,
-    /// What can't be taken back easily: the usage without the part of the page cache that was not
-    /// touched lately.
+    /// The working set: the usage without the inactive page cache.
     pub working_set: u64,
     /// Limit; `None` if there is none.
     pub limit: Option<u64>,
@@ -96,9 +95,9 @@ pub struct MemoryStats {
     pub cache: u64,
     /// Files mapped into memory.
     pub mapped_file: u64,
-    /// Largest usage so far, where the kernel says (version 2: from Linux 5.19).
+    /// Peak usage, if the kernel reports it (version 2: since Linux 5.19).
     pub max_usage: Option<u64>,
-    /// Memory of the kernel itself on behalf of the cgroup.
+    /// Kernel memory charged to the cgroup.
     pub kernel: u64,
     /// Page faults so far.
     pub page_faults: u64,
@@ -106,12 +105,12 @@ pub struct MemoryStats {
     pub major_page_faults: u64,
     /// How often the limit was hit.
     pub limit_hits: u64,
-    /// Processes that the OOM killer took.
+    /// Processes that the OOM killer has killed.
     pub oom_kills: u64,
 }
 
 impl MemoryStats {
-    /// What can still be used; `None` without a limit.
+    /// Available memory; `None` without a limit.
     #[must_use]
     pub fn available(&self) -> Option<u64> {
         Some(self.limit?.saturating_sub(self.working_set))
@@ -130,7 +129,7 @@ pub struct SwapStats {
 /// Processes and threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PidsStats {
-    /// How many there are.
+    /// Current count.
     pub current: u64,
     /// Limit; `None` if there is none.
     pub limit: Option<u64>,
@@ -139,17 +138,17 @@ pub struct PidsStats {
 /// Huge pages of one size, in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HugetlbStats {
-    /// Size of a page as the kernel writes it: `2MB`.
+    /// Page size in the kernel's format: `2MB`.
     pub page_size: String,
     /// In use.
     pub usage: u64,
-    /// Reserved, where the kernel tells (from Linux 5.7).
+    /// Reserved, if the kernel reports it (since Linux 5.7).
     pub reserved: Option<u64>,
     /// How often the limit was hit.
     pub limit_hits: u64,
 }
 
-/// What was read from and written to one block device.
+/// I/O of one block device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IoStats {
     /// Major number.
@@ -178,10 +177,10 @@ pub struct PsiStats {
 }
 
 impl CgroupFs {
-    /// Measures a cgroup, with all that are within it.
+    /// Reads the usage of a cgroup, including its descendants.
     ///
     /// # Errors
-    /// The cgroup isn't there, or a file of it can't be read.
+    /// The cgroup does not exist, or a file of it can't be read.
     pub fn stats(&self, path: &CgroupPath) -> Result<CgroupStats, StatsError> {
         match self.layout {
             CgroupLayout::V2 => v2::stats(self, path),

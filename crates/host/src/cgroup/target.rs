@@ -1,5 +1,5 @@
-//! A cgroup that a process is about to be put into: its files are open, so that joining it needs
-//! neither a path nor memory, and works after the process lost sight of the host's mounts.
+//! A cgroup that a process is about to join: its files are open, so that joining needs neither a
+//! path nor memory, and works after the process has left the host's mount namespace.
 
 use std::{
     fs::{File, OpenOptions},
@@ -13,10 +13,10 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{CgroupFs, CgroupLayout, ensure::EnsureError};
 
-/// Why a cgroup can't be made ready for processes.
+/// Why a cgroup can't be prepared for processes.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// It can't be made, or not whole.
+    /// It can't be created completely.
     #[error(transparent)]
     Ensure(#[from] EnsureError),
     /// It can't be opened.
@@ -24,7 +24,7 @@ pub enum CreateError {
     Target(#[from] TargetError),
 }
 
-/// Why processes can't be put into a cgroup.
+/// Why processes can't join a cgroup.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// A file of it can't be opened.
@@ -32,15 +32,15 @@ pub enum TargetError {
     Open {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// On version 2 a cgroup in a tree of threads takes single threads or nothing at all.
+    /// On version 2 a threaded cgroup accepts single threads or nothing at all.
     #[error("the cgroup {} is of the type `{kind}` and can't hold a container: only `domain` can", dir.display())]
     Threaded {
-        /// Folder of the cgroup.
+        /// Directory of the cgroup.
         dir: PathBuf,
-        /// What the kernel says of it.
+        /// Its type according to the kernel.
         kind: String,
     },
 }
@@ -49,9 +49,9 @@ pub enum TargetError {
 #[derive(Debug)]
 pub struct CgroupTarget {
     /// `tasks` of each hierarchy of version 1. A process that moves its only thread through it
-    /// takes no lock of the whole machine, which `cgroup.procs` does: that costs up to 15 ms.
+    /// avoids a machine-wide lock, which `cgroup.procs` takes: that costs up to 15 ms.
     tasks: Vec<File>,
-    /// The cgroup in the unified hierarchy, where there is one.
+    /// The cgroup in the unified hierarchy, if there is one.
     unified: Option<Unified>,
     /// `cgroup.procs` of each hierarchy.
     procs: Vec<File>,
@@ -60,20 +60,20 @@ pub struct CgroupTarget {
 #[derive(Debug)]
 struct Unified {
     dir: OwnedFd,
-    /// Where the hierarchy is mounted, and where in it the cgroup is.
+    /// The mount point of the hierarchy, and the cgroup's path in it.
     mount: PathBuf,
     path: PathBuf,
-    /// Which of the files is its own.
+    /// The index of its file.
     procs: usize,
 }
 
 impl CgroupFs {
-    /// Makes the cgroup in every hierarchy, hands the controllers down to it and opens it. One that
-    /// is there already is taken as it is.
+    /// Creates the cgroup in every hierarchy, enables the controllers for it and opens it. An
+    /// existing one is used as it is.
     ///
     /// # Errors
-    /// It can't be made or opened. A controller that can't be handed down is no error here: values
-    /// that need it are refused when they are written.
+    /// It can't be created or opened. A controller that can't be enabled is not an error here:
+    /// values that need it are rejected when they are written.
     pub fn create(&self, path: &CgroupPath) -> Result<CgroupTarget, CreateError> {
         match self.ensure(path) {
             Ok(()) | Err(EnsureError::Controllers(_)) => Ok(self.target(path)?),
@@ -84,7 +84,7 @@ impl CgroupFs {
     /// Opens a cgroup that exists.
     ///
     /// # Errors
-    /// It isn't there in some hierarchy, or can't hold processes.
+    /// It does not exist in some hierarchy, or can't hold processes.
     pub fn target(&self, path: &CgroupPath) -> Result<CgroupTarget, TargetError> {
         let mut target = CgroupTarget {
             tasks: Vec::with_capacity(self.hierarchies.len()),
@@ -114,13 +114,13 @@ impl CgroupFs {
 }
 
 impl CgroupTarget {
-    /// Puts the calling process, which must have one thread only, into the cgroup, in every
+    /// Moves the calling process, which must be single-threaded, into the cgroup, in every
     /// hierarchy. Allocates nothing and takes no lock, so that it may be called between a fork and
     /// an exec.
     ///
     /// # Errors
-    /// The kernel refuses: ENOSPC for a cpuset without processors, EAGAIN where `pids.max` is
-    /// reached, EBUSY where version 2 has processes further down only.
+    /// The kernel returns an error: ENOSPC for a cpuset without processors, EAGAIN if `pids.max` is
+    /// reached, EBUSY if version 2 allows processes only in descendants.
     pub fn join_self(&self) -> io::Result<()> {
         self.join_rest()?;
         if let Some(unified) = &self.unified {
@@ -129,7 +129,8 @@ impl CgroupTarget {
         Ok(())
     }
 
-    /// As [`Self::join_self`], for a process that began in [`Self::dir`]: the other hierarchies.
+    /// Like [`Self::join_self`], for a process that was cloned into [`Self::dir`]: the other
+    /// hierarchies.
     ///
     /// # Errors
     /// As [`Self::join_self`].
@@ -140,7 +141,7 @@ impl CgroupTarget {
         Ok(())
     }
 
-    /// Puts a process into the cgroup, in every hierarchy.
+    /// Moves a process into the cgroup, in every hierarchy.
     ///
     /// # Errors
     /// As [`Self::join_self`]; ESRCH if there is no such process any more.
@@ -151,20 +152,20 @@ impl CgroupTarget {
         Ok(())
     }
 
-    /// The folder in the unified hierarchy, for a `clone3` with CLONE_INTO_CGROUP; `None` where only
-    /// version 1 is mounted. A process that begins there still has to [join](Self::join_rest) the
-    /// other hierarchies.
+    /// The directory in the unified hierarchy, for a `clone3` with CLONE_INTO_CGROUP; `None` if
+    /// only version 1 is mounted. A process that is cloned into it still has to
+    /// [join](Self::join_rest) the other hierarchies.
     #[must_use]
     pub fn dir(&self) -> Option<BorrowedFd<'_>> {
         self.unified.as_ref().map(|unified| unified.dir.as_fd())
     }
 
-    /// The folder of the unified hierarchy's cgroup in which a process is, which is this cgroup or
-    /// one within it. On version 2 a cgroup whose controllers are handed down to cgroups within it
-    /// takes no processes itself (EBUSY); whoever is in one of those shows where there is room.
+    /// The unified hierarchy's cgroup directory of a process, which is this cgroup or a descendant.
+    /// On version 2 a cgroup that enables controllers for its children can't hold processes itself
+    /// (EBUSY); a process in one of the children shows which cgroup can.
     ///
     /// # Errors
-    /// The process has ended, or is somewhere else.
+    /// The process has exited, or is in another cgroup.
     pub fn dir_of(&self, process: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         let unified = self.unified.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let about = format!("/proc/self/fdinfo/{}", process.as_raw_fd());
@@ -181,7 +182,7 @@ impl CgroupTarget {
     }
 }
 
-/// What stands behind the beginning of a line.
+/// The rest of a line after its beginning.
 fn value<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     let mut lines = text.lines();
     lines
@@ -196,7 +197,7 @@ fn check_type(dir: &Path) -> Result<(), TargetError> {
         source,
     })?;
     match kind.trim() {
-        // The second is what the first becomes when it gets cgroups of threads.
+        // The second is what the first becomes when it gets threaded children.
         "domain" | "domain threaded" => Ok(()),
         other => Err(TargetError::Threaded {
             dir: dir.to_owned(),

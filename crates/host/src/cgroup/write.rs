@@ -17,17 +17,17 @@ use super::{CgroupFs, CgroupLayout};
 /// Why one value is not in force.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The kernel refused the value, or the file may not be written.
+    /// The kernel rejected the value, or the file is not writable.
     #[error("cannot write `{value}` to {}", file.display())]
     Refused {
         /// The file.
         file: PathBuf,
         /// The value.
         value: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The file is missing, because the controller is not mounted or not handed down.
+    /// The file is missing, because the controller is not mounted or not enabled.
     #[error("cannot write `{value}` to {file}: the cgroup controller `{controller}` is missing")]
     NoController {
         /// The file; only its name if the controller is not mounted at all.
@@ -37,19 +37,19 @@ pub enum WriteError {
         /// The controller.
         controller: String,
     },
-    /// The value means nothing here, so it was not tried.
+    /// The value is invalid here, so it was not tried.
     #[error("cannot put {field} `{value}` into force: {why}")]
     Unfit {
         /// The field of the specification.
         field: String,
         /// The value.
         value: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// All values of a cgroup that are not in force; the others are.
+/// All values of a cgroup that were rejected; the others are in force.
 #[derive(Debug)]
 pub struct RefusedValues(pub Vec<WriteError>);
 
@@ -65,11 +65,11 @@ impl fmt::Display for RefusedValues {
     }
 }
 
-// The causes are in the text: an error can have one source only.
+// The causes are in the message: an error can have only one source.
 impl std::error::Error for RefusedValues {}
 
 impl CgroupFs {
-    /// Writes all values that are set. A value that is refused doesn't keep the others from being
+    /// Writes all values that are set. A rejected value does not keep the others from being
     /// written.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl CgroupFs {
     }
 }
 
-/// Writes values into one cgroup and keeps the errors.
+/// Writes values into one cgroup and collects the errors.
 pub(super) struct Writer<'a> {
     fs: &'a CgroupFs,
     path: &'a CgroupPath,
@@ -139,10 +139,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the two numbers of a quota of version 1, in an order that the kernel takes.
+    /// Writes the two numbers of a version 1 quota, in an order that the kernel accepts.
     pub(super) fn write_quota_v1(&mut self, quota_us: &str, period_us: &str) {
-        // The kernel checks each write on its own: a shorter period beside the old, larger quota
-        // may ask for more than the cgroup above has, and then the quota has to go first.
+        // The kernel validates each write on its own: a shorter period with the old, larger quota
+        // may exceed the parent's bandwidth, and then the quota must be written first.
         if self.attempt("cpu", "cpu.cfs_period_us", period_us).is_ok() {
             self.write("cpu", "cpu.cfs_quota_us", quota_us);
         } else {
@@ -157,8 +157,8 @@ impl<'a> Writer<'a> {
         let value = limit.limit.to_string();
         let answer = self.attempt("hugetlb", &format!("hugetlb.{name}.{suffix}"), &value);
         if let Err(error) = answer {
-            // Without the controller there is nothing to hold a pod to: that matters only to one
-            // that asked for pages.
+            // Without the controller there is no limit: that matters only for a pod that requests
+            // pages.
             let asks = limit.limit > 0 && limit.limit < HugepageLimit::UNBOUNDED;
             if asks || matches!(error, WriteError::Refused { .. }) {
                 self.refused.push(error);
@@ -180,12 +180,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Keeps the error of an attempt.
+    /// Collects the error of an attempt.
     pub(super) fn push(&mut self, error: WriteError) {
         self.refused.push(error);
     }
 
-    /// Notes a value that is not even tried.
+    /// Records a value that is not even tried.
     pub(super) fn refuse(&mut self, field: &str, value: &str, why: &str) {
         self.refused.push(WriteError::Unfit {
             field: field.to_owned(),
@@ -200,7 +200,7 @@ impl<'a> Writer<'a> {
         fs::read_to_string(dir.join(file)).ok()
     }
 
-    /// Writes one value, for a caller that knows what to make of an error.
+    /// Writes one value, for callers that handle the error themselves.
     pub(super) fn attempt(
         &self,
         controller: &str,
@@ -225,7 +225,7 @@ fn cpu_max(quota: CpuQuota) -> String {
     format!("{quota_us} {}", quota.period_us)
 }
 
-/// Writes a file of the kernel in one go. It is never created: where the file of a controller is
+/// Writes a file of the kernel in one write. It is never created: if the file of a controller is
 /// missing, so is the controller.
 pub(super) fn write_file(
     file: &Path,

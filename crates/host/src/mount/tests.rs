@@ -1,10 +1,10 @@
-//! Real mounts below private folders; they need root.
+//! Real mounts below private directories; they need root.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use super::*;
 
-/// A folder whose mounts are gone when the test ends, however it ends.
+/// A directory whose mounts are gone when the test ends, however it ends.
 struct Scratch(tempfile::TempDir);
 
 impl Scratch {
@@ -70,7 +70,7 @@ fn a_tmpfs_has_its_size_and_mode_and_can_be_unmounted() {
 }
 
 #[test]
-fn an_unknown_tmpfs_option_is_told_apart() {
+fn an_unknown_tmpfs_option_is_reported_by_itself() {
     let refused = |errno: Errno| MountError::Tmpfs {
         target: "/x".into(),
         options: "noswap".into(),
@@ -104,7 +104,7 @@ fn bind_mounts_within_one_file_system_are_mount_points() {
 }
 
 #[test]
-fn a_folder_is_shared_once() {
+fn a_directory_is_shared_once() {
     let Some(scratch) = Scratch::as_root() else {
         return;
     };

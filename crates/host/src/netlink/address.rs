@@ -11,17 +11,17 @@ use super::{
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const IFA_BROADCAST: u16 = 4;
-/// Used at once, without a search for others that have the same address.
+/// Usable immediately, without duplicate address detection.
 const IFA_F_NODAD: u8 = 2;
 
 /// An address of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
-    /// The interface's number.
+    /// The interface's index.
     pub link: u32,
     /// The address.
     pub address: IpAddr,
-    /// How many bits it shares with its neighbours.
+    /// Prefix length.
     pub prefix: u8,
 }
 
@@ -29,7 +29,7 @@ impl RouteSocket {
     /// All addresses of both families.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel returns an error.
     pub fn addresses(&mut self) -> Result<Vec<Address>, NetlinkError> {
         let mut known = BTreeSet::new();
         let mut addresses = Vec::new();
@@ -43,12 +43,12 @@ impl RouteSocket {
 }
 
 impl Changes {
-    /// Gives an interface an address, unless it has it. It can be used at once.
+    /// Adds an address to an interface, unless it has it. It is usable immediately.
     pub fn add_address(&mut self, address: Address) -> &mut Self {
         self.address(libc::RTM_NEWADDR, ENSURE, address)
     }
 
-    /// Takes an address from an interface.
+    /// Removes an address from an interface.
     pub fn delete_address(&mut self, address: Address) -> &mut Self {
         self.address(libc::RTM_DELADDR, DO, address)
     }

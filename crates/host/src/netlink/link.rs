@@ -28,7 +28,7 @@ const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 const VETH_INFO_PEER: u16 = 1;
 
-/// Traffic of an interface since it was made, as seen from where it is.
+/// Traffic of an interface since its creation, from its own point of view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes received.
@@ -37,7 +37,7 @@ pub struct Counters {
     pub rx_packets: u64,
     /// Packets that could not be received.
     pub rx_errors: u64,
-    /// Packets received that were dropped for want of room.
+    /// Received packets that were dropped for lack of space.
     pub rx_dropped: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
@@ -45,75 +45,75 @@ pub struct Counters {
     pub tx_packets: u64,
     /// Packets that could not be sent.
     pub tx_errors: u64,
-    /// Packets to be sent that were dropped for want of room.
+    /// Outgoing packets that were dropped for lack of space.
     pub tx_dropped: u64,
 }
 
 /// An interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its number.
+    /// Its index.
     pub index: u32,
     /// Its name.
     pub name: String,
-    /// What it is, as the kernel calls it: `veth`, `bridge`; empty for hardware.
+    /// Its kind in the kernel: `veth`, `bridge`; empty for hardware.
     pub kind: String,
-    /// The number of the bridge it is a port of.
+    /// The index of the bridge whose port it is.
     pub master: Option<u32>,
-    /// What that bridge does there.
+    /// The bridge's settings of that port.
     pub port: Option<BridgePort>,
-    /// Its hardware address; empty where there is none.
+    /// Its MAC address; empty if it has none.
     pub mac: Vec<u8>,
-    /// Its largest packet.
+    /// Its MTU.
     pub mtu: u32,
-    /// Whether it is switched on.
+    /// Whether it is up.
     pub up: bool,
-    /// Its group; 0 unless somebody set it.
+    /// Its group; 0 by default.
     pub group: u32,
     /// Its traffic.
     pub counters: Counters,
 }
 
-/// A bridge to be made.
+/// A bridge to create.
 #[derive(Debug, Clone, Copy)]
 pub struct Bridge<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its hardware address; it doesn't change with the ports then.
+    /// Its MAC address; with it the address does not change with the ports.
     pub mac: [u8; 6],
-    /// Its largest packet.
+    /// Its MTU.
     pub mtu: u32,
 }
 
-/// What a bridge does at one of its ports.
+/// The settings of a bridge port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BridgePort {
-    /// Frames may go back to where they came from. It takes that where `br_netfilter` translates a
-    /// pod's packet to the pod itself while it is still on the bridge.
+    /// Frames may be sent back through the port they came from. Needed if `br_netfilter` translates
+    /// a pod's packet to the pod itself while it is still on the bridge.
     pub hairpin: bool,
-    /// Hardware addresses that send from there are taken to be there. Without it only those count
-    /// that were told by [`Changes::add_station`].
+    /// The bridge learns the MAC addresses of senders on the port. Without it only those count that
+    /// were added by [`Changes::add_station`].
     pub learning: bool,
-    /// No frames go to or come from other ports of this kind. Needs Linux 4.18.
+    /// No frames to or from other isolated ports. Needs Linux 4.18.
     pub isolated: bool,
 }
 
-/// A pair of interfaces to be made.
+/// A veth pair to create.
 #[derive(Debug, Clone, Copy)]
 pub struct Veth<'a> {
-    /// The name of the end that stays.
+    /// The name of the local end.
     pub name: &'a str,
-    /// The hardware address of that end.
+    /// The MAC address of that end.
     pub mac: [u8; 6],
-    /// The bridge that end becomes a port of.
+    /// The bridge whose port that end becomes.
     pub master: Option<u32>,
     /// The name of the other end.
     pub peer: &'a str,
-    /// The hardware address of the other end.
+    /// The MAC address of the other end.
     pub peer_mac: [u8; 6],
     /// The network namespace of the other end.
     pub peer_netns: BorrowedFd<'a>,
-    /// The largest packet of both.
+    /// The MTU of both.
     pub mtu: u32,
 }
 
@@ -121,7 +121,7 @@ impl RouteSocket {
     /// All interfaces.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel returns an error.
     pub fn links(&mut self) -> Result<Vec<Link>, NetlinkError> {
         let mut links = Vec::new();
         self.socket.dump(
@@ -137,10 +137,10 @@ impl RouteSocket {
         Ok(links)
     }
 
-    /// The first interfaces, no more than `most`: a pod can make any number of them.
+    /// The first interfaces, at most `most`: a pod can create any number of them.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel returns an error.
     pub fn first_links(self, most: usize) -> Result<Vec<Link>, NetlinkError> {
         let what = "list the interfaces";
         let items = self
@@ -155,7 +155,7 @@ impl RouteSocket {
     /// The interface with this name, if there is one.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel returns an error.
     pub fn link(&mut self, name: &str) -> Result<Option<Link>, NetlinkError> {
         let mut request = Messages::default();
         request
@@ -170,7 +170,7 @@ impl RouteSocket {
 }
 
 impl Changes {
-    /// Makes a bridge. It has no multicast snooping, which costs timers at each port.
+    /// Creates a bridge, without multicast snooping, which costs timers for each port.
     pub fn add_bridge(&mut self, bridge: Bridge<'_>) -> &mut Self {
         self.messages
             .begin(RTM_NEWLINK, CREATE, &header(0, 0, 0))
@@ -186,11 +186,10 @@ impl Changes {
         self
     }
 
-    /// Makes a pair of interfaces, the other end in its namespace and under its name from the first
-    /// instant on.
+    /// Creates a veth pair; the other end is created directly in its namespace and with its name.
     pub fn add_veth(&mut self, veth: Veth<'_>) -> &mut Self {
-        // One queue each: the kernel would make one for each possible processor, and a veth passes
-        // packets on without queueing them.
+        // One queue each: the kernel would create one for each possible processor, and a veth
+        // forwards packets without queueing them.
         let queues = |messages: &mut Messages| {
             messages
                 .number(libc::IFLA_MTU, veth.mtu)
@@ -221,7 +220,7 @@ impl Changes {
         self
     }
 
-    /// Sets what the bridge does at a port.
+    /// Configures a bridge port.
     pub fn set_port(&mut self, name: &str, port: BridgePort) -> &mut Self {
         self.messages
             .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
@@ -237,7 +236,7 @@ impl Changes {
         self
     }
 
-    /// Keeps the interface from getting an IPv6 address of its own when it is switched on.
+    /// Keeps the interface from getting an IPv6 link-local address when it is set up.
     pub fn no_link_local(&mut self, name: &str) -> &mut Self {
         self.messages
             .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
@@ -263,7 +262,7 @@ impl Changes {
         self
     }
 
-    /// Sets the hardware address of an interface.
+    /// Sets the MAC address of an interface.
     pub fn set_mac(&mut self, name: &str, mac: [u8; 6]) -> &mut Self {
         self.messages
             .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
@@ -290,7 +289,7 @@ impl Changes {
         self
     }
 
-    /// Switches an interface on.
+    /// Sets an interface up.
     pub fn set_up(&mut self, name: &str) -> &mut Self {
         let up = libc::IFF_UP.cast_unsigned();
         self.messages
@@ -310,7 +309,7 @@ impl Changes {
     /// Removes all interfaces of a group; the kernel waits only once for all of them.
     ///
     /// # Panics
-    /// The group is 0, in which every interface is.
+    /// The group is 0, the default group of all interfaces.
     pub fn delete_group(&mut self, group: u32) -> &mut Self {
         assert_ne!(group, 0, "group 0 holds every interface");
         self.messages
@@ -364,7 +363,7 @@ fn parse(item: &[u8]) -> Option<Link> {
     Some(link)
 }
 
-/// What `IFLA_LINKINFO` tells of a port of a bridge.
+/// The bridge port settings in `IFLA_LINKINFO`.
 fn port(info: &[u8]) -> Option<BridgePort> {
     let kind = message::attribute(info, IFLA_INFO_SLAVE_KIND).map(message::text)?;
     let data = message::attribute(info, IFLA_INFO_SLAVE_DATA)?;

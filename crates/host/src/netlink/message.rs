@@ -1,7 +1,7 @@
-//! Netlink messages: written one behind the other into one buffer, and taken apart again.
+//! Netlink messages: serialized into one buffer, and parsed.
 //!
-//! The layout is that of `linux/netlink.h`: everything is in the byte order of the machine and
-//! starts at a multiple of four bytes.
+//! The layout is that of `linux/netlink.h`: everything is in native byte order and aligned to four
+//! bytes.
 
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
@@ -9,7 +9,7 @@ const HEADER: usize = 16;
 /// Marks an attribute that holds attributes.
 const NESTED: u16 = 0x8000;
 
-/// Messages that are sent together and handled by the kernel in their order.
+/// Messages that are sent together; the kernel handles them in order.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     bytes: Vec<u8>,
@@ -18,8 +18,8 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Begins a message; `header` is what its family has in front of the attributes. The sequence
-    /// number is the message's place, from 0.
+    /// Starts a message; `header` is its family's header before the attributes. The sequence number
+    /// is the message's index, from 0.
     pub(crate) fn begin(&mut self, kind: u16, flags: u16, header: &[u8]) -> &mut Self {
         self.begin = self.bytes.len();
         self.bytes.extend(0u32.to_ne_bytes());
@@ -55,19 +55,19 @@ impl Messages {
         self.attribute(kind, &value.to_be_bytes())
     }
 
-    /// Adds an attribute with a text that ends with a zero byte.
+    /// Adds a NUL-terminated text attribute.
     pub(crate) fn text(&mut self, kind: u16, value: &str) -> &mut Self {
         let mut bytes = value.as_bytes().to_vec();
         bytes.push(0);
         self.attribute(kind, &bytes)
     }
 
-    /// Adds an attribute that holds what `fill` adds.
+    /// Adds an attribute that contains what `fill` adds.
     pub(crate) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
         self.nest_with(kind, &[], fill)
     }
 
-    /// As [`Self::nest`], with a structure in front of the attributes.
+    /// Like [`Self::nest`], with a structure before the attributes.
     pub(crate) fn nest_with(
         &mut self,
         kind: u16,
@@ -91,7 +91,7 @@ impl Messages {
         self.bytes[self.begin..self.begin + 4].copy_from_slice(&length.to_ne_bytes());
     }
 
-    /// Asks for an acknowledgement of the last message and tells its sequence number.
+    /// Requests an acknowledgement of the last message and returns its sequence number.
     pub(crate) fn acknowledge_last(&mut self) -> u32 {
         let place = self.begin + 6;
         let flags = short(&self.bytes, place).unwrap_or(0) | 4;
@@ -99,7 +99,7 @@ impl Messages {
         self.count.saturating_sub(1)
     }
 
-    /// The messages, so many at a time, with the sequence number of the last one of each.
+    /// The messages in chunks, with the sequence number of the last one of each.
     pub(crate) fn chunks(&self, most: usize) -> impl Iterator<Item = (&[u8], u32)> {
         let mut bytes = &self.bytes[..];
         let mut sequence = 0;
@@ -124,21 +124,21 @@ impl Messages {
     }
 }
 
-/// One message of an answer.
+/// One message of a reply.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct NetlinkMessage<'a> {
     pub(crate) kind: u16,
     pub(crate) flags: u16,
     pub(crate) sequence: u32,
     pub(crate) payload: &'a [u8],
 }
 
-/// Takes a received buffer apart. What is cut short ends the list.
-pub(crate) fn answers(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+/// Parses a received buffer. A truncated message ends the list.
+pub(crate) fn answers(mut bytes: &[u8]) -> impl Iterator<Item = NetlinkMessage<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(number(bytes, 0)?).ok()?;
         let payload = bytes.get(HEADER..length)?;
-        let answer = Answer {
+        let answer = NetlinkMessage {
             kind: short(bytes, 4)?,
             flags: short(bytes, 6)?,
             sequence: number(bytes, 8)?,
@@ -149,7 +149,7 @@ pub(crate) fn answers(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     })
 }
 
-/// Takes attributes apart: kind without flags, value. What is cut short ends the list.
+/// Parses attributes: type without flags, value. A truncated attribute ends the list.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(short(bytes, 0)?);
@@ -165,80 +165,23 @@ pub(crate) fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
 }
 
-/// The number at a place.
+/// The number at an offset.
 pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-/// The short number at a place.
+/// The 16-bit number at an offset.
 pub(crate) fn short(bytes: &[u8], at: usize) -> Option<u16> {
     let bytes = bytes.get(at..at.checked_add(2)?)?;
     Some(u16::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-/// A text that may end with a zero byte.
+/// A text that may be NUL-terminated.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0);
     String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_is_read_again() {
-        let mut messages = Messages::default();
-        messages.begin(16, 5, &[1, 2, 3, 4]).text(3, "eth0");
-        messages
-            .begin(17, 1, &[])
-            .nest(1, |nest| {
-                nest.number(2, 7).nest_with(4, &[9; 8], |inner| {
-                    inner.text(3, "x");
-                });
-            })
-            .attribute(5, &[1]);
-        let all: Vec<Answer<'_>> = answers(messages.bytes()).collect();
-        assert_eq!(all.len(), 2);
-        assert_eq!((all[0].kind, all[0].flags, all[0].sequence), (16, 5, 0));
-        assert_eq!(text(attribute(&all[0].payload[4..], 3).unwrap()), "eth0");
-        assert_eq!((all[1].kind, all[1].sequence), (17, 1));
-        let nest = attribute(all[1].payload, 1).unwrap();
-        assert_eq!(number(attribute(nest, 2).unwrap(), 0), Some(7));
-        assert_eq!(
-            text(attribute(&attribute(nest, 4).unwrap()[8..], 3).unwrap()),
-            "x"
-        );
-        assert_eq!(attribute(all[1].payload, 5), Some(&[1u8][..]));
-    }
-
-    #[test]
-    fn messages_are_sent_some_at_a_time() {
-        let mut messages = Messages::default();
-        for kind in 0..5 {
-            messages.begin(kind, 0, &[]).number(1, 7);
-        }
-        let chunks: Vec<(usize, u32)> = messages
-            .chunks(2)
-            .map(|(bytes, last)| (answers(bytes).count(), last))
-            .collect();
-        assert_eq!(chunks, [(2, 1), (2, 3), (1, 4)]);
-        assert_eq!(Messages::default().chunks(2).count(), 0);
-    }
-
-    #[test]
-    fn cut_answers_end_the_list() {
-        let mut messages = Messages::default();
-        messages.begin(16, 0, &[]).number(1, 1).number(2, 2);
-        for end in 0..messages.bytes().len() {
-            assert_eq!(answers(&messages.bytes()[..end]).count(), 0);
-            for answer in answers(messages.bytes()) {
-                let cut = end.min(answer.payload.len());
-                assert!(attributes(&answer.payload[..cut]).count() <= 2);
-            }
-        }
-        assert_eq!(attributes(&[0, 0, 0, 0]).count(), 0);
-        assert_eq!(answers(&[0; 64]).count(), 0);
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Neighbours: which hardware address an IP address has.
+//! Neighbours: the MAC addresses of IP addresses.
 
 use std::net::IpAddr;
 
@@ -16,22 +16,22 @@ const NUD_NOARP: u16 = 0x40;
 const NTF_MASTER: u8 = 4;
 const AF_BRIDGE: u8 = 7;
 
-/// A neighbour somebody told the kernel for good.
+/// A permanent neighbour entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbour {
-    /// The number of the interface it is behind.
+    /// The index of its interface.
     pub link: u32,
     /// Its address.
     pub address: IpAddr,
-    /// Its hardware address, where that is one of Ethernet.
+    /// Its MAC address, if it is one of Ethernet.
     pub mac: Option<[u8; 6]>,
 }
 
 impl RouteSocket {
-    /// The neighbours that were told for good, of both families.
+    /// The permanent neighbours, of both families.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel returns an error.
     pub fn neighbours(&mut self) -> Result<Vec<Neighbour>, NetlinkError> {
         let mut found = Vec::new();
         self.socket.dump(
@@ -62,8 +62,9 @@ fn parse(item: &[u8]) -> Option<Neighbour> {
 }
 
 impl Changes {
-    /// Tells the kernel a hardware address for good. It isn't asked for on the wire then, and doesn't
-    /// count against the limit of learned ones (`gc_thresh3`, 1024 for all namespaces together).
+    /// Adds a permanent neighbour entry. The kernel does not resolve it on the wire then, and does
+    /// not count it against the limit of learned entries (`gc_thresh3`, 1024 for all namespaces
+    /// together).
     pub fn add_neighbour(&mut self, link: u32, address: IpAddr, mac: [u8; 6]) -> &mut Self {
         let (family, bytes) = bytes(address);
         self.messages
@@ -73,7 +74,7 @@ impl Changes {
         self
     }
 
-    /// Tells the bridge that a hardware address is behind this port, so that it needn't send a first
+    /// Adds a static MAC address to a bridge port, so that the bridge does not flood the first
     /// frame to all ports.
     pub fn add_station(&mut self, port: u32, mac: [u8; 6]) -> &mut Self {
         let mut header = header(AF_BRIDGE, port);
@@ -85,7 +86,7 @@ impl Changes {
         self
     }
 
-    /// Forgets a neighbour.
+    /// Removes a neighbour entry.
     pub fn delete_neighbour(&mut self, link: u32, address: IpAddr) -> &mut Self {
         let (family, bytes) = bytes(address);
         self.messages

@@ -9,7 +9,7 @@ use super::{
     Changes, NetlinkError, RouteSocket,
     address::{bytes, from_bytes},
     message,
-    socket::{DO, ENSURE},
+    socket::ENSURE,
 };
 
 const RTA_DST: u16 = 1;
@@ -25,20 +25,20 @@ const RTN_UNICAST: u8 = 1;
 /// A route of the main table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Route {
-    /// Where it leads to; the unspecified address for a default route.
+    /// Its destination; the unspecified address for a default route.
     pub destination: IpAddr,
-    /// How many bits of it count.
+    /// Prefix length.
     pub prefix: u8,
     /// The next hop.
     pub gateway: Option<IpAddr>,
-    /// The interface's number.
+    /// The interface's index.
     pub link: u32,
-    /// The address that packets of this host carry on it.
+    /// The preferred source address.
     pub source: Option<IpAddr>,
 }
 
 impl Route {
-    /// The default route by a gateway.
+    /// The default route with a gateway.
     #[must_use]
     pub fn default_by(gateway: IpAddr, link: u32) -> Self {
         Self {
@@ -55,12 +55,12 @@ impl Route {
 }
 
 impl RouteSocket {
-    /// The routes of the main table of both families that lead somewhere.
+    /// The unicast routes of the main table, of both families.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel returns an error.
     pub fn routes(&mut self) -> Result<Vec<Route>, NetlinkError> {
-        // There may be very many, and each may be told twice.
+        // There may be very many, and each may be reported twice.
         let mut known = BTreeSet::new();
         let mut routes = Vec::new();
         self.socket
@@ -75,15 +75,6 @@ impl RouteSocket {
 impl Changes {
     /// Adds a route, or replaces the one to the same destination.
     pub fn add_route(&mut self, route: Route) -> &mut Self {
-        self.route(libc::RTM_NEWROUTE, ENSURE, route)
-    }
-
-    /// Removes a route.
-    pub fn delete_route(&mut self, route: Route) -> &mut Self {
-        self.route(libc::RTM_DELROUTE, DO, route)
-    }
-
-    fn route(&mut self, kind: u16, flags: u16, route: Route) -> &mut Self {
         let (family, destination) = bytes(route.destination);
         let scope = match route.gateway {
             None if family == 2 => RT_SCOPE_LINK,
@@ -103,7 +94,7 @@ impl Changes {
             0,
             0,
         ];
-        let messages = self.messages.begin(kind, flags, &header);
+        let messages = self.messages.begin(libc::RTM_NEWROUTE, ENSURE, &header);
         if route.prefix > 0 {
             messages.attribute(RTA_DST, &destination);
         }
@@ -120,7 +111,7 @@ impl Changes {
 
 fn parse(item: &[u8]) -> Option<Route> {
     let (&family, &prefix) = (item.first()?, item.get(1)?);
-    // Routes to own addresses, broadcasts and cached ones are no answers to where a range leads.
+    // Local, broadcast and cached routes do not show where a range leads.
     if *item.get(4)? != RT_TABLE_MAIN || *item.get(7)? != RTN_UNICAST {
         return None;
     }

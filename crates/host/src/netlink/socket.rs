@@ -1,4 +1,5 @@
-//! A netlink socket. It stays in the network namespace it was opened in, whichever thread uses it.
+//! A netlink socket. It stays in the network namespace in which it was opened, whichever thread
+//! uses it.
 
 use std::{
     io,
@@ -15,55 +16,56 @@ use rustix::{
     },
 };
 
-use super::message::{self, Answer, Messages};
+use super::message::{self, Messages, NetlinkMessage};
 
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
-/// Of an error: the refused message is cut to its header; there is an explanation.
+/// Error flag: the rejected message is truncated to its header; there is an explanation.
 const CAPPED: u16 = 0x100;
 const EXPLAINED: u16 = 0x200;
-/// Of an answer: the list changed while it was read.
+/// Reply flag: the list changed while it was read.
 const INTERRUPTED: u16 = 0x10;
 
-/// Flag of every request; alone, it is answered only when it is refused.
+/// Flag of every request; without others, it is answered only if it is rejected.
 pub(crate) const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
 const DUMP: u16 = 0x300;
 
 /// Flags of a message that is acknowledged.
 pub(crate) const DO: u16 = REQUEST | ACKNOWLEDGE;
-/// Flags of a message that makes something new.
+/// Flags of a message that creates an object.
 pub(crate) const CREATE: u16 = DO | 0x400 | 0x200;
-/// Flags of a message that makes something or leaves it as it is.
+/// Flags of a message that creates an object unless it exists.
 pub(crate) const ENSURE: u16 = DO | 0x400 | 0x100;
 
-/// No answer takes this long, unless the kernel hangs.
+/// No reply takes this long, unless the kernel hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How many messages are sent before their answers are read.
+/// How many messages are sent before their replies are read.
 const AT_ONCE: usize = 64;
 
-/// How often a list that changes while it is read is asked for.
+/// How often a list that changes while it is read is requested.
 const DUMP_TRIES: u32 = 5;
 
-/// Room for the largest transaction, in bytes.
+/// Send buffer for the largest transaction, in bytes.
 const ROOM: usize = 8 << 20;
 
-/// What the kernel refused.
+/// A netlink error.
 #[derive(Debug, thiserror::Error)]
 pub enum NetlinkError {
-    /// There is no such socket: the kernel was built without it, or rights are missing.
+    /// No such socket can be opened: the kernel was built without it, or the process lacks
+    /// privileges.
     #[error("cannot open a netlink socket")]
     Open(#[source] io::Error),
     /// The socket failed.
     #[error("cannot talk to the kernel over netlink")]
     Socket(#[source] io::Error),
-    /// A message was refused.
+    /// A message was rejected.
     #[error("cannot {what}{}", if hint.is_empty() { String::new() } else { format!(" ({hint})") })]
     Refused {
-        /// What was to be done.
+        /// The failed operation.
         what: String,
-        /// What the kernel says besides the error number; often nothing.
+        /// The kernel's explanation besides the error number; often empty.
         hint: String,
         /// The error number.
         source: io::Error,
@@ -71,7 +73,7 @@ pub enum NetlinkError {
 }
 
 impl NetlinkError {
-    /// The kernel's error number, where there is one.
+    /// The kernel's error number, if there is one.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
@@ -81,27 +83,18 @@ impl NetlinkError {
         }
     }
 
-    /// Whether what was to be made is there already.
+    /// Whether the object to create exists already.
     #[must_use]
     pub fn is_exists(&self) -> bool {
         self.errno() == Some(libc::EEXIST)
     }
 
-    /// Whether what was to be changed or removed isn't there.
+    /// Whether the object to change or remove does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(
             self.errno(),
             Some(libc::ENODEV | libc::ENOENT | libc::ESRCH | libc::EADDRNOTAVAIL)
-        )
-    }
-
-    /// Whether the kernel doesn't know this at all.
-    #[must_use]
-    pub fn is_unsupported(&self) -> bool {
-        matches!(
-            self.errno(),
-            Some(libc::EOPNOTSUPP | libc::EPROTONOSUPPORT | libc::EAFNOSUPPORT | libc::EINVAL)
         )
     }
 }
@@ -129,7 +122,8 @@ impl Socket {
 
     pub(crate) fn netfilter() -> Result<Self, NetlinkError> {
         let socket = Self::open(Some(netlink::NETFILTER))?;
-        // A transaction is one datagram. Without the right to more room, small ones still fit.
+        // A transaction is one datagram. Without the privilege for a larger buffer, small ones
+        // still fit.
         let _ = set_socket_send_buffer_size_force(&socket.fd, ROOM);
         Ok(socket)
     }
@@ -143,8 +137,8 @@ impl Socket {
                 protocol,
             )?;
             set_socket_timeout(&fd, Timeout::Recv, Some(PATIENCE))?;
-            // To the kernel alone. In a pod's namespace others with rights may send to this socket, and
-            // would answer in the kernel's place; now theirs are refused.
+            // Connected to the kernel. In a pod's namespace privileged processes may send to this
+            // socket, and could forge replies; now their messages are dropped.
             rustix::net::connect(&fd, &SocketAddrNetlink::new(0, 0))?;
             Ok(fd)
         };
@@ -155,16 +149,16 @@ impl Socket {
         Ok(Self::from(fd))
     }
 
-    /// Sends the messages and waits until the last of them is acknowledged. The first one that was
-    /// refused is the error; the kernel goes on with those behind it.
+    /// Sends the messages and waits until the last of them is acknowledged. The first rejected one
+    /// is the error; the kernel continues with the following ones.
     pub(crate) fn send(
         &mut self,
         messages: &Messages,
         what: impl FnOnce() -> String,
     ) -> Result<(), NetlinkError> {
         let mut refused = None;
-        // The kernel answers each message before it takes the next one, and the socket has room for a
-        // few hundred answers.
+        // The kernel answers each message before it handles the next one, and the socket has space
+        // for a few hundred replies.
         for (bytes, last) in messages.chunks(AT_ONCE) {
             let first = self.converse(bytes, last)?;
             refused = refused.or(first);
@@ -172,8 +166,8 @@ impl Socket {
         refusal(refused, what)
     }
 
-    /// As [`Self::send`], where only the message `last` of nfnetlink's batch is acknowledged. A batch
-    /// happens as a whole or not at all.
+    /// Like [`Self::send`], if only the message `last` of an nfnetlink batch is acknowledged. A
+    /// batch is atomic.
     pub(crate) fn send_until(
         &mut self,
         messages: &Messages,
@@ -184,7 +178,7 @@ impl Socket {
         refusal(refused, what)
     }
 
-    /// Sends messages and reads until `last` is answered. Gives the first refusal.
+    /// Sends messages and reads until `last` is answered. Returns the first error.
     fn converse(&mut self, bytes: &[u8], last: u32) -> Result<Option<(i32, String)>, NetlinkError> {
         self.write(bytes)?;
         let mut refused: Option<(i32, String)> = None;
@@ -197,7 +191,7 @@ impl Socket {
                 if let (Some(error), None) = (failure(&answer), &refused) {
                     refused = Some(error);
                 }
-                // Without the right to speak at all, only the first message of a batch is answered.
+                // Without any privileges, only the first message of a batch is answered.
                 acknowledged |= answer.sequence == last;
             })?;
             if let (false, Some((errno, _))) = (acknowledged, &refused)
@@ -209,8 +203,8 @@ impl Socket {
         Ok(refused)
     }
 
-    /// Asks for a list and hands each item's payload to `item`. A list that changed meanwhile is
-    /// asked for again, so that nothing is missed; items may then be told twice.
+    /// Requests a list and passes each item's payload to `item`. A list that changed meanwhile is
+    /// requested again, so that nothing is missed; items may then be reported twice.
     pub(crate) fn dump(
         &mut self,
         kind: u16,
@@ -228,8 +222,8 @@ impl Socket {
         Ok(())
     }
 
-    /// As [`Self::dump`], but no more than so many items. The socket is of no use afterwards, as the
-    /// rest of a longer list may still come.
+    /// Like [`Self::dump`], but at most a given number of items. The socket can't be used
+    /// afterwards, as the rest of a longer list may still arrive.
     pub(crate) fn dump_beginning(
         mut self,
         kind: u16,
@@ -276,7 +270,7 @@ impl Socket {
         Ok(items)
     }
 
-    /// Reads a list; tells whether it stayed as it was meanwhile.
+    /// Reads a list; returns whether it did not change meanwhile.
     fn dump_once(
         &mut self,
         request: &Messages,
@@ -309,7 +303,7 @@ impl Socket {
         }
     }
 
-    /// Asks for one thing.
+    /// Requests one object.
     pub(crate) fn get<T>(
         &mut self,
         messages: &Messages,
@@ -354,18 +348,18 @@ impl Socket {
             .map_err(|errno| NetlinkError::Socket(errno.into()))
     }
 
-    fn read(&mut self, mut each: impl FnMut(Answer<'_>)) -> Result<(), NetlinkError> {
+    fn read(&mut self, mut each: impl FnMut(NetlinkMessage<'_>)) -> Result<(), NetlinkError> {
         // The kernel fills at most 32 KiB of a list into one datagram.
         self.buffer.resize(32 * 1024, 0);
         let length = loop {
             match rustix::net::recvfrom(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
                 Ok((length, _, from)) => {
-                    // Somebody may have been quicker than the connection. A socket that is none of
-                    // netlink was handed in, and has one other end.
+                    // Another process may have sent to the socket before it was connected. A socket
+                    // that is not of netlink was passed in, and has a single peer.
                     let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
                     match (from.map_or(0, |from| from.pid()), length) {
                         (1.., _) => {}
-                        // Nobody is at the other end any more: there would never be an answer.
+                        // The peer is gone: there would never be a reply.
                         (0, 0) => {
                             let ended = io::ErrorKind::UnexpectedEof.into();
                             return Err(NetlinkError::Socket(ended));
@@ -396,8 +390,8 @@ fn refusal(
     }
 }
 
-/// The error of an answer, and the kernel's explanation.
-fn failure(answer: &Answer<'_>) -> Option<(i32, String)> {
+/// The error of a reply, and the kernel's explanation.
+fn failure(answer: &NetlinkMessage<'_>) -> Option<(i32, String)> {
     let number = message::number(answer.payload, 0)
         .unwrap_or(0)
         .cast_signed();
@@ -419,7 +413,7 @@ fn failure(answer: &Answer<'_>) -> Option<(i32, String)> {
     Some((number.wrapping_neg(), hint))
 }
 
-/// Asks for short, explained answers. Older kernels don't know them and go on without.
+/// Requests short, explained replies. Older kernels do not support it and continue without.
 #[expect(
     unsafe_code,
     reason = "rustix has no binding for the options of netlink sockets"

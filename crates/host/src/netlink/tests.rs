@@ -107,6 +107,22 @@ fn a_bridge_and_a_pair_with_its_other_end_elsewhere() {
     assert_eq!((end.port, bridge.port), (Some(port), None));
 
     let mut socket_pod = socket(&pod);
+    set_up_inside(&mut socket_pod);
+    let mut changes = Changes::default();
+    changes.set_group("rbtv1", 0x5252_0001);
+    socket_host
+        .apply(changes, || "mark for deletion".to_owned())
+        .unwrap();
+    let mut changes = Changes::default();
+    changes.delete_group(0x5252_0001);
+    socket_host.apply(changes, || "delete".to_owned()).unwrap();
+    assert_eq!(socket_host.link("rbtv1").unwrap(), None);
+    assert_eq!(socket_pod.link("eth0").unwrap(), None);
+    assert!(socket_host.link("rbt0").unwrap().is_some());
+}
+
+/// Gives the pod's end of the pair addresses, a neighbour and routes, and repeats some of it.
+fn set_up_inside(socket_pod: &mut RouteSocket) {
     let inside = socket_pod.link("eth0").unwrap().unwrap();
     assert_eq!(inside.mac, [2, 0, 0, 0, 0, 3]);
     let address = Address {
@@ -150,16 +166,6 @@ fn a_bridge_and_a_pair_with_its_other_end_elsewhere() {
         .add_address(address)
         .add_route(Route::default_by(ip("10.77.0.1"), inside.index));
     socket_pod.apply(changes, || "repeat".to_owned()).unwrap();
-
-    let mut changes = Changes::default();
-    changes.set_group("rbtv1", 0x5252_0001);
-    socket_host.apply(changes, || "condemn".to_owned()).unwrap();
-    let mut changes = Changes::default();
-    changes.delete_group(0x5252_0001);
-    socket_host.apply(changes, || "delete".to_owned()).unwrap();
-    assert_eq!(socket_host.link("rbtv1").unwrap(), None);
-    assert_eq!(socket_pod.link("eth0").unwrap(), None);
-    assert!(socket_host.link("rbt0").unwrap().is_some());
 }
 
 #[test]
@@ -218,7 +224,7 @@ fn nobody_but_the_kernel_answers() {
 }
 
 #[test]
-fn of_many_interfaces_the_first_are_told() {
+fn of_many_interfaces_the_first_are_reported() {
     let pod = netns::create().unwrap();
     let mut maker = socket(&pod);
     let mut changes = Changes::default();
@@ -240,7 +246,7 @@ fn of_many_interfaces_the_first_are_told() {
 }
 
 #[test]
-fn a_file_without_a_namespace_is_told_from_one_with() {
+fn a_file_without_a_namespace_is_distinguished_from_one_with() {
     let dir = tempfile::tempdir().unwrap();
     let plain = dir.path().join("net");
     fs::write(&plain, "").unwrap();

@@ -1,4 +1,4 @@
-//! Connections the kernel remembers.
+//! Conntrack entries.
 
 use crate::netlink::{
     NetlinkError,
@@ -15,12 +15,11 @@ const CTA_PROTO_NUM: u16 = 1;
 const CTA_PROTO_DST_PORT: u16 = 3;
 const CTA_ZONE: u16 = 18;
 
-/// Forgets the connections of a protocol that were begun towards one of these ports. Protocols
-/// without an end, like UDP, would otherwise keep their translation of before as long as packets
-/// come.
+/// Deletes the conntrack entries of connections of a protocol to one of these ports. Connectionless
+/// protocols such as UDP would otherwise keep their old translation as long as packets arrive.
 ///
 /// # Errors
-/// The kernel can't list or forget them.
+/// The kernel can't list or delete them.
 pub fn forget(protocol: u8, ports: &[u16]) -> Result<usize, NetlinkError> {
     let mut found = Vec::new();
     let mut socket = Socket::netfilter()?;

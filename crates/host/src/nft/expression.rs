@@ -1,6 +1,6 @@
-//! The parts of a rule. They are run one after the other; one that doesn't match ends the rule.
+//! The expressions of a rule. They are evaluated in order; one that does not match ends the rule.
 //!
-//! Registers are counted in pieces of four bytes, from 0.
+//! Registers are counted in units of four bytes, from 0.
 
 use std::net::IpAddr;
 
@@ -60,24 +60,25 @@ impl Family {
     }
 }
 
-/// A part of a rule.
+/// An expression of a rule.
 #[derive(Debug, Clone, Copy)]
 pub enum Expression<'a> {
-    /// The packet is of this family.
+    /// Matches packets of this family.
     Is(Family),
-    /// It came in by an interface with this name, or with a name that begins so and ends with `*`.
+    /// Matches the input interface by name, or by prefix if the name ends with `*`.
     From(&'a str),
-    /// It came in by an interface with another name.
+    /// Matches packets from any other interface.
     NotFrom(&'a str),
-    /// The frame holds a packet of this protocol (`ETH_P_…`). One with a VLAN tag holds none.
+    /// Matches frames with a packet of this protocol (`ETH_P_…`). Frames with a VLAN tag do not
+    /// match.
     EtherType(u16),
-    /// The hardware address that the frame goes to is in the range.
+    /// Matches the destination MAC address against the range.
     EtherDestination([u8; 6], u8),
-    /// It is an ARP packet for IPv4 addresses on Ethernet.
+    /// Matches ARP packets for IPv4 addresses on Ethernet.
     IsEthernetArp,
-    /// It is an ICMPv6 message of this type, also behind extension headers.
+    /// Matches ICMPv6 messages of this type, also after extension headers.
     Icmpv6(u8),
-    /// It goes out by an interface with this name, or with a name that begins so and ends with `*`.
+    /// Matches the output interface by name, or by prefix if the name ends with `*`.
     To(&'a str),
     /// The source address is in the range (`true`) or outside.
     Source(IpAddr, u8, bool),
@@ -93,34 +94,34 @@ pub enum Expression<'a> {
     LoadProtocol(u32),
     /// Loads the destination port.
     LoadPort(u32),
-    /// Loads the name of the interface it came in by.
+    /// Loads the name of the input interface.
     LoadInterface(u32),
-    /// Loads the hardware address of the frame's sender.
+    /// Loads the source MAC address of the frame.
     LoadEtherSource(u32),
-    /// Loads the hardware address that an ARP packet says is its sender's.
+    /// Loads the sender's MAC address in an ARP packet.
     LoadArpMac(u32),
-    /// Loads the IPv4 address that an ARP packet says is its sender's.
+    /// Loads the sender's IPv4 address in an ARP packet.
     LoadArpAddress(u32),
-    /// Loads the address that a neighbour solicitation or advertisement is about.
+    /// Loads the target address of a neighbour solicitation or advertisement.
     LoadNeighbourTarget(u32),
-    /// What was loaded from register 0 on is in the set.
+    /// The key loaded from register 0 on is in the set.
     In(&'a str),
-    /// What was loaded from register 0 on is not in the set.
+    /// The key loaded from register 0 on is not in the set.
     NotIn(&'a str),
-    /// The host would not send to the source address by the interface that the packet came in by.
+    /// The host's route to the source address does not use the input interface.
     NotFromItsRoute,
-    /// What was loaded from register 0 on is in the map; its value is loaded from there on.
+    /// The key loaded from register 0 on is in the map; its value is loaded from there on.
     Map(&'a str),
-    /// Sends the connection to the address in register 0 and the port behind it.
+    /// Translates the destination to the address in register 0 and the port after it.
     Redirect(Family),
-    /// Gives the connection this host's address; with ports chosen by chance (`true`), or kept
-    /// where possible.
+    /// Translates the source to this host's address; with random ports (`true`), or kept if
+    /// possible.
     Masquerade(bool),
-    /// Goes on in another chain and comes back.
+    /// Continues in another chain and returns.
     Jump(&'a str),
-    /// Goes back to where the chain was jumped from.
+    /// Returns to the calling chain.
     Return,
-    /// Lets the packet pass this hook of this table.
+    /// Accepts the packet at this hook of this table.
     Accept,
     /// Drops the packet.
     Drop,
@@ -144,8 +145,8 @@ mod base {
 /// The protocol number of ICMPv6.
 const ICMPV6: u8 = 58;
 
-// Numbers of registers as the kernel has them: the first is where 16-byte registers begin, the
-// others are of four bytes.
+// Register numbers of the kernel: the first one is where 16-byte registers begin, the others have
+// four bytes.
 fn register(place: u32) -> u32 {
     if place == 0 { 1 } else { 8 + place }
 }
@@ -160,8 +161,8 @@ impl Expression<'_> {
             Self::From(name) => interface(list, 6, name, true),
             Self::NotFrom(name) => interface(list, 6, name, false),
             Self::To(name) => interface(list, 7, name, true),
-            // The protocol of the frame itself: the kernel keeps a VLAN tag apart from the frame, and
-            // tells of the packet behind it when it is asked for the packet's protocol.
+            // The protocol of the frame itself: the kernel stores a VLAN tag apart from the frame,
+            // and reports the packet after it as the packet's protocol.
             Self::EtherType(kind) => {
                 payload(list, base::LINK, 12, 2, 0);
                 compare(list, true, &kind.to_be_bytes());
@@ -309,7 +310,7 @@ fn range(list: &mut Messages, offset: u32, address: IpAddr, prefix: u8, inside: 
     }
 }
 
-/// Compares the first `prefix` bits of what is in register 0.
+/// Compares the first `prefix` bits of register 0.
 fn masked(list: &mut Messages, value: &[u8], prefix: u8, equal: bool) {
     let mut wanted = value.to_vec();
     let mut mask = Vec::with_capacity(wanted.len());

@@ -1,4 +1,4 @@
-//! What the kernel holds of a table, to be compared with what was made.
+//! Reads a table back from the kernel, to compare it with what was created.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ const GETRULE: u16 = 7;
 const GETSETELEM: u16 = 13;
 const GETGEN: u16 = 16;
 
-/// A table without the elements of its sets. Two of them are equal when packets fare alike; it is as
-/// the kernel writes it, which differs between kernels from what was sent.
+/// A table without the elements of its sets. Two of them are equal if they treat packets alike; it
+/// has the kernel's format, which differs between kernels from what was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     flags: Vec<u8>,
@@ -24,10 +24,10 @@ pub struct Shape {
 }
 
 impl Connection {
-    /// The number of the network namespace's last change of nftables, whoever made it.
+    /// The number of the network namespace's last nftables change, by any program.
     ///
     /// # Errors
-    /// The kernel has no nftables, or rights are missing.
+    /// The kernel has no nftables, or the process lacks privileges.
     pub fn generation(&mut self) -> Result<u32, NetlinkError> {
         let mut request = Messages::default();
         request.begin(SUBSYSTEM << 8 | GETGEN, REQUEST, &header(0, 0));
@@ -40,10 +40,10 @@ impl Connection {
         })
     }
 
-    /// A table as it is now, if it is there.
+    /// The current table, if it exists.
     ///
     /// # Errors
-    /// The kernel has no nftables, or rights are missing.
+    /// The kernel has no nftables, or the process lacks privileges.
     pub fn shape(
         &mut self,
         family: TableFamily,
@@ -67,7 +67,7 @@ impl Connection {
                 messages.text(1, table);
             };
             let mut items = self.0.list(SUBSYSTEM << 8 | kind, &head, named, what)?;
-            // Older kernels list what is in other tables, too.
+            // Older kernels also list the contents of other tables.
             items.retain(|item| {
                 let name = part(item, 1).map(|name| message::text(&name));
                 item.first() == Some(&family.number()) && name.as_deref() == Some(table)
@@ -90,10 +90,10 @@ impl Connection {
         }))
     }
 
-    /// The elements of a set, in the form that [`super::Batch::add_elements`] takes.
+    /// The elements of a set, in the format of [`super::Batch::add_elements`].
     ///
     /// # Errors
-    /// There is no such set, or rights are missing.
+    /// There is no such set, or the process lacks privileges.
     pub fn elements(
         &mut self,
         family: TableFamily,

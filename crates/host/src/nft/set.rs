@@ -1,4 +1,4 @@
-//! Sets and maps, whose keys and values are put together of addresses, protocols and ports.
+//! Sets and maps, whose keys and values are concatenations of addresses, protocols and ports.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ enum Part {
 }
 
 impl Part {
-    /// The number by which `nft` shows it.
+    /// The type ID by which `nft` displays it.
     fn number(self) -> u32 {
         match self {
             Self::Interface => 41,
@@ -29,7 +29,7 @@ impl Part {
         }
     }
 
-    /// Each component begins at a multiple of four bytes.
+    /// Each component is aligned to four bytes.
     fn width(self) -> u32 {
         match self {
             Self::Interface => 16,
@@ -40,7 +40,7 @@ impl Part {
     }
 }
 
-/// What a set or map holds.
+/// The types of keys and values of a set or map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetKind {
     /// Protocol and port to address and port.
@@ -73,7 +73,7 @@ impl SetKind {
     }
 }
 
-/// The bytes of a key, and of a value where the set is a map.
+/// The bytes of a key, and of a value if the set is a map.
 pub type Element = (Vec<u8>, Vec<u8>);
 
 /// A set or map.
@@ -81,7 +81,7 @@ pub type Element = (Vec<u8>, Vec<u8>);
 pub struct Set<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it holds.
+    /// The types of its keys and values.
     pub kind: SetKind,
 }
 
@@ -126,7 +126,7 @@ pub(super) fn write_element(list: &mut Messages, key: &[u8], value: &[u8]) {
 pub struct Bytes(Vec<u8>);
 
 impl Bytes {
-    /// Appends the name of an interface; of one that is too long, the beginning.
+    /// Appends the name of an interface, truncated if it is too long.
     #[must_use]
     pub fn interface(mut self, name: &str) -> Self {
         let end = self.0.len() + 16;
@@ -135,7 +135,7 @@ impl Bytes {
         self
     }
 
-    /// Appends a hardware address.
+    /// Appends a MAC address.
     #[must_use]
     pub fn mac(mut self, mac: [u8; 6]) -> Self {
         self.0.extend(mac);

@@ -1,4 +1,4 @@
-//! One conversation with systemd.
+//! One connection to systemd.
 
 use std::{
     io::{self, Read, Write},
@@ -12,16 +12,16 @@ use super::{
     wire::Writer,
 };
 
-/// How long systemd may take for an answer. Its own time limit for starting a scope is longer than
-/// anybody waits for a container.
+/// Timeout of a reply. systemd's own timeout for starting a scope is longer than a container start
+/// may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) struct Connection<'a> {
     systemd: &'a Systemd,
     stream: UnixStream,
     serial: u32,
-    /// Jobs that ended while something else was waited for, with their results. A job may be over
-    /// before the reply that names it.
+    /// Jobs that ended while another reply was awaited, with their results. A job may end before
+    /// the reply that names it.
     ended: Vec<(String, String)>,
 }
 
@@ -47,12 +47,12 @@ impl<'a> Connection<'a> {
             ));
             self.call(&Call::of_bus("AddMatch", "s", rule))?;
         }
-        // Without it systemd sends no signals. It says no to nobody.
+        // Without it systemd sends no signals. It never fails.
         self.call(&Call::new("Subscribe", "", Writer::default()))?;
         Ok(())
     }
 
-    /// Calls a method; what it replied, be it a refusal.
+    /// Calls a method; returns the reply, which may be an error.
     pub(super) fn call(&mut self, call: &Call) -> Result<Reply, SystemdError> {
         self.serial += 1;
         let message = call.encode(self.serial, self.systemd.bus);
@@ -113,14 +113,14 @@ fn unreachable(systemd: &Systemd, source: io::Error) -> SystemdError {
     }
 }
 
-/// Connects and says who this is, which the socket itself can testify.
+/// Connects and authenticates by the socket's credentials.
 fn connect(systemd: &Systemd) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(&systemd.socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let user = rustix::process::geteuid().as_raw().to_string();
     let user: String = user.bytes().map(|byte| format!("{byte:02x}")).collect();
-    // Both at once: systemd forgets a message that comes in one piece with the second line.
+    // Both at once: systemd loses a message that arrives in one read with the second line.
     stream.write_all(format!("\0AUTH EXTERNAL {user}\r\nBEGIN\r\n").as_bytes())?;
     let answer = line(&mut stream)?;
     if !answer.starts_with("OK ") {

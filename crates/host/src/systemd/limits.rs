@@ -1,4 +1,4 @@
-//! Limits in systemd's words (`systemd.resource-control(5)`).
+//! Limits as systemd properties (`systemd.resource-control(5)`).
 
 use rubelet_oci::{Cpu, DeviceKind, DeviceRule, LinuxResources, Memory};
 
@@ -42,8 +42,8 @@ fn add_cpu(properties: &mut Properties, cpu: &Cpu, v2: bool) {
     }
     if let Some(quota) = cpu.quota.filter(|quota| *quota != 0) {
         let quota = match u64::try_from(quota) {
-            // systemd takes whole percents of a processor; more than asked for, or its own value
-            // would be the one that holds.
+            // systemd has a resolution of one percent of a CPU; rounded up, or its own value would
+            // be the lower one.
             Ok(quota) => {
                 let per_second = quota.saturating_mul(1_000_000) / period.unwrap_or(100_000);
                 per_second.div_ceil(10_000).saturating_mul(10_000)
@@ -88,9 +88,9 @@ fn bytes(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(NO_LIMIT)
 }
 
-/// systemd allows all devices where it is told nothing, and on version 1 it does so anew whenever it
-/// is reloaded. The rules proper are put into force by [`CgroupFs::apply_devices`], on version 2
-/// beside this list.
+/// systemd allows all devices if nothing is set, and on version 1 it does so again on each reload.
+/// The actual rules are applied by [`CgroupFs::apply_devices`], on version 2 in addition to this
+/// list.
 ///
 /// [`CgroupFs::apply_devices`]: crate::CgroupFs::apply_devices
 fn add_devices(properties: &mut Properties, rules: &[DeviceRule]) {
@@ -106,8 +106,8 @@ fn add_devices(properties: &mut Properties, rules: &[DeviceRule]) {
     properties.push(("DeviceAllow", Value::Pairs(pairs.collect())));
 }
 
-/// A device as systemd names it. All minor numbers of a driver go by its name in `/proc/devices`, or
-/// by its number, which is there also where no such driver is loaded.
+/// A device as systemd names it. All minor numbers of a driver are given by its name in
+/// `/proc/devices`, or by its number, which also works if no such driver is loaded.
 fn device(rule: &DeviceRule) -> Option<String> {
     let kind = match rule.kind {
         DeviceKind::Char => "char",
@@ -122,7 +122,7 @@ fn device(rule: &DeviceRule) -> Option<String> {
     })
 }
 
-/// A list of numbers such as `0-2,7` as bits, the lowest first.
+/// A list of numbers such as `0-2,7` as a bitmap, the lowest first.
 fn bits(list: &str) -> Option<Vec<u8>> {
     let mut bits = Vec::new();
     for part in list.trim().split(',').filter(|part| !part.is_empty()) {
@@ -143,83 +143,4 @@ fn bits(list: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_processors_become_bits() {
-        for (list, expected) in [
-            ("0", Some(vec![1])),
-            ("0-2,7", Some(vec![0b1000_0111])),
-            ("9", Some(vec![0, 2])),
-            ("", None),
-            ("x", None),
-            ("0-99999", None),
-        ] {
-            assert_eq!(bits(list), expected, "{list}");
-        }
-    }
-
-    #[test]
-    fn limits_are_told_in_the_words_of_each_version() {
-        let limits = LinuxResources {
-            cpu: Some(Cpu {
-                shares: Some(1024),
-                quota: Some(50_500),
-                period: Some(100_000),
-                ..Cpu::default()
-            }),
-            memory: Some(Memory {
-                limit: Some(4096),
-                swap: Some(8192),
-                ..Memory::default()
-            }),
-            ..LinuxResources::default()
-        };
-        let v2 = properties(&limits, CgroupLayout::V2);
-        let number = |name: &'static str, number| (name, Value::Number64(number));
-        assert_eq!(
-            v2,
-            [
-                number("CPUWeight", 100),
-                number("CPUQuotaPeriodUSec", 100_000),
-                number("CPUQuotaPerSecUSec", 510_000),
-                number("MemoryMax", 4096),
-                number("MemorySwapMax", 4096),
-            ]
-        );
-        let v1 = properties(&limits, CgroupLayout::V1);
-        assert!(v1.contains(&number("CPUShares", 1024)), "{v1:?}");
-        assert!(v1.contains(&number("MemoryLimit", 4096)), "{v1:?}");
-    }
-
-    #[test]
-    fn devices_are_never_wider_than_the_rules_unless_all_are_allowed() {
-        let rule = |allow, kind, major, minor| DeviceRule {
-            allow,
-            kind,
-            major,
-            minor,
-            access: "rw".into(),
-        };
-        let limits = |devices| LinuxResources {
-            devices,
-            ..LinuxResources::default()
-        };
-        let some = limits(vec![
-            rule(false, DeviceKind::All, None, None),
-            rule(true, DeviceKind::Char, Some(1), Some(3)),
-            rule(true, DeviceKind::Char, Some(136), None),
-        ]);
-        let some = properties(&some, CgroupLayout::V2);
-        assert_eq!(some[0], ("DevicePolicy", Value::Text("strict".into())));
-        let pair = |name: &str| (name.to_owned(), "rw".to_owned());
-        let pairs = vec![pair("/dev/char/1:3"), pair("char-136")];
-        assert_eq!(some[1], ("DeviceAllow", Value::Pairs(pairs)));
-        let all = properties(
-            &limits(vec![rule(true, DeviceKind::All, None, None)]),
-            CgroupLayout::V2,
-        );
-        assert_eq!(all[0], ("DevicePolicy", Value::Text("auto".into())));
-    }
-}
+mod tests;

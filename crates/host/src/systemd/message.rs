@@ -1,11 +1,11 @@
-//! Messages of D-Bus: calls that are sent, and replies and signals that come back.
+//! D-Bus messages: outgoing calls, incoming replies and signals.
 
 use super::{
     MANAGER,
     wire::{Reader, Writer},
 };
 
-/// A call of a method, of systemd's manager unless something else is said.
+/// A method call, to systemd's manager by default.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) path: &'static str,
@@ -28,7 +28,7 @@ impl Call {
         }
     }
 
-    /// A call of the bus itself.
+    /// A call to the bus itself.
     pub(super) fn of_bus(method: &'static str, signature: &'static str, body: Writer) -> Self {
         Self {
             path: "/org/freedesktop/DBus",
@@ -38,7 +38,7 @@ impl Call {
         }
     }
 
-    /// The message, under a serial number.
+    /// The message with a serial number.
     pub(super) fn encode(&self, serial: u32, bus: bool) -> Vec<u8> {
         let mut message = Writer::default();
         // Little-endian, a call, no flags, version of the format.
@@ -55,7 +55,7 @@ impl Call {
         ];
         message.array(8, |array| {
             for (field, kind, text) in texts {
-                // Between two there is nobody else to be named.
+                // Without a bus there is no destination to name.
                 if field == FIELD_DESTINATION && !bus {
                     continue;
                 }
@@ -90,19 +90,19 @@ const FIELD_REPLY_TO: u8 = 5;
 const FIELD_DESTINATION: u8 = 6;
 const FIELD_SIGNATURE: u8 = 8;
 
-/// The bytes at the beginning that tell how long a message is.
+/// Size of the fixed header, which contains the length of the message.
 pub(super) const START: usize = 16;
-/// More than any message of systemd that is waited for.
+/// Larger than any awaited message of systemd.
 const MOST: usize = 1 << 20;
 
-/// What came.
+/// A received message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Incoming {
     /// A reply to the call of that serial number.
     Reply(u32, Reply),
-    /// A job of systemd is over.
+    /// A job of systemd has ended.
     JobRemoved { job: String, result: String },
-    /// Something else.
+    /// Any other message.
     Other,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct Reply {
     pub(super) refusal: Option<Refusal>,
 }
 
-/// An error of the other side.
+/// An error reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) name: String,

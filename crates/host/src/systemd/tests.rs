@@ -159,7 +159,7 @@ fn encode(kind: u8, to: u32, signature: &str, error: Option<&str>, body: &Writer
     message.bytes
 }
 
-/// systemd on a socket in a folder of the test.
+/// systemd on a socket in a directory of the test.
 fn socket(bus: bool) -> (tempfile::TempDir, UnixListener, Systemd) {
     let dir = tempfile::Builder::new()
         .prefix("rbt-host-")
@@ -272,7 +272,7 @@ fn a_failed_scope_of_the_same_name_is_forgotten_first() {
 }
 
 #[test]
-fn refusals_and_failed_jobs_are_told() {
+fn refusals_and_failed_jobs_are_reported() {
     let (_dir, listener, systemd) = socket(true);
     let calls = stand_in(listener, 2, |method, earlier| match (method, earlier) {
         ("StartTransientUnit", 0) => Answer::Error("org.freedesktop.DBus.Error.AccessDenied"),

@@ -1,7 +1,7 @@
-//! Numbers and texts as D-Bus writes them: little-endian, each aligned to its size from the start of
-//! the message. (A body starts at a multiple of eight, so it can be written on its own.)
+//! D-Bus marshalling: little-endian, each value aligned to its size from the start of the message.
+//! (A body starts at a multiple of eight, so it can be written on its own.)
 
-/// A value of a property, which travels with its type.
+/// A property value, which is sent with its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Bool(bool),
@@ -48,7 +48,7 @@ impl Writer {
         self.number(value.into());
     }
 
-    /// A text or the path of an object, which are written alike.
+    /// A string or an object path, which are encoded alike.
     pub(super) fn text(&mut self, text: &str) {
         self.number(length(text.len()));
         self.bytes.extend(text.as_bytes());
@@ -61,7 +61,7 @@ impl Writer {
         self.byte(0);
     }
 
-    /// An array, whose length in bytes doesn't count the padding before the first element.
+    /// An array, whose length in bytes does not include the padding before the first element.
     pub(super) fn array(&mut self, alignment: usize, fill: impl FnOnce(&mut Self)) {
         self.number(0);
         let at = self.bytes.len() - 4;
@@ -113,12 +113,12 @@ impl Writer {
     }
 }
 
-/// Nothing that is sent comes near the 64 MiB that the format allows.
+/// No sent message comes near the 64 MiB that the format allows.
 fn length(length: usize) -> u32 {
     u32::try_from(length).expect("messages are far smaller than 4 GiB")
 }
 
-/// Reads a message that is whole; every look is checked against its end.
+/// Reads a complete message; every access is bounds-checked.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! One block of 512 bytes that says what the entry behind it is. See tar(5).
+//! A header block of 512 bytes, which describes the following entry. See tar(5).
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ const PREFIX: Range<usize> = 345..500;
 const STAR_PREFIX: Range<usize> = 345..476;
 const STAR_TRAILER: Range<usize> = 508..512;
 
-/// Who defined the fields behind the first ones.
+/// The format of the fields after the first ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     /// Before POSIX: there are none.
@@ -41,7 +41,7 @@ pub(super) struct Header {
 impl Header {
     pub(super) fn parse(block: [u8; BLOCK]) -> Result<Self, ArchiveError> {
         let said = number(&block[CHECKSUM], "a header's checksum is no number")?;
-        // The field itself counts as blanks. Old writers took the bytes as signed.
+        // The checksum field itself counts as spaces. Old writers summed signed bytes.
         let bytes = block
             .iter()
             .enumerate()
@@ -49,7 +49,7 @@ impl Header {
         let unsigned: i64 = bytes.clone().map(i64::from).sum();
         let signed: i64 = bytes.map(|byte| i64::from(byte.cast_signed())).sum();
         if said != unsigned && said != signed {
-            return Err(ArchiveError::Damaged("a header's checksum is wrong"));
+            return Err(ArchiveError::Malformed("a header's checksum is wrong"));
         }
         let format = match &block[MAGIC] {
             b"ustar  \0" => Format::Gnu,
@@ -90,7 +90,7 @@ impl Header {
     pub(super) fn mode(&self) -> Result<u32, ArchiveError> {
         let what = "a mode is no number";
         let mode = number(&self.block[MODE], what)?;
-        u32::try_from(mode).map_err(|_| ArchiveError::Damaged(what))
+        u32::try_from(mode).map_err(|_| ArchiveError::Malformed(what))
     }
 
     pub(super) fn uid(&self) -> Result<u64, ArchiveError> {
@@ -113,10 +113,10 @@ impl Header {
         if self.format == Format::V7 {
             return Ok((0, 0));
         }
-        let what = "a device's number is none";
+        let what = "invalid device number";
         let half = |field| {
             let number = number(&self.block[field], what)?;
-            u32::try_from(number).map_err(|_| ArchiveError::Damaged(what))
+            u32::try_from(number).map_err(|_| ArchiveError::Malformed(what))
         };
         Ok((half(MAJOR)?, half(MINOR)?))
     }
@@ -132,14 +132,14 @@ fn text(field: &[u8]) -> &[u8] {
 }
 
 pub(super) fn positive(field: &[u8], what: &'static str) -> Result<u64, ArchiveError> {
-    u64::try_from(number(field, what)?).map_err(|_| ArchiveError::Damaged(what))
+    u64::try_from(number(field, what)?).map_err(|_| ArchiveError::Malformed(what))
 }
 
 /// Octal digits, or, with the first bit set, a binary number in two's complement. Empty is 0.
 pub(super) fn number(field: &[u8], what: &'static str) -> Result<i64, ArchiveError> {
-    let wrong = || ArchiveError::Damaged(what);
+    let wrong = || ArchiveError::Malformed(what);
     if let Some(first) = field.first().filter(|first| **first & 0x80 != 0) {
-        // The first bit only marks the form; the next one is the sign.
+        // The first bit only marks the format; the next one is the sign.
         let start = if first & 0x40 == 0 {
             i128::from(first & 0x3f)
         } else {

@@ -1,8 +1,8 @@
-//! Extended headers: `LENGTH KEY=VALUE\n`, again and again. See pax(1) of POSIX.
+//! Extended headers: repeated `LENGTH KEY=VALUE\n`. See pax(1) of POSIX.
 
-use super::{ArchiveError, sparse::Segment};
+use super::{ArchiveError, decimal::decimal, sparse::Segment};
 
-/// What an extended header says of the next entry.
+/// The fields of the next entry that an extended header sets.
 #[derive(Debug, Default)]
 pub(super) struct Pax {
     pub(super) path: Option<Vec<u8>>,
@@ -15,12 +15,12 @@ pub(super) struct Pax {
     pub(super) sparse: Option<PaxSparse>,
 }
 
-/// A sparse file in one of GNU's forms.
+/// A sparse file in one of GNU's formats.
 #[derive(Debug)]
 pub(super) struct PaxSparse {
     pub(super) name: Option<Vec<u8>>,
     pub(super) size: u64,
-    /// Form 0.1; in form 1.0 the content begins with the map.
+    /// Format 0.1; in format 1.0 the content begins with the map.
     pub(super) map: Option<Vec<Segment>>,
 }
 
@@ -28,7 +28,7 @@ const XATTR: &[u8] = b"SCHILY.xattr.";
 
 impl Pax {
     pub(super) fn parse(mut bytes: &[u8]) -> Result<Self, ArchiveError> {
-        let damaged = || ArchiveError::Damaged("an extended header has no whole records");
+        let damaged = || ArchiveError::Malformed("an extended header has no whole records");
         let mut pax = Self::default();
         let mut sparse = Sparse::default();
         while !bytes.is_empty() {
@@ -63,13 +63,13 @@ impl Pax {
         }
         let text = || {
             if value.contains(&0) {
-                return Err(ArchiveError::Damaged("a name has a zero byte"));
+                return Err(ArchiveError::Malformed("a name has a zero byte"));
             }
-            // An empty value takes the record back.
+            // An empty value deletes the record.
             Ok((!value.is_empty()).then(|| value.to_vec()))
         };
         let number = || {
-            let wrong = ArchiveError::Damaged("an extended header's number is none");
+            let wrong = ArchiveError::Malformed("invalid number in an extended header");
             if value.is_empty() {
                 return Ok(None);
             }
@@ -83,7 +83,7 @@ impl Pax {
             b"gid" => self.gid = number()?,
             b"mtime" if value.is_empty() => self.mtime = None,
             b"mtime" => {
-                let wrong = ArchiveError::Damaged("an extended header's time is none");
+                let wrong = ArchiveError::Malformed("invalid time in an extended header");
                 self.mtime = Some(time(value).ok_or(wrong)?);
             }
             b"GNU.sparse.name" => sparse.name = text()?,
@@ -92,7 +92,7 @@ impl Pax {
             b"GNU.sparse.realsize" | b"GNU.sparse.size" => sparse.size = number()?,
             b"GNU.sparse.map" => sparse.map = Some(value.to_vec()),
             b"GNU.sparse.offset" | b"GNU.sparse.numbytes" => sparse.oldest = true,
-            // Times of other kinds, names of users and groups, comments: a layer has no use for them.
+            // Other times, user and group names, comments: not used in layers.
             _ => {}
         }
         Ok(())
@@ -112,20 +112,20 @@ struct Sparse {
 impl Sparse {
     fn finish(self) -> Result<Option<PaxSparse>, ArchiveError> {
         if self.oldest {
-            let why = "its sparse files are of GNU's form 0.0, which is not supported";
-            return Err(ArchiveError::Damaged(why));
+            let why = "sparse file in GNU format 0.0, which is not supported";
+            return Err(ArchiveError::Malformed(why));
         }
         let map = match (self.major, self.minor, self.map) {
             (None, None, None) => return Ok(None),
             (Some(1), Some(0), _) => None,
             (None | Some(0), None | Some(1), Some(map)) => Some(pairs(&map)?),
             _ => {
-                return Err(ArchiveError::Damaged(
+                return Err(ArchiveError::Malformed(
                     "its sparse files are of an unknown form",
                 ));
             }
         };
-        let wrong = ArchiveError::Damaged("a sparse file has no size");
+        let wrong = ArchiveError::Malformed("a sparse file has no size");
         Ok(Some(PaxSparse {
             name: self.name,
             size: self.size.ok_or(wrong)?,
@@ -136,7 +136,7 @@ impl Sparse {
 
 /// `offset,length,offset,length,…`
 fn pairs(map: &[u8]) -> Result<Vec<Segment>, ArchiveError> {
-    let wrong = || ArchiveError::Damaged("a sparse file's map is none");
+    let wrong = || ArchiveError::Malformed("invalid map of a sparse file");
     if map.is_empty() {
         return Ok(Vec::new());
     }
@@ -152,13 +152,7 @@ fn pairs(map: &[u8]) -> Result<Vec<Segment>, ArchiveError> {
         .collect())
 }
 
-pub(super) fn decimal(text: &[u8]) -> Option<u64> {
-    let is_number = !text.is_empty() && text.len() <= 20 && text.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(text).ok().filter(|_| is_number)?;
-    text.parse().ok()
-}
-
-/// Seconds with a fraction, perhaps negative. The fraction counts upwards always.
+/// Seconds with a fraction, possibly negative. The fraction is always added.
 fn time(text: &[u8]) -> Option<(i64, u32)> {
     let (negative, text) = match text.strip_prefix(b"-") {
         Some(rest) => (true, rest),

@@ -4,8 +4,8 @@ use std::io::Read;
 
 use super::{
     Archive, ArchiveError,
+    decimal::decimal,
     header::{BLOCK, Header, positive},
-    pax::decimal,
 };
 
 /// Part of a sparse file that has content.
@@ -17,17 +17,17 @@ pub struct Segment {
     pub length: u64,
 }
 
-/// More parts than this have not been seen.
+/// Real archives have fewer parts.
 const MAX_SEGMENTS: usize = 1 << 16;
-const WRONG: &str = "a sparse file's map is none";
+const WRONG: &str = "invalid map of a sparse file";
 
-/// The map, if it is ordered, within the file, and says where all `stored` bytes go.
+/// Validates the map: it must be ordered, within the file, and cover all `stored` bytes.
 pub(super) fn check(
     map: Vec<Segment>,
     size: u64,
     stored: u64,
 ) -> Result<Vec<Segment>, ArchiveError> {
-    let wrong = || ArchiveError::Damaged(WRONG);
+    let wrong = || ArchiveError::Malformed(WRONG);
     let (mut end, mut sum) = (0, 0u64);
     for segment in &map {
         if segment.offset < end {
@@ -44,7 +44,7 @@ pub(super) fn check(
 }
 
 impl<R: Read> Archive<R> {
-    /// GNU's first form: four parts in the header, more in the blocks behind it.
+    /// GNU's first format: four parts in the header, more in the following blocks.
     pub(super) fn gnu_sparse(
         &mut self,
         header: &Header,
@@ -55,17 +55,17 @@ impl<R: Read> Archive<R> {
         let mut more = header.bytes(482..483) != [0];
         while more {
             if map.len() > MAX_SEGMENTS {
-                return Err(ArchiveError::Damaged(WRONG));
+                return Err(ArchiveError::Malformed(WRONG));
             }
             // These blocks are not part of the entry's size.
-            let block = self.block()?.ok_or(ArchiveError::Cut)?;
+            let block = self.block()?.ok_or(ArchiveError::Truncated)?;
             take(&block[..504], &mut map)?;
             more = block[504] != 0;
         }
         Ok((real, map))
     }
 
-    /// GNU's form 1.0: the content begins with the map, in lines, up to a full block.
+    /// GNU's format 1.0: the content begins with the map, in lines, padded to a full block.
     pub(super) fn sparse_map(&mut self) -> Result<Vec<Segment>, ArchiveError> {
         let mut lines = MapLines {
             archive: self,
@@ -76,7 +76,7 @@ impl<R: Read> Archive<R> {
         let count = usize::try_from(count)
             .ok()
             .filter(|count| *count <= MAX_SEGMENTS);
-        let count = count.ok_or(ArchiveError::Damaged(WRONG))?;
+        let count = count.ok_or(ArchiveError::Malformed(WRONG))?;
         (0..count)
             .map(|_| {
                 Ok(Segment {
@@ -90,7 +90,7 @@ impl<R: Read> Archive<R> {
 
 fn take(fields: &[u8], map: &mut Vec<Segment>) -> Result<(), ArchiveError> {
     for pair in fields.chunks_exact(24) {
-        // The first that is not in use ends the list.
+        // The first unused one ends the list.
         if pair[0] == 0 {
             break;
         }
@@ -119,11 +119,11 @@ impl<R: Read> MapLines<'_, R> {
             let byte = self.block[self.at];
             self.at += 1;
             if byte == b'\n' {
-                return decimal(&line).ok_or(ArchiveError::Damaged(WRONG));
+                return decimal(&line).ok_or(ArchiveError::Malformed(WRONG));
             }
             line.push(byte);
             if line.len() > 20 {
-                return Err(ArchiveError::Damaged(WRONG));
+                return Err(ArchiveError::Malformed(WRONG));
             }
         }
     }

@@ -96,7 +96,7 @@ fn entries_are_read_with_all_that_belongs_to_them() {
     assert_eq!(content, b"end");
 }
 
-/// The archive that this machine's `tar` makes of a folder.
+/// The archive that this machine's `tar` makes of a directory.
 fn system_tar(dir: &std::path::Path, options: &[&str]) -> Vec<u8> {
     let output = Command::new("tar")
         .args(options)
@@ -193,14 +193,14 @@ fn a_large_extended_header_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn what_is_no_archive_is_refused() {
+fn an_invalid_archive_is_refused() {
     let sample = sample();
     let cut = read(&sample[..1100]);
-    assert!(matches!(cut, Err(ArchiveError::Cut)), "{cut:?}");
-    assert!(matches!(read(&[1; 600]), Err(ArchiveError::Damaged(_))));
+    assert!(matches!(cut, Err(ArchiveError::Truncated)), "{cut:?}");
+    assert!(matches!(read(&[1; 600]), Err(ArchiveError::Malformed(_))));
     let mut flipped = sample.clone();
     flipped[3] ^= 1;
-    assert!(matches!(read(&flipped), Err(ArchiveError::Damaged(_))));
+    assert!(matches!(read(&flipped), Err(ArchiveError::Malformed(_))));
     let unknown = header(tar::EntryType::new(b'M'), "x", 0);
     assert!(matches!(
         read(unknown.as_bytes()),

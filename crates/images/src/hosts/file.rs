@@ -1,5 +1,5 @@
-//! Reading `hosts.toml`. Whoever writes such files knows them from containerd, so their meaning is
-//! that of containerd's `docs/hosts.md`; what can't be kept is refused by line and field.
+//! Parses `hosts.toml`, with the meaning of containerd's `docs/hosts.md`. Errors name the line and
+//! the unsupported field.
 
 use std::{
     fmt,
@@ -13,20 +13,20 @@ use toml_edit::{Document, Item, TableLike, Value};
 
 use super::{Capabilities, HostSettings, HostUrl, NamedFile};
 
-/// A mistake in a file.
+/// An error in a `hosts.toml`, with its line.
 #[derive(Debug, thiserror::Error)]
 #[error("{}:{line}: {message}", file.display())]
-pub(super) struct Mistake {
+pub(super) struct HostsFileError {
     file: PathBuf,
     line: usize,
     message: String,
 }
 
 /// The hosts of a file in their order, the server last.
-pub(super) fn parse(text: &str, file: &Path) -> Result<Vec<HostSettings>, Mistake> {
+pub(super) fn parse(text: &str, file: &Path) -> Result<Vec<HostSettings>, HostsFileError> {
     let reader = Reader { text, file };
     let document =
-        Document::parse(text).map_err(|error| reader.mistake(error.span(), error.message()))?;
+        Document::parse(text).map_err(|error| reader.error_at(error.span(), error.message()))?;
     let mut hosts = Vec::new();
     if let Some(item) = document.get("host") {
         let table = item
@@ -60,7 +60,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// The settings of a host; `field` is empty for those of the server.
-    fn host(&self, table: &dyn TableLike, field: &str) -> Result<HostSettings, Mistake> {
+    fn host(&self, table: &dyn TableLike, field: &str) -> Result<HostSettings, HostsFileError> {
         let mut settings = HostSettings::default();
         for (key, item) in table.iter() {
             let name = match field {
@@ -83,7 +83,7 @@ impl Reader<'_> {
                     let wrong = |error: &dyn fmt::Display| self.wrong(&name, item, error);
                     let timeout = parse_go(text).map_err(|error| wrong(&error))?;
                     if timeout.is_zero() {
-                        return Err(wrong(&"must be longer than nothing"));
+                        return Err(wrong(&"must be more than 0s"));
                     }
                     settings.dial_timeout = Some(timeout);
                 }
@@ -93,8 +93,8 @@ impl Reader<'_> {
                     return Err(self.wrong(&name, item, why));
                 }
                 _ => {
-                    let why = "is not known; server, host, capabilities, ca, client, skip_verify, \
-                               header, override_path and dial_timeout are";
+                    let why = "unknown field; expected server, host, capabilities, ca, client, \
+                               skip_verify, header, override_path or dial_timeout";
                     return Err(self.wrong(&name, item, why));
                 }
             }
@@ -109,7 +109,7 @@ impl Reader<'_> {
         settings: &dyn TableLike,
         field: &str,
         span: Option<Range<usize>>,
-    ) -> Result<HostUrl, Mistake> {
+    ) -> Result<HostUrl, HostsFileError> {
         let full = match text.contains("://") {
             true => text.to_owned(),
             false => format!("https://{text}"),
@@ -122,8 +122,8 @@ impl Reader<'_> {
                 && authority.is_some_and(|name| !name.contains('@'))
         });
         let (Some(url), false) = (parsed, full.contains('#')) else {
-            let message = format!("{field}: {text:?} is not the URL of a host");
-            return Err(self.mistake(span, &message));
+            let message = format!("{field}: {text:?} is not the URL of a registry host");
+            return Err(self.error_at(span, &message));
         };
         let parts = url.path().split('/').filter(|part| !part.is_empty());
         let mut path: String = parts.map(|part| format!("/{part}")).collect();
@@ -139,7 +139,7 @@ impl Reader<'_> {
         })
     }
 
-    fn capabilities(&self, item: &Item, field: &str) -> Result<Capabilities, Mistake> {
+    fn capabilities(&self, item: &Item, field: &str) -> Result<Capabilities, HostsFileError> {
         let array = item.as_array();
         let array = array.ok_or_else(|| self.wrong(field, item, "must be a list"))?;
         if array.is_empty() {
@@ -153,10 +153,12 @@ impl Reader<'_> {
             match self.text(Some(value), field, item)? {
                 "pull" => found.pull = true,
                 "resolve" => found.resolve = true,
-                // Nothing is pushed from here.
+                // This client never pushes.
                 "push" | "referrers" => {}
                 other => {
-                    let why = format!("{other:?} is none; pull, resolve, push and referrers are");
+                    let why = format!(
+                        "unknown capability {other:?}; use pull, resolve, push or referrers"
+                    );
                     return Err(self.wrong(field, item, why));
                 }
             }
@@ -165,7 +167,11 @@ impl Reader<'_> {
     }
 
     /// `"both"`, `["both"]` or `[["certificate", "key"]]`.
-    fn client(&self, item: &Item, field: &str) -> Result<Option<(NamedFile, NamedFile)>, Mistake> {
+    fn client(
+        &self,
+        item: &Item,
+        field: &str,
+    ) -> Result<Option<(NamedFile, NamedFile)>, HostsFileError> {
         let pair = match item.as_array() {
             None => [self.text(item.as_value(), field, item)?, ""],
             Some(array) => {
@@ -195,7 +201,7 @@ impl Reader<'_> {
         Ok(Some((named(pair[0]), named(key))))
     }
 
-    fn headers(&self, item: &Item, field: &str) -> Result<HeaderMap, Mistake> {
+    fn headers(&self, item: &Item, field: &str) -> Result<HeaderMap, HostsFileError> {
         let table = item.as_table_like();
         let table = table.ok_or_else(|| self.wrong(field, item, "must be a table"))?;
         let mut headers = HeaderMap::new();
@@ -213,13 +219,13 @@ impl Reader<'_> {
         Ok(headers)
     }
 
-    fn bool(&self, item: &Item, field: &str) -> Result<bool, Mistake> {
+    fn bool(&self, item: &Item, field: &str) -> Result<bool, HostsFileError> {
         item.as_bool()
             .ok_or_else(|| self.wrong(field, item, "must be true or false"))
     }
 
-    /// A text, or a list of them.
-    fn texts<'i>(&self, item: &'i Item, field: &str) -> Result<Vec<&'i str>, Mistake> {
+    /// A string, or a list of strings.
+    fn texts<'i>(&self, item: &'i Item, field: &str) -> Result<Vec<&'i str>, HostsFileError> {
         match item.as_array() {
             None => Ok(vec![self.text(item.as_value(), field, item)?]),
             Some(array) => {
@@ -236,28 +242,28 @@ impl Reader<'_> {
         value: Option<&'v Value>,
         field: &str,
         item: &Item,
-    ) -> Result<&'v str, Mistake> {
+    ) -> Result<&'v str, HostsFileError> {
         value
             .and_then(Value::as_str)
             .ok_or_else(|| self.wrong(field, item, "must be a text"))
     }
 
-    /// A file; one that is not absolute is beside this one.
+    /// A file; a relative path is relative to the directory of this file.
     fn named(&self, path: &str, item: &Item, field: &str) -> NamedFile {
-        let folder = self.file.parent().unwrap_or(Path::new(""));
+        let directory = self.file.parent().unwrap_or(Path::new(""));
         let line = self.line(item.span());
         NamedFile {
-            path: folder.join(path),
+            path: directory.join(path),
             named_at: format!("{}:{line}: {field}", self.file.display()),
         }
     }
 
-    fn wrong(&self, field: &str, item: &Item, why: impl fmt::Display) -> Mistake {
-        self.mistake(item.span(), &format!("{field}: {why}"))
+    fn wrong(&self, field: &str, item: &Item, why: impl fmt::Display) -> HostsFileError {
+        self.error_at(item.span(), &format!("{field}: {why}"))
     }
 
-    fn mistake(&self, span: Option<Range<usize>>, message: &str) -> Mistake {
-        Mistake {
+    fn error_at(&self, span: Option<Range<usize>>, message: &str) -> HostsFileError {
+        HostsFileError {
             file: self.file.to_owned(),
             line: self.line(span),
             // The parser's own messages may have several lines.

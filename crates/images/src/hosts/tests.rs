@@ -71,7 +71,7 @@ fn without_a_server_the_registry_itself_is_the_last_one() {
 }
 
 #[test]
-fn certificates_are_named_in_each_way_and_lie_beside_the_file() {
+fn certificates_are_named_in_each_form_and_relative_to_the_file() {
     let hosts = read(
         r#"ca = "one.crt"
 client = [["c.cert", "/keys/c.key"]]
@@ -108,13 +108,13 @@ client = "both.pem"
 }
 
 #[test]
-fn a_mistake_is_told_with_its_line_and_field() {
-    for (text, mistake) in [
+fn an_error_names_its_line_and_field() {
+    for (text, error_at) in [
         ("server = 7", "1: server: must be a text"),
         (
             "\n[host.\"https://m.test\"]\n  capabilities = [\n    \"fetch\"]",
-            "3: host.\"https://m.test\".capabilities: \"fetch\" is none; pull, resolve, push and \
-             referrers are",
+            "3: host.\"https://m.test\".capabilities: unknown capability \"fetch\"; use pull, \
+             resolve, push or referrers",
         ),
         (
             "[host.\"https://m.test\"]\nserver = \"https://r.test\"",
@@ -123,12 +123,12 @@ fn a_mistake_is_told_with_its_line_and_field() {
         ),
         (
             "mirrors = []",
-            "1: mirrors: is not known; server, host, capabilities, ca, client, skip_verify, header, \
-             override_path and dial_timeout are",
+            "1: mirrors: unknown field; expected server, host, capabilities, ca, client, \
+             skip_verify, header, override_path or dial_timeout",
         ),
         (
             "dial_timeout = \"0s\"",
-            "1: dial_timeout: must be longer than nothing",
+            "1: dial_timeout: must be more than 0s",
         ),
         (
             "skip_verify = \"yes\"",
@@ -145,15 +145,15 @@ fn a_mistake_is_told_with_its_line_and_field() {
         ),
         (
             "[host.\"ftp://m.test\"]",
-            "1: host.\"ftp://m.test\": \"ftp://m.test\" is not the URL of a host",
+            "1: host.\"ftp://m.test\": \"ftp://m.test\" is not the URL of a registry host",
         ),
         (
             "server = \"https://u:p@r.test\"",
-            "1: server: \"https://u:p@r.test\" is not the URL of a host",
+            "1: server: \"https://u:p@r.test\" is not the URL of a registry host",
         ),
     ] {
         let error = file::parse(text, Path::new("/c/hosts.toml")).unwrap_err();
-        assert_eq!(error.to_string(), format!("/c/hosts.toml:{mistake}"));
+        assert_eq!(error.to_string(), format!("/c/hosts.toml:{error_at}"));
     }
     let error = file::parse("server = \n", Path::new("/c/hosts.toml")).unwrap_err();
     let error = error.to_string();
@@ -162,44 +162,48 @@ fn a_mistake_is_told_with_its_line_and_field() {
 }
 
 #[test]
-fn a_registrys_folder_is_found_by_its_names_and_then_that_for_all() {
-    let dir = crate::test_image::folder();
+fn a_registrys_directory_is_found_by_its_names_and_then_that_for_all() {
+    let dir = crate::test_image::directory();
     let roots = [dir.path().join("first"), dir.path().join("second")];
     let found = |registry: &str| {
         let hosts = of_registry(&roots, registry).unwrap();
         hosts.map(|hosts| urls(&hosts)[0].clone())
     };
-    let write = |folder: &str| {
-        let folder = dir.path().join(folder);
-        fs::create_dir_all(&folder).unwrap();
-        let server = folder.file_name().unwrap().to_string_lossy();
+    let write = |directory: &str| {
+        let directory = dir.path().join(directory);
+        fs::create_dir_all(&directory).unwrap();
+        let server = directory.file_name().unwrap().to_string_lossy();
         let server = server.replace(['_', ':'], "-");
-        fs::write(folder.join("hosts.toml"), format!("server = \"x{server}\"")).unwrap();
+        fs::write(
+            directory.join("hosts.toml"),
+            format!("server = \"x{server}\""),
+        )
+        .unwrap();
     };
     assert_eq!(found("r.test:5000"), None);
-    for (folder, server) in [
+    for (directory, server) in [
         ("second/_default", "https://x-default/v2"),
         ("second/r.test:5000", "https://xr.test-5000/v2"),
         ("second/r.test_5000_", "https://xr.test-5000-/v2"),
         ("first/_default", "https://x-default/v2"),
     ] {
-        write(folder);
+        write(directory);
         assert_eq!(found("r.test:5000").as_deref(), Some(server));
     }
     assert_eq!(found("other.test").as_deref(), Some("https://x-default/v2"));
 }
 
 #[test]
-fn a_folder_without_a_file_has_certificates_as_docker_keeps_them() {
-    let dir = crate::test_image::folder();
-    let folder = dir.path().join("r.test");
-    fs::create_dir_all(&folder).unwrap();
+fn a_directory_without_a_file_has_certificates_as_docker_keeps_them() {
+    let dir = crate::test_image::directory();
+    let directory = dir.path().join("r.test");
+    fs::create_dir_all(&directory).unwrap();
     for name in ["ca.crt", "me.cert", "me.key", "README"] {
-        fs::write(folder.join(name), "").unwrap();
+        fs::write(directory.join(name), "").unwrap();
     }
     let roots = [dir.path().to_owned()];
     let hosts = of_registry(&roots, "r.test").unwrap().unwrap();
-    let here = |name: &str| named(folder.join(name).to_str().unwrap(), "");
+    let here = |name: &str| named(directory.join(name).to_str().unwrap(), "");
     let expected = HostSettings {
         authorities: vec![here("ca.crt")],
         client: Some((here("me.cert"), here("me.key"))),

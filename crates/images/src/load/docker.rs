@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Archived, ArchivedLayer, of_image, read_config, source::Source};
+use super::{ArchivedImage, ArchivedLayer, of_image, read_config, source::ArchiveFiles};
 use crate::{LoadError, Reference};
 
-/// The most bytes of a document.
+/// Maximum size of a document.
 const MOST: u64 = 8 << 20;
 
 #[derive(Deserialize)]
@@ -19,19 +19,19 @@ struct Item {
     layers: Vec<String>,
 }
 
-/// Adds the images of a docker archive to those that were found already: newer archives have both
-/// forms, and only this one has all names.
+/// Adds the images of a docker archive to those of the OCI layout: newer archives have both forms, and
+/// only this one has all names.
 pub(super) fn find(
-    source: &Source,
+    source: &ArchiveFiles,
     path: &Path,
-    found: &mut Vec<Archived>,
+    found: &mut Vec<ArchivedImage>,
 ) -> Result<(), LoadError> {
     let of_image = |image: &str| of_image(path, image);
     let bytes = source.read("manifest.json", MOST);
     let bytes = bytes.map_err(of_image("manifest.json"))?;
     let items: Vec<Item> = serde_json::from_slice(&bytes).map_err(|error| LoadError::Form {
         path: path.to_owned(),
-        why: format!("its manifest.json is damaged: {error}"),
+        why: format!("cannot decode manifest.json: {error}"),
     })?;
     for item in items {
         let parsed = source.read(&item.config, MOST).and_then(read_config);
@@ -48,7 +48,7 @@ pub(super) fn find(
             continue;
         }
         let layers = item.layers.into_iter();
-        found.push(Archived {
+        found.push(ArchivedImage {
             id,
             config,
             config_file,

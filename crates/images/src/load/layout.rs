@@ -2,29 +2,29 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{Archived, ArchivedLayer, of_image, read_config, source::Source};
+use super::{ArchivedImage, ArchivedLayer, of_image, read_config, source::ArchiveFiles};
 use crate::{
     Digest, LoadError, PullError, PullErrorKind, Reference,
     manifest::{self, Descriptor, Document, Manifest},
     platform::Platform,
 };
 
-/// The most bytes of a document.
+/// Maximum size of a document.
 const MOST: u64 = 8 << 20;
-/// Indexes in indexes.
+/// Nesting of indexes.
 const MAX_DEPTH: usize = 4;
 
 /// A full name, as containerd and docker write it.
 const FULL_NAME: &str = "io.containerd.image.name";
-/// A full name or a tag alone, whoever writes it decides.
+/// A full name or only a tag, depending on the writer.
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
-/// The images of a layout: of each index the one that fits best.
+/// The images of a layout: the best match for the platform from each index.
 pub(super) fn find(
-    source: &Source,
+    source: &ArchiveFiles,
     platform: &Platform,
     path: &Path,
-) -> Result<Vec<Archived>, LoadError> {
+) -> Result<Vec<ArchivedImage>, LoadError> {
     let of_image = |image: &str| of_image(path, image);
     let index = source.read("index.json", MOST);
     let index = index.map_err(of_image("index.json"))?;
@@ -35,10 +35,10 @@ pub(super) fn find(
             why: "its index.json is no index".into(),
         });
     };
-    let mut found: Vec<Archived> = Vec::new();
+    let mut found: Vec<ArchivedImage> = Vec::new();
     for entry in &entries {
         let image = entry.digest.to_string();
-        // Signatures and the like stand beside the images at times.
+        // Signatures and attestations may be next to the images.
         let is_other = entry
             .platform
             .as_ref()
@@ -59,10 +59,10 @@ pub(super) fn find(
 }
 
 fn image_of(
-    source: &Source,
+    source: &ArchiveFiles,
     entry: &Descriptor,
     platform: &Platform,
-) -> Result<Option<Archived>, PullError> {
+) -> Result<Option<ArchivedImage>, PullError> {
     let Some((manifest, text)) = resolve(source, entry, platform, MAX_DEPTH)? else {
         return Ok(None);
     };
@@ -72,7 +72,7 @@ fn image_of(
         path: blob_path(&layer.digest),
         blob: Some((layer.digest.clone(), layer.size)),
     });
-    Ok(Some(Archived {
+    Ok(Some(ArchivedImage {
         id,
         config,
         config_file,
@@ -83,15 +83,15 @@ fn image_of(
     }))
 }
 
-/// The manifest that `entry` leads to, and its text. `None` if it has none for this platform.
+/// The manifest of `entry`, and its text. `None` if there is none for this platform.
 fn resolve(
-    source: &Source,
+    source: &ArchiveFiles,
     entry: &Descriptor,
     platform: &Platform,
     depth: usize,
 ) -> Result<Option<(Manifest, String)>, PullError> {
     if depth == 0 {
-        let message = "the indexes of the archive lead in a ring";
+        let message = "the image index of the archive is nested too deeply";
         return Err(PullError::new(PullErrorKind::Refused, message));
     }
     let bytes = blob(source, entry)?;
@@ -102,7 +102,7 @@ fn resolve(
         }
         Document::Index(entries) => {
             for entry in manifest::choose(&entries, platform) {
-                // An archive need not have all that its index speaks of.
+                // An archive need not contain all blobs of its index.
                 if source.has(&blob_path(&entry.digest)) {
                     return resolve(source, entry, platform, depth - 1);
                 }
@@ -112,7 +112,7 @@ fn resolve(
     }
 }
 
-fn blob(source: &Source, descriptor: &Descriptor) -> Result<Vec<u8>, PullError> {
+fn blob(source: &ArchiveFiles, descriptor: &Descriptor) -> Result<Vec<u8>, PullError> {
     let bytes = source.read(&blob_path(&descriptor.digest), MOST)?;
     if !descriptor.digest.is_of(&bytes) {
         let message = format!("the content of {} has another digest", descriptor.digest);
@@ -125,7 +125,7 @@ fn blob_path(digest: &Digest) -> String {
     format!("blobs/{}/{}", digest.algorithm().name(), digest.hex())
 }
 
-/// Names with a tag. A tag alone names nothing.
+/// Names with a tag. A tag alone is ignored.
 fn names(annotations: &BTreeMap<String, String>) -> Vec<String> {
     let full = annotations.get(FULL_NAME);
     let other = annotations.get(REF_NAME);

@@ -1,4 +1,4 @@
-//! The files of an archive: a folder, or a tar archive of which the places are known.
+//! The files of an archive: a directory, or a tar archive with an index of its entries.
 
 use std::{
     collections::HashMap,
@@ -17,27 +17,27 @@ use crate::{
     tree, unpack,
 };
 
-/// The most files of an archive. Each layer is one.
+/// Maximum number of files in an archive. Each layer is one.
 const MAX_FILES: usize = 100_000;
 const MAX_LINKS: usize = 8;
 const MAX_NAME: usize = 1024;
 
-pub(super) enum Source {
-    Folder(OwnedFd),
+pub(super) enum ArchiveFiles {
+    Directory(OwnedFd),
     Tar {
         file: Arc<File>,
         /// Where the content of a file begins, and its length.
-        places: HashMap<String, Place>,
+        entries: HashMap<String, TarEntry>,
         _plain: Option<Scratch>,
     },
 }
 
-pub(super) enum Place {
+pub(super) enum TarEntry {
     Content(u64, u64),
     Link(String),
 }
 
-/// A file that goes with its owner.
+/// A temporary file, removed on drop.
 pub(super) struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -46,7 +46,7 @@ impl Drop for Scratch {
     }
 }
 
-impl Source {
+impl ArchiveFiles {
     pub(super) fn open(path: &Path, store: &ImageStore) -> Result<Self, LoadError> {
         let read = |source| LoadError::Read {
             path: path.to_owned(),
@@ -55,19 +55,21 @@ impl Source {
         let meta = std::fs::metadata(path).map_err(read)?;
         if meta.is_dir() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let folder = rustix::fs::open(path, flags, Mode::empty());
-            return folder.map(Self::Folder).map_err(|error| read(error.into()));
+            let directory = rustix::fs::open(path, flags, Mode::empty());
+            return directory
+                .map(Self::Directory)
+                .map_err(|error| read(error.into()));
         }
         if !meta.is_file() {
             return Err(LoadError::Form {
                 path: path.to_owned(),
-                why: "it is neither a file nor a folder".into(),
+                why: "neither a file nor a directory".into(),
             });
         }
         let file = File::open(path).map_err(read)?;
         let limits = &store.settings().limits.unpack;
         let (mut file, plain) = if unpack::is_compressed(&file).map_err(read)? {
-            let scratch = Scratch(store.folders().unused());
+            let scratch = Scratch(store.directories().unused());
             let mut made = File::options()
                 .create_new(true)
                 .read(true)
@@ -81,7 +83,7 @@ impl Source {
             (file, None)
         };
         file.seek(SeekFrom::Start(0)).map_err(read)?;
-        let places = index(&file).map_err(|error| match error {
+        let entries = index(&file).map_err(|error| match error {
             ArchiveError::Read(source) => read(source),
             error => LoadError::Form {
                 path: path.to_owned(),
@@ -90,7 +92,7 @@ impl Source {
         })?;
         Ok(Self::Tar {
             file: Arc::new(file),
-            places,
+            entries,
             _plain: plain,
         })
     }
@@ -102,16 +104,16 @@ impl Source {
     /// A file's content and its length.
     pub(super) fn content(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64), PullError> {
         let found = self.find(name).map_err(|error| {
-            let message = format!("{name} of the archive cannot be read");
+            let message = format!("cannot read {name} of the archive");
             PullError::because(PullErrorKind::Internal, message, error)
         })?;
         found.ok_or_else(|| {
-            let message = format!("{name} is missing in the archive");
+            let message = format!("{name} not found in the archive");
             PullError::new(PullErrorKind::Refused, message)
         })
     }
 
-    /// All of a small file.
+    /// Reads a small file.
     pub(super) fn read(&self, name: &str, most: u64) -> Result<Vec<u8>, PullError> {
         let (content, length) = self.content(name)?;
         if length > most {
@@ -121,7 +123,7 @@ impl Source {
         let mut bytes = Vec::new();
         let read = content.take(most).read_to_end(&mut bytes);
         read.map_err(|error| {
-            let message = format!("{name} of the archive cannot be read");
+            let message = format!("cannot read {name} of the archive");
             PullError::because(PullErrorKind::Internal, message, error)
         })?;
         Ok(bytes)
@@ -129,10 +131,10 @@ impl Source {
 
     fn find(&self, name: &str) -> io::Result<Option<(Box<dyn Read + Send>, u64)>> {
         match self {
-            Self::Folder(folder) => {
+            Self::Directory(directory) => {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
                 let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-                let opened = rustix::fs::openat2(folder, name, flags, Mode::empty(), resolve);
+                let opened = rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve);
                 let file = match opened {
                     Err(rustix::io::Errno::NOENT) => return Ok(None),
                     file => File::from(file?),
@@ -143,14 +145,14 @@ impl Source {
                 }
                 Ok(Some((Box::new(file), meta.len())))
             }
-            Self::Tar { file, places, .. } => {
+            Self::Tar { file, entries, .. } => {
                 let mut name = name.to_owned();
                 for _ in 0..MAX_LINKS {
-                    match places.get(&name) {
+                    match entries.get(&name) {
                         None => return Ok(None),
-                        Some(Place::Link(to)) => name.clone_from(to),
-                        Some(Place::Content(start, length)) => {
-                            let part = Part {
+                        Some(TarEntry::Link(to)) => name.clone_from(to),
+                        Some(TarEntry::Content(start, length)) => {
+                            let part = FileRange {
                                 file: Arc::clone(file),
                                 at: *start,
                                 end: start + length,
@@ -165,14 +167,14 @@ impl Source {
     }
 }
 
-/// Part of a file that others read, too.
-struct Part {
+/// A range of a file that has several readers.
+struct FileRange {
     file: Arc<File>,
     at: u64,
     end: u64,
 }
 
-impl Read for Part {
+impl Read for FileRange {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         use std::os::unix::fs::FileExt as _;
         let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
@@ -183,51 +185,51 @@ impl Read for Part {
     }
 }
 
-/// Where each file of an archive is.
-fn index(file: &File) -> Result<HashMap<String, Place>, ArchiveError> {
+/// The index of an archive's files.
+fn index(file: &File) -> Result<HashMap<String, TarEntry>, ArchiveError> {
     let mut position = 0;
-    let mut archive = Archive::new(Counting {
+    let mut archive = Archive::new(CountingReader {
         source: BufReader::with_capacity(128 * 1024, file),
         position: &mut position,
     });
-    let mut places = HashMap::new();
+    let mut entries = HashMap::new();
     while let Some(entry) = archive.next_entry()? {
         let Ok(name) = str::from_utf8(&entry.path) else {
             continue;
         };
-        // Nothing that an image needs is called so.
+        // No file of an image has such a long name.
         if name.len() > MAX_NAME || entry.link.len() > MAX_NAME {
             continue;
         }
         let name = join("", name);
         let place = match entry.kind {
             Kind::File if entry.segments.is_none() => {
-                Place::Content(archive.source().position(), entry.size)
+                TarEntry::Content(archive.source().position(), entry.size)
             }
             Kind::Symlink | Kind::HardLink => {
-                let folder = match (entry.kind, name.rsplit_once('/')) {
-                    (Kind::Symlink, Some((folder, _))) => folder,
+                let directory = match (entry.kind, name.rsplit_once('/')) {
+                    (Kind::Symlink, Some((directory, _))) => directory,
                     _ => "",
                 };
                 match str::from_utf8(&entry.link) {
-                    Ok(link) => Place::Link(join(folder, link)),
+                    Ok(link) => TarEntry::Link(join(directory, link)),
                     Err(_) => continue,
                 }
             }
             _ => continue,
         };
-        if places.len() == MAX_FILES {
-            return Err(ArchiveError::Damaged("it has more files than any image"));
+        if entries.len() == MAX_FILES {
+            return Err(ArchiveError::Malformed("too many files"));
         }
-        places.entry(name).or_insert(place);
+        entries.entry(name).or_insert(place);
     }
-    Ok(places)
+    Ok(entries)
 }
 
-/// `path` as seen from `folder`, made simple.
-fn join(folder: &str, path: &str) -> String {
+/// `path` relative to `directory`, normalized.
+fn join(directory: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
-    for part in folder.split('/').chain(path.split('/')) {
+    for part in directory.split('/').chain(path.split('/')) {
         match part {
             "" | "." => {}
             ".." => drop(parts.pop()),
@@ -237,18 +239,18 @@ fn join(folder: &str, path: &str) -> String {
     parts.join("/")
 }
 
-struct Counting<'a, R> {
+struct CountingReader<'a, R> {
     source: R,
     position: &'a mut u64,
 }
 
-impl<R> Counting<'_, R> {
+impl<R> CountingReader<'_, R> {
     fn position(&self) -> u64 {
         *self.position
     }
 }
 
-impl<R: Read> Read for Counting<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
         *self.position += read as u64;

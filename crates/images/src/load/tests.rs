@@ -6,31 +6,31 @@ use rubelet_base::ErrorChain;
 use serde_json::json;
 
 use super::*;
-use crate::test_image::{Blobs, folder, gzip, layer, names, open};
+use crate::test_image::{Blobs, directory, gzip, layer, names, open};
 
 async fn load(store: &Arc<ImageStore>, path: &Path) -> Result<Vec<Loaded>, LoadError> {
     let path = path.to_owned();
     store.load(LoadRequest { path, name: None }).await
 }
 
-/// The archive of a folder's content.
-fn archive_of(folder: &Path, to: &Path) {
+/// The archive of a directory's content.
+fn archive_of(directory: &Path, to: &Path) {
     let made = Command::new("tar")
         .arg("-cf")
         .arg(to)
         .arg("-C")
-        .arg(folder)
+        .arg(directory)
         .arg(".")
         .status();
     assert!(made.unwrap().success());
 }
 
 #[tokio::test]
-async fn a_layout_is_loaded_from_a_folder_and_from_archives() {
+async fn a_layout_is_loaded_from_a_directory_and_from_archives() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let mut blobs = Blobs::default();
     let host = Platform::host();
     let layers = [
@@ -70,7 +70,7 @@ async fn a_docker_archive_is_loaded_with_all_its_names() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let image = dir.path().join("image");
     let bottom = layer(&[("bin/app", "1")]);
     let config = json!({
@@ -97,7 +97,7 @@ async fn a_docker_archive_is_loaded_with_all_its_names() {
         &Digest::of(config.to_string().as_bytes())
     );
     let rootfs = store.prepare_rootfs("c", &image.id, None).await.unwrap();
-    assert_eq!(rootfs.lower.len(), 1, "overlayfs takes each folder once");
+    assert_eq!(rootfs.lower.len(), 1, "overlayfs takes each directory once");
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn an_image_without_a_name_can_be_given_one() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let mut blobs = Blobs::default();
     let image = blobs.image(&[layer(&[("x", "1")])], &Platform::host(), "a");
     blobs.layout(dir.path(), &[("latest", image)]);
@@ -128,7 +128,7 @@ async fn damaged_archives_leave_nothing_behind() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(&dir.path().join("store")).await;
     let mut blobs = Blobs::default();
     let image = blobs.image(

@@ -7,11 +7,11 @@ const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+j
 const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
 
-/// The documents that a puller can use, for an `Accept` header.
+/// The supported documents, for an `Accept` header.
 pub const MANIFEST_TYPES: [&str; 4] = [OCI_INDEX, OCI_MANIFEST, DOCKER_INDEX, DOCKER_MANIFEST];
 
-/// Layers: tar archives, plain or compressed. Those that may not be given away by others have the
-/// same form. What compresses them shows in their first bytes.
+/// Layers: tar archives, optionally compressed; non-distributable ones have the same format. The
+/// first bytes show the compression.
 const LAYERS: [&str; 11] = [
     "application/vnd.oci.image.layer.v1.tar",
     "application/vnd.oci.image.layer.v1.tar+gzip",
@@ -26,7 +26,7 @@ const LAYERS: [&str; 11] = [
     "application/vnd.docker.image.rootfs.foreign.diff.tar",
 ];
 
-/// What a media type stands for.
+/// The kind of a media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Media {
     /// One image.
@@ -37,12 +37,12 @@ pub enum Media {
     Config,
     /// A layer of an image.
     Layer,
-    /// Nothing that an image has.
+    /// Not part of an image.
     Other,
 }
 
 impl Media {
-    /// What `text` stands for; parameters behind a semicolon say nothing.
+    /// The kind of `text`; ignores parameters after a semicolon.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let text = text.split(';').next().unwrap_or_default().trim();

@@ -1,4 +1,4 @@
-//! Manifests as registries give them, and what is none.
+//! Manifests of registries, valid and invalid.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ fn what_could_be_read_in_two_ways_is_refused() {
 }
 
 #[test]
-fn what_is_no_image_is_told_apart() {
+fn documents_that_are_not_images_have_different_errors() {
     let first = json!({"schemaVersion": 1, "fsLayers": []});
     assert!(matches!(read(&first, None), Err(ManifestError::Schema1)));
     let mut chart = manifest("oci");

@@ -1,16 +1,17 @@
 //! One layer: downloaded and unpacked at the same time, by one caller.
 //!
-//! Chunks go through a short queue to a thread of the layer's own, which checks, inflates and
-//! unpacks. It is none of the shared pool: a registry that sends a byte a minute would keep it.
+//! Chunks go through a short queue to a dedicated thread, which verifies, decompresses and unpacks.
+//! The thread is not one of the blocking pool: a registry that sends a byte a minute would occupy
+//! it.
 //!
-//! A layer that is here is no proof that whoever names it may have it: a manifest is written by its
-//! author, who may know digests of layers that are not theirs. A present layer is used again where
-//! the same registry is known to have given it, and gives it now to who asks; a registry that never
-//! gave it has to show all of it.
+//! A layer in the store does not prove that a pull may use it: the author of a manifest may know
+//! digests of layers that they have no access to. A present layer is reused if the same registry
+//! has served it before, and confirms it for this pull's credentials; another registry must send
+//! all of it.
 
 use std::{
     io::{self, Read},
-    sync::{Arc, PoisonError},
+    sync::Arc,
 };
 
 use bytes::{Buf as _, Bytes};
@@ -19,26 +20,26 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     Digest, ImageStore, PullError, PullErrorKind,
     manifest::Descriptor,
-    registry::{Body, Search, Session},
-    store::{LayerHold, LayerSource, blocking},
+    registry::{Body, HostSearch, Session},
+    store::{LayerLease, LayerSource, blocking},
 };
 
-/// Chunks that wait for the unpacking thread.
+/// Chunks queued for the unpacking thread.
 const QUEUE: usize = 8;
 const STACK: usize = 512 * 1024;
 
 impl ImageStore {
-    /// Gets a layer, unless it is here and may be used, and holds it. `source` is where it is asked
-    /// for; `None`: it was had from there as a part of the same image.
+    /// Downloads a layer, unless it is present and may be used, and leases it. `source` is the
+    /// registry to query; `None` if the layer came from there with the same image.
     pub(super) async fn layer(
         self: &Arc<Self>,
         session: &Session,
         (descriptor, diff_id): (Descriptor, Digest),
         source: Option<LayerSource>,
-    ) -> Result<LayerHold, PullError> {
-        let turn = self.turn(&diff_id);
-        let _only_one_downloads = turn.lock().await;
-        let mut hold = LayerHold::new(self);
+    ) -> Result<LayerLease, PullError> {
+        let lock = self.download_lock(&diff_id);
+        let _only_one_downloads = lock.lock().await;
+        let mut hold = LayerLease::new(self);
         if hold.add(&diff_id) {
             let known = self.sources_of(&diff_id);
             let may = match source.as_ref().map(|source| proof(&known, source)) {
@@ -73,27 +74,26 @@ impl ImageStore {
         session: &Session,
         descriptor: &Descriptor,
         diff_id: &Digest,
-    ) -> Result<LayerHold, PullError> {
-        let mut search = Search::default();
+    ) -> Result<LayerLease, PullError> {
+        let mut search = HostSearch::default();
         loop {
             let body = session.blob(descriptor, &mut search).await?;
             match self.download(body, descriptor, diff_id.clone()).await {
-                Err(error) if is_the_hosts(&error) => session.give_way(&mut search, error)?,
+                Err(error) if is_the_hosts(&error) => session.try_next_host(&mut search, error)?,
                 done => return done,
             }
         }
     }
 
-    fn turn(&self, diff_id: &Digest) -> Arc<tokio::sync::Mutex<()>> {
-        let turns = self.pulls.layers.lock();
-        let mut turns = turns.unwrap_or_else(PoisonError::into_inner);
-        turns.retain(|_, turn| turn.strong_count() > 0);
-        if let Some(turn) = turns.get(diff_id).and_then(std::sync::Weak::upgrade) {
-            return turn;
+    fn download_lock(&self, diff_id: &Digest) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.pulls.layers.lock();
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = locks.get(diff_id).and_then(std::sync::Weak::upgrade) {
+            return lock;
         }
-        let turn = Arc::default();
-        turns.insert(diff_id.clone(), Arc::downgrade(&turn));
-        turn
+        let lock = Arc::default();
+        locks.insert(diff_id.clone(), Arc::downgrade(&lock));
+        lock
     }
 
     async fn download(
@@ -101,7 +101,7 @@ impl ImageStore {
         mut body: Body,
         descriptor: &Descriptor,
         diff_id: Digest,
-    ) -> Result<LayerHold, PullError> {
+    ) -> Result<LayerLease, PullError> {
         let (chunks, queue) = mpsc::channel(QUEUE);
         let (answer, answered) = oneshot::channel();
         let store = Arc::clone(self);
@@ -116,34 +116,34 @@ impl ImageStore {
                 ended: false,
             };
             let taken = store.take_layer(content, Some(&blob), &diff_id);
-            // Nobody may be there any more.
+            // The pull may be canceled by now.
             let _ = answer.send(taken);
         });
         spawned.map_err(|error| {
-            let message = "no thread can be made to unpack a layer";
+            let message = "cannot start a thread to unpack a layer";
             PullError::because(PullErrorKind::Internal, message, error)
         })?;
         let sent = send(&mut body, descriptor, &chunks).await;
-        // Without its last word, the thread knows that the download was cut off.
+        // Without the last message the thread knows that the download was interrupted.
         drop(chunks);
         let taken = answered.await.unwrap_or_else(|_| {
-            let message = "the thread that unpacks a layer ended";
+            let message = "the thread that unpacks a layer panicked";
             Err(PullError::new(PullErrorKind::Internal, message))
         });
-        // What cut the download off is the reason, not what the thread makes of it.
+        // The interruption is the reason, not the error that it causes in the thread.
         sent?;
         taken
     }
 }
 
-/// What has to be shown before a present layer is used.
+/// What a registry must do before a present layer is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
-    /// Nothing: everybody may have it from that very place.
+    /// Nothing: the same registry serves it to anonymous clients.
     Given,
-    /// The registry, which has given it before, says that it gives it to who asks now.
+    /// Confirm that it serves the layer for these credentials; it has served it before.
     Confirmation,
-    /// The whole content: the word of a registry that never had it is worth nothing.
+    /// Send the whole content: a registry that never served it could claim anything.
     Content,
 }
 
@@ -161,7 +161,7 @@ fn proof(known: &[LayerSource], asked: &LayerSource) -> Proof {
     }
 }
 
-/// Whether another host may do better.
+/// Whether to try the next host.
 fn is_the_hosts(error: &PullError) -> bool {
     matches!(
         error.kind(),
@@ -172,11 +172,11 @@ fn is_the_hosts(error: &PullError) -> bool {
 /// A part of a download.
 enum Chunk {
     Bytes(Bytes),
-    /// That was all.
+    /// The end of the download.
     End,
 }
 
-/// Sends a whole blob to the thread, or as much as it wants to have.
+/// Sends a blob to the thread, until the thread stops reading.
 async fn send(
     body: &mut Body,
     descriptor: &Descriptor,
@@ -192,20 +192,21 @@ async fn send(
             return Err(PullError::new(PullErrorKind::Refused, message));
         }
         if chunks.send(Chunk::Bytes(bytes)).await.is_err() {
-            // The thread has ended, and says why.
+            // The thread has ended, and returns the error.
             return Ok(());
         }
     }
     if arrived < descriptor.size {
         let (digest, size) = (&descriptor.digest, descriptor.size);
-        let message = format!("the layer {digest} was cut off after {arrived} of {size} bytes");
+        let message =
+            format!("download of the layer {digest} ended after {arrived} of {size} bytes");
         return Err(PullError::new(PullErrorKind::Unavailable, message));
     }
     let _ = chunks.send(Chunk::End).await;
     Ok(())
 }
 
-/// What was downloaded, for a thread.
+/// The download, as a reader for the thread.
 struct Chunks {
     queue: mpsc::Receiver<Chunk>,
     current: Bytes,

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::*;
 use crate::{
     ImageSettings, Platform,
-    test_image::{folder, layer, names, open, settings},
+    test_image::{directory, layer, names, open, settings},
     test_registry::{Asked, Content, Fault, Reply, TestServer, proxy},
 };
 
@@ -88,7 +88,7 @@ async fn an_image_is_pulled_with_all_its_layers() {
     let served = content();
     let index = served.tags["1"].clone();
     let server = TestServer::start(move |asked| served.answer(asked)).await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let name = format!("{}/team/app", server.address);
     let id = pull(&store, &format!("{name}:1")).await.unwrap();
@@ -126,7 +126,7 @@ async fn an_image_for_another_machine_is_pulled_when_that_is_asked_for() {
     }
     let served = content();
     let server = TestServer::start(move |asked| served.answer(asked)).await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let name = format!("{}/team/app:1", server.address);
     let pull = async |platform: &str| {
@@ -143,7 +143,8 @@ async fn an_image_for_another_machine_is_pulled_when_that_is_asked_for() {
     assert_eq!((&image.id, &*image.platform.architecture), (&id, "s390x"));
     let error = text(&pull("linux/mips64").await.unwrap_err());
     assert!(
-        error.contains("there is no image for linux/mips64, only for: linux/s390x"),
+        error
+            .contains("no match for platform linux/mips64 in the image index; it has: linux/s390x"),
         "{error}"
     );
 }
@@ -155,7 +156,7 @@ async fn callers_of_the_same_pull_share_it() {
     }
     let served = content();
     let server = TestServer::start(move |asked| served.answer(asked)).await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let name = format!("{}/team/app:1", server.address);
     let many = futures_util::future::join_all((0..20).map(|_| pull(&store, &name))).await;
@@ -178,7 +179,7 @@ async fn callers_of_the_same_pull_share_it() {
 }
 
 #[tokio::test]
-async fn a_pull_goes_on_when_one_of_its_callers_gives_up_and_ends_with_the_last() {
+async fn a_shared_pull_continues_until_its_last_caller_gives_up() {
     if !rubelet_needs::root() {
         return;
     }
@@ -194,7 +195,7 @@ async fn a_pull_goes_on_when_one_of_its_callers_gives_up_and_ends_with_the_last(
         reply
     })
     .await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let name = format!("{}/team/app:1", server.address);
     let spawn = || {
@@ -237,7 +238,7 @@ async fn layers_of_a_pull_that_failed_are_there_for_the_next_one() {
         served.answer(asked)
     })
     .await;
-    let dir = folder();
+    let dir = directory();
     let mut settings = settings();
     settings.limits.parallel_layers = 1;
     let store = ImageStore::open(dir.path(), settings).await.unwrap();
@@ -261,7 +262,7 @@ async fn failing(
 ) -> PullError {
     let served = content();
     let server = TestServer::start(move |asked| change(asked, served.answer(asked))).await;
-    let dir = folder();
+    let dir = directory();
     let store = ImageStore::open(dir.path(), settings).await.unwrap();
     let error = pull(&store, &format!("{}/team/app{image}", server.address))
         .await
@@ -271,7 +272,7 @@ async fn failing(
 }
 
 #[tokio::test]
-async fn what_a_registry_refuses_is_told_apart() {
+async fn refusals_of_a_registry_have_different_error_kinds() {
     if !rubelet_needs::root() {
         return;
     }
@@ -361,7 +362,7 @@ async fn downloads_that_stand_still_fail() {
     });
     let error = error.await;
     assert_eq!(error.kind(), PullErrorKind::Unavailable);
-    assert!(text(&error).contains("stood still"), "{}", text(&error));
+    assert!(text(&error).contains("stalled"), "{}", text(&error));
 }
 
 #[tokio::test]
@@ -444,7 +445,7 @@ async fn sizes_are_bounded() {
 
 #[tokio::test]
 async fn names_that_lead_nowhere_fail() {
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let error = pull(&store, "Not A Name").await.unwrap_err();
     assert_eq!(error.kind(), PullErrorKind::InvalidArgument);

@@ -1,4 +1,4 @@
-//! Names of images: what is spelled out how, and what is none.
+//! Names of images: normal forms and invalid names.
 
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ fn the_default_registry_has_its_api_elsewhere() {
 }
 
 #[test]
-fn what_is_no_name_is_refused() {
+fn an_invalid_name_is_refused() {
     let long = format!("r.test/{}", "a".repeat(250));
     let long_tag = format!("a:{}", "b".repeat(129));
     let identifier = &DIGEST[7..];

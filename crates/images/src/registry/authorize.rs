@@ -1,4 +1,4 @@
-//! Saying who asks: nothing, a user with a password, or a token of the registry's token server.
+//! Authentication: none, basic, or a token of the registry's token server.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -8,25 +8,25 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use super::{
-    answer,
     challenge::{self, Challenge},
+    error_response,
     origin::{self, Origin},
     peer::Peer,
-    transport::{Answer, unsent},
+    transport::{RegistryResponse, unsent},
 };
 use crate::{Credentials, PullError, PullErrorKind};
 
-/// The most bytes of a token server's answer.
+/// Maximum size of a token server's response.
 const MOST: u64 = 1 << 20;
-/// How this program calls itself where a token server wants to know.
+/// The client ID for token servers.
 const CLIENT: &str = "rubelet";
 
-/// What one pull shows to its registry.
+/// The authentication of one pull.
 pub(super) struct Authorizer {
     credentials: Option<Credentials>,
-    /// What the pull needs.
+    /// The scope that the pull needs.
     scope: String,
-    /// What the registry took last, or what it was offered.
+    /// The last `Authorization` that was sent.
     shown: Mutex<Option<HeaderValue>>,
 }
 
@@ -55,16 +55,17 @@ impl Authorizer {
         self.shown.lock().await.clone()
     }
 
-    /// Answers the challenge of `refused`, which was sent `shown`. `false` if there is no answer.
+    /// Answers the challenge of `refused`, whose request had the header `shown`. `false` if it
+    /// cannot.
     pub(super) async fn renew(
         &self,
         asked: (&Peer, &Origin),
-        refused: &Answer,
+        refused: &RegistryResponse,
         shown: Option<&HeaderValue>,
     ) -> Result<bool, PullError> {
         let mut current = self.shown.lock().await;
         if current.as_ref() != shown {
-            // Another part of the pull was faster.
+            // Another request of the pull has answered it already.
             return Ok(true);
         }
         let headers = refused.headers.get_all(header::WWW_AUTHENTICATE);
@@ -100,8 +101,8 @@ impl Authorizer {
         Ok(false)
     }
 
-    /// A token, from the token server that the registry names. It gets the credentials, so it must
-    /// be as safe as the registry is.
+    /// Requests a token from the token server that the registry names. It gets the credentials, so
+    /// it must be as secure as the registry.
     async fn token(
         &self,
         (peer, registry): (&Peer, &Origin),
@@ -112,7 +113,7 @@ impl Authorizer {
         let (_, server) = origin::parse(realm, "the registry's token server")?;
         if registry.https && !server.https {
             let message = format!(
-                "{} wants credentials to go over plain HTTP to {}, which is refused",
+                "{} asks for credentials over plain HTTP at {}, which is refused",
                 registry.authority(),
                 server.authority()
             );
@@ -149,7 +150,7 @@ impl Authorizer {
         let request = made.map_err(|error| unsent(server.authority(), error))?;
         let method = request.method().clone();
         let answer = peer.send(request, peer.patience(false)).await?;
-        // A redirect is not followed: nobody needs one, and it would show the credentials around.
+        // A redirect is not followed: no token server needs one, and it could leak the credentials.
         if !answer.status.is_success() {
             return Err(refused(&method, realm, answer).await);
         }
@@ -160,14 +161,14 @@ impl Authorizer {
             token => token,
         });
         token.filter(|token| !token.is_empty()).ok_or_else(|| {
-            let message = format!("the token server {realm} gave no token");
+            let message = format!("no token in the response of {realm}");
             PullError::new(PullErrorKind::Unavailable, message)
         })
     }
 }
 
-async fn refused(method: &Method, realm: &str, answer: Answer) -> PullError {
-    answer::refusal(method, realm, answer).await
+async fn refused(method: &Method, realm: &str, answer: RegistryResponse) -> PullError {
+    error_response::refusal(method, realm, answer).await
 }
 
 fn basic(username: &str, password: &str) -> Option<HeaderValue> {
@@ -181,7 +182,7 @@ fn secret(text: &str) -> Option<HeaderValue> {
     Some(header)
 }
 
-/// `key=value&…`, as forms and queries have it.
+/// `key=value&…`, for forms and queries.
 pub(super) fn encode(fields: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (key, value) in fields {

@@ -1,4 +1,4 @@
-//! The body of an answer, as it comes.
+//! The body of a response, as it arrives.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use tokio::time::{Instant, timeout};
 
 use crate::{Limits, PullError, PullErrorKind};
 
-/// As many bytes in the time for progress are some: a server that sends one now and then would keep a
-/// pull for ever.
+/// Minimum progress in bytes: a server that sends one byte now and then would keep a pull running
+/// forever.
 const SOME: u64 = 64 * 1024;
 
-/// The body of an answer. Dropped before its end, it closes its connection.
+/// The body of a response. Dropping it before its end closes the connection.
 pub(crate) struct Body {
     incoming: Incoming,
     pace: Pace,
     from: String,
 }
 
-/// How fast a download is. Only the time counts in which it is waited for: unpacking may take long.
+/// The progress of a download. Only time spent waiting counts: unpacking may take long.
 #[derive(Debug)]
 struct Pace {
     idle: Duration,
-    /// Zero is for ever.
+    /// Zero means no limit.
     progress: Duration,
-    /// Since there was progress.
+    /// Time since the last progress.
     waited: Duration,
     /// Bytes since then.
     arrived: u64,
@@ -43,7 +43,7 @@ impl Pace {
         }
     }
 
-    /// How long the next bytes may take.
+    /// Timeout of the next bytes.
     fn patience(&self) -> Duration {
         match self.progress.is_zero() {
             true => self.idle,
@@ -51,7 +51,7 @@ impl Pace {
         }
     }
 
-    /// Notes bytes that came after such a time.
+    /// Records bytes that arrived after such a time.
     fn note(&mut self, waited: Duration, bytes: usize) {
         self.waited += waited;
         self.arrived += bytes as u64;
@@ -61,16 +61,16 @@ impl Pace {
         }
     }
 
-    /// What is wrong when the next bytes took longer than [`Self::patience`].
+    /// The error if the next bytes take longer than [`Self::patience`].
     fn complaint(&self, from: &str) -> String {
         let idle = self.idle.as_secs();
         let progress = self.progress.as_secs();
         match self.patience() < self.idle {
             true => format!(
-                "the download from {from} got on by only {} bytes in {progress} s",
+                "download from {from} is too slow: {} bytes in {progress} s",
                 self.arrived
             ),
-            false => format!("the download from {from} stood still for {idle} s"),
+            false => format!("download from {from} stalled for {idle} s"),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Body {
         }
     }
 
-    /// How long it is, if the server said so.
+    /// Its length, if the server announced it.
     pub(super) fn announced(&self) -> Option<u64> {
         self.incoming.size_hint().exact()
     }
@@ -107,7 +107,7 @@ impl Body {
                 Some(Err(error)) => {
                     let chain = ErrorChain(&error);
                     return Err(unavailable(format!(
-                        "the download from {} was cut off: {chain}",
+                        "download from {} was interrupted: {chain}",
                         self.from
                     )));
                 }
@@ -115,7 +115,7 @@ impl Body {
         }
     }
 
-    /// All of it, if it is no more than `most` bytes.
+    /// The whole body, if it is at most `most` bytes.
     pub(super) async fn all(mut self, most: u64, what: &str) -> Result<Bytes, PullError> {
         let too_large = || {
             let message = format!("the {what} from {} has more than {most} bytes", self.from);
@@ -135,7 +135,7 @@ impl Body {
         Ok(all.freeze())
     }
 
-    /// The beginning of it, whatever happens then.
+    /// The beginning of the body, ignoring errors.
     pub(super) async fn start(mut self, most: usize) -> Vec<u8> {
         let mut start = Vec::new();
         while start.len() < most
@@ -148,51 +148,4 @@ impl Body {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pace(idle: u64, progress: u64) -> Pace {
-        Pace::new(&Limits {
-            idle: Duration::from_secs(idle),
-            progress: Duration::from_secs(progress),
-            ..Limits::default()
-        })
-    }
-
-    #[test]
-    fn a_server_that_sends_a_byte_now_and_then_is_not_waited_for_for_ever() {
-        let mut pace = pace(60, 300);
-        for _ in 0..5 {
-            assert!(pace.patience() > Duration::from_secs(50));
-            pace.note(Duration::from_secs(50), 1);
-        }
-        assert_eq!(pace.patience(), Duration::from_secs(50));
-        pace.note(Duration::from_secs(50), 1);
-        assert_eq!(pace.patience(), Duration::ZERO);
-        assert_eq!(
-            pace.complaint("r.test"),
-            "the download from r.test got on by only 6 bytes in 300 s"
-        );
-    }
-
-    #[test]
-    fn a_slow_download_goes_on_as_long_as_something_comes() {
-        let mut pace = pace(60, 300);
-        for _ in 0..1000 {
-            assert_eq!(pace.patience(), Duration::from_secs(60));
-            pace.note(Duration::from_secs(59), 20_000);
-            pace.note(Duration::from_secs(59), 20_000);
-            pace.note(Duration::from_secs(59), 20_000);
-            pace.note(Duration::from_secs(59), 20_000);
-        }
-        let complaint = pace.complaint("r.test");
-        assert_eq!(complaint, "the download from r.test stood still for 60 s");
-    }
-
-    #[test]
-    fn without_a_time_for_progress_only_standstill_counts() {
-        let mut pace = pace(60, 0);
-        pace.note(Duration::from_secs(100_000), 1);
-        assert_eq!(pace.patience(), Duration::from_secs(60));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! What a registry wants to know of who asks: `WWW-Authenticate` of RFC 9110.
+//! Challenges of registries: `WWW-Authenticate` of RFC 9110.
 
 /// One way to authenticate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,14 +9,14 @@ pub(super) enum Challenge {
     Bearer {
         /// Its URL.
         realm: String,
-        /// Whom the token is for.
+        /// The `service` that the token is for.
         service: Option<String>,
-        /// What the token is to allow.
+        /// The requested `scope`.
         scope: Option<String>,
     },
 }
 
-/// All challenges of a header that can be answered.
+/// All supported challenges of a header.
 pub(super) fn parse(header: &str) -> Vec<Challenge> {
     let mut found = Vec::new();
     let mut rest = header;
@@ -76,14 +76,14 @@ fn challenge(scheme: &str, parameters: &[(String, String)]) -> Option<Challenge>
     }
 }
 
-/// A word, and what is behind it.
+/// A word, and the remaining text.
 fn token(text: &str) -> (&str, &str) {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~/:".contains(c);
     let end = text.find(|c| !is_word(c)).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// A quoted text, and what is behind its last quote.
+/// A quoted text, and the text after its closing quote.
 fn unquote(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut chars = text.char_indices();

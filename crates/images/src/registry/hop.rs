@@ -1,4 +1,4 @@
-//! One redirect: where it leads, and whether credentials may be shown there.
+//! One redirect: its target, and whether credentials may be sent there.
 
 use super::{
     origin::{self, Origin},
@@ -6,20 +6,20 @@ use super::{
 };
 use crate::{PullError, PullErrorKind};
 
-/// What is asked next.
+/// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hop {
     pub(super) url: String,
     pub(super) origin: Origin,
-    /// It is the host that was asked, so that it may see the credentials again.
+    /// The target has the same origin, so it may get the credentials again.
     pub(super) keeps_credentials: bool,
 }
 
-/// Follows a redirect from `url`, which is at `here`, to the header `Location`. `is_insecure` tells
-/// hosts that may be asked over plain HTTP.
+/// Follows a redirect from `url`, which is at `here`, to the header `Location`. `is_insecure` says
+/// which hosts may use plain HTTP.
 ///
 /// # Errors
-/// It leads nowhere, or from HTTPS to plain HTTP at a host that may not be asked like that.
+/// The target is invalid, or leads from HTTPS to plain HTTP at a host that is not insecure.
 pub(super) fn hop(
     here: &Origin,
     url: &str,
@@ -30,7 +30,7 @@ pub(super) fn hop(
     let (_, next) = origin::parse(&url, "where the registry sends")?;
     if here.https && !next.https && !is_insecure(next.authority()) {
         let message = format!(
-            "{} sends from HTTPS to plain HTTP at {}, which is refused",
+            "{} redirects from HTTPS to plain HTTP at {}, which is refused",
             here.authority(),
             next.authority()
         );
@@ -47,7 +47,7 @@ pub(super) fn hop(
 mod tests {
     use super::*;
 
-    /// Where two addresses have the same scheme, host and port, credentials may be shown again.
+    /// Same scheme, host and port: credentials may be sent again.
     fn is_same(one: &str, other: &str) -> bool {
         let of = |url: &str| url.parse().ok().and_then(|url| Origin::of(&url));
         of(one).is_some() && of(one) == of(other)

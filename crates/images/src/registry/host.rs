@@ -1,4 +1,4 @@
-//! One of the hosts that a registry's images come from.
+//! A host of a registry: the registry itself or a mirror.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,12 +6,13 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
 
 use super::{
-    RawManifest, Shown, answer,
+    OfferedCredentials, RawManifest,
     authorize::{Authorizer, encode},
     body::Body,
+    error_response,
     peer::Peer,
     redirect,
-    transport::{Answer, Transport},
+    transport::{RegistryResponse, Transport},
 };
 use crate::{
     Digest, PullError, PullErrorKind, Reference,
@@ -21,14 +22,14 @@ use crate::{
 
 pub(super) struct Host {
     peer: Peer,
-    /// What is before the repository in paths.
+    /// The path before the repository.
     base: String,
     repository: String,
-    /// Behind each path: a mirror of several registries wants to know which one is meant.
+    /// The query `ns=REGISTRY`: a mirror of several registries needs it.
     query: String,
     capabilities: Capabilities,
     authorizer: Authorizer,
-    /// Why it is not asked any more.
+    /// The error after which it is skipped for the rest of the pull.
     down: OnceLock<PullError>,
 }
 
@@ -38,7 +39,7 @@ impl Host {
         transport: &Arc<Transport>,
         settings: &HostSettings,
         reference: &Reference,
-        shown: &Shown,
+        shown: &OfferedCredentials,
         is_last: bool,
     ) -> Result<Self, PullError> {
         let api_host = reference.api_host();
@@ -67,7 +68,7 @@ impl Host {
         self.peer.authority().to_owned()
     }
 
-    /// Whether it may be asked for content, and where it is to resolve a tag, for that too.
+    /// Whether its capabilities allow pulls, and with `resolve` also tags.
     pub(super) fn may(&self, resolve: bool) -> bool {
         self.capabilities.pull && (self.capabilities.resolve || !resolve)
     }
@@ -76,13 +77,13 @@ impl Host {
         self.down.get().cloned()
     }
 
-    /// Remembers what makes it useless for the rest of the pull, if it does.
+    /// Records an error that makes it unusable for the rest of the pull.
     pub(super) fn note(&self, error: &PullError) {
         if !matches!(
             error.kind(),
             PullErrorKind::NotFound | PullErrorKind::Refused
         ) {
-            // The first reason is as good as any later one.
+            // The first error is kept.
             let _ = self.down.set(error.clone());
         }
     }
@@ -108,7 +109,7 @@ impl Host {
         let bytes = answer.body.all(most, "manifest").await?;
         for digest in expected.into_iter().chain(&claimed) {
             if !digest.is_of(&bytes) {
-                let message = format!("the manifest that came is not {digest}");
+                let message = format!("the received manifest does not match its digest {digest}");
                 return Err(PullError::new(PullErrorKind::Refused, message));
             }
         }
@@ -124,7 +125,10 @@ impl Host {
         let body = self.blob(descriptor).await?;
         let bytes = body.all(descriptor.size, "image configuration").await?;
         if !descriptor.digest.is_of(&bytes) {
-            let message = format!("the blob that came is not {}", descriptor.digest);
+            let message = format!(
+                "the received blob does not match its digest {}",
+                descriptor.digest
+            );
             return Err(PullError::new(PullErrorKind::Refused, message));
         }
         Ok(bytes)
@@ -145,7 +149,7 @@ impl Host {
         }
     }
 
-    /// Whether it says that it has the blob, of the size that is expected, for who asks.
+    /// Whether a HEAD request with these credentials finds the blob with the expected size.
     pub(super) async fn has(&self, descriptor: &Descriptor) -> bool {
         let path = format!("{}/blobs/{}", self.repository, descriptor.digest);
         match self.ask(Method::HEAD, &path, None).await {
@@ -160,24 +164,28 @@ impl Host {
         }
     }
 
-    async fn get(&self, path: &str, accept: Option<HeaderValue>) -> Result<Answer, PullError> {
+    async fn get(
+        &self,
+        path: &str,
+        accept: Option<HeaderValue>,
+    ) -> Result<RegistryResponse, PullError> {
         self.ask(Method::GET, path, accept).await
     }
 
-    /// Asks the host, says who asks when it wants to know, and follows where it leads.
+    /// Sends a request, authenticates on a challenge, and follows redirects.
     async fn ask(
         &self,
         method: Method,
         path: &str,
         accept: Option<HeaderValue>,
-    ) -> Result<Answer, PullError> {
+    ) -> Result<RegistryResponse, PullError> {
         let origin = self.peer.origin().await?;
         let url = origin.url(&format!("{}/{path}{}", self.base, self.query));
         let patience = self.peer.patience(accept.is_none());
         let mut challenges = 0;
         loop {
             let shown = self.authorizer.shown().await;
-            let ask = redirect::Ask {
+            let ask = redirect::RegistryRequest {
                 method: method.clone(),
                 url: url.clone(),
                 accept: accept.clone(),
@@ -200,7 +208,7 @@ impl Host {
                     continue;
                 }
             }
-            return Err(answer::refusal(&method, &url, answer).await);
+            return Err(error_response::refusal(&method, &url, answer).await);
         }
     }
 }

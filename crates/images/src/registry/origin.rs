@@ -1,4 +1,4 @@
-//! Where a registry is, and whether it may be trusted less than others.
+//! Origins of registries, and which of them are local.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ impl Origin {
         }
     }
 
-    /// The origin of an absolute URL. Nobody has a name or password in it.
+    /// The origin of an absolute URL, which must have no user and password.
     pub(super) fn of(url: &Uri) -> Option<Self> {
         let https = match url.scheme_str()? {
             "https" => true,
@@ -56,17 +56,17 @@ pub(super) fn host_of(authority: &str) -> &str {
     authority.split(':').next().unwrap_or_default()
 }
 
-/// Whether nobody but this machine can be there.
+/// Whether it can only be this machine.
 pub(super) fn is_loopback(authority: &str) -> bool {
     let host = host_of(authority);
     let address = host.parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Reads the URL of someone else.
+/// Parses a URL that a server sent.
 pub(super) fn parse(url: &str, whose: &str) -> Result<(Uri, Origin), PullError> {
     let wrong = || {
-        let message = format!("{whose} is no URL that can be asked: {url:.200}");
+        let message = format!("{whose} is not a valid URL: {url:.200}");
         PullError::new(PullErrorKind::Refused, message)
     };
     let parsed: Uri = url.parse().map_err(|_| wrong())?;

@@ -1,5 +1,4 @@
-//! A host that images come from, as it wants to be spoken to: scheme, certificates, headers, and how
-//! long it may take.
+//! The connection settings of a host: scheme, certificates, headers and timeouts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,11 +9,11 @@ use tokio::time::timeout;
 
 use super::{
     origin::Origin,
-    transport::{Answer, Clients, Transport, unsent},
+    transport::{Clients, RegistryResponse, Transport, unsent},
 };
 use crate::{Limits, PullError, hosts::HostSettings};
 
-/// A plain server may wait for the end of what it takes for a line.
+/// Timeout of a TLS handshake: a plain HTTP server may wait for the end of a line.
 const TLS_OR_NOT: Duration = Duration::from_secs(5);
 
 /// A host, and the connections to it.
@@ -22,18 +21,18 @@ pub(super) struct Peer {
     transport: Arc<Transport>,
     clients: Clients,
     authority: String,
-    /// Scheme by scheme, as far as it is known.
+    /// The scheme and TLS mode, once known.
     https: Option<bool>,
-    /// Whether any certificate of its own will do.
+    /// Whether its certificate is not verified.
     takes_any: bool,
     headers: HeaderMap,
-    /// How long it may take to answer.
+    /// Its response timeout.
     patience: Duration,
 }
 
 impl Peer {
-    /// The host of these settings; that of an image itself is at `api_host`. Where others can be
-    /// asked after it, it gets less time. Reads certificates; blocks.
+    /// The host of these settings; the registry itself is at `api_host`. With other hosts after it, it
+    /// has a shorter timeout. Reads certificates; blocks.
     pub(super) fn new(
         transport: Arc<Transport>,
         settings: &HostSettings,
@@ -51,7 +50,7 @@ impl Peer {
             || settings.client.is_some()
             || settings.skip_verify.is_some();
         let (authority, https, is_lenient) = match &settings.url {
-            // With a scheme the administrator has decided; loopback is no exception.
+            // If the administrator gives a scheme it is used, also on loopback.
             Some(url) => {
                 let is_ambiguous = !url.https && has_tls && !url.authority.ends_with(":80");
                 let https = (!is_ambiguous).then_some(url.https);
@@ -86,7 +85,7 @@ impl Peer {
         self.transport.limits()
     }
 
-    /// How long the host may take for what is at hand; blobs may have to be fetched first.
+    /// The timeout for small responses; a mirror may have to fetch blobs first.
     pub(super) fn patience(&self, is_blob: bool) -> Duration {
         match is_blob {
             true => self.patience.max(self.limits().idle),
@@ -94,7 +93,7 @@ impl Peer {
         }
     }
 
-    /// Whether plain HTTP and any certificate will do for `authority`.
+    /// Whether plain HTTP and unverified certificates are allowed for `authority`.
     pub(super) fn is_insecure(&self, authority: &str) -> bool {
         match authority == self.authority {
             true => self.takes_any,
@@ -102,7 +101,7 @@ impl Peer {
         }
     }
 
-    /// How the host wants to be spoken to.
+    /// Finds the scheme and TLS mode of the host.
     pub(super) async fn origin(&self) -> Result<Origin, PullError> {
         if let Some(https) = self.https {
             return Ok(Origin::new(https, &self.authority));
@@ -127,20 +126,20 @@ impl Peer {
         Ok(known.insert(plain).clone())
     }
 
-    /// Sends a request and waits for the head of the answer. The headers of the settings are for the
-    /// host itself, not for others that it sends to.
+    /// Sends a request and waits for the head of the response. The headers of the settings are for the
+    /// host itself, not for targets of redirects.
     pub(super) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
         patience: Duration,
-    ) -> Result<Answer, PullError> {
+    ) -> Result<RegistryResponse, PullError> {
         let asked = request.uri().authority().map(ToString::to_string);
         let asked = asked.unwrap_or_default().to_ascii_lowercase();
         if asked == self.authority {
             let headers = request.headers_mut();
             let is_said = headers.contains_key(header::AUTHORIZATION);
             for (name, value) in &self.headers {
-                // What the registry asked for goes before what stands in a file.
+                // The answer to a challenge overrides a header of the settings.
                 if name != header::AUTHORIZATION || !is_said {
                     headers.append(name, value.clone());
                 }

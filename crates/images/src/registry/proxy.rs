@@ -1,4 +1,4 @@
-//! Reaching registries through a proxy, as the environment asks for it.
+//! Reaches registries through a proxy, as configured in the environment.
 
 use std::{
     pin::Pin,
@@ -20,16 +20,16 @@ use tower::Service;
 use super::origin::is_loopback;
 use crate::settings::Proxy;
 
-/// Connects directly, or asks the proxy to.
+/// Connects directly, or through the proxy.
 #[derive(Clone)]
-pub(super) struct Route {
+pub(super) struct ProxyConnector {
     tcp: HttpConnector,
     proxies: Option<Arc<Matcher>>,
 }
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type ConnectFailure = Box<dyn std::error::Error + Send + Sync>;
 
-impl Route {
+impl ProxyConnector {
     pub(super) fn new(tcp: HttpConnector, proxy: &Proxy) -> Self {
         let proxies = match proxy {
             Proxy::Direct => None,
@@ -43,12 +43,12 @@ impl Route {
     }
 }
 
-impl Service<Uri> for Route {
+impl Service<Uri> for ProxyConnector {
     type Response = TokioIo<TcpStream>;
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Failure>> + Send>>;
+    type Error = ConnectFailure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectFailure>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectFailure>> {
         self.tcp.poll_ready(context).map_err(Into::into)
     }
 
@@ -62,7 +62,7 @@ impl Service<Uri> for Route {
         };
         if proxy.uri().scheme_str() != Some("http") {
             let problem = format!(
-                "the proxy {} is not supported; one that is spoken to over http:// is",
+                "the proxy {} is not supported; use one with an http:// URL",
                 proxy.uri().host().unwrap_or_default()
             );
             return Box::pin(async move { Err(problem.into()) });
@@ -76,7 +76,7 @@ impl Service<Uri> for Route {
         Box::pin(async move {
             connecting.await.map_err(|error| {
                 let through = through.unwrap_or_default();
-                format!("the proxy {through} does not connect: {error}").into()
+                format!("cannot connect through the proxy {through}: {error}").into()
             })
         })
     }

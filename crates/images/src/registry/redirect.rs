@@ -1,4 +1,4 @@
-//! Following redirects, without showing credentials to anybody else.
+//! Follows redirects, without credentials for other hosts.
 
 use std::time::Duration;
 
@@ -10,26 +10,29 @@ use super::{
     hop::hop,
     origin,
     peer::Peer,
-    transport::{Answer, unsent},
+    transport::{RegistryResponse, unsent},
 };
 use crate::{PullError, PullErrorKind};
 
-/// Registries send to storage, and that perhaps to a nearer one.
+/// Registries redirect to storage, which may redirect to a nearer mirror.
 const MAX_REDIRECTS: usize = 5;
 
-/// What to ask for.
-pub(super) struct Ask {
+/// A request, as its redirects repeat it.
+pub(super) struct RegistryRequest {
     /// GET or HEAD.
     pub(super) method: Method,
     pub(super) url: String,
     pub(super) accept: Option<HeaderValue>,
     pub(super) authorization: Option<HeaderValue>,
-    /// How long each answer may take.
+    /// Timeout of each response.
     pub(super) patience: Duration,
 }
 
-/// The last answer, and whether it is from where the first one was asked.
-pub(super) async fn follow(peer: &Peer, mut ask: Ask) -> Result<(Answer, bool), PullError> {
+/// The last response, and whether it is from the origin of the first request.
+pub(super) async fn follow(
+    peer: &Peer,
+    mut ask: RegistryRequest,
+) -> Result<(RegistryResponse, bool), PullError> {
     let (_, start) = origin::parse(&ask.url, "the address of the registry")?;
     let mut here = start.clone();
     for _ in 0..=MAX_REDIRECTS {
@@ -50,7 +53,7 @@ pub(super) async fn follow(peer: &Peer, mut ask: Ask) -> Result<(Answer, bool), 
         let location = location
             .and_then(|value| value.to_str().ok())
             .ok_or_else(|| {
-                let message = format!("{} sends elsewhere without saying where", here.authority());
+                let message = format!("redirect of {} has no Location", here.authority());
                 PullError::new(PullErrorKind::Unavailable, message)
             })?;
         let hop = hop(&here, &ask.url, location, |authority| {
@@ -62,6 +65,6 @@ pub(super) async fn follow(peer: &Peer, mut ask: Ask) -> Result<(Answer, bool), 
         ask.url = hop.url;
         here = hop.origin;
     }
-    let message = format!("{} sends round in circles", start.authority());
+    let message = format!("too many redirects, starting at {}", start.authority());
     Err(PullError::new(PullErrorKind::Unavailable, message))
 }

@@ -1,6 +1,6 @@
-//! Resolving a `Location` against the URL that was asked: RFC 3986, section 5.2.
+//! Resolves a `Location` against the requested URL: RFC 3986, section 5.2.
 //!
-//! Only the text is resolved. Whether the result may be asked, and with which credentials, is
+//! Only the text is resolved. Whether the result may be requested, and with which credentials, is
 //! decided from its parsed origin, never from this text.
 
 use rubelet_base::url_path::without_dots;
@@ -42,8 +42,8 @@ impl<'a> UriReference<'a> {
     }
 }
 
-/// The target of `location` in an answer from `base`, an absolute URL. A reference that is no
-/// valid URL gives a text that is none either.
+/// The target of `location` in a response from `base`, an absolute URL. An invalid reference gives an
+/// invalid URL.
 pub(super) fn resolve(base: &str, location: &str) -> String {
     let base = UriReference::split(base);
     let to = UriReference::split(location);

@@ -1,15 +1,13 @@
-//! TLS towards registries: whom to believe, and what to show.
+//! TLS towards registries: certificate authorities and client certificates.
 
 use std::{path::Path, sync::Arc};
 
+use rubelet_tls::{AcceptAnyServer, client_config};
 use rustls::{
-    ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    client::{
-        WantsClientCert,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    },
+    ClientConfig, ConfigBuilder, RootCertStore,
+    client::WantsClientCert,
     crypto::aws_lc_rs,
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
     sign::CertifiedKey,
 };
 
@@ -18,7 +16,7 @@ use crate::{
     hosts::{HostSettings, NamedFile},
 };
 
-/// What is shown to hosts that want to know who asks.
+/// A client certificate and its key.
 pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -30,7 +28,7 @@ pub(super) fn roots(extra: Option<&Path>) -> Result<RootCertStore, PullError> {
     if let Some(path) = extra {
         add(&mut roots, path).map_err(|cause| {
             let message = format!(
-                "the authorities of registries cannot be read: {}",
+                "cannot read the certificate authorities of registries: {}",
                 path.display()
             );
             PullError::because(PullErrorKind::Internal, message, cause)
@@ -51,23 +49,23 @@ fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), Cause> {
     }
     match roots.len() > before {
         true => Ok(()),
-        false => Err("no certificate is in it".into()),
+        false => Err("no certificate found".into()),
     }
 }
 
-/// Reads a certificate to show, and its key.
+/// Reads a client certificate and its key.
 pub(super) fn identity((certificate, key): &(NamedFile, NamedFile)) -> Result<Identity, PullError> {
     let chain = CertificateDer::pem_file_iter(&certificate.path)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(Cause::from)
         .and_then(|chain| match chain.is_empty() {
-            true => Err("no certificate is in it".into()),
+            true => Err("no certificate found".into()),
             false => Ok(chain),
         })
         .map_err(|cause| unusable(certificate, "client certificate", cause))?;
     let secret = PrivateKeyDer::from_pem_file(&key.path)
         .map_err(|cause| unusable(key, "client key", cause.into()))?;
-    // A key that is none, or another one's, is told here and not by an unclear handshake.
+    // An invalid key, or one of another certificate, is reported here, not by an unclear handshake.
     CertifiedKey::from_der(
         chain.clone(),
         secret.clone_key(),
@@ -77,7 +75,7 @@ pub(super) fn identity((certificate, key): &(NamedFile, NamedFile)) -> Result<Id
     Ok((chain, secret))
 }
 
-/// Reads what a host's settings name, as a pull would.
+/// Reads the certificates of a host's settings, as a pull would.
 pub(crate) fn try_certificates(host: &HostSettings) -> Result<(), PullError> {
     let mut roots = RootCertStore::empty();
     for file in &host.authorities {
@@ -91,21 +89,21 @@ pub(crate) fn try_certificates(host: &HostSettings) -> Result<(), PullError> {
 fn unusable(file: &NamedFile, what: &str, cause: Cause) -> PullError {
     let path = file.path.display();
     let message = match file.named_at.as_str() {
-        "" => format!("the {what} in {path} cannot be used"),
-        place => format!("{place}: the {what} in {path} cannot be used"),
+        "" => format!("cannot use the {what} in {path}"),
+        place => format!("{place}: cannot use the {what} in {path}"),
     };
     PullError::because(PullErrorKind::Internal, message, cause)
 }
 
-/// Believes these authorities.
+/// Trusts these certificate authorities.
 pub(super) fn checked(roots: RootCertStore, identity: Option<&Identity>) -> ClientConfig {
-    with_identity(builder().with_root_certificates(roots), identity)
+    with_identity(client_config().with_root_certificates(roots), identity)
 }
 
-/// Believes everybody, for registries that are called insecure.
+/// Accepts any certificate, for insecure registries.
 pub(super) fn any(identity: Option<&Identity>) -> ClientConfig {
-    let builder = builder().dangerous();
-    let builder = builder.with_custom_certificate_verifier(Arc::new(Everybody));
+    let builder = client_config().dangerous();
+    let builder = builder.with_custom_certificate_verifier(Arc::new(AcceptAnyServer));
     with_identity(builder, identity)
 }
 
@@ -118,52 +116,5 @@ fn with_identity(
         Some((chain, key)) => builder
             .with_client_auth_cert(chain.clone(), key.clone_key())
             .expect("the key was checked when it was read"),
-    }
-}
-
-fn builder() -> ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
-    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the provider knows the default protocol versions")
-}
-
-#[derive(Debug)]
-struct Everybody;
-
-impl ServerCertVerifier for Everybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        let provider = aws_lc_rs::default_provider();
-        provider
-            .signature_verification_algorithms
-            .supported_schemes()
     }
 }

@@ -1,7 +1,7 @@
-//! Connections to registries, token servers and storage, shared by the pulls that go on. Made when
-//! the first one begins and given up with the last one, so that an idle node has none.
+//! Connections to registries, token servers and storage, shared by the current pulls. Opened by the
+//! first pull and closed with the last one, so that an idle node has none.
 
-use std::{collections::HashMap, sync::PoisonError, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
@@ -18,46 +18,46 @@ use tokio::{sync::Mutex, time::timeout};
 use super::{
     body::Body,
     origin::{Origin, host_of, is_loopback},
-    proxy::Route,
+    proxy::ProxyConnector,
     tls::{self, Identity},
 };
 use crate::{ImageSettings, Limits, Proxy, PullError, PullErrorKind, hosts::HostSettings};
 
-type HttpClient = Client<HttpsConnector<Route>, Full<Bytes>>;
+type HttpClient = Client<HttpsConnector<ProxyConnector>, Full<Bytes>>;
 
-/// Another request may use a connection that was idle for so long.
+/// Idle time after which a connection is closed.
 const IDLE: Duration = Duration::from_secs(15);
-/// How much of an answer waits to be read, in bytes.
+/// How much of a response is buffered, in bytes.
 const READ_BUFFER: usize = 64 * 1024;
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("rubelet/", env!("CARGO_PKG_VERSION")));
 
-/// What all pulls that go on share.
+/// Shared by all current pulls.
 pub(crate) struct Transport {
-    /// The authorities that are believed.
+    /// The trusted certificate authorities.
     roots: RootCertStore,
-    /// For registries of which nothing is said.
+    /// For registries without settings.
     clients: Clients,
     insecure: Vec<String>,
     proxy: Proxy,
     limits: Limits,
-    /// How registries with a choice are spoken to: a lock each, so that one that is slow to answer
-    /// keeps nobody else waiting.
-    origins: std::sync::Mutex<HashMap<String, Known>>,
+    /// The origins of registries that allow several: a lock each, so that a slow one does not delay
+    /// others.
+    origins: parking_lot::Mutex<HashMap<String, SharedOrigin>>,
 }
 
-pub(super) type Known = std::sync::Arc<Mutex<Option<Origin>>>;
+pub(super) type SharedOrigin = std::sync::Arc<Mutex<Option<Origin>>>;
 
-/// Connections under the same rules.
+/// Connections with the same settings.
 #[derive(Clone)]
 pub(super) struct Clients {
     checked: HttpClient,
-    /// Takes any certificate.
+    /// Does not verify certificates.
     any: HttpClient,
 }
 
-/// The head of an answer; the body is still to come.
-pub(super) struct Answer {
+/// The head of a response; the body follows.
+pub(super) struct RegistryResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Body,
@@ -74,7 +74,7 @@ impl Transport {
             insecure: settings.insecure_registries.clone(),
             proxy: settings.proxy.clone(),
             limits,
-            origins: std::sync::Mutex::default(),
+            origins: parking_lot::Mutex::default(),
         })
     }
 
@@ -82,22 +82,21 @@ impl Transport {
         &self.limits
     }
 
-    /// Whether plain HTTP and any certificate will do.
+    /// Whether plain HTTP and unverified certificates are allowed.
     pub(super) fn is_insecure(&self, authority: &str) -> bool {
         is_loopback(authority) || self.is_called_insecure(authority)
     }
 
-    /// Whether the settings say so.
+    /// Whether the settings call it insecure.
     pub(super) fn is_called_insecure(&self, authority: &str) -> bool {
         let host = host_of(authority);
         let mut named = self.insecure.iter();
         named.any(|name| name == authority || name == host)
     }
 
-    /// What is known of how the registry at `authority` is spoken to.
-    pub(super) fn known(&self, authority: &str) -> Known {
-        let origins = self.origins.lock();
-        let mut origins = origins.unwrap_or_else(PoisonError::into_inner);
+    /// The scheme and TLS mode that the registry at `authority` uses, once known.
+    pub(super) fn known(&self, authority: &str) -> SharedOrigin {
+        let mut origins = self.origins.lock();
         origins.entry(authority.to_owned()).or_default().clone()
     }
 
@@ -136,7 +135,7 @@ impl Clients {
                 .with_tls_config(tls)
                 .https_or_http()
                 .enable_http1()
-                .wrap_connector(Route::new(tcp, proxy));
+                .wrap_connector(ProxyConnector::new(tcp, proxy));
             Client::builder(TokioExecutor::new())
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE)
@@ -149,14 +148,14 @@ impl Clients {
         }
     }
 
-    /// Sends a request and waits for the head of the answer.
+    /// Sends a request and waits for the head of the response.
     pub(super) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
         takes_any: bool,
         patience: Duration,
         limits: &Limits,
-    ) -> Result<Answer, PullError> {
+    ) -> Result<RegistryResponse, PullError> {
         let authority = request.uri().authority().map(ToString::to_string);
         let authority = authority.unwrap_or_default();
         let client = if takes_any { &self.any } else { &self.checked };
@@ -167,11 +166,11 @@ impl Clients {
             PullError::new(PullErrorKind::Unavailable, message)
         })?;
         let answer = sent.map_err(|error| {
-            let message = format!("{authority} cannot be asked: {}", ErrorChain(&error));
+            let message = format!("cannot reach {authority}: {}", ErrorChain(&error));
             PullError::new(PullErrorKind::Unavailable, message)
         })?;
         let (head, body) = answer.into_parts();
-        Ok(Answer {
+        Ok(RegistryResponse {
             status: head.status,
             headers: head.headers,
             body: Body::new(body, limits, authority),
@@ -180,6 +179,6 @@ impl Clients {
 }
 
 pub(super) fn unsent(authority: &str, error: http::Error) -> PullError {
-    let message = format!("no request to {authority} can be made");
+    let message = format!("cannot build a request to {authority}");
     PullError::because(PullErrorKind::InvalidArgument, message, error)
 }

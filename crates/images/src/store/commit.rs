@@ -1,4 +1,4 @@
-//! Taking layers and images in: all at once, or not at all.
+//! Commits layers and images to the store, atomically.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,16 +13,18 @@ use rubelet_store::Record;
 use tokio::time::Instant;
 
 use super::{
-    ImageStore, disk_error,
-    open::{discard, image_of},
+    ImageStore,
+    directories::discard,
+    disk_error,
+    open::image_of,
     records::{ImageRecord, LayerRecord, LayerSource},
     state::Layer,
 };
-use crate::{Digest, Image, ImageId, StoreError, clock, unpack::Applied};
+use crate::{Digest, Image, ImageId, StoreError, clock, unpack::AppliedLayer};
 
-/// An image of which all layers are here.
+/// An image whose layers are all in the store.
 #[derive(Debug, Clone)]
-pub(crate) struct Arrival {
+pub(crate) struct NewImage {
     pub(crate) id: ImageId,
     /// Its name with a tag.
     pub(crate) tags: Vec<String>,
@@ -33,13 +35,13 @@ pub(crate) struct Arrival {
     pub(crate) manifest: Option<String>,
 }
 
-/// Keeps layers from being removed, for a pull that is not done yet.
-pub(crate) struct LayerHold {
+/// Keeps layers from being removed while a pull is running. containerd calls this a lease.
+pub(crate) struct LayerLease {
     store: Arc<ImageStore>,
     layers: Vec<Digest>,
 }
 
-impl LayerHold {
+impl LayerLease {
     pub(crate) fn new(store: &Arc<ImageStore>) -> Self {
         Self {
             store: Arc::clone(store),
@@ -47,7 +49,7 @@ impl LayerHold {
         }
     }
 
-    /// Holds a layer, if it is there.
+    /// Leases a layer, if it exists.
     pub(crate) fn add(&mut self, layer: &Digest) -> bool {
         let held = self.store.state().hold(std::slice::from_ref(layer));
         if held {
@@ -56,45 +58,47 @@ impl LayerHold {
         held
     }
 
-    /// Takes over what another one holds.
+    /// Takes over the layers of another lease.
     pub(crate) fn merge(&mut self, mut other: Self) {
         self.layers.append(&mut other.layers);
     }
 }
 
-impl Drop for LayerHold {
+impl Drop for LayerLease {
     fn drop(&mut self) {
         self.store.state().release(&self.layers, Instant::now());
     }
 }
 
 impl ImageStore {
-    /// Makes a layer of what was unpacked to `fs` in the folder `made`. Blocks until it is safe.
+    /// Commits the layer that was unpacked to `fs` in the directory `made`. Blocks until it is on disk.
     pub(crate) fn commit_layer(
         self: &Arc<Self>,
         made: &Path,
         diff_id: &Digest,
-        applied: &Applied,
-    ) -> Result<LayerHold, StoreError> {
+        applied: &AppliedLayer,
+    ) -> Result<LayerLease, StoreError> {
         let record = LayerRecord::new(diff_id.clone(), applied);
-        // The record is written when all that it speaks of is safe.
-        let folder = File::open(made).map_err(disk_error("open", made))?;
-        let flushed = rustix::fs::syncfs(&folder).map_err(io::Error::from);
+        // The record is written last: it says that everything else is on the disk.
+        // One syncfs(2) flushes all files of the layer; an fsync(2) of each would take far longer.
+        let directory = File::open(made).map_err(disk_error("open", made))?;
+        let flushed = rustix::fs::syncfs(&directory).map_err(io::Error::from);
         flushed.map_err(disk_error("flush the disk of", made))?;
         Record::at(made.join(LayerRecord::FILE)).save(&record)?;
-        let target = self.folders.layer(diff_id);
+        let target = self.directories.layer(diff_id);
         let one_at_a_time = self.disk();
-        let mut hold = LayerHold::new(self);
+        let mut hold = LayerLease::new(self);
         if hold.add(diff_id) {
-            // Somebody else was faster.
+            // Another pull committed the same layer first.
             drop(one_at_a_time);
             self.throw_away(made);
             return Ok(hold);
         }
         let trash = self.set_aside(&target);
         fs::rename(made, &target).map_err(disk_error("put into place", &target))?;
-        let layers = self.folders.layers();
-        let flushed = File::open(&layers).and_then(|folder| folder.sync_all());
+        // The rename itself is on disk only after its directory is.
+        let layers = self.directories.layers();
+        let flushed = File::open(&layers).and_then(|directory| directory.sync_all());
         flushed.map_err(disk_error("flush", &layers))?;
         let layer = Layer {
             record,
@@ -108,14 +112,14 @@ impl ImageStore {
         Ok(hold)
     }
 
-    /// Where a layer was had from before.
+    /// The registries that a layer came from.
     pub(crate) fn sources_of(&self, diff_id: &Digest) -> Vec<LayerSource> {
         let state = self.state();
         let layer = state.layers.get(diff_id);
         layer.map_or_else(Vec::new, |layer| layer.record.sources.clone())
     }
 
-    /// Remembers where a layer, which the caller holds, can be had from. Blocks.
+    /// Records a registry that has a layer, which the caller holds. Blocks.
     pub(crate) fn learn_source(
         &self,
         diff_id: &Digest,
@@ -128,14 +132,14 @@ impl ImageStore {
             layer.and_then(|layer| layer.record.learn(source).then(|| layer.record.clone()))
         };
         if let Some(record) = record {
-            let path = self.folders.layer(diff_id).join(LayerRecord::FILE);
+            let path = self.directories.layer(diff_id).join(LayerRecord::FILE);
             Record::at(path).save(&record)?;
         }
         Ok(())
     }
 
-    /// Writes the record of an image, whose layers the caller holds, and gives it its names. Blocks.
-    pub(crate) fn commit_image(&self, arrival: Arrival) -> Result<Arc<Image>, StoreError> {
+    /// Writes the record of an image, whose layers the caller holds, and assigns its names. Blocks.
+    pub(crate) fn commit_image(&self, arrival: NewImage) -> Result<Arc<Image>, StoreError> {
         let _one_at_a_time = self.disk();
         let old = self.record(&arrival.id)?;
         let is_new = !self.state().images.contains_key(&arrival.id);
@@ -164,7 +168,7 @@ impl ImageStore {
             }
         }
         record.digests.extend(arrival.digests);
-        Record::at(self.folders.image(&record.id)).save(&record)?;
+        Record::at(self.directories.image(&record.id)).save(&record)?;
         let image = {
             let mut state = self.state();
             if is_new {
@@ -175,15 +179,15 @@ impl ImageStore {
             state.insert(image)
         };
         for loser in losers {
-            // Should it fail, the numbers of the tags tell the truth at the next start.
+            // If this fails, the sequence numbers of the tags decide at the next start.
             if let Err(error) = self.refresh(&loser) {
-                tracing::warn!(image = %loser, error = %ErrorChain(&error), "an old image keeps its record");
+                tracing::warn!(image = %loser, error = %ErrorChain(&error), "Cannot update the record of an image that lost its tag");
             }
         }
         Ok(image)
     }
 
-    /// Takes the tags from an image that others have now.
+    /// Removes tags from an image that other images have now.
     fn refresh(&self, id: &ImageId) -> Result<(), StoreError> {
         let Some(mut record) = self.record(id)? else {
             return Ok(());
@@ -194,14 +198,14 @@ impl ImageStore {
             state.insert(image);
         }
         drop(state);
-        Record::at(self.folders.image(id)).save(&record)?;
+        Record::at(self.directories.image(id)).save(&record)?;
         Ok(())
     }
 
-    /// Marks an image so that garbage collection passes it over, or takes the mark away.
+    /// Pins an image, so that garbage collection skips it, or unpins it.
     ///
     /// # Errors
-    /// There is none, or the disk fails.
+    /// It does not exist, or the disk fails.
     pub async fn pin(self: &Arc<Self>, image: &str, pinned: bool) -> Result<(), StoreError> {
         let no_image = || StoreError::NoImage(image.to_owned());
         let id = self.find(image).ok_or_else(no_image)?.id.clone();
@@ -211,7 +215,7 @@ impl ImageStore {
             let record = store.record(&id)?;
             let mut record = record.ok_or_else(|| StoreError::NoImage(id.to_string()))?;
             record.pinned = pinned;
-            Record::at(store.folders.image(&id)).save(&record)?;
+            Record::at(store.directories.image(&id)).save(&record)?;
             let mut state = store.state();
             if let Some(image) = image_of(&record, &state, &store.pinned) {
                 state.insert(image);

@@ -1,11 +1,12 @@
-//! Opening a store: what is whole is taken in, what is half is thrown away.
+//! Opens a store: loads complete layers and images, and removes incomplete ones.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 use rubelet_host::lock::{self, FileLock, LockError};
 use rubelet_store::{Loaded, Record};
@@ -13,18 +14,18 @@ use tokio::time::Instant;
 
 use super::{
     ImageStore, blocking,
-    folders::{EMPTY, Folders},
+    directories::{Directories, EMPTY, discard},
     records::{ImageRecord, LayerRecord},
     rootfs,
-    state::{Layer, Snapshot, State},
+    state::{Layer, Snapshot, StoreState},
 };
 use crate::{
-    Digest, Image, ImageSettings, OpenError, Reference, manifest::parse_config, pull::Pulls, tree,
+    Digest, Image, ImageSettings, OpenError, Reference, manifest::parse_config, pull::Pulls,
 };
 
 impl ImageStore {
-    /// Opens the store below `root`, makes its folders if there are none, throws half images away
-    /// and moves damaged records aside.
+    /// Opens the store below `root`, makes its directories if necessary, removes incomplete images, and
+    /// moves corrupt records aside.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -50,15 +51,17 @@ impl ImageStore {
                 Ok(parsed.to_string())
             })
             .collect();
-        let folders = Folders::new(root);
-        folders.make().map_err(|(path, source)| OpenError::Disk {
-            step: "make",
-            path,
-            source,
-        })?;
-        let lock = lock(&folders)?;
+        let directories = Directories::new(root);
+        directories
+            .make()
+            .map_err(|(path, source)| OpenError::Disk {
+                step: "make",
+                path,
+                source,
+            })?;
+        let lock = lock(&directories)?;
         let store = Self {
-            folders,
+            directories,
             settings,
             pinned: pinned?,
             state: Mutex::default(),
@@ -67,7 +70,7 @@ impl ImageStore {
             _lock: lock,
         };
         store.sweep_ingest()?;
-        let mut state = State::default();
+        let mut state = StoreState::default();
         store.find_layers(&mut state, now)?;
         store.find_images(&mut state)?;
         store.find_snapshots(&mut state)?;
@@ -76,14 +79,14 @@ impl ImageStore {
     }
 
     fn sweep_ingest(&self) -> Result<(), OpenError> {
-        let ingest = self.folders.ingest();
-        // What can't be removed takes space, but keeps nobody from working.
+        let ingest = self.directories.ingest();
+        // Leftovers that can't be removed take space, but nothing else.
         discard(entries(&ingest)?.into_iter().map(|(_, path)| path));
         Ok(())
     }
 
-    fn find_layers(&self, state: &mut State, now: Instant) -> Result<(), OpenError> {
-        for (name, path) in entries(&self.folders.layers())? {
+    fn find_layers(&self, state: &mut StoreState, now: Instant) -> Result<(), OpenError> {
+        for (name, path) in entries(&self.directories.layers())? {
             if name == EMPTY {
                 continue;
             }
@@ -105,7 +108,7 @@ impl ImageStore {
                     });
                 }
                 _ => {
-                    tracing::warn!(path = %path.display(), "half a layer is removed");
+                    tracing::warn!(path = %path.display(), "Removing an incomplete layer");
                     self.throw_away(&path);
                 }
             }
@@ -113,11 +116,11 @@ impl ImageStore {
         Ok(())
     }
 
-    fn find_images(&self, state: &mut State) -> Result<(), OpenError> {
+    fn find_images(&self, state: &mut StoreState) -> Result<(), OpenError> {
         let mut records = Vec::new();
-        for (name, path) in entries(&self.folders.images())? {
+        for (name, path) in entries(&self.directories.images())? {
             if name.starts_with('.') && name.ends_with(".tmp") {
-                // Of a record that was being written.
+                // The temporary file of a record.
                 discard([path]);
                 continue;
             }
@@ -133,10 +136,10 @@ impl ImageStore {
                     records.push(image);
                 }
                 Ok(Loaded::Quarantined { moved_to, why }) => {
-                    tracing::warn!(moved_to = %moved_to.display(), %why, "the record of an image is damaged");
+                    tracing::warn!(moved_to = %moved_to.display(), %why, "Image record is corrupt, moved away");
                 }
                 Ok(_) => {
-                    tracing::warn!(path = %path.display(), "a record is in the place of another");
+                    tracing::warn!(path = %path.display(), "Image record does not belong to its file name, ignoring it");
                 }
                 Err(error) => {
                     return Err(OpenError::Disk {
@@ -147,7 +150,7 @@ impl ImageStore {
                 }
             }
         }
-        // Where a crash left a tag with two images, the one that got it later has it.
+        // A crash can leave a tag on two images: the higher number wins.
         let mut owners = std::collections::HashMap::<String, u64>::new();
         for (tag, number) in records.iter().flat_map(|record| &record.tags) {
             let highest = owners.entry(tag.clone()).or_default();
@@ -162,11 +165,11 @@ impl ImageStore {
             match whole.filter(|_| state.hold(&record.layers)) {
                 Some(image) => drop(state.insert(image)),
                 None => {
-                    tracing::warn!(image = %record.id, "half an image is removed");
+                    tracing::warn!(image = %record.id, "Removing an image whose layers are missing");
                     if let Err(error) =
-                        Record::<ImageRecord>::at(self.folders.image(&record.id)).remove()
+                        Record::<ImageRecord>::at(self.directories.image(&record.id)).remove()
                     {
-                        tracing::warn!(error = %ErrorChain(&error), "half an image stays");
+                        tracing::warn!(error = %ErrorChain(&error), "Cannot remove an image whose layers are missing");
                     }
                 }
             }
@@ -174,11 +177,12 @@ impl ImageStore {
         Ok(())
     }
 
-    fn find_snapshots(&self, state: &mut State) -> Result<(), OpenError> {
-        for (container_id, path) in entries(&self.folders.snapshots())? {
+    fn find_snapshots(&self, state: &mut StoreState) -> Result<(), OpenError> {
+        for (container_id, path) in entries(&self.directories.snapshots())? {
             let layers = rootfs::read_layers(&path).unwrap_or_default();
             let volumes = rootfs::read_volumes(&path).unwrap_or_default();
-            // Whoever asks for it finds out that its layers are gone; it can still be removed.
+            // A container that needs it gets the error that its layers are missing; it can still be
+            // removed.
             let mut held = |layers: Vec<Digest>| match state.hold(&layers) {
                 true => layers,
                 false => Vec::new(),
@@ -193,38 +197,32 @@ impl ImageStore {
         Ok(())
     }
 
-    /// Moves something to where it is removed at the next start at the latest. Where it is now, if
-    /// it was there.
+    /// Moves a path into `ingest`, which the next start empties at the latest. Returns the new
+    /// path, if the old one existed.
     pub(super) fn set_aside(&self, path: &Path) -> Option<PathBuf> {
-        let trash = self.folders.unused();
+        let trash = self.directories.unused();
         match fs::rename(path, &trash) {
             Ok(()) => Some(trash),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                tracing::warn!(path = %path.display(), error = %ErrorChain(&error), "cannot move away");
+                tracing::warn!(path = %path.display(), error = %ErrorChain(&error), "Cannot move a directory away");
                 None
             }
         }
     }
 
-    /// Moves something away at once, and removes it, which may take long.
+    /// Renames a path immediately, then removes it, which may take long.
     pub(crate) fn throw_away(&self, path: &Path) {
         discard(self.set_aside(path));
     }
 }
 
-/// Removes what was set aside.
-pub(super) fn discard(trash: impl IntoIterator<Item = PathBuf>) {
-    for path in trash {
-        if let Err(error) = tree::remove(&path) {
-            // The next start tries again.
-            tracing::warn!(path = %path.display(), error = %ErrorChain(&error), "cannot remove");
-        }
-    }
-}
-
 /// The image of a record. `None` if its configuration can't be read.
-pub(super) fn image_of(record: &ImageRecord, state: &State, pinned: &[String]) -> Option<Image> {
+pub(super) fn image_of(
+    record: &ImageRecord,
+    state: &StoreState,
+    pinned: &[String],
+) -> Option<Image> {
     let config = parse_config(record.config_file.as_bytes()).ok()?;
     let mut size = record.config_file.len() as u64;
     let mut counted = std::collections::HashSet::new();
@@ -249,10 +247,10 @@ pub(super) fn image_of(record: &ImageRecord, state: &State, pinned: &[String]) -
     })
 }
 
-fn lock(folders: &Folders) -> Result<FileLock, OpenError> {
-    let path = folders.lock();
+fn lock(directories: &Directories) -> Result<FileLock, OpenError> {
+    let path = directories.lock();
     lock::take(&path).map_err(|error| match error {
-        LockError::Taken { .. } => OpenError::InUse(folders.root().to_owned()),
+        LockError::Taken { .. } => OpenError::InUse(directories.root().to_owned()),
         LockError::File(source) => OpenError::Disk {
             step: "lock",
             path,
@@ -261,7 +259,7 @@ fn lock(folders: &Folders) -> Result<FileLock, OpenError> {
     })
 }
 
-/// The names and paths in a folder, as far as they are text; nothing of ours is anything else.
+/// The names and paths in a directory. Skips names that are not UTF-8: the store makes none.
 fn entries(path: &Path) -> Result<Vec<(String, PathBuf)>, OpenError> {
     let disk = |source| OpenError::Disk {
         step: "list",

@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Digest, ImageId, Usage,
-    unpack::{Applied, FolderAttributes},
+    unpack::{AppliedLayer, DirectoryAttributes},
 };
 
-/// Sources that are remembered of one layer. From others it is downloaded again.
+/// Maximum number of recorded sources of a layer. From others it is downloaded again.
 const MOST_SOURCES: usize = 64;
 
 /// An image. Written when all its layers are there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ImageRecord {
     pub(super) id: ImageId,
-    /// Names with a tag; of two images with the same, the one with the higher number has it.
+    /// Names with a tag; if two images have the same, the one with the higher number owns it.
     pub(super) tags: BTreeMap<String, u64>,
     /// Names with a digest.
     pub(super) digests: BTreeSet<String>,
@@ -35,30 +35,30 @@ impl Stored for ImageRecord {
     const MIGRATIONS: &'static [Migration] = &[];
 }
 
-/// Where a layer was had from once, all of it and checked.
+/// A registry that a complete and verified layer came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LayerSource {
     /// Host and port of the registry.
     pub(crate) registry: String,
     /// The repository there.
     pub(crate) repository: String,
-    /// The layer as it is on the wire.
+    /// The compressed layer.
     pub(crate) blob: Digest,
-    /// Nothing was shown: everybody may have it there.
+    /// It was pulled without credentials.
     pub(crate) anonymous: bool,
 }
 
-/// A layer. In its folder, so that both come and go together.
+/// A layer. Stored in its directory, so that both are removed together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct LayerRecord {
     pub(super) diff_id: Digest,
     pub(super) usage: Usage,
-    /// What the archive says of the root folder.
-    pub(super) root: Option<FolderAttributes>,
-    /// Folders without an entry of their own.
+    /// The root directory's attributes in the archive.
+    pub(super) root: Option<DirectoryAttributes>,
+    /// Directories without an entry of their own.
     #[serde(default)]
     pub(super) implicit: Vec<String>,
-    /// Where it was had from; none for those of archives.
+    /// Where it came from; empty for layers of archives.
     #[serde(default)]
     pub(super) sources: Vec<LayerSource>,
 }
@@ -71,7 +71,7 @@ impl Stored for LayerRecord {
 impl LayerRecord {
     pub(super) const FILE: &'static str = "layer.json";
 
-    pub(super) fn new(diff_id: Digest, applied: &Applied) -> Self {
+    pub(super) fn new(diff_id: Digest, applied: &AppliedLayer) -> Self {
         let implicit = applied.implicit.iter();
         Self {
             diff_id,
@@ -84,7 +84,7 @@ impl LayerRecord {
         }
     }
 
-    /// Takes a source in; `false` if it says nothing new, or there is no room for it.
+    /// Adds a source; `false` if it is known, or the limit is reached.
     pub(super) fn learn(&mut self, source: LayerSource) -> bool {
         let same = |known: &LayerSource| {
             (&known.registry, &known.repository, &known.blob)

@@ -1,4 +1,4 @@
-//! Removing images, and the layers that nobody uses any more.
+//! Removes images, and layers without users.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -6,15 +6,13 @@ use rubelet_store::Record;
 use tokio::time::Instant;
 
 use super::{
-    ImageStore, Removed, blocking,
-    open::{discard, image_of},
-    records::ImageRecord,
+    ImageStore, Removed, blocking, directories::discard, open::image_of, records::ImageRecord,
 };
 use crate::{Digest, ImageId, Reference, StoreError};
 
 impl ImageStore {
-    /// Removes the image with all its names, as CRI asks for. Containers that use it keep their
-    /// layers; those go with the last one. An image that is not there is removed already.
+    /// Removes the image with all its names, as CRI specifies. Containers that use it keep their
+    /// layers, which are removed with the last container. Removing a missing image succeeds.
     ///
     /// # Errors
     /// The disk fails.
@@ -26,7 +24,7 @@ impl ImageStore {
         blocking(move || store.remove_image(&id)).await
     }
 
-    /// Takes one name away; the image goes with its last tag. An identifier takes all.
+    /// Removes one name; the image is removed with its last tag. An identifier removes all.
     ///
     /// # Errors
     /// The disk fails.
@@ -59,7 +57,7 @@ impl ImageStore {
             record.digests.remove(&name);
             let last = record.tags.is_empty() && (had_tags || record.digests.is_empty());
             if !last {
-                Record::at(self.folders.image(id)).save(&record)?;
+                Record::at(self.directories.image(id)).save(&record)?;
                 let mut state = self.state();
                 state.tags.remove(&name);
                 if let Some(image) = image_of(&record, &state, &self.pinned) {
@@ -79,7 +77,7 @@ impl ImageStore {
 
     fn remove_image(&self, id: &ImageId) -> Result<Removed, StoreError> {
         let one_at_a_time = self.disk();
-        Record::<ImageRecord>::at(self.folders.image(id)).remove()?;
+        Record::<ImageRecord>::at(self.directories.image(id)).remove()?;
         let (image, unused) = {
             let mut state = self.state();
             let Some(image) = state.remove(id) else {
@@ -99,7 +97,7 @@ impl ImageStore {
         })
     }
 
-    /// Removes what no pull came back for. Blocks.
+    /// Removes orphaned layers that no pull has reused. Blocks.
     pub(crate) fn sweep(&self, all: bool) {
         let one_at_a_time = self.disk();
         let now = Instant::now();
@@ -114,9 +112,9 @@ impl ImageStore {
         discard(trash);
     }
 
-    /// Moves layers away that are not known any more. The caller keeps the disk.
+    /// Moves layers away that the state does not contain any more. The caller holds the disk lock.
     pub(super) fn set_layers_aside(&self, layers: &[Digest]) -> Vec<PathBuf> {
-        let paths = layers.iter().map(|layer| self.folders.layer(layer));
+        let paths = layers.iter().map(|layer| self.directories.layer(layer));
         paths.filter_map(|path| self.set_aside(&path)).collect()
     }
 }

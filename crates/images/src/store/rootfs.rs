@@ -13,16 +13,16 @@ use rubelet_oci::IdMapping;
 use tokio::time::Instant;
 
 use super::{
-    ImageStore, Mappings, RootfsLayers, Usage, blocking, disk_error,
-    folders::{EMPTY, open_folder},
-    open::discard,
-    state::{Snapshot, State},
+    ImageStore, Mappings, RootfsLayers, Usage, blocking,
+    directories::{EMPTY, discard, open_directory},
+    disk_error,
+    state::{Snapshot, StoreState},
 };
-use crate::{Digest, ImageId, StoreError, tree, unpack::FolderAttributes};
+use crate::{Digest, ImageId, StoreError, tree, unpack::DirectoryAttributes};
 
-/// A folder that was measured so lately is not measured again.
+/// A directory that was measured within this time is not measured again.
 const FRESH: Duration = Duration::from_secs(10);
-/// The kernel's own number for an ID that is not mapped (`/proc/sys/kernel/overflowuid`).
+/// The kernel's ID for unmapped IDs (`/proc/sys/kernel/overflowuid`).
 const NOBODY: u32 = 65534;
 const LAYERS: &str = "layers";
 const VOLUMES: &str = "volumes";
@@ -30,10 +30,10 @@ const VOLUMES: &str = "volumes";
 const END: &str = "end";
 
 impl ImageStore {
-    /// Makes the folders of a container's root file system.
+    /// Creates the directories of a container's root file system.
     ///
     /// # Errors
-    /// There is no such image, or the container has one already, or the disk fails.
+    /// There is no such image, the container has a root file system already, or the disk fails.
     pub async fn prepare_rootfs(
         self: &Arc<Self>,
         container_id: &str,
@@ -54,7 +54,7 @@ impl ImageStore {
             }
             let mut from_top = layers.iter().rev();
             let attributes = from_top.find_map(|layer| state.layers.get(layer)?.record.root);
-            // From now on the name is taken.
+            // From now on the name is reserved.
             let snapshot = Snapshot {
                 layers: layers.clone(),
                 volumes: Vec::new(),
@@ -65,13 +65,13 @@ impl ImageStore {
         };
         let owner = attributes.map_or((0, 0), |found| (found.uid, found.gid));
         let mode = attributes.map_or(0o755, |found| found.mode);
-        let attributes = FolderAttributes {
+        let attributes = DirectoryAttributes {
             mode,
             uid: userns.map_or(owner.0, |mappings| mapped(owner.0, &mappings.uids)),
             gid: userns.map_or(owner.1, |mappings| mapped(owner.1, &mappings.gids)),
         };
         let (store, id) = (Arc::clone(self), container_id.to_owned());
-        // Runs to its end also when the caller gives up; `remove_rootfs` then finds it.
+        // Runs to completion even if the caller is dropped; `remove_rootfs` then finds it.
         blocking(move || {
             let made = store.make_snapshot(&id, &layers, attributes);
             if made.is_err() {
@@ -83,25 +83,25 @@ impl ImageStore {
         self.rootfs(container_id)
     }
 
-    /// The folders of a root file system that was prepared before, perhaps by an earlier process.
+    /// The directories of a root file system that was prepared before, perhaps by an earlier process.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn rootfs(&self, container_id: &str) -> Result<RootfsLayers, StoreError> {
         let state = self.state();
         let snapshot = state.snapshots.get(container_id);
         let snapshot = snapshot.ok_or_else(|| StoreError::NoRootfs(container_id.to_owned()))?;
         let lower = self.trees(&state, &snapshot.layers);
-        let folder = self.folders.snapshot(container_id);
+        let directory = self.directories.snapshot(container_id);
         Ok(RootfsLayers {
             lower,
-            upper: folder.join("fs"),
-            work: folder.join("work"),
+            upper: directory.join("fs"),
+            work: directory.join("work"),
         })
     }
 
-    /// Holds the images that a container mounts as long as it has a root file system. The folders of
-    /// each image's layers, in the same order, the topmost first and never none.
+    /// Holds the images that a container mounts as long as it has a root file system. Returns the
+    /// directories of each image's layers, in the same order, the topmost first and never empty.
     ///
     /// # Errors
     /// There is no such image or root file system, or the disk fails.
@@ -131,16 +131,17 @@ impl ImageStore {
                 snapshot.volumes.extend(volumes.iter().cloned());
             }
         }
-        let folder = self.folders.snapshot(container_id);
+        let directory = self.directories.snapshot(container_id);
         let written = blocking(move || {
-            write_layers(&folder.join(VOLUMES), &volumes).map_err(disk_error("note in", &folder))
+            write_layers(&directory.join(VOLUMES), &volumes)
+                .map_err(disk_error("note in", &directory))
         });
         written.await?;
         Ok(trees)
     }
 
-    /// Removes what a container wrote. It must not be mounted any more. One that is not there is
-    /// removed already.
+    /// Removes a container's root file system. It must not be mounted any more. Removing a missing
+    /// one succeeds.
     ///
     /// # Errors
     /// The disk fails.
@@ -148,8 +149,8 @@ impl ImageStore {
         check_id(container_id)?;
         let (store, id) = (Arc::clone(self), container_id.to_owned());
         blocking(move || {
-            let path = store.folders.snapshot(&id);
-            let trash = store.folders.unused();
+            let path = store.directories.snapshot(&id);
+            let trash = store.directories.unused();
             match fs::rename(&path, &trash) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 moved => moved.map_err(disk_error("move away", &path))?,
@@ -160,7 +161,8 @@ impl ImageStore {
         .await
     }
 
-    /// What a container wrote, also into the volumes of its image. Walks its folders, unless it was measured a moment ago.
+    /// The disk usage of a container, including the volumes of its image. Walks its directories,
+    /// unless it was measured recently.
     ///
     /// # Errors
     /// There is no such root file system.
@@ -177,12 +179,12 @@ impl ImageStore {
         {
             return Ok(usage);
         }
-        let upper = self.folders.snapshot(container_id).join("fs");
-        let volumes = self.folders.image_volumes(container_id);
+        let upper = self.directories.snapshot(container_id).join("fs");
+        let volumes = self.directories.image_volumes(container_id);
         let usage = blocking(move || {
             let mut usage = tree::measure(&upper).map_err(disk_error("measure", &upper))?;
             match tree::measure(&volumes) {
-                // Few images declare any.
+                // Few images declare volumes.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 measured => usage += measured.map_err(disk_error("measure", &volumes))?,
             }
@@ -201,20 +203,22 @@ impl ImageStore {
         self.state().snapshots.keys().cloned().collect()
     }
 
-    /// The folders of layers, the topmost first.
-    fn trees(&self, state: &State, layers: &[Digest]) -> Vec<PathBuf> {
+    /// The directories of layers, the topmost first.
+    fn trees(&self, state: &StoreState, layers: &[Digest]) -> Vec<PathBuf> {
         let mut seen = HashSet::new();
-        // Overlayfs refuses a folder that it has already; of two, the lower one shows nothing that
-        // the upper one does not. Layers without content show nothing at all.
+        // Overlayfs rejects duplicate directories; the lower one shows nothing that the upper one
+        // does not. Layers without content show nothing at all.
         let shows = |layer: &&Digest| {
             let found = state.layers.get(*layer);
             found.is_some_and(|layer| layer.record.usage.inodes > 0)
                 && seen.insert((*layer).clone())
         };
         let shown = layers.iter().rev().filter(shows);
-        let mut trees: Vec<PathBuf> = shown.map(|layer| self.folders.layer_tree(layer)).collect();
+        let mut trees: Vec<PathBuf> = shown
+            .map(|layer| self.directories.layer_tree(layer))
+            .collect();
         if trees.is_empty() {
-            trees.push(self.folders.layers().join(EMPTY));
+            trees.push(self.directories.layers().join(EMPTY));
         }
         trees
     }
@@ -223,17 +227,17 @@ impl ImageStore {
         &self,
         container_id: &str,
         layers: &[Digest],
-        attributes: FolderAttributes,
+        attributes: DirectoryAttributes,
     ) -> Result<(), StoreError> {
-        let made = self.folders.unused();
+        let made = self.directories.unused();
         let upper = made.join("fs");
         let filled = fs::create_dir(&made)
-            .and_then(|()| open_folder(&upper))
+            .and_then(|()| open_directory(&upper))
             .and_then(|()| chown(&upper, Some(attributes.uid), Some(attributes.gid)))
             .and_then(|()| fs::set_permissions(&upper, fs::Permissions::from_mode(attributes.mode)))
             .and_then(|()| fs::create_dir(made.join("work")))
             .and_then(|()| write_layers(&made.join(LAYERS), layers));
-        let target = self.folders.snapshot(container_id);
+        let target = self.directories.snapshot(container_id);
         let moved = filled.and_then(|()| fs::rename(&made, &target));
         if moved.is_err() {
             let _ = tree::remove(&made);
@@ -241,7 +245,7 @@ impl ImageStore {
         moved.map_err(disk_error("make the root file system", &target))
     }
 
-    /// Forgets a root file system, and the layers with it that nobody else uses.
+    /// Removes a root file system, and its layers without other users.
     fn forget_snapshot(&self, container_id: &str) {
         let (layers, is_last) = {
             let mut state = self.state();
@@ -259,7 +263,7 @@ impl ImageStore {
             let is_last = snapshot.layers.iter().any(is_unused);
             (snapshot.layers, is_last)
         };
-        // Mostly there is the image, and nobody is kept waiting for the disk.
+        // Usually the image still exists, and the caller need not wait for the disk.
         if is_last {
             let one_at_a_time = self.disk();
             let unused = self.state().take_unused(&layers);
@@ -270,8 +274,8 @@ impl ImageStore {
     }
 }
 
-/// The host's ID of one in a container. One that is not mapped is nobody's: its number may be that of
-/// somebody on the host or in another container.
+/// The host's ID of a container's ID. An unmapped one becomes nobody's: its number may belong to a
+/// user on the host or in another container.
 pub(crate) fn mapped(id: u32, mappings: &[IdMapping]) -> u32 {
     mappings
         .iter()
@@ -282,7 +286,7 @@ pub(crate) fn mapped(id: u32, mappings: &[IdMapping]) -> u32 {
         .unwrap_or(NOBODY)
 }
 
-/// Not flushed: no container outlives a power cut, and what a crash of this process leaves is whole.
+/// Not flushed: no container survives a power loss, and a crash of this process leaves it intact.
 fn write_layers(file: &Path, layers: &[Digest]) -> io::Result<()> {
     let mut text = String::new();
     for layer in layers {
@@ -293,15 +297,16 @@ fn write_layers(file: &Path, layers: &[Digest]) -> io::Result<()> {
     fs::write(file, text)
 }
 
-/// The layers below a root file system, from the bottom to the top; `None` if the list is not whole.
-pub(super) fn read_layers(folder: &Path) -> Option<Vec<Digest>> {
-    read_list(&folder.join(LAYERS))
+/// The layers below a root file system, from the bottom to the top; `None` if the list is
+/// incomplete.
+pub(super) fn read_layers(directory: &Path) -> Option<Vec<Digest>> {
+    read_list(&directory.join(LAYERS))
 }
 
-/// The layers of the images that a container mounts; `None` if it mounts none, or the list is not
-/// whole.
-pub(super) fn read_volumes(folder: &Path) -> Option<Vec<Digest>> {
-    read_list(&folder.join(VOLUMES))
+/// The layers of the images that a container mounts; `None` if it mounts none, or the list is
+/// incomplete.
+pub(super) fn read_volumes(directory: &Path) -> Option<Vec<Digest>> {
+    read_list(&directory.join(VOLUMES))
 }
 
 fn read_list(file: &Path) -> Option<Vec<Digest>> {

@@ -1,4 +1,4 @@
-//! What is known of the disk, and who uses what. No effects.
+//! The images, layers and snapshots on the disk, and their users. Pure.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,13 +11,13 @@ use super::records::LayerRecord;
 use crate::{Digest, Image, ImageId, Reference, Usage};
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct StoreState {
     pub(super) images: BTreeMap<ImageId, Arc<Image>>,
     /// Names with a tag.
     pub(super) tags: HashMap<String, ImageId>,
     pub(super) layers: HashMap<Digest, Layer>,
     pub(super) snapshots: BTreeMap<String, Snapshot>,
-    /// The highest number that was given to a tag.
+    /// The highest sequence number of a tag.
     pub(super) sequence: u64,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Layer {
     pub(super) record: LayerRecord,
     /// Images, root file systems and pulls that need it.
     pub(super) holds: usize,
-    /// Since when nobody does.
+    /// When the last user was removed.
     pub(super) orphaned: Option<Instant>,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct Snapshot {
     pub(super) layers: Vec<Digest>,
     /// Layers of the images that the container mounts.
     pub(super) volumes: Vec<Digest>,
-    /// What was found in it, and when.
+    /// Its measured usage, and when.
     pub(super) measured: Option<(Instant, Usage)>,
 }
 
-impl State {
-    /// Notes one user more of each layer. `false`, and nothing is noted, if one is not there.
+impl StoreState {
+    /// Adds a user to each layer. `false`, without a change, if one is missing.
     pub(super) fn hold(&mut self, layers: &[Digest]) -> bool {
         if !layers.iter().all(|layer| self.layers.contains_key(layer)) {
             return false;
@@ -53,7 +53,7 @@ impl State {
         true
     }
 
-    /// Notes one user less of each layer. Those that nobody uses any more stay known.
+    /// Removes a user from each layer. Layers without users stay until the next sweep.
     pub(super) fn release(&mut self, layers: &[Digest], now: Instant) {
         for layer in layers {
             if let Some(layer) = self.layers.get_mut(layer) {
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Forgets the layers that nobody has used since `before`, and returns them.
+    /// Removes and returns the layers without users since `before`.
     pub(super) fn take_orphans(&mut self, before: Instant) -> Vec<Digest> {
         let is_old = |layer: &Layer| {
             layer.holds == 0 && layer.orphaned.is_none_or(|orphaned| orphaned <= before)
@@ -78,7 +78,7 @@ impl State {
         old
     }
 
-    /// Forgets those of `layers` that nobody uses, and returns them.
+    /// Removes and returns those of `layers` without users.
     pub(super) fn take_unused(&mut self, layers: &[Digest]) -> Vec<Digest> {
         let mut unused = Vec::new();
         for digest in layers {
@@ -94,7 +94,7 @@ impl State {
         unused
     }
 
-    /// The image that a user means.
+    /// Finds the image that a user names.
     pub(super) fn find(&self, image: &str) -> Option<&Arc<Image>> {
         if let Ok(id) = image.parse::<ImageId>() {
             let by_id = self.images.get(&id);
@@ -140,7 +140,7 @@ impl State {
         meant.next().is_none().then_some(image)
     }
 
-    /// Takes an image in, or takes it in anew, and gives it its tags.
+    /// Adds or replaces an image, and gives it its tags.
     pub(super) fn insert(&mut self, image: Image) -> Arc<Image> {
         let image = Arc::new(image);
         for tag in &image.repo_tags {
@@ -150,7 +150,7 @@ impl State {
         image
     }
 
-    /// Forgets an image and its names.
+    /// Removes an image and its names.
     pub(super) fn remove(&mut self, id: &ImageId) -> Option<Arc<Image>> {
         self.tags.retain(|_, owner| owner != id);
         self.images.remove(id)

@@ -7,12 +7,12 @@ use rubelet_oci::IdMapping;
 use super::*;
 use crate::{
     LoadRequest, OpenError, Platform,
-    test_image::{Blobs, folder, layer, names, open, settings},
+    test_image::{Blobs, directory, layer, names, open, settings},
 };
 
 /// Loads an image with these layers.
 async fn load(store: &Arc<ImageStore>, name: &str, layers: &[Vec<u8>], marker: &str) -> Arc<Image> {
-    let dir = folder();
+    let dir = directory();
     let mut blobs = Blobs::default();
     let image = blobs.image(layers, &Platform::host(), marker);
     blobs.layout(dir.path(), &[(name, image)]);
@@ -25,7 +25,7 @@ async fn load(store: &Arc<ImageStore>, name: &str, layers: &[Vec<u8>], marker: &
 
 fn layers(store: &ImageStore) -> usize {
     // Beside them there is the empty one.
-    names(&store.folders.layers()).len() - 1
+    names(&store.directories.layers()).len() - 1
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn an_image_is_found_by_each_of_its_names() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let image = load(
         &store,
@@ -67,7 +67,7 @@ async fn layers_go_with_the_last_one_who_needs_them() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let (base, one, two) = (
         layer(&[("b", "b")]),
@@ -98,7 +98,7 @@ async fn layers_go_with_the_last_one_who_needs_them() {
         (layers(&store), store.fs_info().images),
         (0, Usage::default())
     );
-    assert_eq!(names(&store.folders.ingest()), [""; 0]);
+    assert_eq!(names(&store.directories.ingest()), [""; 0]);
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn images_that_a_container_mounts_keep_their_layers_as_long_as_it_is_there
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let (base, more) = (layer(&[("b", "b")]), layer(&[("x", "1")]));
     let own = load(&store, "r.test/own:1", std::slice::from_ref(&base), "own").await;
@@ -123,7 +123,7 @@ async fn images_that_a_container_mounts_keep_their_layers_as_long_as_it_is_there
     }
     assert!(store.hold_volumes("c", &images).await.is_err());
 
-    // A runtime that is started anew knows it, too.
+    // So does a restarted runtime.
     drop(store);
     let store = open(dir.path()).await;
     assert_eq!(layers(&store), 2);
@@ -137,7 +137,7 @@ async fn a_tag_moves_to_the_image_that_came_last() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let old = load(&store, "r.test/a:1", &[layer(&[("x", "1")])], "old").await;
     let new = load(&store, "r.test/a:1", &[layer(&[("x", "2")])], "new").await;
@@ -166,7 +166,7 @@ async fn a_name_can_be_taken_away_alone() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let content = [layer(&[("x", "1")])];
     load(&store, "r.test/a:1", &content, "a").await;
@@ -187,7 +187,7 @@ async fn the_next_process_finds_all_again() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let image = load(&store, "r.test/a:1", &[layer(&[("x", "1")])], "a").await;
     let rootfs = store.prepare_rootfs("c1", &image.id, None).await.unwrap();
@@ -222,14 +222,14 @@ async fn half_things_are_thrown_away() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let whole = load(&store, "r.test/whole:1", &[layer(&[("x", "1")])], "whole").await;
     let half = load(&store, "r.test/half:1", &[layer(&[("x", "2")])], "half").await;
     let cut = load(&store, "r.test/cut:1", &[layer(&[("x", "3")])], "cut").await;
     // A layer without its record, one that is gone, a record cut in half, a pull that was cut off.
-    fs::remove_file(store.folders.layer(&half.layers[0]).join("layer.json")).unwrap();
-    let record = store.folders.image(&cut.id);
+    fs::remove_file(store.directories.layer(&half.layers[0]).join("layer.json")).unwrap();
+    let record = store.directories.image(&cut.id);
     let text = fs::read(&record).unwrap();
     fs::write(&record, &text[..text.len() / 2]).unwrap();
     fs::create_dir_all(dir.path().join("ingest/7/fs/deep")).unwrap();
@@ -238,7 +238,7 @@ async fn half_things_are_thrown_away() {
     let store = open(dir.path()).await;
     let found: Vec<_> = store.list().iter().map(|image| image.id.clone()).collect();
     assert_eq!(found, std::slice::from_ref(&whole.id));
-    assert!(!store.folders.image(&half.id).exists());
+    assert!(!store.directories.image(&half.id).exists());
     assert_eq!(names(&dir.path().join("ingest")), [""; 0]);
     assert_eq!(
         layers(&store),
@@ -256,7 +256,7 @@ async fn a_root_file_system_is_the_containers_own() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let image = load(&store, "r.test/a:1", &[layer(&[("x", "1")])], "a").await;
     let uids = vec![IdMapping {
@@ -304,7 +304,7 @@ async fn an_image_without_content_has_an_empty_root() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     for (name, content) in [
         ("r.test/none:1", vec![]),
@@ -325,7 +325,7 @@ async fn pinned_images_are_marked_by_settings() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let mut settings = settings();
     settings.pinned = vec!["app:1".into()];
     let store = ImageStore::open(dir.path(), settings.clone())
@@ -340,17 +340,17 @@ async fn pinned_images_are_marked_by_settings() {
     .await;
     assert!(image.pinned);
     settings.pinned = vec!["not a name".into()];
-    let other = folder();
+    let other = directory();
     let refused = ImageStore::open(other.path(), settings).await;
     assert!(matches!(refused, Err(OpenError::Pinned { .. })));
 }
 
 #[tokio::test]
-async fn folders_without_an_entry_keep_the_attributes_from_below() {
+async fn directories_without_an_entry_keep_the_attributes_from_below() {
     if !rubelet_needs::root() {
         return;
     }
-    let folders = |entries: &[(&str, u32, u64)]| {
+    let directories = |entries: &[(&str, u32, u64)]| {
         let mut builder = tar::Builder::new(Vec::new());
         for (path, mode, uid) in entries {
             let mut header = tar::Header::new_gnu();
@@ -364,7 +364,7 @@ async fn folders_without_an_entry_keep_the_attributes_from_below() {
         }
         builder.into_inner().unwrap()
     };
-    let base = folders(&[
+    let base = directories(&[
         ("./", 0o700, 0),
         ("tmp", 0o1777, 0),
         ("home", 0o711, 0),
@@ -380,16 +380,16 @@ async fn folders_without_an_entry_keep_the_attributes_from_below() {
         ("new/n", "1"),
     ]);
     let own = [
-        folders(&[("own", 0o750, 0)])[..512].to_vec(),
+        directories(&[("own", 0o750, 0)])[..512].to_vec(),
         layer(&[("own/x", "1")]),
     ]
     .concat();
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let image = load(&store, "r.test/a:1", &[base, top, own], "a").await;
     assert_eq!(image.layers.len(), 4);
     let rootfs = store.prepare_rootfs("c", &image.id, None).await.unwrap();
-    let merged = folder();
+    let merged = directory();
     let lower: Vec<_> = rootfs
         .lower
         .iter()
@@ -445,11 +445,11 @@ async fn folders_without_an_entry_keep_the_attributes_from_below() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_and_leaves_nothing_half() {
+async fn a_full_disk_is_reported_and_leaves_nothing_incomplete() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let disk = dir.path().join("disk");
     fs::create_dir(&disk).unwrap();
     let flags = rustix::mount::MountFlags::empty();

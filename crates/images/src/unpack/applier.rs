@@ -1,4 +1,4 @@
-//! One entry after the other.
+//! Applies entries one after the other.
 
 use std::{
     ffi::CString,
@@ -15,10 +15,10 @@ use rustix::{
 };
 
 use super::{
-    Applied, FolderAttributes, UnpackError, UnpackLimits, attributes,
+    AppliedLayer, DirectoryAttributes, UnpackError, UnpackLimits, attributes,
+    layer_root::{LayerRoot, StepError},
     name::{Name, shown},
-    place::{Failed, Place},
-    whiteout::{Meaning, meaning},
+    whiteout::{Whiteout, parse_whiteout},
 };
 use crate::{
     Usage,
@@ -27,12 +27,12 @@ use crate::{
 };
 
 const BUFFER: usize = 128 * 1024;
-/// The disk is asked for its free space each time that so much was written.
+/// Free space is checked each time this much was written.
 const CHECK_BYTES: u64 = 16 << 20;
 const CHECK_ENTRIES: u64 = 1024;
-/// More devices are left out without a note.
+/// Further skipped devices are not listed.
 const MAX_LEFT_OUT: usize = 100;
-/// What a file's content is rounded up to.
+/// Granularity of file sizes on disk.
 const DISK_BLOCK: u64 = 4096;
 
 /// Character devices that every container has anyway: major, minor.
@@ -48,10 +48,10 @@ const HARMLESS: [(u32, u32); 8] = [
 ];
 
 pub(super) struct Applier<'a> {
-    place: Place,
+    layer_root: LayerRoot,
     limits: &'a UnpackLimits,
     usage: Usage,
-    root: Option<FolderAttributes>,
+    root: Option<DirectoryAttributes>,
     left_out: Vec<String>,
     entries: u64,
     unchecked: u64,
@@ -63,7 +63,7 @@ type Result<T> = std::result::Result<T, UnpackError>;
 impl<'a> Applier<'a> {
     pub(super) fn new(root: OwnedFd, limits: &'a UnpackLimits) -> Self {
         Self {
-            place: Place::new(root, limits.depth),
+            layer_root: LayerRoot::new(root, limits.depth),
             limits,
             usage: Usage::default(),
             root: None,
@@ -89,23 +89,27 @@ impl<'a> Applier<'a> {
         let name = Name::parse(&entry.path, self.limits.depth).map_err(hostile)?;
         if name.is_root() {
             return match entry.kind {
-                Kind::Directory => self.root_folder(entry),
-                _ => Err(hostile("it is in the place of the layer itself")),
+                Kind::Directory => self.root_directory(entry),
+                _ => Err(hostile("it replaces the root directory of the layer")),
             };
         }
         let (parent, last) = name.split();
-        match meaning(last) {
-            Meaning::Plain => {}
-            Meaning::Nonsense => return Err(hostile("it hides nothing that can be")),
-            Meaning::Note => return Ok(()),
-            Meaning::Gone(gone) => return self.hide(&name, parent, gone),
-            Meaning::Opaque => {
-                let folder = failing(&name, self.place.folder(parent))?;
-                return disk(&name, "hide what is below", attributes::make_opaque(folder));
+        match parse_whiteout(last) {
+            Whiteout::None => {}
+            Whiteout::Invalid => return Err(hostile("invalid whiteout name")),
+            Whiteout::AufsMetadata => return Ok(()),
+            Whiteout::Removed(gone) => return self.hide(&name, parent, gone),
+            Whiteout::Opaque => {
+                let directory = failing(&name, self.layer_root.directory(parent))?;
+                return disk(
+                    &name,
+                    "hide what is below",
+                    attributes::make_opaque(directory),
+                );
             }
         }
         if attributes::owner(entry).is_none() {
-            return Err(hostile("its owner is none that can be"));
+            return Err(hostile("uid or gid is out of range"));
         }
         if matches!(entry.kind, Kind::CharDevice | Kind::BlockDevice) && !is_harmless(entry) {
             if name.as_bytes().starts_with(b"dev/") {
@@ -114,69 +118,69 @@ impl<'a> Applier<'a> {
                 }
                 return Ok(());
             }
-            return Err(hostile("it is a device that reaches beyond a container"));
+            return Err(hostile("device node would reach beyond the container"));
         }
         match entry.kind {
-            Kind::Directory => self.folder(&name, entry),
+            Kind::Directory => self.directory(&name, entry),
             Kind::File => self.file(&name, entry, content),
             Kind::HardLink => self.hard_link(&name, entry),
             Kind::Symlink => {
                 if entry.link.is_empty() || entry.link.contains(&0) {
-                    return Err(hostile("it leads nowhere"));
+                    return Err(hostile("invalid symlink target"));
                 }
-                self.make(&name, entry, "make the link", |folder, last| {
-                    fs::symlinkat(entry.link.as_slice(), folder, last)
+                self.make(&name, entry, "make the link", |directory, last| {
+                    fs::symlinkat(entry.link.as_slice(), directory, last)
                 })?;
-                // Paths through it lead elsewhere from now on.
-                self.place.forget();
+                // Paths through it now lead elsewhere.
+                self.layer_root.forget();
                 Ok(())
             }
             Kind::Fifo => self.node(&name, entry, FileType::Fifo),
             Kind::CharDevice => self.node(&name, entry, FileType::CharacterDevice),
-            Kind::BlockDevice => Err(hostile("it is a device that reaches beyond a container")),
+            Kind::BlockDevice => Err(hostile("device node would reach beyond the container")),
         }
     }
 
-    /// What became of all of it.
-    pub(super) fn finish(mut self) -> Result<Applied> {
-        failing(&Name::default(), self.place.finish())?;
-        self.usage.inodes += self.place.made;
-        self.usage.bytes += self.place.made * DISK_BLOCK;
-        Ok(Applied {
+    /// The result of the whole layer.
+    pub(super) fn finish(mut self) -> Result<AppliedLayer> {
+        failing(&Name::default(), self.layer_root.finish())?;
+        self.usage.inodes += self.layer_root.made;
+        self.usage.bytes += self.layer_root.made * DISK_BLOCK;
+        Ok(AppliedLayer {
             usage: self.usage,
             root: self.root,
-            implicit: self.place.implicit.into_iter().collect(),
+            implicit: self.layer_root.implicit.into_iter().collect(),
             left_out: self.left_out,
         })
     }
 
-    fn root_folder(&mut self, entry: &Entry) -> Result<()> {
+    fn root_directory(&mut self, entry: &Entry) -> Result<()> {
         let name = Name::default();
         let Some(owner) = attributes::owner(entry) else {
             return Err(UnpackError::Hostile {
                 path: shown(&entry.path),
-                why: "its owner is none that can be",
+                why: "uid or gid is out of range",
             });
         };
-        let set = attributes::set_open(self.place.root().as_fd(), entry, owner);
+        let set = attributes::set_open(self.layer_root.root().as_fd(), entry, owner);
         set.map_err(|(step, error)| error_of(&name, step, error))?;
-        self.root = Some(FolderAttributes {
+        self.root = Some(DirectoryAttributes {
             mode: entry.mode,
             uid: owner.0.as_raw(),
             gid: owner.1.as_raw(),
         });
-        let place = failing(&name, self.place.folder(b"")).map(drop);
-        place?;
-        self.place.set_times(b"", attributes::times(entry));
+        let layer_root = failing(&name, self.layer_root.directory(b"")).map(drop);
+        layer_root?;
+        self.layer_root.set_times(b"", attributes::times(entry));
         Ok(())
     }
 
-    /// Makes a whiteout, unless the layer itself has the name: that hides the one below anyway,
-    /// and a folder hides all that is in it.
+    /// Creates a whiteout, unless the layer itself contains the name: that hides the lower one
+    /// anyway, and an opaque directory hides everything in it.
     fn hide(&mut self, entry: &Name, parent: &[u8], gone: &[u8]) -> Result<()> {
-        let folder = failing(entry, self.place.folder(parent))?;
+        let directory = failing(entry, self.layer_root.directory(parent))?;
         let none = Mode::empty();
-        match fs::mknodat(folder, gone, FileType::CharacterDevice, none, 0) {
+        match fs::mknodat(directory, gone, FileType::CharacterDevice, none, 0) {
             Err(Errno::EXIST) => {}
             made => {
                 disk(entry, "make the whiteout", made)?;
@@ -185,23 +189,23 @@ impl<'a> Applier<'a> {
             }
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match fs::openat(folder, gone, flags, none) {
+        match fs::openat(directory, gone, flags, none) {
             Ok(own) => disk(entry, "hide what is below", attributes::make_opaque(own)),
             Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
             Err(error) => Err(error_of(entry, "hide what is below", error)),
         }
     }
 
-    fn folder(&mut self, name: &Name, entry: &Entry) -> Result<()> {
+    fn directory(&mut self, name: &Name, entry: &Entry) -> Result<()> {
         let (parent, last) = name.split();
         let (mut was_gone, mut replaced) = (false, false);
-        let folder = failing(name, self.place.folder(parent))?;
+        let directory = failing(name, self.layer_root.directory(parent))?;
         let mode = Mode::from_raw_mode(0o700);
-        if let Err(error) = fs::mkdirat(folder, last, mode) {
+        if let Err(error) = fs::mkdirat(directory, last, mode) {
             if error != Errno::EXIST {
-                return Err(error_of(name, "make the folder", error));
+                return Err(error_of(name, "make the directory", error));
             }
-            let stat = fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW);
+            let stat = fs::statat(directory, last, AtFlags::SYMLINK_NOFOLLOW);
             let stat = disk(name, "look at", stat)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
                 was_gone = attributes::is_whiteout(&stat);
@@ -209,16 +213,24 @@ impl<'a> Applier<'a> {
                 disk(
                     name,
                     "replace",
-                    fs::unlinkat(folder, last, AtFlags::empty()),
+                    fs::unlinkat(directory, last, AtFlags::empty()),
                 )?;
-                disk(name, "make the folder", fs::mkdirat(folder, last, mode))?;
+                disk(
+                    name,
+                    "make the directory",
+                    fs::mkdirat(directory, last, mode),
+                )?;
             }
         } else {
             self.usage.inodes += 1;
             self.usage.bytes += DISK_BLOCK;
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = disk(name, "open", fs::openat(folder, last, flags, Mode::empty()))?;
+        let made = disk(
+            name,
+            "open",
+            fs::openat(directory, last, flags, Mode::empty()),
+        )?;
         if was_gone {
             disk(name, "hide what is below", attributes::make_opaque(&made))?;
         }
@@ -227,12 +239,12 @@ impl<'a> Applier<'a> {
             set.map_err(|(step, error)| error_of(name, step, error))?;
         }
         if replaced {
-            self.place.forget();
+            self.layer_root.forget();
         }
-        self.place
+        self.layer_root
             .set_times(name.as_bytes(), attributes::times(entry));
         let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
-        self.place.implicit.remove(path);
+        self.layer_root.implicit.remove(path);
         Ok(())
     }
 
@@ -248,8 +260,8 @@ impl<'a> Applier<'a> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o600);
-        let file = self.place_of(name, "make the file", |folder, last| {
-            fs::openat(folder, last, flags, mode)
+        let file = self.replace_with(name, "make the file", |directory, last| {
+            fs::openat(directory, last, flags, mode)
         })?;
         self.usage.inodes += 1;
         match &entry.segments {
@@ -292,8 +304,9 @@ impl<'a> Applier<'a> {
             offset += read as u64;
             self.unchecked += read as u64;
             if read == 0 {
-                // The reader itself says when the archive is cut; a map that ends early is none.
-                return Err(crate::archive::ArchiveError::Cut.into());
+                // The archive reader reports its own end; this is a sparse map that exceeds the
+                // content.
+                return Err(crate::archive::ArchiveError::Truncated.into());
             }
             if self.unchecked >= CHECK_BYTES {
                 self.check_space()?;
@@ -310,37 +323,35 @@ impl<'a> Applier<'a> {
         };
         let target = Name::parse(&entry.link, self.limits.depth).map_err(hostile)?;
         if target.is_root() {
-            return Err(hostile("it is another name of the layer itself"));
+            return Err(hostile("hard link to the root directory of the layer"));
         }
         if target == *name {
             return Ok(());
         }
         let (parent, last) = target.split();
         let missing = |error| match error {
-            Errno::NOENT | Errno::NOTDIR => {
-                hostile("it is another name of something that is not in the layer")
-            }
+            Errno::NOENT | Errno::NOTDIR => hostile("hard link to a file that is not in the layer"),
             error => error_of(name, "find what is linked by", error),
         };
-        let from = self.place.open(parent).map_err(missing)?;
+        let from = self.layer_root.open(parent).map_err(missing)?;
         let stat = fs::statat(&from, last, AtFlags::SYMLINK_NOFOLLOW).map_err(missing)?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            return Err(hostile("it is another name of a folder"));
+            return Err(hostile("hard link to a directory"));
         }
-        self.place_of(name, "make the link", |folder, to| {
-            fs::linkat(&from, last, folder, to, AtFlags::empty())
+        self.replace_with(name, "make the link", |directory, to| {
+            fs::linkat(&from, last, directory, to, AtFlags::empty())
         })
     }
 
     fn node(&mut self, name: &Name, entry: &Entry, kind: FileType) -> Result<()> {
         let (major, minor) = entry.device;
         let device = fs::makedev(major, minor);
-        self.make(name, entry, "make the node", |folder, last| {
-            fs::mknodat(folder, last, kind, Mode::from_raw_mode(0o600), device)
+        self.make(name, entry, "make the node", |directory, last| {
+            fs::mknodat(directory, last, kind, Mode::from_raw_mode(0o600), device)
         })
     }
 
-    /// Makes something that has no content.
+    /// Creates a file without content.
     fn make(
         &mut self,
         name: &Name,
@@ -348,45 +359,45 @@ impl<'a> Applier<'a> {
         step: &'static str,
         make: impl Fn(&OwnedFd, &[u8]) -> std::result::Result<(), Errno>,
     ) -> Result<()> {
-        self.place_of(name, step, make)?;
+        self.replace_with(name, step, make)?;
         self.usage.inodes += 1;
         let (parent, last) = name.split();
-        let folder = failing(name, self.place.folder(parent))?;
+        let directory = failing(name, self.layer_root.directory(parent))?;
         if let Some(owner) = attributes::owner(entry) {
-            let set = attributes::set_at(folder, last, entry, owner);
+            let set = attributes::set_at(directory, last, entry, owner);
             set.map_err(|(step, error)| error_of(name, step, error))?;
         }
         Ok(())
     }
 
-    /// Makes something, in the place of what is there, if there is something.
-    fn place_of<T>(
+    /// Creates a file, and replaces an existing one.
+    fn replace_with<T>(
         &mut self,
         name: &Name,
         step: &'static str,
         make: impl Fn(&OwnedFd, &[u8]) -> std::result::Result<T, Errno>,
     ) -> Result<T> {
         let (parent, last) = name.split();
-        let folder = failing(name, self.place.folder(parent))?;
-        match make(folder, last) {
+        let directory = failing(name, self.layer_root.directory(parent))?;
+        match make(directory, last) {
             Err(Errno::EXIST) => {}
             made => return disk(name, step, made),
         }
         let last_name = CString::new(last).map_err(|_| error_of(name, step, Errno::INVAL))?;
-        tree::remove_at(folder, &last_name).map_err(|source| UnpackError::Disk {
+        tree::remove_at(directory, &last_name).map_err(|source| UnpackError::Disk {
             step: "replace",
             path: name.shown(),
             source,
         })?;
-        // It may have been a folder, or a link, on the way to others.
-        self.place.forget();
-        let folder = failing(name, self.place.folder(parent))?;
-        disk(name, step, make(folder, last))
+        // It may have been a parent directory of others, or a link to one.
+        self.layer_root.forget();
+        let directory = failing(name, self.layer_root.directory(parent))?;
+        disk(name, step, make(directory, last))
     }
 
     fn check_space(&mut self) -> Result<()> {
         self.unchecked = 0;
-        let stat = fs::fstatvfs(self.place.root());
+        let stat = fs::fstatvfs(self.layer_root.root());
         let stat = disk(&Name::default(), "ask for the free space of", stat)?;
         if stat.f_bavail.saturating_mul(stat.f_frsize) < self.limits.spare_bytes {
             return Err(UnpackError::NoSpace("the disk is nearly full"));
@@ -399,21 +410,23 @@ impl<'a> Applier<'a> {
 }
 
 fn is_harmless(entry: &Entry) -> bool {
-    // 0:0 is what overlayfs itself takes for a whiteout.
+    // Overlayfs interprets 0:0 as a whiteout.
     let is_whiteout = entry.device == (0, 0);
     entry.kind == Kind::CharDevice && (is_whiteout || HARMLESS.contains(&entry.device))
 }
 
-fn failing<T>(name: &Name, found: std::result::Result<T, Failed>) -> Result<T> {
-    found.map_err(|Failed(step, error)| match error {
+fn failing<T>(name: &Name, found: std::result::Result<T, StepError>) -> Result<T> {
+    found.map_err(|StepError(step, error)| match error {
         Errno::NOTDIR => UnpackError::Hostile {
             path: name.shown(),
-            why: "something in its path is not a folder",
+            why: "a component of its path is not a directory",
         },
-        Errno::TOOBIG => UnpackError::Bomb("it has too many folders without entries of their own"),
+        Errno::TOOBIG => {
+            UnpackError::Bomb("it has too many directories without entries of their own")
+        }
         Errno::LOOP => UnpackError::Hostile {
             path: name.shown(),
-            why: "the links in its path lead in a ring",
+            why: "too many levels of symbolic links in its path",
         },
         error => error_of(name, step, error),
     })

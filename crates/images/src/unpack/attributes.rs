@@ -11,19 +11,19 @@ use crate::archive::{Entry, Kind};
 
 const OPAQUE: &str = "trusted.overlay.opaque";
 
-/// Marks a folder as hiding that of the layers below.
-pub(super) fn make_opaque(folder: impl AsFd) -> Result<(), Errno> {
-    fs::fsetxattr(folder, OPAQUE, b"y", XattrFlags::empty())
+/// Marks a directory as opaque: it hides that of the layers below.
+pub(super) fn make_opaque(directory: impl AsFd) -> Result<(), Errno> {
+    fs::fsetxattr(directory, OPAQUE, b"y", XattrFlags::empty())
 }
 
-/// Whether a folder hides that of the layers below.
-pub(crate) fn is_opaque(folder: impl AsFd) -> bool {
+/// Whether a directory is opaque.
+pub(crate) fn is_opaque(directory: impl AsFd) -> bool {
     let mut value = [0_u8; 4];
-    fs::fgetxattr(folder, OPAQUE, &mut value)
+    fs::fgetxattr(directory, OPAQUE, &mut value)
         .is_ok_and(|length| value.get(..length) == Some(b"y".as_slice()))
 }
 
-/// Whether something is overlayfs's word for a name that the layer has removed.
+/// Whether a file is overlayfs's marker of a removed name.
 pub(crate) fn is_whiteout(stat: &fs::Stat) -> bool {
     fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::CharacterDevice && stat.st_rdev == 0
 }
@@ -39,7 +39,7 @@ pub(super) fn times(entry: &Entry) -> Timestamps {
     }
 }
 
-/// What an entry says of its owner. Neither may be the number that means `unchanged`.
+/// The entry's owner. Neither ID may be -1, which means `unchanged`.
 pub(super) fn owner(entry: &Entry) -> Option<(Uid, Gid)> {
     let valid = |id: u64| u32::try_from(id).ok().filter(|id| *id != u32::MAX);
     Some((
@@ -48,15 +48,15 @@ pub(super) fn owner(entry: &Entry) -> Option<(Uid, Gid)> {
     ))
 }
 
-/// What failed, for a message.
-pub(super) type Failure = (&'static str, Errno);
+/// The failed step, for a message.
+pub(super) type StepFailure = (&'static str, Errno);
 
-/// Sets all of a file or folder that is open, except for its times.
+/// Sets all attributes of an open file or directory, except its times.
 pub(super) fn set_open(
     file: BorrowedFd<'_>,
     entry: &Entry,
     owner: (Uid, Gid),
-) -> Result<(), Failure> {
+) -> Result<(), StepFailure> {
     let (uid, gid) = owner;
     fs::fchown(file, Some(uid), Some(gid)).map_err(|e| ("set the owner of", e))?;
     for (name, value) in chosen(entry) {
@@ -67,21 +67,21 @@ pub(super) fn set_open(
     fs::fchmod(file, mode).map_err(|e| ("set the mode of", e))
 }
 
-/// Sets all of something that can't be opened without an effect: links, pipes, devices.
+/// Sets all attributes of files that can't be opened without side effects: links, pipes, devices.
 pub(super) fn set_at(
-    folder: impl AsFd,
+    directory: impl AsFd,
     name: &[u8],
     entry: &Entry,
     owner: (Uid, Gid),
-) -> Result<(), Failure> {
+) -> Result<(), StepFailure> {
     let (uid, gid) = owner;
     let nofollow = AtFlags::SYMLINK_NOFOLLOW;
-    fs::chownat(&folder, name, Some(uid), Some(gid), nofollow)
+    fs::chownat(&directory, name, Some(uid), Some(gid), nofollow)
         .map_err(|e| ("set the owner of", e))?;
-    let mut path = format!("/proc/self/fd/{}/", folder.as_fd().as_raw_fd()).into_bytes();
+    let mut path = format!("/proc/self/fd/{}/", directory.as_fd().as_raw_fd()).into_bytes();
     path.extend_from_slice(name);
     for (name, value) in chosen(entry) {
-        // The kernel allows these on files and folders only.
+        // The kernel allows these on files and directories only.
         if !name.starts_with(b"user.") {
             let set = fs::lsetxattr(path.as_slice(), name, value, XattrFlags::empty());
             ignore_unsupported(set)?;
@@ -89,9 +89,10 @@ pub(super) fn set_at(
     }
     if entry.kind != Kind::Symlink {
         let mode = Mode::from_raw_mode(entry.mode);
-        fs::chmodat(&folder, name, mode, AtFlags::empty()).map_err(|e| ("set the mode of", e))?;
+        fs::chmodat(&directory, name, mode, AtFlags::empty())
+            .map_err(|e| ("set the mode of", e))?;
     }
-    fs::utimensat(&folder, name, &times(entry), nofollow).map_err(|e| ("set the times of", e))
+    fs::utimensat(&directory, name, &times(entry), nofollow).map_err(|e| ("set the times of", e))
 }
 
 fn chosen(entry: &Entry) -> impl Iterator<Item = (&[u8], &[u8])> {
@@ -100,7 +101,7 @@ fn chosen(entry: &Entry) -> impl Iterator<Item = (&[u8], &[u8])> {
     all.filter(|(name, _)| is_content(name))
 }
 
-/// Whether an extended attribute is part of the image, not of the machine it was made on.
+/// Whether an extended attribute is part of the image, not of the machine that created it.
 pub(crate) fn is_content(name: &[u8]) -> bool {
     let is_user = name.starts_with(b"user.") && !name.starts_with(b"user.overlay.");
     let is_acl = matches!(
@@ -110,9 +111,9 @@ pub(crate) fn is_content(name: &[u8]) -> bool {
     (is_user || is_acl || name == b"security.capability") && !name.contains(&0)
 }
 
-fn ignore_unsupported(set: Result<(), Errno>) -> Result<(), Failure> {
+fn ignore_unsupported(set: Result<(), Errno>) -> Result<(), StepFailure> {
     match set {
-        // A disk without them can't have them; what needs them says so when it runs.
+        // Without support in the file system, programs that need them fail at run time.
         Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
         Err(error) => Err(("set an extended attribute of", error)),
     }

@@ -1,4 +1,4 @@
-//! From what was downloaded to the plain archive.
+//! From a download to the uncompressed archive.
 
 use std::{
     io::{self, BufRead, BufReader, Read},
@@ -12,14 +12,14 @@ use super::UnpackLimits;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Frames that decompressors pass over begin with one of sixteen numbers.
+/// Skippable frames begin with one of sixteen numbers.
 const ZSTD_SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
-/// The window, as a power of two, that a stream may ask for: 64 MiB. The writers of layers stay
-/// below; the memory is this program's.
+/// Maximum window of a stream, as a power of two: 64 MiB. Layer writers stay below; the memory is
+/// this program's.
 const ZSTD_WINDOW: u32 = 26;
 const BUFFER: usize = 64 * 1024;
 
-/// Bytes that came so far.
+/// Received bytes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counter(Arc<AtomicU64>);
 
@@ -33,11 +33,12 @@ impl Counter {
     }
 }
 
-/// The plain stream. Looks at the first bytes, because media types are often wrong.
+/// The uncompressed stream. Detects the format by the first bytes, because media types are often
+/// wrong.
 pub(super) fn plain<'a>(source: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut source = BufReader::with_capacity(BUFFER, source);
     let mut start = Vec::new();
-    // One byte may come alone.
+    // A read may return a single byte.
     while start.len() < 4 {
         let mut byte = [0];
         match source.read(&mut byte) {
@@ -56,7 +57,7 @@ pub(super) fn plain<'a>(source: impl Read + Send + 'a) -> io::Result<Box<dyn Rea
     }
 }
 
-/// How a stream is compressed.
+/// The compression of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
@@ -86,12 +87,12 @@ fn zstd_stream<'a>(source: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read 
     Ok(Box::new(decoder))
 }
 
-/// Why a plain stream was given up.
+/// Why decompression was aborted.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Bomb(pub(super) &'static str);
 
-/// A plain stream that may not become too large, by itself or compared to what came.
+/// An uncompressed stream with limited size, absolute and relative to the received bytes.
 pub(super) struct Bounded<R> {
     plain: R,
     arrived: Counter,

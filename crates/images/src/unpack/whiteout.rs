@@ -1,36 +1,37 @@
-//! How archives say that something of the layers below is gone.
+//! Whiteouts: files of a layer whose names remove something of the layers below (OCI image layer
+//! specification, "Whiteouts").
 
 const PREFIX: &[u8] = b".wh.";
 const OPAQUE: &[u8] = b".wh..wh..opq";
 const META: &[u8] = b".wh..wh.";
 
-/// What the name of a file means.
+/// The meaning of a file name for the layers below.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Meaning<'a> {
-    /// What it is.
-    Plain,
-    /// This name of the layers below is gone.
-    Gone(&'a [u8]),
-    /// The folder hides that of the layers below.
+pub(super) enum Whiteout<'a> {
+    /// Nothing: an ordinary file.
+    None,
+    /// This name of the layers below is removed.
+    Removed(&'a [u8]),
+    /// The directory is opaque: it hides that of the layers below.
     Opaque,
-    /// Notes that aufs kept for itself.
-    Note,
-    /// Nothing that could be.
-    Nonsense,
+    /// Metadata of aufs.
+    AufsMetadata,
+    /// A whiteout of an invalid name.
+    Invalid,
 }
 
-pub(super) fn meaning(name: &[u8]) -> Meaning<'_> {
+pub(super) fn parse_whiteout(name: &[u8]) -> Whiteout<'_> {
     let Some(rest) = name.strip_prefix(PREFIX) else {
-        return Meaning::Plain;
+        return Whiteout::None;
     };
     if name == OPAQUE {
-        return Meaning::Opaque;
+        return Whiteout::Opaque;
     }
     if name.starts_with(META) {
-        return Meaning::Note;
+        return Whiteout::AufsMetadata;
     }
     match rest {
-        b"" | b"." | b".." => Meaning::Nonsense,
-        gone => Meaning::Gone(gone),
+        b"" | b"." | b".." => Whiteout::Invalid,
+        gone => Whiteout::Removed(gone),
     }
 }

@@ -19,10 +19,10 @@ use rustix::{
     io::Errno,
 };
 
-use super::merged::{Found, MergedDir, MergedTree, is};
+use super::merged::{MergedDir, MergedEntry, MergedTree, is};
 use crate::unpack::is_content;
 
-/// The owner on the host of what an owner in the image has.
+/// The owner on the host of a file, given its owner in the image.
 pub(super) type Owner<'a> = &'a dyn Fn(u32, u32) -> (u32, u32);
 
 const DIR: OFlags = OFlags::RDONLY
@@ -30,8 +30,8 @@ const DIR: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Copies `from` into the empty directory `to`, without what is at or below the relative paths
-/// `without`, of which the directories themselves are made.
+/// Copies `from` into the empty directory `to`. For the relative paths `without`, only the
+/// directories themselves are created.
 pub(super) fn fill(
     tree: &MergedTree,
     from: MergedDir,
@@ -61,12 +61,12 @@ pub(super) fn fill(
         let mut parents = BTreeMap::new();
         for (name, found) in tree.entries(&dir)? {
             match found {
-                Found::Nothing => {}
-                Found::Dir(child) => {
+                MergedEntry::Nothing => {}
+                MergedEntry::Dir(child) => {
                     fs::mkdirat(&here, &name, Mode::RWXU)?;
                     left.push(child);
                 }
-                Found::Other(layer, stat) => {
+                MergedEntry::Other(layer, stat) => {
                     let parent = match parents.entry(layer) {
                         std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
                         std::collections::btree_map::Entry::Vacant(vacant) => {
@@ -78,14 +78,14 @@ pub(super) fn fill(
             }
         }
     }
-    // What is made in a directory changes its times.
+    // Last, because each new entry changes the directory's times.
     for (path, times) in times.iter().rev() {
         fs::futimens(copy.open(path)?, times)?;
     }
     Ok(())
 }
 
-/// Makes `to` what a directory is that the image does not have.
+/// Gives `to` the attributes of a directory that the image does not have.
 pub(super) fn empty(to: &Path, owner: Owner<'_>) -> io::Result<()> {
     let dir = fs::openat(CWD, to, DIR, Mode::empty())?;
     let (uid, gid) = owner(0, 0);
@@ -94,7 +94,7 @@ pub(super) fn empty(to: &Path, owner: Owner<'_>) -> io::Result<()> {
 }
 
 struct Copy<'a> {
-    /// The path in the image of what is copied.
+    /// The copied path in the image.
     from: PathBuf,
     root: OwnedFd,
     owner: Owner<'a>,
@@ -120,7 +120,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Copies what is no directory.
+    /// Copies a file that is not a directory.
     fn entry(
         &self,
         from: &OwnedFd,
@@ -138,7 +138,7 @@ impl Copy<'_> {
             {
                 return Ok(());
             }
-            // One more copy where there are too many links, or the path is too long for one.
+            // Copied again if there are too many links, or the path is too long for one.
             first = Some(key);
         }
         match FileType::from_raw_mode(stat.st_mode) {
@@ -186,7 +186,8 @@ impl Copy<'_> {
         Ok(fs::fchmod(to, permissions(stat))?)
     }
 
-    /// As [`Self::attributes`], of what can't be opened without an effect.
+    /// Like [`Self::attributes`], for files that cannot be opened without side effects, such as
+    /// devices.
     fn attributes_at(&self, to: &OwnedFd, name: &CStr, stat: &Stat) -> io::Result<()> {
         let nofollow = AtFlags::SYMLINK_NOFOLLOW;
         let (uid, gid) = self.owned(stat);
@@ -213,7 +214,7 @@ fn content(from: &OwnedFd, to: &OwnedFd, size: u64) -> io::Result<()> {
     while at < size {
         at = match fs::seek(from, SeekFrom::Data(at)) {
             Ok(data) => data,
-            // Nothing but a hole is left.
+            // The rest is a hole.
             Err(Errno::NXIO) => break,
             Err(error) => return Err(error.into()),
         };
@@ -231,7 +232,7 @@ fn copy_range(from: &OwnedFd, to: &OwnedFd, start: u64, end: u64) -> io::Result<
         match fs::copy_file_range(from, Some(&mut read), to, Some(&mut written), length) {
             Ok(0) => break,
             Ok(_) | Err(Errno::INTR) => {}
-            // File systems that can't: the layers may be on another one than the volumes.
+            // The file systems do not support it, or differ: layers and volumes may be on two.
             Err(Errno::XDEV | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
                 return copy_bytes(from, to, read, end);
             }
@@ -259,9 +260,9 @@ fn copy_bytes(from: &OwnedFd, to: &OwnedFd, mut at: u64, end: u64) -> io::Result
 }
 
 fn copy_xattrs(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> io::Result<()> {
-    /// What the kernel allows for all names, and for a value.
+    /// The kernel's limits (xattr(7)) for the list of names, and for one value.
     const LONGEST: usize = 64 << 10;
-    // Most files have none, which costs no list.
+    // Most files have none: no second call.
     match fs::flistxattr(from, &mut [0; 0]) {
         Ok(0) | Err(Errno::OPNOTSUPP) => return Ok(()),
         Ok(_) => {}

@@ -28,7 +28,7 @@ const DIR: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Nothing in a layer leads out of it, not even to a mount below.
+/// No path escapes a layer, not even into a mount below.
 const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_XDEV);
@@ -36,7 +36,7 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
 /// Symbolic links that are resolved on one path, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// Somebody who renames elsewhere on the machine can make the kernel unsure.
+/// A rename anywhere on the machine can make openat2(2) fail with EAGAIN.
 const TRIES: usize = 100;
 
 /// The layers, the topmost first.
@@ -48,13 +48,13 @@ pub(crate) struct MergedTree(Vec<OwnedFd>);
 pub(super) struct MergedDir {
     /// Its path, relative, without links.
     pub(super) path: PathBuf,
-    /// The layers that have a part in it, by their place, the topmost first.
+    /// The indices of the layers that have it, the topmost first.
     layers: Vec<usize>,
 }
 
-/// What is at a path.
+/// The entry at a path.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum MergedEntry {
     /// Nothing.
     Nothing,
     /// A directory.
@@ -65,16 +65,16 @@ pub(super) enum Found {
 
 /// Where a path leads, symbolic links resolved inside of the tree.
 #[derive(Debug)]
-pub(super) enum Reached {
+pub(super) enum ResolvedPath {
     /// To a directory: its path, relative, without links.
     Dir(PathBuf),
-    /// Nowhere: the path, as far as it was resolved.
+    /// It does not exist: the path, as far as it was resolved.
     Missing(PathBuf),
-    /// To anything else but a symbolic link.
+    /// To a file other than a symbolic link.
     Other(OtherFile),
 }
 
-/// What is neither a directory nor a symbolic link.
+/// A file that is neither a directory nor a symbolic link.
 #[derive(Debug)]
 pub(super) struct OtherFile {
     dir: MergedDir,
@@ -94,37 +94,36 @@ impl MergedTree {
         Ok(Self(layers.iter().map(open).collect::<Result<_, _>>()?))
     }
 
-    /// The path of a directory that an absolute one leads to, without symbolic links. What is
-    /// missing at its end stays as it is written.
+    /// Resolves the symbolic links of an absolute path to a directory. Missing components at its end
+    /// are kept.
     pub(super) fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         match self.walk(path)? {
-            Reached::Dir(path) | Reached::Missing(path) => Ok(Path::new("/").join(path)),
-            Reached::Other(_) => Err(io::ErrorKind::NotADirectory.into()),
+            ResolvedPath::Dir(path) | ResolvedPath::Missing(path) => Ok(Path::new("/").join(path)),
+            ResolvedPath::Other(_) => Err(io::ErrorKind::NotADirectory.into()),
         }
     }
 
-    /// What a path leads to. Where it leads through something that is no directory or through too
-    /// many links, nothing is there.
-    pub(super) fn reach(&self, path: &Path) -> io::Result<Reached> {
+    /// Resolves a path. One that leads through a file or through too many links is missing.
+    pub(super) fn reach(&self, path: &Path) -> io::Result<ResolvedPath> {
         match self.walk(path) {
-            Err(error) if is_no_place(&error) => Ok(Reached::Missing(path.to_owned())),
+            Err(error) if is_absent(&error) => Ok(ResolvedPath::Missing(path.to_owned())),
             reached => reached,
         }
     }
 
-    /// Opens what is no directory to read it; `None` if it is not a regular file.
+    /// Opens a file for reading; `None` if it is not a regular file.
     pub(super) fn regular_file(&self, file: &OtherFile) -> io::Result<Option<File>> {
         if !is(&file.stat, FileType::RegularFile) {
             return Ok(None);
         }
         let parent = self.parent(file.layer, &file.dir)?;
-        // A pipe in its place would block.
+        // Opening a FIFO would block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = File::from(fs::openat(parent, &file.name, flags, Mode::empty())?);
         Ok(opened.metadata()?.is_file().then_some(opened))
     }
 
-    fn walk(&self, path: &Path) -> io::Result<Reached> {
+    fn walk(&self, path: &Path) -> io::Result<ResolvedPath> {
         let mut links = 0;
         let mut done = vec![self.root()];
         let mut left: VecDeque<OsString> = names(path).collect();
@@ -138,9 +137,9 @@ impl MergedTree {
             let here = &done[done.len() - 1];
             let c_name = CString::new(name.as_bytes())?;
             match self.look(here, &c_name)? {
-                Found::Dir(dir) => done.push(dir),
-                Found::Nothing => {
-                    // Nothing is below, either: the rest is only a name.
+                MergedEntry::Dir(dir) => done.push(dir),
+                MergedEntry::Nothing => {
+                    // Nothing exists below, either: the rest is only a name.
                     let mut missing = here.path.join(name);
                     for name in left {
                         match name == ".." {
@@ -148,9 +147,9 @@ impl MergedTree {
                             false => missing.push(name),
                         }
                     }
-                    return Ok(Reached::Missing(missing));
+                    return Ok(ResolvedPath::Missing(missing));
                 }
-                Found::Other(layer, stat) if is(&stat, FileType::Symlink) => {
+                MergedEntry::Other(layer, stat) if is(&stat, FileType::Symlink) => {
                     links += 1;
                     if links > MOST_LINKS {
                         return Err(Errno::LOOP.into());
@@ -165,37 +164,37 @@ impl MergedTree {
                         left.push_front(name);
                     }
                 }
-                Found::Other(layer, stat) if left.is_empty() => {
-                    return Ok(Reached::Other(OtherFile {
+                MergedEntry::Other(layer, stat) if left.is_empty() => {
+                    return Ok(ResolvedPath::Other(OtherFile {
                         dir: here.clone(),
                         name: c_name,
                         layer,
                         stat,
                     }));
                 }
-                Found::Other(..) => return Err(io::ErrorKind::NotADirectory.into()),
+                MergedEntry::Other(..) => return Err(io::ErrorKind::NotADirectory.into()),
             }
         }
-        Ok(Reached::Dir(done.swap_remove(done.len() - 1).path))
+        Ok(ResolvedPath::Dir(done.swap_remove(done.len() - 1).path))
     }
 
     /// What is at an absolute path without links.
-    pub(super) fn find(&self, path: &Path) -> io::Result<Found> {
+    pub(super) fn find(&self, path: &Path) -> io::Result<MergedEntry> {
         let mut here = self.root();
         for name in names(path) {
             let name = CString::new(name.as_bytes())?;
             match self.look(&here, &name)? {
-                Found::Dir(dir) => here = dir,
-                Found::Nothing => return Ok(Found::Nothing),
-                Found::Other(..) => return Err(io::ErrorKind::NotADirectory.into()),
+                MergedEntry::Dir(dir) => here = dir,
+                MergedEntry::Nothing => return Ok(MergedEntry::Nothing),
+                MergedEntry::Other(..) => return Err(io::ErrorKind::NotADirectory.into()),
             }
         }
-        Ok(Found::Dir(here))
+        Ok(MergedEntry::Dir(here))
     }
 
-    /// All that is in a directory, by name.
-    pub(super) fn entries(&self, dir: &MergedDir) -> io::Result<BTreeMap<CString, Found>> {
-        let mut entries: BTreeMap<CString, Building> = BTreeMap::new();
+    /// The entries of a directory, by name.
+    pub(super) fn entries(&self, dir: &MergedDir) -> io::Result<BTreeMap<CString, MergedEntry>> {
+        let mut entries: BTreeMap<CString, EntryBuilder> = BTreeMap::new();
         for &layer in &dir.layers {
             let parent = self.parent(layer, dir)?;
             for entry in Dir::read_from(&parent)? {
@@ -203,21 +202,21 @@ impl MergedTree {
                 if matches!(name.to_bytes(), b"." | b"..") {
                     continue;
                 }
-                let building = entries.entry(name.clone()).or_default();
-                building.add(&parent, &name, layer)?;
+                let builder = entries.entry(name.clone()).or_default();
+                builder.add(&parent, &name, layer)?;
             }
         }
-        let found = entries.into_iter().map(|(name, building)| {
+        let found = entries.into_iter().map(|(name, builder)| {
             let path = dir.path.join(OsStr::from_bytes(name.to_bytes()));
-            (name, building.done(path))
+            (name, builder.done(path))
         });
         Ok(found.collect())
     }
 
-    /// The part of a directory that a layer has.
+    /// The directory in one layer.
     pub(super) fn parent(&self, layer: usize, dir: &MergedDir) -> io::Result<OwnedFd> {
         let path = match dir.path.as_os_str().is_empty() {
-            // `openat2` takes no empty path.
+            // openat2(2) rejects an empty path.
             true => Path::new("."),
             false => &dir.path,
         };
@@ -230,7 +229,7 @@ impl MergedTree {
         Err(Errno::AGAIN.into())
     }
 
-    /// The directory in the topmost layer that has a part in it: its attributes are those shown.
+    /// The directory in the topmost layer that has it: overlayfs shows its attributes.
     pub(super) fn topmost(&self, dir: &MergedDir) -> io::Result<OwnedFd> {
         self.parent(dir.layers[0], dir)
     }
@@ -242,41 +241,41 @@ impl MergedTree {
         }
     }
 
-    fn look(&self, dir: &MergedDir, name: &CStr) -> io::Result<Found> {
-        let mut building = Building::default();
+    fn look(&self, dir: &MergedDir, name: &CStr) -> io::Result<MergedEntry> {
+        let mut builder = EntryBuilder::default();
         for &layer in &dir.layers {
-            if building.is_complete() {
+            if builder.is_complete() {
                 break;
             }
             let parent = self.parent(layer, dir)?;
-            building.add(&parent, name, layer)?;
+            builder.add(&parent, name, layer)?;
         }
-        Ok(building.done(dir.path.join(OsStr::from_bytes(name.to_bytes()))))
+        Ok(builder.done(dir.path.join(OsStr::from_bytes(name.to_bytes()))))
     }
 }
 
-/// An entry, as far as the layers from the top downwards have told.
+/// An entry, built from the layers from the top downwards.
 #[derive(Default)]
-struct Building {
-    seen: Seen,
-    /// Whether what lower layers have is hidden.
+struct EntryBuilder {
+    top: TopEntry,
+    /// Whether lower layers are hidden.
     hides: bool,
 }
 
 #[derive(Default)]
-enum Seen {
+enum TopEntry {
     #[default]
     Nothing,
     Dir(Vec<usize>),
     Other(usize, Box<Stat>),
 }
 
-impl Building {
+impl EntryBuilder {
     fn is_complete(&self) -> bool {
         self.hides
     }
 
-    /// Adds what the next lower layer has.
+    /// Adds the entry of the next lower layer.
     fn add(&mut self, parent: impl AsFd, name: &CStr, layer: usize) -> io::Result<()> {
         if self.hides {
             return Ok(());
@@ -288,29 +287,29 @@ impl Building {
         if is(&stat, FileType::Directory) {
             let dir = fs::openat(&parent, name, DIR, Mode::empty())?;
             self.hides = is_opaque(&dir);
-            match &mut self.seen {
-                Seen::Dir(layers) => layers.push(layer),
-                _ => self.seen = Seen::Dir(vec![layer]),
+            match &mut self.top {
+                TopEntry::Dir(layers) => layers.push(layer),
+                _ => self.top = TopEntry::Dir(vec![layer]),
             }
             return Ok(());
         }
         self.hides = true;
-        if matches!(self.seen, Seen::Nothing) && !is_whiteout(&stat) {
-            self.seen = Seen::Other(layer, Box::new(stat));
+        if matches!(self.top, TopEntry::Nothing) && !is_whiteout(&stat) {
+            self.top = TopEntry::Other(layer, Box::new(stat));
         }
         Ok(())
     }
 
-    fn done(self, path: PathBuf) -> Found {
-        match self.seen {
-            Seen::Nothing => Found::Nothing,
-            Seen::Dir(layers) => Found::Dir(MergedDir { path, layers }),
-            Seen::Other(layer, stat) => Found::Other(layer, stat),
+    fn done(self, path: PathBuf) -> MergedEntry {
+        match self.top {
+            TopEntry::Nothing => MergedEntry::Nothing,
+            TopEntry::Dir(layers) => MergedEntry::Dir(MergedDir { path, layers }),
+            TopEntry::Other(layer, stat) => MergedEntry::Other(layer, stat),
         }
     }
 }
 
-fn is_no_place(error: &io::Error) -> bool {
+fn is_absent(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
         Some(Errno::LOOP | Errno::NAMETOOLONG)

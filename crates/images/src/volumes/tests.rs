@@ -1,4 +1,4 @@
-//! Volumes of images that mean well, and of those that don't.
+//! Volumes of well-meaning and of hostile images.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use rubelet_oci::IdMapping;
 use crate::{
     Image, ImageStore, LoadRequest, Platform, StoreError,
     store::Mappings,
-    test_image::{Blobs, folder, open},
+    test_image::{Blobs, directory, open},
 };
 
 /// A layer that is put together from directories, links and files.
@@ -98,7 +98,7 @@ async fn a_volume_has_what_the_layers_show_together() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let layers = vec![
         Layer::default()
             .dir("data")
@@ -174,7 +174,7 @@ async fn links_of_each_kind_and_depth_stay_in_the_image() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let layers = vec![
         Layer::default()
             .dir("run/lock")
@@ -231,7 +231,7 @@ async fn what_belongs_to_a_volume_below_is_copied_once() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let layer = Layer::default()
         .file("a/top", "")
         .file("a/b/middle", "")
@@ -261,7 +261,7 @@ async fn in_a_user_namespace_all_is_owned_by_its_ids() {
         // A group that is not mapped must not become the host's.
         gids: ids(10),
     };
-    let dir = folder();
+    let dir = directory();
     let layer = Layer::default()
         .file("data/file", "")
         .link("data/link", "file");
@@ -284,7 +284,7 @@ async fn holes_stay_holes() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let (store, _) = prepared(dir.path(), vec![Layer::default().dir("data")], None).await;
     // As an archive with a sparse file leaves it: larger than this disk.
     let tree = store.rootfs("c").unwrap().lower.remove(0);
@@ -306,7 +306,7 @@ async fn nothing_outside_of_the_layers_is_read() {
     if !rubelet_needs::root() {
         return;
     }
-    let dir = folder();
+    let dir = directory();
     let outside = dir.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("secret"), "secret").unwrap();

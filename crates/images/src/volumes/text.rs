@@ -1,17 +1,17 @@
-//! Text files of a root file system that is not mounted, such as `etc/passwd`: its layers are looked
-//! through as overlayfs does.
+//! Reads text files such as `etc/passwd` of a root file system that is not mounted, by searching its
+//! layers as overlayfs does.
 
 use std::{io::Read as _, path::Path};
 
-use super::merged::{MergedTree, Reached};
+use super::merged::{MergedTree, ResolvedPath};
 use crate::{RootfsLayers, StoreError};
 
 /// Longest file that is read.
 const LONGEST: u64 = 1 << 20;
 
 impl RootfsLayers {
-    /// The text of a file, or `None` if there is no regular file at that path. Links are followed
-    /// inside of the root file system only. What is not UTF-8 is replaced. Blocks.
+    /// The text of a file, or `None` if there is no regular file at that path. Links are only
+    /// followed inside the root file system. Invalid UTF-8 is replaced. Blocks.
     ///
     /// # Errors
     /// The file has more than 1 MiB, or the disk fails.
@@ -22,7 +22,7 @@ impl RootfsLayers {
         };
         let layers: Vec<_> = [&self.upper].into_iter().chain(&self.lower).collect();
         let tree = MergedTree::open(&layers)?;
-        let Reached::Other(file) = tree.reach(path).map_err(failed)? else {
+        let ResolvedPath::Other(file) = tree.reach(path).map_err(failed)? else {
             return Ok(None);
         };
         let Some(file) = tree.regular_file(&file).map_err(failed)? else {
@@ -47,13 +47,13 @@ mod tests {
     use std::{fs, os::unix::fs::symlink};
 
     use super::*;
-    use crate::test_image::folder;
+    use crate::test_image::directory;
 
     struct Root(tempfile::TempDir);
 
     impl Root {
         fn new() -> Self {
-            let dir = folder();
+            let dir = directory();
             for layer in ["upper", "top", "base"] {
                 fs::create_dir_all(dir.path().join(layer).join("etc")).unwrap();
             }

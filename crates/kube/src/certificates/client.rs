@@ -1,35 +1,36 @@
-//! The certificate that tells the API server who calls: found, asked for, renewed.
+//! The client certificate for the API server: found, requested, renewed.
 //!
 //! Source of the rules: `buildKubeletClientConfig` in `cmd/kubelet/app/server.go` and
-//! `pkg/kubelet/certificate/bootstrap` of Kubernetes 1.36. Other than there, nothing ends the agent:
-//! while nobody approves, while the API server is away, and even after the certificate has expired, it
-//! goes on asking, and pods run on.
+//! `pkg/kubelet/certificate/bootstrap` of Kubernetes 1.36. Unlike there, nothing ends the agent:
+//! without approval, without the API server, and even after the certificate has expired, it keeps
+//! requesting one, and pods keep running.
 
-use super::key::Purpose;
+use super::key::CertificatePurpose;
 use super::notice::{Hooks, Notice};
 use super::pair::{Certificate, PairError};
-use super::rotation::{Asker, Bootstrap, Rotation};
-use super::rules::{Wanted, is_valid, ttl_seconds};
-use super::store::{PairStore, StoreError, make_folder, read_pair, write_file};
+use super::rotation::{Bootstrap, CsrClients, Rotation};
+use super::rules::{CertificateTemplate, is_valid, ttl_seconds};
+use super::store::{PairStore, StoreError, make_directory, read_pair, write_file};
 use crate::clock::WallClock;
 use crate::kubeconfig::{Kubeconfig, KubeconfigError};
 use crate::{Client, ClientConfig, ClientIdentity, ClientOptions, IdentitySource};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Why the API server can't be called as this node. Nothing of it goes away by waiting.
+/// Why there is no client certificate. Waiting does not help against any of these.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientCertificateError {
     /// A kubeconfig can't be used.
     #[error(transparent)]
     Kubeconfig(#[from] KubeconfigError),
     /// A kubeconfig leads to no client.
-    #[error("{} can't be used", path.display())]
+    #[error("cannot use {}", path.display())]
     Client {
         /// Which.
         path: PathBuf,
@@ -40,7 +41,7 @@ pub enum ClientCertificateError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The certificate in the kubeconfig is damaged.
-    #[error("the client certificate of {} can't be used", path.display())]
+    #[error("cannot use the client certificate of {}", path.display())]
     Certificate {
         /// Which kubeconfig.
         path: PathBuf,
@@ -62,7 +63,7 @@ pub struct ClientSetup {
     pub node_name: Arc<str>,
     /// `rotateCertificates`.
     pub rotate: bool,
-    /// For the client with which the first certificate is asked for; its clock is the one that counts.
+    /// For the client that requests the first certificate; its clock is the one that counts.
     pub options: ClientOptions,
     /// What is being waited for.
     pub notice: Notice,
@@ -86,33 +87,33 @@ pub struct Expiry(Arc<Mutex<Option<Timestamp>>>);
 
 impl Expiry {
     fn set(&self, at: Timestamp) {
-        *self.0.lock().expect("no holder panics") = Some(at);
+        *self.0.lock() = Some(at);
     }
 
     /// Seconds until then, for `certificate_manager_client_ttl_seconds`; infinite without a
     /// certificate.
     #[must_use]
     pub fn ttl_seconds(&self, now: Timestamp) -> f64 {
-        ttl_seconds(*self.0.lock().expect("no holder panics"), now)
+        ttl_seconds(*self.0.lock(), now)
     }
 }
 
 /// The node's client certificate, from the start of the agent to its end:
 ///
-/// 1. [`config`](Self::config) says how the API server is reached, once there is a certificate;
-/// 2. whoever calls makes a [`Client`] of that;
+/// 1. [`config`](Self::config) returns how the API server is reached, once there is a certificate;
+/// 2. the caller makes a [`Client`] of that;
 /// 3. [`renew`](Self::renew) keeps the certificate fresh.
 #[derive(Debug)]
 pub struct ClientCertificate {
     setup: ClientSetup,
     store: PairStore,
     expiry: Expiry,
-    kept: Option<Kept>,
+    kept: Option<RotatedCertificate>,
 }
 
-/// A certificate that is to be renewed.
+/// A certificate to be renewed.
 #[derive(Debug)]
-struct Kept {
+struct RotatedCertificate {
     identity: ClientIdentity,
     current: Certificate,
     foreign: bool,
@@ -145,9 +146,9 @@ impl ClientCertificate {
         (self.clock())()
     }
 
-    /// How the API server is reached. With a bootstrap kubeconfig and without a valid certificate this
-    /// asks for one, and waits until somebody has approved it: pods that need no API server should be
-    /// started before. May be dropped while it waits, and called again.
+    /// How the API server is reached. With a bootstrap kubeconfig and without a valid certificate
+    /// this requests one, and waits until somebody has approved it: pods that need no API server
+    /// should be started before. May be dropped while it waits, and called again.
     ///
     /// # Errors
     /// A file can't be read or written, or something in it can't be used.
@@ -162,7 +163,7 @@ impl ClientCertificate {
         let Some(given) = self.certificate_of(&config)? else {
             if self.setup.rotate {
                 let path = path.display();
-                tracing::info!("{path} has no client certificate, so that none is renewed");
+                tracing::info!("{path} contains no client certificate; nothing to rotate");
             }
             return Ok(config);
         };
@@ -178,7 +179,7 @@ impl ClientCertificate {
         let identity = ClientIdentity::new();
         identity.set(Some(Arc::clone(current.certified())));
         let config = config.with_identity(identity.clone());
-        self.kept = Some(Kept {
+        self.kept = Some(RotatedCertificate {
             identity,
             current,
             foreign,
@@ -196,7 +197,7 @@ impl ClientCertificate {
             expiry,
             kept,
         } = self;
-        let Some(Kept {
+        let Some(RotatedCertificate {
             identity,
             current,
             foreign,
@@ -204,19 +205,20 @@ impl ClientCertificate {
         else {
             return std::future::pending().await;
         };
-        let (_never_changed, wanted) = watch::channel(Some(Wanted::node(&setup.node_name)));
+        let (_never_changed, wanted) =
+            watch::channel(Some(CertificateTemplate::node(&setup.node_name)));
         let bootstrap = setup
             .bootstrap_kubeconfig
             .clone()
             .map(|path| bootstrap_client(path, setup.options.clone()));
         let reloaded = client.clone();
         let rotation = Rotation {
-            asker: Asker {
+            clients: CsrClients {
                 own: Some(client),
                 bootstrap,
             },
             store,
-            purpose: Purpose::Client,
+            purpose: CertificatePurpose::Client,
             wanted,
             clock: WallClock::clone(&setup.options.clock),
             notice: setup.notice,
@@ -249,10 +251,10 @@ impl ClientCertificate {
                 None => return true,
                 Some(problem) => problem,
             },
-            Ok(None) => "it has no client certificate".to_owned(),
+            Ok(None) => "it contains no client certificate".to_owned(),
             Err(error) => ErrorChain(&error).to_string(),
         };
-        tracing::info!("{} is not used: {problem}", path.display());
+        tracing::info!("Ignoring {}: {problem}", path.display());
         false
     }
 
@@ -263,8 +265,8 @@ impl ClientCertificate {
         }
         let name = &certificate.leaf().common_name;
         let other = name.starts_with("system:node:")
-            && *name != Wanted::node(&self.setup.node_name).common_name;
-        other.then(|| format!("its certificate is that of {name}"))
+            && *name != CertificateTemplate::node(&self.setup.node_name).common_name;
+        other.then(|| format!("its certificate was issued to {name}"))
     }
 
     /// The certificate with which a configuration calls.
@@ -277,7 +279,7 @@ impl ClientCertificate {
             IdentitySource::Files { certificate, key } => {
                 Ok(Some(read_pair(certificate, key)?.certificate().clone()))
             }
-            IdentitySource::Cell(identity) => identity
+            IdentitySource::Shared(identity) => identity
                 .current()
                 .map(Certificate::new)
                 .transpose()
@@ -288,7 +290,7 @@ impl ClientCertificate {
         }
     }
 
-    /// The newest certificate in the folder, if it can be used.
+    /// The newest certificate in the directory, if it can be used.
     fn stored(&self) -> Option<Certificate> {
         let current = match self.store.current() {
             Ok(pair) => pair?.certificate().clone(),
@@ -301,7 +303,7 @@ impl ClientCertificate {
             None => Some(current),
             Some(problem) => {
                 let path = self.store.current_path();
-                tracing::info!("{} is not used: {problem}", path.display());
+                tracing::info!("Ignoring {}: {problem}", path.display());
                 None
             }
         }
@@ -322,12 +324,12 @@ impl ClientCertificate {
             let setup = &self.setup;
             let (_never_changed, wanted) = watch::channel(None);
             let mut rotation = Rotation {
-                asker: Asker {
+                clients: CsrClients {
                     own: None,
                     bootstrap: Some(bootstrap_client(path.to_owned(), setup.options.clone())),
                 },
                 store: self.store.clone(),
-                purpose: Purpose::Client,
+                purpose: CertificatePurpose::Client,
                 wanted,
                 clock: WallClock::clone(self.clock()),
                 notice: setup.notice.clone(),
@@ -337,21 +339,23 @@ impl ClientCertificate {
                 arrived: None,
                 foreign: false,
             };
-            rotation.first(&Wanted::node(&setup.node_name)).await;
+            rotation
+                .first(&CertificateTemplate::node(&setup.node_name))
+                .await;
         }
         let pair = self.store.current_path();
         let text = template.with_client_certificate(None, &pair, &pair)?;
         let kubeconfig = &self.setup.kubeconfig;
-        if let Some(folder) = kubeconfig.parent() {
-            make_folder(folder)?;
+        if let Some(directory) = kubeconfig.parent() {
+            make_directory(directory)?;
         }
         write_file(kubeconfig, text.as_bytes(), 0o600)?;
-        tracing::info!("{} is written", kubeconfig.display());
+        tracing::info!("Wrote {}", kubeconfig.display());
         Ok(())
     }
 }
 
-/// Reads a bootstrap kubeconfig each time it is asked: its token may have been replaced.
+/// Reads a bootstrap kubeconfig before each request: its token may have been replaced.
 fn bootstrap_client(path: PathBuf, options: ClientOptions) -> Bootstrap {
     Box::new(move || {
         let config = Kubeconfig::load(&path)

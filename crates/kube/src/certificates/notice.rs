@@ -15,7 +15,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// A notice with nothing to say. `subject` names what it is about in the log.
+    /// An empty notice. `subject` names what it is about in the log.
     #[must_use]
     pub fn new(subject: &'static str) -> Self {
         Self {
@@ -65,7 +65,7 @@ pub struct Hooks {
     /// A certificate could not be renewed: `certificate_manager_client_expiration_renew_errors`,
     /// `server_expiration_renew_errors`.
     pub failed: Arc<dyn Fn() + Send + Sync>,
-    /// A certificate was replaced that had lived for so long:
+    /// A certificate was replaced; the argument is its age:
     /// `certificate_manager_server_rotation_seconds`.
     pub rotated: Arc<dyn Fn(Duration) + Send + Sync>,
 }

@@ -1,4 +1,4 @@
-//! A certificate chain with its private key, and what the first certificate says.
+//! A certificate chain with its private key, and the contents of the first certificate.
 
 use super::pem::section;
 use jiff::Timestamp;
@@ -18,26 +18,26 @@ use x509_parser::prelude::FromDer as _;
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
     /// There is no certificate in it.
-    #[error("no CERTIFICATE in the PEM")]
+    #[error("no CERTIFICATE in the PEM data")]
     NoCertificate,
     /// There is no key in it.
-    #[error("no private key in the PEM")]
+    #[error("no private key in the PEM data")]
     NoKey,
     /// A section is no PEM.
-    #[error("the PEM is damaged")]
+    #[error("invalid PEM data")]
     Pem(#[source] rustls::pki_types::pem::Error),
     /// A certificate is no X.509.
-    #[error("the certificate is damaged: {0}")]
+    #[error("invalid certificate: {0}")]
     Certificate(String),
     /// The key is of a kind that can't be used.
-    #[error("the private key can't be used")]
+    #[error("cannot use the private key")]
     Key(#[source] rustls::Error),
     /// Certificate and key are not of one pair.
-    #[error("the private key is not the certificate's")]
+    #[error("the private key does not belong to the certificate")]
     Mismatch(#[source] rustls::Error),
 }
 
-/// What a certificate says about its owner.
+/// A certificate's contents about its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// CN of the subject.
@@ -107,7 +107,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// What rustls shows, and what it says.
+    /// From the key and chain for rustls; reads the first certificate.
     ///
     /// # Errors
     /// A certificate is missing or damaged.
@@ -132,7 +132,7 @@ impl Certificate {
         &self.certified
     }
 
-    /// What the owner's certificate says.
+    /// The contents of the owner's certificate.
     #[must_use]
     pub fn leaf(&self) -> &Leaf {
         &self.leaf
@@ -156,7 +156,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// A certificate chain with its private key, as they stand in files. They belong together.
+/// A certificate chain with its private key, as they are in files. They belong together.
 #[derive(Clone)]
 pub struct Pair {
     certificate: Certificate,
@@ -164,7 +164,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Reads a chain and a key from PEM. Both may stand in the same text.
+    /// Reads a chain and a key from PEM. Both may be in the same text.
     ///
     /// # Errors
     /// One of them is missing or damaged, or they don't belong together.
@@ -205,7 +205,7 @@ impl Pair {
         &self.certificate
     }
 
-    /// What the owner's certificate says.
+    /// The contents of the owner's certificate.
     #[must_use]
     pub fn leaf(&self) -> &Leaf {
         self.certificate.leaf()

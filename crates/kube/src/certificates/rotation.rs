@@ -1,10 +1,13 @@
-//! Keeps one certificate fresh: waits until the next is due, asks for it, stores it, puts it to use.
+//! Rotates one certificate: waits until it is due, requests the next one, stores it and installs it.
 
-use super::key::Purpose;
+use super::key::CertificatePurpose;
 use super::notice::{Hooks, Notice};
 use super::pair::Certificate;
-use super::rules::{self, Due, Wanted, Why, is_valid, longest_pause, rotation_by_arrival, useless};
-use super::signing::{Asking, SigningError};
+use super::rules::{
+    self, CertificateTemplate, NextRenewal, RenewalReason, is_valid, issued_unusable,
+    longest_pause, rotation_by_arrival,
+};
+use super::signing::{CsrSubmission, SigningError};
 use super::store::{PairStore, StoreError};
 use crate::Client;
 use crate::clock::WallClock;
@@ -14,32 +17,32 @@ use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Longest sleep between two looks at the wall clock: it may be set, and the machine may sleep.
-const NAP: Duration = Duration::from_secs(3600);
+/// Longest sleep between two reads of the wall clock: the clock may be set, and the machine may sleep.
+const MAX_SLEEP: Duration = Duration::from_secs(3600);
 
-/// Makes the client of a bootstrap kubeconfig, which is read anew: its token may have been replaced.
+/// Makes the client of a bootstrap kubeconfig, which is read again each time: its token may have been replaced.
 pub(super) type Bootstrap = Box<dyn Fn() -> Result<Client, String> + Send + Sync>;
 
-/// With which client a certificate is asked for.
-pub(super) struct Asker {
+/// The clients that can create a CertificateSigningRequest.
+pub(super) struct CsrClients {
     /// The node's own, which shows its certificate.
     pub(super) own: Option<Client>,
     /// For the time without a valid certificate.
     pub(super) bootstrap: Option<Bootstrap>,
 }
 
-impl Asker {
+impl CsrClients {
     fn client(&self, has_certificate: bool) -> Result<Client, String> {
         match (&self.own, &self.bootstrap) {
             (Some(own), None) => Ok(own.clone()),
             (Some(own), _) if has_certificate => Ok(own.clone()),
             (_, Some(bootstrap)) => bootstrap(),
-            (None, None) => Err("there is no client".to_owned()),
+            (None, None) => Err("no client for certificate requests".to_owned()),
         }
     }
 }
 
-/// Why a certificate did not come.
+/// Why a rotation failed.
 #[derive(Debug, thiserror::Error)]
 enum RotationError {
     #[error(transparent)]
@@ -52,11 +55,11 @@ enum RotationError {
 
 /// One certificate, and all that is needed to replace it.
 pub(super) struct Rotation {
-    pub(super) asker: Asker,
+    pub(super) clients: CsrClients,
     pub(super) store: PairStore,
-    pub(super) purpose: Purpose,
-    /// What it should say; `None` while that is not known.
-    pub(super) wanted: watch::Receiver<Option<Wanted>>,
+    pub(super) purpose: CertificatePurpose,
+    /// The desired subject and names; `None` until they are known.
+    pub(super) wanted: watch::Receiver<Option<CertificateTemplate>>,
     pub(super) clock: WallClock,
     pub(super) notice: Notice,
     pub(super) hooks: Hooks,
@@ -71,22 +74,22 @@ pub(super) struct Rotation {
 
 /// How long to wait after something failed.
 #[derive(Debug)]
-struct Pauses {
-    /// The API server could not be asked.
-    unasked: Backoff,
-    /// It said no, or the disk did.
+struct RetryDelays {
+    /// The API server could not be reached.
+    unavailable: Backoff,
+    /// The API server refused, or the disk failed.
     refused: Backoff,
-    /// It issued something other than what was asked for: once more, but not at once.
+    /// It issued something other than the request: again, but not at once.
     useless: Backoff,
 }
 
-impl Pauses {
+impl RetryDelays {
     const fn new() -> Self {
         let seconds = Duration::from_secs;
         Self {
-            unasked: Backoff::new(seconds(2), seconds(32)),
+            unavailable: Backoff::new(seconds(2), seconds(32)),
             refused: Backoff::new(seconds(30), seconds(900)),
-            useless: Backoff::new(rules::SHORTEST, NAP),
+            useless: Backoff::new(rules::MIN_PAUSE, MAX_SLEEP),
         }
     }
 }
@@ -94,24 +97,25 @@ impl Pauses {
 impl Rotation {
     /// Never ends. May be dropped at any time: a request that was made is found again.
     pub(super) async fn run(mut self) -> Infallible {
-        let mut pauses = Pauses::new();
+        let mut pauses = RetryDelays::new();
         loop {
             let wanted = self.wanted.borrow_and_update().clone();
             let Some(wanted) = wanted else {
                 if self.current.is_none() {
-                    self.notice
-                        .say("waiting for the node's addresses to ask for a certificate");
+                    self.notice.say(
+                        "waiting for the node's addresses before requesting a serving certificate",
+                    );
                 }
                 changed(&mut self.wanted).await;
                 continue;
             };
             let pause = match self.due(&wanted) {
-                Due::At(at) => {
+                NextRenewal::At(at) => {
                     self.notice.clear();
                     let left = at.duration_since((self.clock)());
-                    Duration::try_from(left).unwrap_or_default().min(NAP)
+                    Duration::try_from(left).unwrap_or_default().min(MAX_SLEEP)
                 }
-                Due::Now(why) => {
+                NextRenewal::Now(why) => {
                     let mut others = self.wanted.clone();
                     tokio::select! {
                         pause = self.attempt(&wanted, &why, &mut pauses) => pause,
@@ -127,19 +131,21 @@ impl Rotation {
     }
 
     /// Ends when there is a certificate.
-    pub(super) async fn first(&mut self, wanted: &Wanted) {
-        let mut pauses = Pauses::new();
+    pub(super) async fn first(&mut self, wanted: &CertificateTemplate) {
+        let mut pauses = RetryDelays::new();
         while self.current.is_none() {
-            let pause = self.attempt(wanted, &Why::Missing, &mut pauses).await;
+            let pause = self
+                .attempt(wanted, &RenewalReason::Missing, &mut pauses)
+                .await;
             if self.current.is_none() {
                 tokio::time::sleep(pause).await;
             }
         }
     }
 
-    fn due(&self, wanted: &Wanted) -> Due {
+    fn due(&self, wanted: &CertificateTemplate) -> NextRenewal {
         if self.foreign {
-            return Due::Now(Why::Foreign);
+            return NextRenewal::Now(RenewalReason::Foreign);
         }
         let (leaf, jitter) = match &self.current {
             Some(current) => (Some(current.leaf()), rules::jitter(current.der())),
@@ -147,34 +153,39 @@ impl Rotation {
         };
         let now = (self.clock)();
         match (rules::due(leaf, wanted, jitter, now), leaf, self.arrived) {
-            (Due::At(_), Some(leaf), Some(arrived)) => {
+            (NextRenewal::At(_), Some(leaf), Some(arrived)) => {
                 match rotation_by_arrival(leaf, jitter, arrived) {
-                    at if at <= now => Due::Now(Why::Age),
-                    at => Due::At(at),
+                    at if at <= now => NextRenewal::Now(RenewalReason::Age),
+                    at => NextRenewal::At(at),
                 }
             }
             (due, ..) => due,
         }
     }
 
-    /// Tries once, and says how long to wait then.
-    async fn attempt(&mut self, wanted: &Wanted, why: &Why, pauses: &mut Pauses) -> Duration {
+    /// Tries once, and returns how long to wait then.
+    async fn attempt(
+        &mut self,
+        wanted: &CertificateTemplate,
+        why: &RenewalReason,
+        pauses: &mut RetryDelays,
+    ) -> Duration {
         match self.replace(wanted, why).await {
             Ok(()) => {
-                pauses.unasked.reset();
+                pauses.unavailable.reset();
                 pauses.refused.reset();
                 match self.due(wanted) {
-                    Due::At(_) => {
+                    NextRenewal::At(_) => {
                         self.notice.clear();
                         pauses.useless.reset();
                         Duration::ZERO
                     }
-                    Due::Now(why) => {
+                    NextRenewal::Now(why) => {
                         let pause = pauses.useless.advance();
                         let Some(current) = &self.current else {
                             return pause;
                         };
-                        let line = useless(&why, current.expires(), (self.clock)());
+                        let line = issued_unusable(&why, current.expires(), (self.clock)());
                         self.notice.trouble(&line);
                         pause.min(longest_pause(current.leaf()))
                     }
@@ -184,28 +195,34 @@ impl Rotation {
                 (self.hooks.failed)();
                 self.notice.trouble(&ErrorChain(&error).to_string());
                 match error {
-                    RotationError::Signing(SigningError::NotNow { .. }) => pauses.unasked.advance(),
+                    RotationError::Signing(SigningError::Unavailable { .. }) => {
+                        pauses.unavailable.advance()
+                    }
                     _ => pauses.refused.advance(),
                 }
             }
         }
     }
 
-    /// Asks for one certificate and puts it to use.
-    async fn replace(&mut self, wanted: &Wanted, why: &Why) -> Result<(), RotationError> {
+    /// Requests one certificate and puts it to use.
+    async fn replace(
+        &mut self,
+        wanted: &CertificateTemplate,
+        why: &RenewalReason,
+    ) -> Result<(), RotationError> {
         if let Some(found) = self.replaced_on_disk(wanted) {
             self.put(&found);
             return Ok(());
         }
-        tracing::debug!("asking for a certificate of {}: {why}", wanted.common_name);
+        tracing::debug!("Requesting a certificate for {}: {why}", wanted.common_name);
         let now = (self.clock)();
         let valid = |current: &Certificate| is_valid(current.expires(), now);
         let client = self
-            .asker
+            .clients
             .client(self.current.as_ref().is_some_and(valid))
             .map_err(RotationError::Client)?;
         let key = self.store.pending_key()?;
-        let asking = Asking {
+        let asking = CsrSubmission {
             client: &client,
             key: &key,
             wanted,
@@ -215,7 +232,7 @@ impl Rotation {
         let pair = match asking.obtain().await {
             Ok(pair) => pair,
             Err(error) => {
-                if !matches!(error, SigningError::NotNow { .. }) {
+                if !matches!(error, SigningError::Unavailable { .. }) {
                     // The next attempt is a request of its own.
                     self.store.drop_pending_key()?;
                 }
@@ -231,13 +248,14 @@ impl Rotation {
         Ok(())
     }
 
-    /// A better certificate that somebody else has put into the folder.
-    fn replaced_on_disk(&self, wanted: &Wanted) -> Option<Certificate> {
+    /// A newer certificate that another process has put into the directory.
+    fn replaced_on_disk(&self, wanted: &CertificateTemplate) -> Option<Certificate> {
         let found = self.store.current().ok()??.certificate().clone();
         let is_same = |current: &Certificate| current.der() == found.der();
         let jitter = rules::jitter(found.der());
         let due = rules::due(Some(found.leaf()), wanted, jitter, (self.clock)());
-        let is_better = matches!(due, Due::At(_)) && !self.current.as_ref().is_some_and(is_same);
+        let is_better =
+            matches!(due, NextRenewal::At(_)) && !self.current.as_ref().is_some_and(is_same);
         is_better.then_some(found)
     }
 
@@ -245,7 +263,7 @@ impl Rotation {
         (self.install)(new);
         let until = new.expires();
         tracing::info!(
-            "{} has a new certificate, valid until {until}",
+            "New certificate for {}, valid until {until}",
             new.leaf().common_name
         );
         if let Some(old) = self.current.replace(new.clone()) {
@@ -261,7 +279,7 @@ fn age(old: &Certificate, now: Timestamp) -> Duration {
 }
 
 /// Waits for another value; for ever where none can come.
-async fn changed(wanted: &mut watch::Receiver<Option<Wanted>>) {
+async fn changed(wanted: &mut watch::Receiver<Option<CertificateTemplate>>) {
     if wanted.changed().await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -1,40 +1,41 @@
 //! The certificate of the node's port: from files, made here, or issued by the cluster.
 //!
 //! Source of the rules: `InitializeTLS` in `cmd/kubelet/app/server.go` and
-//! `pkg/kubelet/certificate/kubelet.go`. Other than there, a certificate made here is made anew before
+//! `pkg/kubelet/certificate/kubelet.go`. Unlike there, a self-signed certificate is replaced before
 //! it expires.
 //!
-//! Nothing here runs on its own: files are looked at when somebody calls, at most once a second.
+//! Nothing here runs on its own: files are checked when somebody calls, at most once a second.
 
 mod files;
-mod own;
+mod self_signed;
 
-pub use own::{SelfSignedError, self_signed};
+pub use self_signed::{SelfSignedError, self_signed};
 
 use super::notice::{Hooks, Notice};
 use super::pair::Certificate;
 use super::rotation::Rotation;
-use super::rules::{ServingNames, Wanted, ttl_seconds};
-use super::store::{PairStore, StoreError, make_folder, read_pair};
-use super::{key::Purpose, rotation::Asker};
+use super::rules::{CertificateTemplate, ServingNames, ttl_seconds};
+use super::store::{PairStore, StoreError, make_directory, read_pair};
+use super::{key::CertificatePurpose, rotation::CsrClients};
 use crate::Client;
 use crate::clock::WallClock;
-use files::Files;
+use files::CertificateFiles;
 use jiff::Timestamp;
-use own::Own;
+use parking_lot::RwLock;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use self_signed::SelfSigned;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// The certificate that the node's port shows. Without one, TLS connections are refused.
 #[derive(Debug)]
 pub struct ServingCert {
     current: RwLock<Option<Certificate>>,
-    files: Option<Files>,
-    own: Option<Own>,
+    files: Option<CertificateFiles>,
+    own: Option<SelfSigned>,
 }
 
 impl ServingCert {
@@ -49,7 +50,7 @@ impl ServingCert {
         key: &Path,
         reload: bool,
     ) -> Result<Arc<Self>, StoreError> {
-        let files = Files::new(certificate, key);
+        let files = CertificateFiles::new(certificate, key);
         let pair = read_pair(certificate, key)?;
         Ok(Arc::new(Self {
             current: RwLock::new(Some(pair.certificate().clone())),
@@ -58,19 +59,19 @@ impl ServingCert {
         }))
     }
 
-    /// A certificate signed by its own key, `kubelet.crt` and `kubelet.key` in `folder`. What is there
+    /// A certificate signed by its own key, `kubelet.crt` and `kubelet.key` in `directory`. What is there
     /// is used again; what has expired or is damaged is replaced.
     ///
     /// # Errors
-    /// The folder can't be written.
+    /// The directory can't be written.
     pub fn made_here(
-        folder: &Path,
+        directory: &Path,
         node_name: &str,
         clock: &WallClock,
     ) -> Result<Arc<Self>, SelfSignedError> {
-        let own = Own::new(folder, node_name, clock);
+        let own = SelfSigned::new(directory, node_name, clock);
         let pair = own.open()?;
-        let files = Files::new(&own.certificate(), &own.key());
+        let files = CertificateFiles::new(&own.certificate(), &own.key());
         Ok(Arc::new(Self {
             current: RwLock::new(Some(pair.certificate().clone())),
             files: Some(files),
@@ -89,23 +90,23 @@ impl ServingCert {
     /// The certificate as it is now.
     #[must_use]
     pub fn certificate(&self) -> Option<Certificate> {
-        self.current.read().expect("no holder panics").clone()
+        self.current.read().clone()
     }
 
     fn set(&self, certificate: &Certificate) {
-        *self.current.write().expect("no holder panics") = Some(certificate.clone());
+        *self.current.write() = Some(certificate.clone());
     }
 
     /// Seconds until it expires, for `certificate_manager_server_ttl_seconds`.
     #[must_use]
     pub fn ttl_seconds(&self, now: Timestamp) -> f64 {
-        let current = self.current.read().expect("no holder panics");
+        let current = self.current.read();
         ttl_seconds(current.as_ref().map(Certificate::expires), now)
     }
 
-    /// Takes over what changed on disk, and replaces what is about to expire.
+    /// Loads what changed on disk, and replaces what is about to expire.
     fn refresh(&self) {
-        if let Some(pair) = self.files.as_ref().and_then(Files::changed) {
+        if let Some(pair) = self.files.as_ref().and_then(CertificateFiles::changed) {
             self.set(pair.certificate());
         }
         if let Some(own) = &self.own
@@ -119,7 +120,7 @@ impl ServingCert {
 impl ResolvesServerCert for ServingCert {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.refresh();
-        let current = self.current.read().expect("no holder panics");
+        let current = self.current.read();
         current.as_ref().map(|shown| Arc::clone(shown.certified()))
     }
 }
@@ -135,11 +136,11 @@ pub struct ClusterServing {
     pub files: Option<(PathBuf, PathBuf)>,
     /// Name of the node.
     pub node_name: Arc<str>,
-    /// Names and addresses of the node. A change asks for another certificate.
+    /// Names and addresses of the node. A change requires another certificate.
     pub names: watch::Receiver<ServingNames>,
     /// Whether names without an address are enough: the feature gate AllowDNSOnlyNodeCSR.
     pub dns_only: bool,
-    /// Tells the wall time.
+    /// Returns the wall time.
     pub clock: WallClock,
     /// What is being waited for.
     pub notice: Notice,
@@ -148,15 +149,15 @@ pub struct ClusterServing {
 }
 
 impl ClusterServing {
-    /// The certificate, empty until the cluster has issued one, and the task that asks for it and
+    /// The certificate, empty until the cluster has issued one, and the task that requests and
     /// renews it. The task never ends and may be dropped at any time.
     ///
     /// # Errors
-    /// The folder can't be read or written.
+    /// The directory can't be read or written.
     pub fn start(
         self,
     ) -> Result<(Arc<ServingCert>, impl Future<Output = Infallible> + Send), StoreError> {
-        make_folder(&self.cert_dir)?;
+        make_directory(&self.cert_dir)?;
         let store = PairStore::new(&self.cert_dir, "kubelet-server");
         let mut current = store.current()?;
         if let (None, Some((certificate, key))) = (&current, &self.files) {
@@ -171,12 +172,12 @@ impl ClusterServing {
         let client = self.client.clone();
         let (wanted, follow) = wanted(self.node_name, self.names, self.dns_only);
         let rotation = Rotation {
-            asker: Asker {
+            clients: CsrClients {
                 own: Some(client),
                 bootstrap: None,
             },
             store,
-            purpose: Purpose::Serving,
+            purpose: CertificatePurpose::Serving,
             wanted,
             clock: self.clock,
             notice: self.notice,
@@ -196,18 +197,18 @@ impl ClusterServing {
     }
 }
 
-/// Turns names into what is wanted, as they change.
+/// Maps names to the desired certificate, as they change.
 fn wanted(
     node_name: Arc<str>,
     mut names: watch::Receiver<ServingNames>,
     dns_only: bool,
 ) -> (
-    watch::Receiver<Option<Wanted>>,
+    watch::Receiver<Option<CertificateTemplate>>,
     impl Future<Output = Infallible> + Send,
 ) {
     let want = move |names: &ServingNames| {
         let wanted = names.suffice(dns_only);
-        wanted.then(|| Wanted::node(&node_name).with(names))
+        wanted.then(|| CertificateTemplate::node(&node_name).with(names))
     };
     let (sender, receiver) = watch::channel(want(&names.borrow_and_update()));
     let follow = async move {

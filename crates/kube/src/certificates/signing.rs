@@ -1,13 +1,13 @@
-//! Asking the cluster for a certificate: one CertificateSigningRequest, from its creation to the
+//! Requests a certificate from the cluster: one CertificateSigningRequest, from its creation to the
 //! certificate in its status.
 //!
-//! Source of the rules: `k8s.io/client-go/util/certificate/csr`. Other than there, nothing gives up:
-//! whoever approves may take days, and a request that the cluster has forgotten is made again.
+//! Source of the rules: `k8s.io/client-go/util/certificate/csr`. Unlike there, the wait has no end:
+//! an approval may take days, and a request that the cluster has forgotten is made again.
 
-use super::key::{NodeKey, Purpose};
+use super::key::{CertificatePurpose, NodeKey};
 use super::notice::Notice;
 use super::pair::{Pair, PairError};
-use super::rules::Wanted;
+use super::rules::CertificateTemplate;
 use crate::{ApiError, Change, Client, WatchTarget};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,16 +25,16 @@ const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 /// Why a request has no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum SigningError {
-    /// The API server could not be asked. The same request may be made again.
-    #[error("no certificate can be asked for{advice}")]
-    NotNow {
+    /// The API server could not be reached. The same request may be made again.
+    #[error("cannot request a certificate{advice}")]
+    Unavailable {
         /// What to do about it, where that is known.
         advice: &'static str,
-        /// What the API server said.
+        /// The API server's error.
         source: ApiError,
     },
-    /// Somebody said no.
-    #[error("the CSR {name} is denied, reason: {reason}, message: {message}")]
+    /// The request was denied.
+    #[error("CSR {name} was denied, reason: {reason}, message: {message}")]
     Denied {
         /// Name of the request.
         name: String,
@@ -44,7 +44,7 @@ pub enum SigningError {
         message: String,
     },
     /// The signer could not sign it.
-    #[error("the CSR {name} failed, reason: {reason}, message: {message}")]
+    #[error("CSR {name} failed, reason: {reason}, message: {message}")]
     Failed {
         /// Name of the request.
         name: String,
@@ -54,13 +54,13 @@ pub enum SigningError {
         message: String,
     },
     /// There is another request of that name.
-    #[error("the CSR {name} is there already and asks for something else")]
+    #[error("CSR {name} already exists with a different request")]
     Taken {
         /// Name of the request.
         name: String,
     },
     /// What was issued can't be used.
-    #[error("the certificate of the CSR {name} can't be used")]
+    #[error("the certificate issued for CSR {name} cannot be used")]
     Issued {
         /// Name of the request.
         name: String,
@@ -68,14 +68,14 @@ pub enum SigningError {
         source: PairError,
     },
     /// The request can't be made.
-    #[error("the request for a certificate can't be made")]
+    #[error("cannot create the certificate request")]
     Request(#[from] super::key::KeyError),
 }
 
 /// The part of a CertificateSigningRequest that matters here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Request {
+struct CertificateSigningRequest {
     metadata: Metadata,
     spec: Spec,
     status: Status,
@@ -113,24 +113,24 @@ struct Condition {
 
 /// Where a request is.
 #[derive(Debug)]
-enum Stage {
+enum CsrStage {
     Waiting,
     Approved,
     Issued(Vec<u8>),
 }
 
-/// What is asked for, with which key.
-pub(super) struct Asking<'a> {
+/// The desired certificate, with its key.
+pub(super) struct CsrSubmission<'a> {
     pub(super) client: &'a Client,
     pub(super) key: &'a NodeKey,
-    pub(super) wanted: &'a Wanted,
-    pub(super) purpose: Purpose,
+    pub(super) wanted: &'a CertificateTemplate,
+    pub(super) purpose: CertificatePurpose,
     pub(super) notice: &'a Notice,
 }
 
-impl Asking<'_> {
-    /// Asks, and waits until the certificate is there. May be dropped at any moment and asked again
-    /// with the same key.
+impl CsrSubmission<'_> {
+    /// Sends the request, and waits until the certificate is there. May be dropped at any moment
+    /// and called again with the same key.
     pub(super) async fn obtain(&self) -> Result<Pair, SigningError> {
         let name = self.key.request_name(self.wanted, self.purpose);
         let body = self.body(&name)?;
@@ -140,7 +140,7 @@ impl Asking<'_> {
             if let Some(pem) = self.wait(&name, &uid).await? {
                 return self.pair(&name, &pem);
             }
-            tracing::info!("the CSR {name} is gone; it is made again");
+            tracing::info!("CSR {name} was deleted; creating it again");
             tokio::time::sleep(backoff.advance()).await;
         }
     }
@@ -161,26 +161,30 @@ impl Asking<'_> {
 
     /// Makes the request, or finds the one that was made before. Gives its uid.
     async fn submit(&self, name: &str, body: &Value) -> Result<String, SigningError> {
-        match self.client.create::<Request>(REQUESTS, body).await {
+        match self
+            .client
+            .create::<CertificateSigningRequest>(REQUESTS, body)
+            .await
+        {
             Ok(made) => {
-                tracing::info!("the CSR {name} is made");
+                tracing::info!("Created CSR {name}");
                 return Ok(made.metadata.uid);
             }
             Err(error) if error.is_already_exists() => {}
-            Err(error) => return Err(not_now(error)),
+            Err(error) => return Err(unavailable(error)),
         }
         let path = format!("{REQUESTS}/{name}");
-        let found: Request = self.client.get(&path).await.map_err(not_now)?;
+        let found: CertificateSigningRequest = self.client.get(&path).await.map_err(unavailable)?;
         if !self.is_ours(&found) {
             let name = name.to_owned();
             return Err(SigningError::Taken { name });
         }
-        tracing::info!("the CSR {name} was made before and is used");
+        tracing::info!("Reusing the existing CSR {name}");
         Ok(found.metadata.uid)
     }
 
-    /// Whether a request that was found asks for the same with the same key.
-    fn is_ours(&self, found: &Request) -> bool {
+    /// Whether a request that was found has the same contents and the same key.
+    fn is_ours(&self, found: &CertificateSigningRequest) -> bool {
         let public = self.key.public();
         let asks = || {
             let pem = STANDARD.decode(&found.spec.request).ok()?;
@@ -195,7 +199,7 @@ impl Asking<'_> {
 
     /// Waits for the certificate of the request. `None`: the request is gone.
     async fn wait(&self, name: &str, uid: &str) -> Result<Option<Vec<u8>>, SigningError> {
-        let mut changes = self.client.watch::<Request>(WatchTarget {
+        let mut changes = self.client.watch::<CertificateSigningRequest>(WatchTarget {
             path: REQUESTS.to_owned(),
             field_selector: Some(format!("metadata.name={name}")),
             label_selector: None,
@@ -213,12 +217,12 @@ impl Asking<'_> {
                 return Ok(None);
             };
             match stage(&request)? {
-                Stage::Issued(pem) => return Ok(Some(pem)),
-                Stage::Approved => self.notice.say(&format!(
-                    "the CSR {name} is approved; waiting for its certificate"
+                CsrStage::Issued(pem) => return Ok(Some(pem)),
+                CsrStage::Approved => self.notice.say(&format!(
+                    "CSR {name} is approved; waiting for its certificate"
                 )),
-                Stage::Waiting => self.notice.say(&format!(
-                    "waiting for approval of the CSR {name}: kubectl certificate approve {name}"
+                CsrStage::Waiting => self.notice.say(&format!(
+                    "waiting for approval of CSR {name}: kubectl certificate approve {name}"
                 )),
             }
         }
@@ -232,7 +236,7 @@ impl Asking<'_> {
     }
 }
 
-fn stage(request: &Request) -> Result<Stage, SigningError> {
+fn stage(request: &CertificateSigningRequest) -> Result<CsrStage, SigningError> {
     let condition = |kind: &str| {
         request
             .status
@@ -262,12 +266,12 @@ fn stage(request: &Request) -> Result<Stage, SigningError> {
         });
     }
     if condition("Approved").is_none() {
-        return Ok(Stage::Waiting);
+        return Ok(CsrStage::Waiting);
     }
     let issued = request.status.certificate.as_deref().unwrap_or_default();
     match STANDARD.decode(issued) {
-        Ok(pem) if !pem.is_empty() => Ok(Stage::Issued(pem)),
-        Ok(_) => Ok(Stage::Approved),
+        Ok(pem) if !pem.is_empty() => Ok(CsrStage::Issued(pem)),
+        Ok(_) => Ok(CsrStage::Approved),
         Err(_) => Err(SigningError::Issued {
             name,
             source: PairError::NoCertificate,
@@ -275,7 +279,7 @@ fn stage(request: &Request) -> Result<Stage, SigningError> {
     }
 }
 
-fn not_now(source: ApiError) -> SigningError {
+fn unavailable(source: ApiError) -> SigningError {
     let advice = match source.code() {
         Some(401) => {
             " (the credentials are not accepted; a bootstrap token that has expired is replaced with \
@@ -284,7 +288,7 @@ fn not_now(source: ApiError) -> SigningError {
         Some(403) => " (the user of the kubeconfig may not make certificatesigningrequests)",
         _ => "",
     };
-    SigningError::NotNow { advice, source }
+    SigningError::Unavailable { advice, source }
 }
 
 #[cfg(test)]
@@ -303,7 +307,14 @@ mod tests {
                 {"type": "Approved", "status": "True", "reason": "r", "message": "m"},
             ]},
         });
-        let read = |value: &Value| format!("{:?}", read_value::<Request>(value).unwrap().value);
+        let read = |value: &Value| {
+            format!(
+                "{:?}",
+                read_value::<CertificateSigningRequest>(value)
+                    .unwrap()
+                    .value
+            )
+        };
         for seed in 0..500 {
             let (nulls, absent) = with_nulls(seed, &full, &[]);
             let (nulls, absent) = (read(&nulls), read(&absent));

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file can't be read.
-    #[error("can't read {}", path.display())]
+    #[error("cannot read {}", path.display())]
     Read {
         /// Which.
         path: PathBuf,
@@ -24,7 +24,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A file can't be written.
-    #[error("can't write {}", path.display())]
+    #[error("cannot write {}", path.display())]
     Write {
         /// Which.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A file holds no certificate with its key.
-    #[error("{} is no certificate with its key", path.display())]
+    #[error("{} does not contain a certificate and its key", path.display())]
     Pair {
         /// Which.
         path: PathBuf,
@@ -40,31 +40,31 @@ pub enum StoreError {
         source: PairError,
     },
     /// The link to the newest certificate is something else.
-    #[error("{} must be a symbolic link to the newest certificate, and is not; move it away", path.display())]
+    #[error("{} is not a symbolic link to the newest certificate; move it away", path.display())]
     NoLink {
         /// Which.
         path: PathBuf,
     },
     /// No key could be made.
-    #[error("can't make a private key")]
+    #[error("cannot generate a private key")]
     Key(#[source] KeyError),
 }
 
-/// Certificates with one prefix in one folder.
+/// Certificates with one prefix in one directory.
 #[derive(Clone, Debug)]
 pub struct PairStore {
-    folder: PathBuf,
+    directory: PathBuf,
     prefix: &'static str,
 }
 
 impl PairStore {
-    pub(super) fn new(folder: &Path, prefix: &'static str) -> Self {
-        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        Self { folder, prefix }
+    pub(super) fn new(directory: &Path, prefix: &'static str) -> Self {
+        let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+        Self { directory, prefix }
     }
 
     fn path(&self, tail: &str) -> PathBuf {
-        self.folder.join(format!("{}{tail}", self.prefix))
+        self.directory.join(format!("{}{tail}", self.prefix))
     }
 
     /// The link to the newest certificate.
@@ -106,9 +106,9 @@ impl PairStore {
     /// Writes a certificate and makes it the newest.
     ///
     /// # Errors
-    /// The folder can't be written, or the link is a file.
+    /// The directory can't be written, or the link is a file.
     pub fn update(&self, pair: &Pair, now: Timestamp) -> Result<(), StoreError> {
-        make_folder(&self.folder)?;
+        make_directory(&self.directory)?;
         let stamp = now.strftime("%Y-%m-%d-%H-%M-%S");
         let path = self.path(&format!("-{stamp}.pem"));
         let text = format!("{}{}", pair.chain_pem(), pair.key_pem());
@@ -124,11 +124,11 @@ impl PairStore {
         write(&updated, || symlink(&path, &updated))?;
         write(&current, || {
             fs::rename(&updated, &current)?;
-            File::open(&self.folder)?.sync_all()
+            File::open(&self.directory)?.sync_all()
         })
     }
 
-    /// The key whose certificate has been asked for, or a new one that is kept until it comes.
+    /// The key whose certificate has been requested, or a new one that is kept until it comes.
     ///
     /// # Errors
     /// The file can't be read or written.
@@ -139,12 +139,12 @@ impl PairStore {
                 Ok(key) => return Ok(key),
                 Err(error) => {
                     let path = path.display();
-                    tracing::warn!("{path} is replaced: {}", rubelet_base::ErrorChain(&error));
+                    tracing::warn!("Replacing {path}: {}", rubelet_base::ErrorChain(&error));
                 }
             }
         }
         let key = NodeKey::generate().map_err(StoreError::Key)?;
-        make_folder(&self.folder)?;
+        make_directory(&self.directory)?;
         write_file(&path, key.pem().as_bytes(), 0o600)?;
         Ok(key)
     }
@@ -203,13 +203,13 @@ fn write(path: &Path, act: impl FnOnce() -> io::Result<()>) -> Result<(), StoreE
     })
 }
 
-/// Makes the folder as the kubelet makes it: what is secret in it is closed file by file.
-pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
-    write(folder, || {
+/// Makes the directory as the kubelet makes it: what is secret in it is closed file by file.
+pub(super) fn make_directory(directory: &Path) -> Result<(), StoreError> {
+    write(directory, || {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o755)
-            .create(folder)
+            .create(directory)
     })
 }
 
@@ -233,90 +233,4 @@ pub(super) fn write_file(path: &Path, content: &[u8], mode: u32) -> Result<(), S
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{PairStore, StoreError};
-    use crate::certificates::pair::Pair;
-    use crate::certificates::serving::self_signed;
-    use jiff::Timestamp;
-    use std::fs;
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
-
-    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
-
-    fn pair(name: &str) -> Pair {
-        self_signed(name, NOW).unwrap()
-    }
-
-    fn mode(path: &std::path::Path) -> u32 {
-        fs::metadata(path).unwrap().permissions().mode() & 0o777
-    }
-
-    #[test]
-    fn the_newest_certificate_is_the_current_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = PairStore::new(&folder.path().join("pki"), "kubelet-client");
-        assert!(store.current().unwrap().is_none());
-        store.update(&pair("one"), NOW).unwrap();
-        let later = Timestamp::constant(1_800_000_100, 0);
-        store.update(&pair("two"), later).unwrap();
-        let current = store.current().unwrap().unwrap();
-        assert!(current.leaf().dns_names.contains("two"));
-        let target = fs::read_link(store.current_path()).unwrap();
-        assert_eq!(
-            target,
-            folder
-                .path()
-                .join("pki/kubelet-client-2027-01-15-08-01-40.pem")
-        );
-        assert_eq!(mode(&target), 0o600);
-        assert_eq!(fs::read_dir(folder.path().join("pki")).unwrap().count(), 3);
-    }
-
-    #[test]
-    fn an_update_that_was_cut_short_is_finished() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = PairStore::new(folder.path(), "kubelet-client");
-        store.update(&pair("one"), NOW).unwrap();
-        let target = fs::read_link(store.current_path()).unwrap();
-        fs::remove_file(store.current_path()).unwrap();
-        symlink(target, store.updated_path()).unwrap();
-        assert!(store.current().unwrap().is_some());
-        assert!(store.current_path().exists() && !store.updated_path().exists());
-    }
-
-    #[test]
-    fn a_file_in_the_place_of_the_link_is_not_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = PairStore::new(folder.path(), "kubelet-client");
-        fs::write(store.current_path(), "mine").unwrap();
-        let refused = store.update(&pair("one"), NOW);
-        assert!(matches!(refused, Err(StoreError::NoLink { .. })));
-        assert_eq!(fs::read(store.current_path()).unwrap(), b"mine");
-        assert!(matches!(store.current(), Err(StoreError::Pair { .. })));
-    }
-
-    #[test]
-    fn certificate_and_key_in_two_files_are_read_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = PairStore::new(folder.path(), "kubelet-client");
-        let pair = pair("two-files");
-        fs::write(store.path(".crt"), pair.chain_pem()).unwrap();
-        fs::write(store.path(".key"), pair.key_pem()).unwrap();
-        assert!(store.current().unwrap().is_some());
-    }
-
-    #[test]
-    fn the_key_of_a_request_is_kept_until_it_is_dropped() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = PairStore::new(folder.path(), "kubelet-client");
-        let first = store.pending_key().unwrap();
-        let path = folder.path().join("kubelet-client.key.tmp");
-        assert_eq!(mode(&path), 0o600);
-        assert_eq!(store.pending_key().unwrap().public(), first.public());
-        fs::write(&path, "no key").unwrap();
-        assert_ne!(store.pending_key().unwrap().public(), first.public());
-        store.drop_pending_key().unwrap();
-        store.drop_pending_key().unwrap();
-        assert!(!path.exists());
-    }
-}
+mod tests;

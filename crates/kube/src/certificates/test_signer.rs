@@ -1,12 +1,13 @@
-//! A model of the API server's certificate requests, for the tests of this folder.
+//! A model of the API server's certificate requests, for the tests of this directory.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use rcgen::{
     CertificateParams, CertificateSigningRequestParams, CertifiedIssuer, KeyPair, date_time_ymd,
 };
@@ -20,9 +21,9 @@ use tokio::time::Instant;
 use super::key::{NodeKey, subject};
 use super::pair::Pair;
 use super::pem::section;
-use super::rules::Wanted;
+use super::rules::CertificateTemplate;
 use crate::clock::WallClock;
-use crate::test_server::{Answer, Asked, TestServer};
+use crate::test_server::{Answer, ReceivedRequest, TestServer};
 
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
@@ -82,41 +83,35 @@ impl Signer {
     }
 
     pub(super) fn refuse(&self, code: Option<u16>) {
-        self.state.lock().unwrap().refuse = code;
+        self.state.lock().refuse = code;
     }
 
     /// From now on certificates are issued as kube-controller-manager does: valid from five minutes before
     /// the signer's clock on, which is ahead by `skew`.
     pub(super) fn issue(&self, skew: SignedDuration, lifetime: Duration) {
-        self.state.lock().unwrap().issue = Some((skew, lifetime));
+        self.state.lock().issue = Some((skew, lifetime));
     }
 
     /// What the signer's clock shows.
     pub(super) fn now(&self) -> Timestamp {
-        let issue = self.state.lock().unwrap().issue;
+        let issue = self.state.lock().issue;
         (self.clock)() + issue.map_or(SignedDuration::ZERO, |(skew, _)| skew)
     }
 
     /// Names of the requests there are.
     pub(super) fn names(&self) -> Vec<String> {
-        self.state
-            .lock()
-            .unwrap()
-            .requests
-            .keys()
-            .cloned()
-            .collect()
+        self.state.lock().requests.keys().cloned().collect()
     }
 
     pub(super) fn request(&self, name: &str) -> Value {
-        self.state.lock().unwrap().requests[name].clone()
+        self.state.lock().requests[name].clone()
     }
 
     /// Waits until there have been so many requests, and gives the name of the newest.
     pub(super) async fn nth(&self, count: usize) -> String {
         let mut made = self.made.subscribe();
         made.wait_for(|made| *made >= count).await.unwrap();
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         let uid = format!("uid-{count}");
         let mut all = state.requests.iter();
         all.find(|(_, request)| request["metadata"]["uid"] == *uid)
@@ -126,7 +121,7 @@ impl Signer {
     }
 
     pub(super) fn approve(&self, name: &str) {
-        let issue = self.state.lock().unwrap().issue;
+        let issue = self.state.lock().issue;
         let now = self.now();
         self.change(name, |request| {
             let certificate = self.sign(request, issue.map(|(_, lifetime)| (now, lifetime)));
@@ -149,13 +144,13 @@ impl Signer {
     }
 
     pub(super) fn forget(&self, name: &str) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         let gone = state.requests.remove(name).unwrap();
         state.tell("DELETED", &gone);
     }
 
     fn change(&self, name: &str, change: impl FnOnce(&mut Value)) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         let request = state.requests.get_mut(name).unwrap();
         change(request);
         let changed = request.clone();
@@ -165,7 +160,7 @@ impl Signer {
     /// A certificate of ten days from the day of `at` on, as somebody else may have got it.
     pub(super) fn pair(&self, common_name: &str, at: Timestamp) -> Pair {
         let key = NodeKey::generate().unwrap();
-        let mut wanted = Wanted::node("");
+        let mut wanted = CertificateTemplate::node("");
         wanted.common_name = common_name.to_owned();
         let mut params = subject(&wanted).unwrap();
         let date = at.to_zoned(jiff::tz::TimeZone::UTC).date();
@@ -200,14 +195,14 @@ impl Signer {
         section("CERTIFICATE", certificate.der())
     }
 
-    fn answer(&self, asked: &Asked) -> Answer {
-        if let Some(code) = self.state.lock().unwrap().refuse {
+    fn answer(&self, asked: &ReceivedRequest) -> Answer {
+        if let Some(code) = self.state.lock().refuse {
             return status(code, "Unauthorized");
         }
         if asked.method == "POST" {
             return self.create(serde_json::from_str(&asked.body).unwrap());
         }
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         if asked.path.contains("watch=true") || asked.path.contains("watch=1") {
             drop(state);
             return self.watch(asked);
@@ -225,7 +220,7 @@ impl Signer {
 
     fn create(&self, mut request: Value) -> Answer {
         let name = request["metadata"]["name"].as_str().unwrap().to_owned();
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         if state.requests.contains_key(&name) {
             return status(409, "AlreadyExists");
         }
@@ -243,8 +238,8 @@ impl Signer {
         Answer::Json(201, request)
     }
 
-    fn watch(&self, asked: &Asked) -> Answer {
-        let mut state = self.state.lock().unwrap();
+    fn watch(&self, asked: &ReceivedRequest) -> Answer {
+        let mut state = self.state.lock();
         let ours = |name: &str| asked.path.contains(name);
         let mut lines: Vec<Value> = state
             .requests

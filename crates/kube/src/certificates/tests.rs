@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -22,9 +23,9 @@ use super::{Certificate, ClientCertificate, ClientSetup, ClusterServing, Hooks, 
 use crate::test_server::TestServer;
 use crate::{Client, ClientConfig, ClientOptions, IdentitySource};
 
-/// A folder with what a node has, and what it asks.
+/// A directory with what a node has, and what it asks.
 struct Node {
-    folder: TempDir,
+    directory: TempDir,
     notice: Notice,
     failed: Arc<AtomicUsize>,
     lived: Arc<Mutex<Vec<Duration>>>,
@@ -33,7 +34,7 @@ struct Node {
 impl Node {
     fn new() -> Self {
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            directory: tempfile::tempdir().unwrap(),
             notice: Notice::new("client certificate"),
             failed: Arc::default(),
             lived: Arc::default(),
@@ -41,7 +42,7 @@ impl Node {
     }
 
     fn path(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     fn hooks(&self) -> Hooks {
@@ -50,7 +51,7 @@ impl Node {
             failed: Arc::new(move || {
                 failed.fetch_add(1, Ordering::Relaxed);
             }),
-            rotated: Arc::new(move |age| lived.lock().unwrap().push(age)),
+            rotated: Arc::new(move |age| lived.lock().push(age)),
         }
     }
 
@@ -156,7 +157,7 @@ async fn a_node_without_certificate_waits_for_its_approval_and_says_so() {
         let line = node.told("approve").await;
         assert_eq!(
             line,
-            format!("waiting for approval of the CSR {name}: kubectl certificate approve {name}")
+            format!("waiting for approval of CSR {name}: kubectl certificate approve {name}")
         );
         let pending = node.path("pki/kubelet-client.key.tmp");
         assert_eq!(mode(&pending), 0o600);
@@ -223,7 +224,7 @@ async fn a_restart_finds_the_request_that_waits() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_accepted_is_told_and_may_be_replaced() {
+async fn a_token_that_is_not_accepted_is_reported_and_may_be_replaced() {
     let (node, signer) = (Node::new(), Signer::new(true));
     signer.refuse(Some(401));
     let server = signer.server();
@@ -232,10 +233,7 @@ async fn a_token_that_is_not_accepted_is_told_and_may_be_replaced() {
     let mut certificate = node.certificate(true, false);
     let replace = async {
         let line = node.told("kubeadm token create").await;
-        assert!(
-            line.starts_with("no certificate can be asked for"),
-            "{line}"
-        );
+        assert!(line.starts_with("cannot request a certificate"), "{line}");
         assert!(!line.contains("old"), "{line}");
         node.write_bootstrap(&address, "new");
         signer.refuse(None);
@@ -294,7 +292,7 @@ async fn a_certificate_is_renewed_before_it_expires_and_the_client_shows_the_new
     let mut certificate = node.certificate(false, true);
     let expiry = certificate.expiry();
     let config = certificate.config().await.unwrap();
-    let IdentitySource::Cell(identity) = config.identity.clone() else {
+    let IdentitySource::Shared(identity) = config.identity.clone() else {
         panic!("{:?}", config.identity);
     };
     let server = signer.server();
@@ -306,7 +304,7 @@ async fn a_certificate_is_renewed_before_it_expires_and_the_client_shows_the_new
     assert!((days(7.0)..=days(9.1)).contains(&age), "{age:?}");
     settle().await;
     assert_ne!(identity.current().unwrap().cert, old.cert);
-    let lived = node.lived.lock().unwrap().clone();
+    let lived = node.lived.lock().clone();
     assert_eq!(lived.len(), 1);
     assert!((lived[0].as_secs_f64() - age.as_secs_f64()).abs() < 60.0);
     assert_eq!(fs::read_dir(node.path("pki")).unwrap().count(), 3);
@@ -322,7 +320,7 @@ async fn clocks_ten_minutes_apart_do_not_hold_up_the_first_certificate() {
         node.write_bootstrap(&listen(&signer.server()).await, "t");
         for _ in 0..2 {
             let config = node.certificate(true, true).config().await.unwrap();
-            assert!(matches!(config.identity, IdentitySource::Cell(_)));
+            assert!(matches!(config.identity, IdentitySource::Shared(_)));
             assert_eq!(signer.names().len(), 1, "{minutes} min");
             assert_eq!(*node.notice.subscribe().borrow(), None);
         }
@@ -349,7 +347,7 @@ async fn clocks_ten_minutes_apart_cost_no_certificate() {
         node.write_kubeconfig();
         let mut certificate = node.certificate(false, true);
         let config = certificate.config().await.unwrap();
-        let IdentitySource::Cell(identity) = config.identity.clone() else {
+        let IdentitySource::Shared(identity) = config.identity.clone() else {
             panic!("{:?}", config.identity);
         };
         let server = signer.server();
@@ -403,7 +401,7 @@ async fn a_certificate_that_came_with_the_kubeconfig_is_replaced_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_was_denied_is_told_and_made_anew_later() {
+async fn a_request_that_was_denied_is_reported_and_made_again_later() {
     let (node, signer) = (Node::new(), Signer::new(false));
     let now = (clock())();
     let store = PairStore::new(&node.path("pki"), "kubelet-client");
@@ -420,7 +418,7 @@ async fn a_request_that_was_denied_is_told_and_made_anew_later() {
     signer.deny(&first);
     let line = node.told("denied").await;
     let said = "reason: KubectlDeny, message: This CSR was denied by kubectl certificate deny.";
-    assert_eq!(line, format!("the CSR {first} is denied, {said}"));
+    assert_eq!(line, format!("CSR {first} was denied, {said}"));
     let began = Instant::now();
     let second = signer.nth(2).await;
     assert_ne!(second, first);

@@ -1,6 +1,6 @@
 //! One request, tried again where that is right.
 
-use std::{sync::PoisonError, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
@@ -8,23 +8,23 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::Client;
 use crate::{
-    answer,
     error::ApiError,
-    transport::{AnswerBody, Outgoing, Purpose, SendError, TransportError},
+    response,
+    transport::{OutgoingRequest, RequestKind, ResponseBody, SendError, TransportError},
 };
 
-/// A server that asks for patience more often than this is not asked again.
-const MAX_REFUSALS: u32 = 10;
+/// Requests that the server answers with `Retry-After` more often than this are not retried again.
+const MAX_RETRIES_AFTER: u32 = 10;
 
 /// A request as the API sees it.
-pub(super) struct Call<'a> {
+pub(super) struct ApiRequest<'a> {
     method: Method,
     path: &'a str,
     content_type: Option<&'static str>,
     body: Bytes,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ApiRequest<'a> {
     pub(super) fn new(method: Method, path: &'a str) -> Self {
         Self {
             method,
@@ -54,14 +54,14 @@ impl Client {
     /// Sends a request, and gives back the answer if it is a success.
     pub(super) async fn send(
         &self,
-        call: &Call<'_>,
-        purpose: Purpose,
+        call: &ApiRequest<'_>,
+        purpose: RequestKind,
         deadline: Instant,
-    ) -> Result<Response<AnswerBody>, ApiError> {
+    ) -> Result<Response<ResponseBody>, ApiError> {
         if !call.path.starts_with('/') {
             return Err(call.bad("a path begins with a slash"));
         }
-        let mut outgoing = Outgoing {
+        let mut outgoing = OutgoingRequest {
             method: call.method.clone(),
             path: call.path.to_owned(),
             headers: self.headers(call),
@@ -107,9 +107,9 @@ impl Client {
             }
             let error = refusal(answer, deadline).await;
             match wait_before_retry(&error) {
-                Some(wait) if refusals < MAX_REFUSALS && Instant::now() + wait < deadline => {
+                Some(wait) if refusals < MAX_RETRIES_AFTER && Instant::now() + wait < deadline => {
                     refusals += 1;
-                    tracing::debug!(%error, path = call.path, ?wait, "the API server asks to wait");
+                    tracing::debug!(%error, path = call.path, ?wait, "The API server asks to retry later");
                     sleep(wait).await;
                 }
                 _ => return Err(error),
@@ -119,10 +119,10 @@ impl Client {
 
     async fn send_once(
         &self,
-        outgoing: &Outgoing,
-        purpose: Purpose,
+        outgoing: &OutgoingRequest,
+        purpose: RequestKind,
         deadline: Instant,
-    ) -> Result<Response<AnswerBody>, SendError> {
+    ) -> Result<Response<ResponseBody>, SendError> {
         let began = Instant::now();
         let sent = self
             .shared
@@ -138,7 +138,7 @@ impl Client {
         sent
     }
 
-    fn headers(&self, call: &Call<'_>) -> HeaderMap {
+    fn headers(&self, call: &ApiRequest<'_>) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(4);
         headers.insert(header::USER_AGENT, self.shared.user_agent.clone());
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
@@ -150,10 +150,7 @@ impl Client {
 
     async fn wait_for_rate(&self, deadline: Instant) -> Result<(), ApiError> {
         let now = Instant::now();
-        let wait = {
-            let bucket = self.limits.bucket.lock();
-            bucket.unwrap_or_else(PoisonError::into_inner).take(now)
-        };
+        let wait = self.limits.bucket.lock().take(now);
         if wait.is_zero() {
             return Ok(());
         }
@@ -166,14 +163,14 @@ impl Client {
     }
 }
 
-async fn refusal(answer: Response<AnswerBody>, deadline: Instant) -> ApiError {
+async fn refusal(answer: Response<ResponseBody>, deadline: Instant) -> ApiError {
     let code = answer.status().as_u16();
-    let retry_after = answer::retry_after(answer.headers());
-    let body = answer::start(answer.into_body(), deadline).await;
+    let retry_after = response::retry_after(answer.headers());
+    let body = response::start(answer.into_body(), deadline).await;
     ApiError::from_answer(code, retry_after, &body)
 }
 
-/// Overload and restarts say how long to wait; the request was not carried out.
+/// Overload and restarts: the answer has the time to wait, and the request was not carried out.
 fn wait_before_retry(error: &ApiError) -> Option<Duration> {
     let code = error.code()?;
     error.retry_after().filter(|_| code == 429 || code >= 500)

@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -222,7 +223,7 @@ async fn after_a_reload_new_requests_use_new_connections() {
     let (answer, write) = Answer::lines(&[]);
     let answer = Mutex::new(Some(answer));
     let server = TestServer::new(move |asked| match asked.path.as_str() {
-        "/old" => answer.lock().unwrap().take().unwrap(),
+        "/old" => answer.lock().take().unwrap(),
         _ => ok(),
     });
     let client = server.client(true);
@@ -243,7 +244,7 @@ async fn after_a_reload_new_requests_use_new_connections() {
 async fn an_answer_beyond_all_bounds_is_refused() {
     let (answer, write) = Answer::lines(&[]);
     let answer = Mutex::new(Some(answer));
-    let server = TestServer::new(move |_| answer.lock().unwrap().take().unwrap());
+    let server = TestServer::new(move |_| answer.lock().take().unwrap());
     let client = server.client(true);
     for _ in 0..20 {
         write.send(" ".repeat(1024 * 1024)).unwrap();
@@ -302,12 +303,12 @@ struct Seen(Mutex<Vec<String>>);
 impl RequestObserver for Seen {
     fn request_ended(&self, method: &'static str, host: &str, code: Option<u16>, took: Duration) {
         let line = format!("{method} {host} {code:?} {}s", took.as_secs());
-        self.0.lock().unwrap().push(line);
+        self.0.lock().push(line);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_observer_is_told_of_each_request() {
+async fn the_observer_is_notified_of_each_request() {
     let server = TestServer::new(|asked| match asked.path.as_str() {
         "/hang" => Answer::Hang,
         _ => Answer::Json(409, json!({})),
@@ -321,7 +322,7 @@ async fn the_observer_is_told_of_each_request() {
     client.create::<Value>("/x", &json!({})).await.unwrap_err();
     client.get::<Value>("/hang").await.unwrap_err();
     assert_eq!(
-        *seen.0.lock().unwrap(),
+        *seen.0.lock(),
         [
             "POST api.test:8080 Some(409) 0s",
             "GET api.test:8080 None 30s"

@@ -17,25 +17,25 @@ use crate::{
 };
 
 /// What a plugin printed. There is a token, a pair, or both.
-pub(super) struct Printed {
+pub(super) struct PluginCredentials {
     pub(super) token: Option<Secret>,
     /// Certificate chain and key in PEM.
     pub(super) pair: Option<(String, String)>,
     pub(super) expires: Option<Timestamp>,
 }
 
-/// A plugin that takes longer hangs: there is nobody at a terminal whom it could wait for.
+/// A plugin that takes longer hangs: it has no terminal at which a user could answer.
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// Credentials are small.
 const MAX_OUTPUT: u64 = 1024 * 1024;
 /// What of a plugin's complaints is shown.
-const MAX_COMPLAINT: u64 = 1024;
+const MAX_STDERR: u64 = 1024;
 
-/// Runs the plugin. The error says what is wrong, without the plugin's name.
+/// Runs the plugin. The error is without the plugin's name.
 pub(super) async fn run(
     plugin: ExecPlugin,
     before: fn(&mut std::process::Command),
-) -> Result<Printed, String> {
+) -> Result<PluginCredentials, String> {
     let mut command = Command::new(&plugin.command);
     command
         .args(&plugin.args)
@@ -52,10 +52,8 @@ pub(super) async fn run(
     let stdout = child.stdout.take().expect("standard output is piped");
     let stderr = child.stderr.take().expect("standard error is piped");
     let all = async {
-        let (printed, complaint) = tokio::join!(
-            start_of(stdout, MAX_OUTPUT),
-            start_of(stderr, MAX_COMPLAINT)
-        );
+        let (printed, complaint) =
+            tokio::join!(start_of(stdout, MAX_OUTPUT), start_of(stderr, MAX_STDERR));
         let status = child.wait().await;
         (printed, complaint, status)
     };
@@ -95,7 +93,7 @@ fn not_started(plugin: &ExecPlugin, error: &io::Error) -> String {
     }
 }
 
-/// What the plugin is told, as JSON.
+/// The input of the plugin: an `ExecCredential` as JSON.
 fn information(plugin: &ExecPlugin) -> String {
     let mut spec = json!({ "interactive": false });
     if let Some(cluster) = &plugin.cluster {
@@ -127,7 +125,7 @@ struct Status {
     client_key_data: String,
 }
 
-fn parse(version: ExecVersion, printed: &[u8]) -> Result<Printed, String> {
+fn parse(version: ExecVersion, printed: &[u8]) -> Result<PluginCredentials, String> {
     // The parser's message could quote what was printed.
     let credential: ExecCredential = serde_json::from_slice(printed).map_err(|error| {
         let (line, column) = (error.line(), error.column());
@@ -153,7 +151,7 @@ fn parse(version: ExecVersion, printed: &[u8]) -> Result<Printed, String> {
     if token.is_none() && pair.is_none() {
         return Err("it printed neither a token nor a certificate".to_owned());
     }
-    Ok(Printed {
+    Ok(PluginCredentials {
         token: token.map(Secret::new),
         pair,
         expires: status.expiration_timestamp,
@@ -182,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_credential_is_named_without_being_shown() {
+    fn an_invalid_credential_is_named_without_being_shown() {
         let head = r#""kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1""#;
         for (text, expected) in [
             (r#"{"token": "secret"#.to_owned(), "no ExecCredential"),

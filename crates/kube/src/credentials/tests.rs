@@ -42,9 +42,9 @@ async fn get(client: &Client) -> Result<Value, ApiError> {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_file_is_read_again_each_minute_and_when_it_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("token");
-    let accepted = folder.path().join("accepted");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    let accepted = directory.path().join("accepted");
     for path in [&path, &accepted] {
         fs::write(path, "one").unwrap();
     }
@@ -57,7 +57,7 @@ async fn a_token_file_is_read_again_each_minute_and_when_it_is_refused() {
     get(&client).await.unwrap();
 
     // Refused: the new one is fetched at once, and only then the caller hears of it.
-    fs::write(folder.path().join("accepted"), "two").unwrap();
+    fs::write(directory.path().join("accepted"), "two").unwrap();
     let error = get(&client).await.unwrap_err();
     assert!(error.is_unauthorized());
     fs::write(&path, "two\n").unwrap();
@@ -65,7 +65,7 @@ async fn a_token_file_is_read_again_each_minute_and_when_it_is_refused() {
 
     // A minute later it is read without being refused.
     fs::write(&path, "three").unwrap();
-    fs::write(folder.path().join("accepted"), "three").unwrap();
+    fs::write(directory.path().join("accepted"), "three").unwrap();
     tokio::time::advance(Duration::from_secs(61)).await;
     let before = server.asked().len();
     get(&client).await.unwrap();
@@ -79,9 +79,9 @@ async fn a_token_file_is_read_again_each_minute_and_when_it_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_token_nothing_is_sent() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let server = server(String::new);
-    let path = folder.path().join("token");
+    let path = directory.path().join("token");
     let credential = Credential::TokenFile {
         path: path.clone(),
         otherwise: None,
@@ -102,30 +102,30 @@ async fn without_a_token_nothing_is_sent() {
 }
 
 struct Plugin {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     now: Arc<AtomicI64>,
 }
 
 impl Plugin {
     /// A shell script that counts its runs in a file.
     fn new(script: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("plugin");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("plugin");
         fs::write(
             &path,
             format!(
                 "#!/bin/sh\ncd {}\necho run >> runs\n{script}\n",
-                folder.path().display()
+                directory.path().display()
             ),
         )
         .unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         let now = Arc::new(AtomicI64::new(1000));
-        Self { folder, now }
+        Self { directory, now }
     }
 
     fn runs(&self) -> usize {
-        let runs = fs::read_to_string(self.folder.path().join("runs"));
+        let runs = fs::read_to_string(self.directory.path().join("runs"));
         runs.map_or(0, |runs| runs.lines().count())
     }
 
@@ -133,7 +133,7 @@ impl Plugin {
         let mut config = server.config(true);
         config.credential = Credential::Exec(Box::new(ExecPlugin {
             version: ExecVersion::V1,
-            command: self.folder.path().join("plugin"),
+            command: self.directory.path().join("plugin"),
             args: vec!["arg".to_owned()],
             env: vec![("TOKEN".to_owned(), "abc".to_owned())],
             install_hint: Some("see the manual".to_owned()),
@@ -170,7 +170,7 @@ async fn a_plugin_runs_once_and_again_when_its_token_expires() {
         one.await.unwrap().unwrap();
     }
     assert_eq!(plugin.runs(), 1);
-    let info = fs::read(plugin.folder.path().join("info")).unwrap();
+    let info = fs::read(plugin.directory.path().join("info")).unwrap();
     let info: Value = serde_json::from_slice(&info).unwrap();
     assert_eq!(
         info,
@@ -206,7 +206,7 @@ async fn a_plugin_that_fails_is_named_and_not_run_for_each_request() {
         );
     }
     assert_eq!(plugin.runs(), 1);
-    fs::remove_file(plugin.folder.path().join("plugin")).unwrap();
+    fs::remove_file(plugin.directory.path().join("plugin")).unwrap();
     let error = get(&plugin.client(&server)).await.unwrap_err();
     let text = ErrorChain(&error).to_string();
     assert!(text.contains("no such program; see the manual"), "{text}");
@@ -227,7 +227,7 @@ async fn a_plugin_that_somebody_gave_up_on_serves_the_next_one() {
     let client = plugin.client(&server);
     let hasty = client.with_limits(0.0, 0, Duration::from_millis(50));
     assert!(matches!(get(&hasty).await, Err(ApiError::TimedOut)));
-    fs::write(plugin.folder.path().join("go"), "").unwrap();
+    fs::write(plugin.directory.path().join("go"), "").unwrap();
     get(&client).await.unwrap();
     assert_eq!(plugin.runs(), 1);
 }

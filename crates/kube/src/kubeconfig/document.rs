@@ -1,4 +1,4 @@
-//! The file as it is written.
+//! The kubeconfig file format.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ pub(super) struct User {
     pub(super) as_user_extra: Option<BTreeMap<String, Vec<String>>>,
     pub(super) username: Option<String>,
     pub(super) password: Option<Secret>,
-    pub(super) auth_provider: Option<Hidden>,
+    pub(super) auth_provider: Option<IgnoredValue>,
     pub(super) exec: Option<Exec>,
     #[serde(default, rename = "extensions")]
     _extensions: Option<Value>,
@@ -94,15 +94,15 @@ fn or_default<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<User,
 
 /// What may hold secrets and is not used.
 #[derive(Clone)]
-pub(super) struct Hidden;
+pub(super) struct IgnoredValue;
 
-impl<'de> Deserialize<'de> for Hidden {
+impl<'de> Deserialize<'de> for IgnoredValue {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(|_| Self)
     }
 }
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for IgnoredValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("..")
     }

@@ -23,7 +23,7 @@ use crate::{
 
 type Result<T> = std::result::Result<T, KubeconfigError>;
 
-/// The extension of a cluster that a plugin is told.
+/// The extension of a cluster that is passed to plugins.
 const EXEC_EXTENSION: &str = "client.authentication.k8s.io/exec";
 
 pub(super) fn client_config(file: &Kubeconfig, context: Option<&str>) -> Result<ClientConfig> {
@@ -190,7 +190,7 @@ impl ClusterFields<'_> {
         }
     }
 
-    /// What a plugin that asks for it is told about the cluster.
+    /// The description of the cluster for a plugin with `provideClusterInfo`.
     fn information(&self, roots: &Roots) -> Value {
         let mut told = Map::new();
         told.insert("server".to_owned(), json!(self.cluster.server));
@@ -272,7 +272,7 @@ impl UserFields<'_> {
                 (None, Some(certificate), None, Some(key)) => {
                     IdentitySource::Files { certificate, key }
                 }
-                _ => IdentitySource::Cell(identity),
+                _ => IdentitySource::Shared(identity),
             },
         )
     }
@@ -379,7 +379,7 @@ impl UserFields<'_> {
                 return Err(self.bad("exec.interactiveMode", problem));
             }
             (Some(other), _) => {
-                let problem = format!("{other:?} is none of Never, IfAvailable and Always");
+                let problem = format!("{other:?} is not one of Never, IfAvailable and Always");
                 return Err(self.bad("exec.interactiveMode", problem));
             }
         }

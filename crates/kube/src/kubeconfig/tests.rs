@@ -8,9 +8,9 @@ use rcgen::{CertificateParams, KeyPair};
 use super::*;
 use crate::{Credential, ExecVersion, IdentitySource, Proxy, Roots};
 
-/// A folder with `ca.pem`, `client.pem`, `client.key` and `token`.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+/// A directory with `ca.pem`, `client.pem`, `client.key` and `token`.
+fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::default().self_signed(&key).unwrap();
     for (name, text) in [
@@ -19,9 +19,9 @@ fn folder() -> tempfile::TempDir {
         ("client.key", pem("PRIVATE KEY", &key.serialize_der())),
         ("token", "from-file\n".to_owned()),
     ] {
-        std::fs::write(folder.path().join(name), text).unwrap();
+        std::fs::write(directory.path().join(name), text).unwrap();
     }
-    folder
+    directory
 }
 
 fn pem(label: &str, der: &[u8]) -> String {
@@ -44,8 +44,12 @@ fn text(cluster: &str, user: &str) -> String {
     )
 }
 
-fn resolve(folder: &tempfile::TempDir, cluster: &str, user: &str) -> Result<ClientConfig, String> {
-    let path = folder.path().join("kubeconfig");
+fn resolve(
+    directory: &tempfile::TempDir,
+    cluster: &str,
+    user: &str,
+) -> Result<ClientConfig, String> {
+    let path = directory.path().join("kubeconfig");
     let parsed = Kubeconfig::parse(&text(cluster, user), &path);
     let resolved = parsed.and_then(|file| file.client_config(None));
     resolved.map_err(|error| {
@@ -57,31 +61,31 @@ fn resolve(folder: &tempfile::TempDir, cluster: &str, user: &str) -> Result<Clie
 
 #[test]
 fn files_are_relative_to_the_kubeconfig() {
-    let folder = folder();
+    let directory = directory();
     let config = resolve(
-        &folder,
+        &directory,
         "server: https://10.0.0.1:6443\ncertificate-authority: ca.pem\ntls-server-name: api\nproxy-url: http://proxy:3128",
         "client-certificate: client.pem\nclient-key: client.key",
     )
     .unwrap();
     assert_eq!(config.server.to_string(), "https://10.0.0.1:6443");
-    assert_eq!(config.roots, Roots::File(folder.path().join("ca.pem")));
+    assert_eq!(config.roots, Roots::File(directory.path().join("ca.pem")));
     assert_eq!(config.tls_server_name.as_deref(), Some("api"));
     assert_eq!(config.proxy, Proxy::Http("http://proxy:3128".into()));
     assert!(matches!(config.credential, Credential::None));
     let IdentitySource::Files { certificate, key } = config.identity else {
         panic!("files that may change are read again");
     };
-    assert_eq!(certificate, folder.path().join("client.pem"));
-    assert_eq!(key, folder.path().join("client.key"));
+    assert_eq!(certificate, directory.path().join("client.pem"));
+    assert_eq!(key, directory.path().join("client.key"));
 }
 
 #[test]
 fn inline_data_wins_over_files() {
-    let folder = folder();
-    let data = |name: &str| STANDARD.encode(std::fs::read(folder.path().join(name)).unwrap());
+    let directory = directory();
+    let data = |name: &str| STANDARD.encode(std::fs::read(directory.path().join(name)).unwrap());
     let config = resolve(
-        &folder,
+        &directory,
         &format!(
             "server: https://h\ncertificate-authority: missing\ncertificate-authority-data: {}",
             data("ca.pem")
@@ -94,14 +98,14 @@ fn inline_data_wins_over_files() {
     )
     .unwrap();
     assert!(matches!(config.roots, Roots::Pem(_)));
-    assert!(matches!(config.identity, IdentitySource::Cell(cell) if cell.current().is_some()));
+    assert!(matches!(config.identity, IdentitySource::Shared(cell) if cell.current().is_some()));
 }
 
 #[test]
 fn tokens_come_from_the_text_or_a_file() {
-    let folder = folder();
+    let directory = directory();
     let credential = |user| {
-        resolve(&folder, "server: https://h", user)
+        resolve(&directory, "server: https://h", user)
             .unwrap()
             .credential
     };
@@ -110,7 +114,7 @@ fn tokens_come_from_the_text_or_a_file() {
     );
     assert!(
         matches!(credential("tokenFile: token"), Credential::TokenFile { path, otherwise: None }
-        if path == folder.path().join("token"))
+        if path == directory.path().join("token"))
     );
     assert!(matches!(
         credential("tokenFile: missing\ntoken: abc"),
@@ -127,15 +131,15 @@ fn tokens_come_from_the_text_or_a_file() {
 }
 
 #[test]
-fn a_plugin_is_told_about_the_cluster_if_it_asks() {
-    let folder = folder();
+fn a_plugin_is_reported_about_the_cluster_if_it_asks() {
+    let directory = directory();
     let cluster = "server: https://h\ncertificate-authority: ca.pem\nextensions:\n- name: client.authentication.k8s.io/exec\n  extension: {audience: x}";
     let user = "exec:\n  apiVersion: client.authentication.k8s.io/v1\n  command: bin/plugin\n  args: [a]\n  env:\n  - {name: VAR, value: V}\n  provideClusterInfo: true\n  interactiveMode: Never";
-    let Credential::Exec(plugin) = resolve(&folder, cluster, user).unwrap().credential else {
+    let Credential::Exec(plugin) = resolve(&directory, cluster, user).unwrap().credential else {
         panic!("a plugin");
     };
     assert_eq!(plugin.version, ExecVersion::V1);
-    assert_eq!(plugin.command, folder.path().join("bin/plugin"));
+    assert_eq!(plugin.command, directory.path().join("bin/plugin"));
     assert_eq!(plugin.env, [("VAR".to_owned(), "V".to_owned())]);
     let told = plugin.cluster.unwrap();
     assert_eq!(told["server"], "https://h");
@@ -143,7 +147,7 @@ fn a_plugin_is_told_about_the_cluster_if_it_asks() {
     assert!(told["certificate-authority-data"].is_string());
 
     let user = "exec:\n  apiVersion: client.authentication.k8s.io/v1beta1\n  command: plugin";
-    let Credential::Exec(plugin) = resolve(&folder, cluster, user).unwrap().credential else {
+    let Credential::Exec(plugin) = resolve(&directory, cluster, user).unwrap().credential else {
         panic!("a plugin");
     };
     assert_eq!(
@@ -156,7 +160,7 @@ fn a_plugin_is_told_about_the_cluster_if_it_asks() {
 
 #[test]
 fn each_mistake_names_its_field() {
-    let folder = folder();
+    let directory = directory();
     let good = "server: https://h";
     let exec = "exec:\n  command: p\n  apiVersion: client.authentication.k8s.io/v1";
     for (cluster, user, expected) in [
@@ -245,7 +249,7 @@ fn each_mistake_names_its_field() {
         ),
         (good, "token: 12345", "users[0].user.token: expected a text"),
     ] {
-        let error = resolve(&folder, cluster, user).map(drop).unwrap_err();
+        let error = resolve(&directory, cluster, user).map(drop).unwrap_err();
         assert!(error.contains(expected), "{error}\nexpected: {expected}");
         assert!(
             !error.contains("secret") && !error.contains("12345"),
@@ -291,7 +295,7 @@ fn contexts_are_found_by_name() {
 }
 
 #[test]
-fn misspelt_fields_are_told_and_secrets_are_not() {
+fn misspelt_fields_are_reported_and_secrets_are_not() {
     let text = text("server: https://h\ncertificate_authority: x", "token: abc");
     let file = Kubeconfig::parse(&text, Path::new("k")).unwrap();
     assert_eq!(file.warnings().len(), 1);
@@ -306,15 +310,15 @@ fn misspelt_fields_are_told_and_secrets_are_not() {
 
 #[test]
 fn what_is_written_after_a_bootstrap_is_read_back() {
-    let folder = folder();
+    let directory = directory();
     let text = text(
         "server: https://10.0.0.1:6443\ncertificate-authority: ca.pem\ntls-server-name: api",
         "token: bootstrap",
     );
-    let file = Kubeconfig::parse(&text, &folder.path().join("bootstrap.conf")).unwrap();
+    let file = Kubeconfig::parse(&text, &directory.path().join("bootstrap.conf")).unwrap();
     let (certificate, key) = (
-        folder.path().join("client.pem"),
-        folder.path().join("client.key"),
+        directory.path().join("client.pem"),
+        directory.path().join("client.key"),
     );
     let written = file
         .with_client_certificate(None, &certificate, &key)
@@ -324,7 +328,7 @@ fn what_is_written_after_a_bootstrap_is_read_back() {
     assert!(read.warnings().is_empty());
     let config = read.client_config(None).unwrap();
     assert_eq!(config.server.to_string(), "https://10.0.0.1:6443");
-    assert_eq!(config.roots, Roots::File(folder.path().join("ca.pem")));
+    assert_eq!(config.roots, Roots::File(directory.path().join("ca.pem")));
     assert_eq!(config.tls_server_name.as_deref(), Some("api"));
     assert!(matches!(config.identity, IdentitySource::Files { .. }));
 }

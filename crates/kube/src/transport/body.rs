@@ -12,13 +12,13 @@ use hyper::{
 use super::{IdleHttp1, http2::StreamGuard};
 
 /// The body of an answer. Dropped before its end, it ends the stream.
-pub(crate) struct AnswerBody {
+pub(crate) struct ResponseBody {
     incoming: Incoming,
     _stream: Option<StreamGuard>,
     connection: Option<(SendRequest<Full<Bytes>>, Arc<IdleHttp1>)>,
 }
 
-impl AnswerBody {
+impl ResponseBody {
     pub(super) fn http2(incoming: Incoming, stream: StreamGuard) -> Self {
         Self {
             incoming,
@@ -43,7 +43,7 @@ impl AnswerBody {
         body
     }
 
-    /// How many bytes there are, if the server said so.
+    /// The length, if the server announced it.
     pub(crate) fn announced(&self) -> Option<u64> {
         self.incoming.size_hint().exact()
     }

@@ -24,7 +24,7 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 use super::{
-    Purpose, TransportError,
+    RequestKind, TransportError,
     http2::{Connection, MAX_STREAMS},
     proxy::{HttpProxy, ProxyError},
     tls::{self, RootsError, Tls},
@@ -38,10 +38,10 @@ use crate::{
 /// From the name to the first request.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// For each address of a name that has several.
-const LEAST_FOR_ADDRESS: Duration = Duration::from_secs(2);
-/// A connection that was silent for so long is asked whether it is still there...
+const MIN_TIMEOUT_PER_ADDRESS: Duration = Duration::from_secs(2);
+/// A silent connection is pinged after this time...
 const PING_AFTER: Duration = Duration::from_secs(30);
-/// ...and given up when the answer does not come.
+/// ...and closed if there is no answer within this time.
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// What one request may have queued.
 const SEND_BUFFER: usize = 64 * 1024;
@@ -49,23 +49,23 @@ const SEND_BUFFER: usize = 64 * 1024;
 const HEADER_LIST_SIZE: u32 = 64 * 1024;
 
 /// How much the server may send before it was read, in bytes: what is in flight is memory of ours.
-struct Windows {
+struct FlowControlWindows {
     /// Of one answer.
     stream: u32,
     /// Of all answers together.
     connection: u32,
 }
 
-impl Windows {
-    fn of(purpose: Purpose) -> Self {
+impl FlowControlWindows {
+    fn of(purpose: RequestKind) -> Self {
         match purpose {
-            Purpose::Request => Self {
+            RequestKind::Request => Self {
                 stream: 256 * 1024,
                 connection: 1024 * 1024,
             },
             // Room for all that may be open at a time, so that watches that nobody reads at the
             // moment do not hold up the others.
-            Purpose::Watch => Self {
+            RequestKind::Watch => Self {
                 stream: 64 * 1024,
                 connection: 64 * 1024 * MAX_STREAMS,
             },
@@ -76,7 +76,7 @@ impl Windows {
 /// Why a client can't be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SetupError {
-    #[error("{0} is no name that a certificate could be for")]
+    #[error("invalid TLS server name {0}")]
     ServerName(String),
     #[error(transparent)]
     Roots(#[from] RootsError),
@@ -127,13 +127,13 @@ impl Dialer {
     }
 
     /// Connects. `purpose` decides how much may be in flight.
-    pub(super) async fn dial(&self, purpose: Purpose) -> Result<Dialed, TransportError> {
+    pub(super) async fn dial(&self, purpose: RequestKind) -> Result<Dialed, TransportError> {
         timeout(DIAL_TIMEOUT, self.connect(purpose))
             .await
             .unwrap_or(Err(TransportError::Slow(DIAL_TIMEOUT.as_secs())))
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Dialed, TransportError> {
+    async fn connect(&self, purpose: RequestKind) -> Result<Dialed, TransportError> {
         let stream = match &self.connector {
             Some(connector) => (connector.connect)()
                 .await
@@ -192,7 +192,7 @@ async fn tcp(host: &str, port: u16) -> Result<Box<dyn Stream>, TransportError> {
         .map_err(unresolved)?;
     let addresses: Vec<_> = found.collect();
     let share = u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
-    let patience = (DIAL_TIMEOUT / share).max(LEAST_FOR_ADDRESS);
+    let patience = (DIAL_TIMEOUT / share).max(MIN_TIMEOUT_PER_ADDRESS);
     let mut last = unresolved(io::Error::from(io::ErrorKind::NotFound));
     for address in addresses {
         let connected = timeout(patience, TcpStream::connect(address))
@@ -224,14 +224,14 @@ fn notice_death(stream: &TcpStream) {
             Ok(sockopt::set_tcp_user_timeout(stream, milliseconds)?)
         });
     if let Err(error) = set {
-        tracing::debug!(%error, "a dead API server will be noticed late");
+        tracing::debug!(%error, "Cannot set TCP keepalive; a dead API server is noticed late");
     }
 }
 
 async fn handshake(
     stream: Box<dyn Stream>,
     http2: bool,
-    purpose: Purpose,
+    purpose: RequestKind,
 ) -> Result<Dialed, TransportError> {
     let stream = TokioIo::new(stream);
     if !http2 {
@@ -240,12 +240,12 @@ async fn handshake(
             .map_err(TransportError::Handshake)?;
         tokio::spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to the API server broke");
+                tracing::debug!(%error, "A connection to the API server broke");
             }
         });
         return Ok(Dialed::Http1(sender));
     }
-    let windows = Windows::of(purpose);
+    let windows = FlowControlWindows::of(purpose);
     let (sender, mut connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .initial_stream_window_size(windows.stream)
@@ -268,7 +268,7 @@ async fn handshake(
             polled
         });
         if let Err(error) = ended.await {
-            tracing::debug!(%error, "a connection to the API server broke");
+            tracing::debug!(%error, "A connection to the API server broke");
         }
     });
     Ok(Dialed::Http2(Connection::new(

@@ -1,19 +1,20 @@
 //! Connections of HTTP/2 and the streams on them.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http2::SendRequest;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// One connection.
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    /// Streams that the server allows at a time, as it said last.
+    /// Streams that the server allows at a time, by its last announcement.
     allowed: Arc<AtomicUsize>,
     /// Streams that are open.
     streams: AtomicUsize,
@@ -45,7 +46,7 @@ impl Connection {
         !self.retired.load(Ordering::Relaxed) && !self.sender.is_closed()
     }
 
-    fn has_room(&self) -> bool {
+    fn has_free_stream(&self) -> bool {
         let allowed = self
             .allowed
             .load(Ordering::Relaxed)
@@ -69,13 +70,13 @@ impl StreamGuard {
 
     /// An answer came.
     pub(super) fn heard(&self, now: Instant) {
-        *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.0.heard.lock() = now;
     }
 
     /// No answer came in time to what was sent at `began`. If none came to anybody else since, the
     /// next request does better with a new connection: pings would find out much later.
     pub(super) fn suspect(&self, began: Instant) {
-        if *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) <= began {
+        if *self.0.heard.lock() <= began {
             self.0.retired.store(true, Ordering::Relaxed);
         }
     }
@@ -89,47 +90,38 @@ impl Drop for StreamGuard {
 
 /// The connections of one purpose.
 #[derive(Default)]
-pub(super) struct Lane {
+pub(super) struct ConnectionPool {
     connections: Mutex<Vec<Arc<Connection>>>,
     /// Held while connecting, so that callers who find no connection make one between them.
     pub(super) dialing: tokio::sync::Mutex<()>,
 }
 
-impl Lane {
-    /// A stream on the fullest connection that has room, so that the others can run empty. An empty
-    /// one that is not needed is given up.
+impl ConnectionPool {
+    /// A stream on the fullest connection that has room, so that the others can drain. Connections
+    /// without streams are dropped.
     pub(super) fn pick(&self) -> Option<StreamGuard> {
-        let mut connections = self
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.connections.lock();
         connections.retain(|connection| connection.is_usable());
         let streams = |connection: &Arc<Connection>| connection.streams.load(Ordering::Relaxed);
         let best = connections
             .iter()
-            .filter(|connection| connection.has_room())
+            .filter(|connection| connection.has_free_stream())
             .max_by_key(|connection| streams(connection))
             .cloned()?;
         connections.retain(|connection| Arc::ptr_eq(connection, &best) || streams(connection) > 0);
         Some(StreamGuard::new(&best))
     }
 
-    /// Keeps a connection, if `wanted` still says so.
+    /// Keeps a connection, if `wanted` still returns true.
     pub(super) fn add(&self, connection: Arc<Connection>, wanted: impl FnOnce() -> bool) {
-        let mut connections = self
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.connections.lock();
         if wanted() {
             connections.push(connection);
         }
     }
 
     pub(super) fn clear(&self) {
-        let mut connections = self
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.connections.lock();
         connections.clear();
     }
 }

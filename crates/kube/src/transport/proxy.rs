@@ -1,4 +1,4 @@
-//! The HTTP proxy on the way to the server: which one, and how it is asked.
+//! The HTTP proxy on the way to the server: which one, and the request to it.
 
 use std::{fmt, net::IpAddr};
 
@@ -15,14 +15,14 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProxyError {
     /// The text is no URL of an HTTP proxy.
-    #[error("{0:?} is no proxy that is supported; write http://host:port")]
+    #[error("unsupported proxy {0:?}; use http://host:port")]
     Unsupported(String),
     /// A proxy on the way to a server without TLS.
-    #[error("a proxy is supported on the way to an https server only")]
+    #[error("a proxy is supported for https servers only")]
     PlainServer,
 }
 
-/// A proxy that is asked to `CONNECT`.
+/// A proxy that supports `CONNECT`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct HttpProxy {
     host: String,
@@ -31,7 +31,7 @@ pub(super) struct HttpProxy {
     authorization: Option<String>,
 }
 
-/// No proxy has more to say before the connection.
+/// No proxy sends more before the connection.
 const MAX_ANSWER: usize = 16 * 1024;
 
 impl HttpProxy {
@@ -63,7 +63,7 @@ impl HttpProxy {
         })
     }
 
-    /// The proxy that the environment asks for on the way to `server`.
+    /// The environment's proxy for connections to `server`.
     pub(super) fn from_environment(
         server: &ServerUrl,
         variable: impl Fn(&str) -> Option<String>,
@@ -93,7 +93,7 @@ impl HttpProxy {
         self.port
     }
 
-    /// Asks for a connection to `target`. Afterwards the stream is that connection.
+    /// Requests a connection to `target`. Afterwards the stream is that connection.
     pub(super) async fn ask(&self, stream: &mut dyn Stream, target: &str) -> Result<(), String> {
         let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
         if let Some(authorization) = &self.authorization {
@@ -107,7 +107,7 @@ impl HttpProxy {
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\n") {
             if answer.len() == MAX_ANSWER {
-                return Err("its answer is too long".to_owned());
+                return Err("its response is too long".to_owned());
             }
             // Byte by byte, because what follows is no longer the proxy's.
             answer.push(stream.read_u8().await.map_err(broken)?);
@@ -116,7 +116,7 @@ impl HttpProxy {
         let first = answer.lines().next().unwrap_or_default();
         match first.split(' ').nth(1) {
             Some(code) if code.len() == 3 && code.starts_with('2') => Ok(()),
-            _ => Err(format!("it answered {first:?}")),
+            _ => Err(format!("it responded {first:?}")),
         }
     }
 }

@@ -1,15 +1,12 @@
 //! TLS, proxies and certificates on loopback.
 
-use std::{
-    fs,
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-};
+use std::{fs, net::SocketAddr, sync::Arc};
 
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioExecutor;
+use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rubelet_base::ErrorChain;
 use rustls::{
@@ -123,7 +120,7 @@ impl Server {
 
     /// The client certificates that connections came with.
     fn connections(&self) -> Vec<Vec<u8>> {
-        self.connections.lock().unwrap().clone()
+        self.connections.lock().clone()
     }
 }
 
@@ -137,7 +134,7 @@ async fn serve(acceptor: TlsAcceptor, stream: TcpStream, seen: Arc<Mutex<Vec<Vec
         .first()
         .map(|der| der.to_vec())
         .unwrap_or_default();
-    seen.lock().unwrap().push(certificate);
+    seen.lock().push(certificate);
     let http2 = connection.alpn_protocol() == Some(b"h2");
     let service = service_fn(|request: Request<hyper::body::Incoming>| async move {
         let version = format!("{:?}", request.version());
@@ -213,7 +210,7 @@ async fn a_server_that_nobody_vouches_for_is_not_talked_to() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_with_the_address() {
+async fn nobody_there_is_reported_with_the_address() {
     let mut config = ClientConfig::anonymous("https://127.0.0.1:1").unwrap();
     config.roots = roots(&Authority::new());
     config.proxy = Proxy::Direct;
@@ -227,7 +224,7 @@ async fn a_new_certificate_in_the_cell_is_shown_after_a_reload() {
     let server = Server::start(&authority, "127.0.0.1", &[b"h2"]).await;
     let cell = ClientIdentity::new();
     let mut config = server.config(roots(&authority));
-    config.identity = IdentitySource::Cell(cell.clone());
+    config.identity = IdentitySource::Shared(cell.clone());
     let client = client(config);
     client.get_text("/").await.unwrap();
     for name in ["one", "two"] {
@@ -250,9 +247,9 @@ async fn a_new_certificate_in_the_cell_is_shown_after_a_reload() {
 async fn certificate_files_are_read_again_when_they_change() {
     let authority = Authority::new();
     let server = Server::start(&authority, "127.0.0.1", &[b"h2"]).await;
-    let folder = tempfile::tempdir().unwrap();
-    let (certificate, key) = (folder.path().join("crt"), folder.path().join("key"));
-    let ca = folder.path().join("ca");
+    let directory = tempfile::tempdir().unwrap();
+    let (certificate, key) = (directory.path().join("crt"), directory.path().join("key"));
+    let ca = directory.path().join("ca");
     let write = |name: &str| {
         let pair = authority.pair(name);
         fs::write(&certificate, pair.0).unwrap();
@@ -316,7 +313,7 @@ async fn proxy(answer: &'static str) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                 stream.read_line(&mut head).await.unwrap();
             }
             let target = head.split(' ').nth(1).unwrap().to_owned();
-            noted.lock().unwrap().push(head);
+            noted.lock().push(head);
             stream
                 .write_all(format!("HTTP/1.1 {answer}\r\n\r\n").as_bytes())
                 .await
@@ -342,7 +339,7 @@ async fn a_proxy_is_asked_to_connect() {
     config.proxy = Proxy::Http(format!("http://user:secret@{address}").into());
     config.credential = Credential::Token(crate::Secret::new("token"));
     assert_eq!(client(config).get_text("/").await.unwrap(), "HTTP/2.0");
-    let asked = asked.lock().unwrap().join("");
+    let asked = asked.lock().join("");
     assert!(
         asked.starts_with(&format!("CONNECT {} HTTP/1.1\r\n", server.address)),
         "{asked}"
@@ -367,17 +364,17 @@ fn a_proxy_towards_a_plain_server_is_refused() {
     let mut config = ClientConfig::anonymous("http://127.0.0.1:1").unwrap();
     config.proxy = Proxy::Http("http://proxy".into());
     let error = Client::new(config, ClientOptions::default()).unwrap_err();
-    assert!(error.to_string().contains("https server only"), "{error}");
+    assert!(error.to_string().contains("https servers only"), "{error}");
 }
 
 #[tokio::test]
 async fn a_kubeconfig_is_all_that_a_client_needs() {
     let authority = Authority::new();
     let server = Server::start(&authority, "127.0.0.1", &[b"h2"]).await;
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (certificate, key) = authority.pair("node");
     for (name, text) in [("ca", authority.pem()), ("crt", certificate), ("key", key)] {
-        fs::write(folder.path().join(name), text).unwrap();
+        fs::write(directory.path().join(name), text).unwrap();
     }
     let text = serde_json::json!({
         "current-context": "c",
@@ -386,7 +383,7 @@ async fn a_kubeconfig_is_all_that_a_client_needs() {
             "server": format!("https://{}/base", server.address)}}],
         "users": [{"name": "u", "user": {"client-certificate": "crt", "client-key": "key"}}],
     });
-    let path = folder.path().join("kubeconfig");
+    let path = directory.path().join("kubeconfig");
     fs::write(&path, text.to_string()).unwrap();
     let config = crate::kubeconfig::Kubeconfig::load(&path)
         .unwrap()
@@ -399,7 +396,7 @@ async fn a_kubeconfig_is_all_that_a_client_needs() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_the_server_refuses_is_told_as_that() {
+async fn a_certificate_that_the_server_refuses_is_reported_as_that() {
     for protocols in [&[b"h2" as &[u8]] as &[&[u8]], &[b"http/1.1"]] {
         let authority = Authority::new();
         let server = Server::start(&authority, "127.0.0.1", protocols).await;

@@ -3,17 +3,15 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
+use rubelet_tls::{AcceptAnyServer, client_config};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    client::{
-        Resumption,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    },
-    crypto::{CryptoProvider, aws_lc_rs},
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+    CertificateError, ClientConfig, RootCertStore,
+    client::Resumption,
+    pki_types::{CertificateDer, pem::PemObject as _},
 };
 
 use crate::{config::Roots, identity::ClientIdentity};
@@ -26,14 +24,16 @@ pub enum RootsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// There is no certificate in it.
-    #[error("{0} holds no certificate of an authority")]
+    #[error("no CA certificate in {0}")]
     Empty(String),
     /// This machine has none, and the configuration names none.
-    #[error("this machine has no certificate authorities; install ca-certificates or name one")]
+    #[error(
+        "no CA certificates are installed on this machine; install ca-certificates or set certificate-authority"
+    )]
     NoneInstalled,
 }
 
@@ -53,7 +53,9 @@ impl Tls {
         identity: ClientIdentity,
     ) -> Result<Self, RootsError> {
         let read = match &roots {
-            Roots::File(path) if !insecure => std::fs::read(path).map_err(|e| unread(path, e))?,
+            Roots::File(path) if !insecure => {
+                std::fs::read(path).map_err(|e| unreadable(path, e))?
+            }
             _ => Vec::new(),
         };
         let config = Arc::new(config(&roots, &read, insecure, &identity)?);
@@ -75,26 +77,28 @@ impl Tls {
         }
         let read = tokio::fs::read(path).await;
         let mut made = self.made();
-        let changed = read.map_err(|error| unread(path, error)).and_then(|read| {
-            if read == made.0 {
-                return Ok(None);
-            }
-            let config = config(&self.roots, &read, self.insecure, &self.identity)?;
-            Ok(Some((read, Arc::new(config))))
-        });
+        let changed = read
+            .map_err(|error| unreadable(path, error))
+            .and_then(|read| {
+                if read == made.0 {
+                    return Ok(None);
+                }
+                let config = config(&self.roots, &read, self.insecure, &self.identity)?;
+                Ok(Some((read, Arc::new(config))))
+            });
         match changed {
             Ok(None) => {}
             Ok(Some(new)) => *made = new,
             Err(error) => tracing::warn!(
                 error = %rubelet_base::ErrorChain(&error),
-                "the certificate authorities of the API server stay as they were"
+                "Cannot reload the certificate authorities of the API server; the previous ones stay in use"
             ),
         }
         made.1.clone()
     }
 
-    fn made(&self) -> std::sync::MutexGuard<'_, (Vec<u8>, Arc<ClientConfig>)> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    fn made(&self) -> parking_lot::MutexGuard<'_, (Vec<u8>, Arc<ClientConfig>)> {
+        self.made.lock()
     }
 }
 
@@ -113,7 +117,7 @@ pub(super) fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-fn unread(path: &Path, source: io::Error) -> RootsError {
+fn unreadable(path: &Path, source: io::Error) -> RootsError {
     let path = path.to_owned();
     RootsError::Read { path, source }
 }
@@ -124,12 +128,9 @@ fn config(
     insecure: bool,
     identity: &ClientIdentity,
 ) -> Result<ClientConfig, RootsError> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .expect("the provider knows the default protocol versions");
+    let builder = client_config();
     let builder = if insecure {
-        let any = Arc::new(AnyServer(provider));
+        let any = Arc::new(AcceptAnyServer);
         builder.dangerous().with_custom_certificate_verifier(any)
     } else {
         builder.with_root_certificates(match roots {
@@ -140,7 +141,7 @@ fn config(
     };
     let mut config = builder.with_client_cert_resolver(Arc::new(identity.clone()));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    // A resumed session would go on with the client certificate of the first one.
+    // A resumed session would keep the client certificate of the first one.
     config.resumption = Resumption::disabled();
     Ok(config)
 }
@@ -164,45 +165,4 @@ fn installed() -> Result<RootCertStore, RootsError> {
         return Err(RootsError::NoneInstalled);
     }
     Ok(store)
-}
-
-/// Takes any server for the right one, as `insecure-skip-tls-verify` asks for.
-#[derive(Debug)]
-struct AnyServer(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyServer {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

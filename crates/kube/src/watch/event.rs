@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 
 use crate::error::ApiError;
 
-/// What a line of a watch says.
+/// The contents of a line of a watch.
 #[derive(Debug)]
 pub(super) enum Event<T> {
     /// `ADDED` or `MODIFIED`.
     Applied(Meta, Received<T>),
     Deleted(Meta, Received<T>),
-    /// The version from which the watch can go on.
+    /// The version from which a new watch can continue.
     Bookmark {
         version: Box<str>,
         /// All objects that there were at the beginning have been sent.
@@ -23,7 +23,7 @@ pub(super) enum Event<T> {
     /// The watch ends; why.
     Error(ApiError),
     /// An object that can't be read but for its metadata, if that; or an event of an unknown type.
-    Unread {
+    Unreadable {
         meta: Meta,
         problem: String,
     },
@@ -31,7 +31,7 @@ pub(super) enum Event<T> {
     Damaged(serde_json::Error),
 }
 
-/// What tells objects of one collection apart.
+/// What distinguishes objects of one collection.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Meta {
@@ -80,7 +80,7 @@ impl<T: DeserializeOwned> Event<T> {
         let envelope: Envelope<'_> = match serde_json::from_slice(line) {
             Ok(envelope) => envelope,
             Err(error) if error.is_data() => {
-                return Self::Unread {
+                return Self::Unreadable {
                     meta: Meta::default(),
                     problem: format!("not a watch event: {error}"),
                 };
@@ -100,7 +100,7 @@ impl<T: DeserializeOwned> Event<T> {
                 }
             }
             "ERROR" => Self::Error(ApiError::from_event(object)),
-            other => Self::Unread {
+            other => Self::Unreadable {
                 meta: meta(object.as_bytes()),
                 problem: format!("unknown type of event {other:?}"),
             },
@@ -111,7 +111,7 @@ impl<T: DeserializeOwned> Event<T> {
         let meta = meta(object.as_bytes());
         match read_json(object.as_bytes()) {
             Ok(value) => event(meta, value),
-            Err(error) => Self::Unread {
+            Err(error) => Self::Unreadable {
                 meta,
                 problem: error.to_string(),
             },
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn an_object_that_cannot_be_read_is_still_named() {
         let odd = r#"{"type":"ADDED","object":{"metadata":{"name":"a"},"data":"x"}}"#;
-        assert!(matches!(read(odd), Event::Unread { meta, .. } if &*meta.name == "a"));
+        assert!(matches!(read(odd), Event::Unreadable { meta, .. } if &*meta.name == "a"));
         assert!(matches!(
             read(r#"{"type":"NEW","object":{}}"#),
-            Event::Unread { .. }
+            Event::Unreadable { .. }
         ));
         assert!(matches!(read("half an ev"), Event::Damaged(_)));
         for odd in [
@@ -183,7 +183,7 @@ mod tests {
             r#"{"type":null,"object":{}}"#,
             r#"{"type":"ADDED"}"#,
         ] {
-            assert!(matches!(read(odd), Event::Unread { .. }), "{odd}");
+            assert!(matches!(read(odd), Event::Unreadable { .. }), "{odd}");
         }
         let odd = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":null}}}"#;
         assert!(

@@ -5,7 +5,7 @@ use bytes::Bytes;
 /// Cuts a stream into lines. Holds one piece and the beginning of one line.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// What of the last piece was not looked at.
+    /// The rest of the last piece, not scanned yet.
     piece: Bytes,
     /// The beginning of a line that earlier pieces brought.
     begun: Vec<u8>,

@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{event, target::WatchTarget, unread::UnreadOfWatch};
+use super::{event, target::WatchTarget, unreadable::WatchUnreadable};
 use crate::{
     client::Client,
     error::{ApiError, BodyError},
@@ -21,7 +21,7 @@ pub(super) struct Listed<T> {
     pub(super) version: Box<str>,
 }
 
-/// A page as it is nearly always: nothing is copied.
+/// A page in the usual form, read without copying.
 #[derive(Deserialize)]
 struct Page<'a> {
     kind: Option<Cow<'a, str>>,
@@ -30,7 +30,7 @@ struct Page<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
-/// The same of any other page.
+/// A page in any other form.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct OddPage {
@@ -51,22 +51,22 @@ struct PageMeta {
 pub(super) async fn list<T: DeserializeOwned>(
     client: &Client,
     target: &WatchTarget,
-    unread: &mut UnreadOfWatch,
+    unreadable: &mut WatchUnreadable,
 ) -> Result<Listed<T>, ApiError> {
-    unread.list_begins();
-    let listed = match pages(client, target, unread, true).await {
+    unreadable.list_begins();
+    let listed = match pages(client, target, unreadable, true).await {
         // A later page came too late. Without pages that can't happen again.
-        Err(error) if error.is_gone() => pages(client, target, unread, false).await,
+        Err(error) if error.is_gone() => pages(client, target, unreadable, false).await,
         listed => listed,
     }?;
-    unread.list_ended();
+    unreadable.list_ended();
     Ok(listed)
 }
 
 async fn pages<T: DeserializeOwned>(
     client: &Client,
     target: &WatchTarget,
-    unread: &mut UnreadOfWatch,
+    unreadable: &mut WatchUnreadable,
     paged: bool,
 ) -> Result<Listed<T>, ApiError> {
     let mut items = Vec::new();
@@ -76,8 +76,8 @@ async fn pages<T: DeserializeOwned>(
         let meta = read_page(&body, |object| {
             let meta = || event::meta(object.as_bytes());
             match read_json(object.as_bytes()) {
-                Ok(read) => items.push(unread.read(meta, read)),
-                Err(error) => unread.unread(&meta(), error.to_string()),
+                Ok(read) => items.push(unreadable.read(meta, read)),
+                Err(error) => unreadable.unreadable(&meta(), error.to_string()),
             }
         })?;
         continues = meta.continues;
@@ -90,8 +90,8 @@ async fn pages<T: DeserializeOwned>(
     }
 }
 
-/// Reads a page, one item after the other. Null, absent and empty items are one; but an answer that
-/// is no list must not be taken for an empty one, since what is not listed counts as gone.
+/// Reads a page, one item after the other. Null, absent and empty items mean the same; but an
+/// answer that is no list must not count as an empty one, since what is not listed counts as gone.
 fn read_page(body: &[u8], mut item: impl FnMut(&str)) -> Result<PageMeta, ApiError> {
     let not_json = |error| ApiError::Body(BodyError::Json(error));
     let no_list = |problem: &str| not_json(serde_json::Error::custom(problem));

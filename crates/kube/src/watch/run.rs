@@ -1,4 +1,4 @@
-//! The run of a watcher: list, watch, and what to do when one of them ends.
+//! The loop of a watcher: list, watch, and what to do when one of them ends.
 
 use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
@@ -10,58 +10,58 @@ use tokio::{
 };
 
 use super::{
-    Change, Slot,
+    Change, ChangeSlot,
     event::{Event, Meta},
     lines::{Lines, TooLong},
     list::{Listed, list},
     target::WatchTarget,
-    unread::UnreadOfWatch,
+    unreadable::WatchUnreadable,
 };
 use crate::{
-    answer::MAX_OBJECT,
     client::Client,
     error::{ApiError, BodyError},
     jitter::Jitter,
-    transport::AnswerBody,
+    response::MAX_OBJECT,
+    transport::ResponseBody,
 };
 
 /// Delays after failures, before they are varied: client-go's.
 const FIRST_DELAY: Duration = Duration::from_millis(800);
 const MAX_DELAY: Duration = Duration::from_secs(30);
-/// A watch that lived for so long was a good one: what comes after it begins with the first delay.
-const GOOD: Duration = Duration::from_secs(10);
-/// A server that ends watches sooner than this is not asked again at once.
-const SHORT: Duration = Duration::from_secs(1);
-/// A watch that brought no JSON so often in a row does not go on from where it was.
-const DAMAGED: u32 = 3;
+/// A watch that worked at least this long resets the backoff.
+const HEALTHY_AFTER: Duration = Duration::from_secs(10);
+/// After a watch shorter than this, the next one waits for the backoff.
+const SHORTEST_WATCH: Duration = Duration::from_secs(1);
+/// After this many responses in a row that are not JSON, everything is listed again.
+const MAX_DAMAGED: u32 = 3;
 /// Some proxies hold back the head of an answer until its first byte, which on a quiet watch is the
 /// first bookmark after about a minute.
-const HEAD_PATIENCE: Duration = Duration::from_secs(120);
-/// While the server sends what there is, it does not pause for longer.
-const INITIAL_PATIENCE: Duration = Duration::from_secs(30);
-/// A watch that goes on for so long after its end was agreed on is dead.
-const OVERDUE: Duration = Duration::from_secs(30);
-/// Bookmarks come each minute. Where there were any, so long a silence means that nobody is there
-/// any more, whatever sits between answers our pings.
-const SILENCE: Duration = Duration::from_secs(4 * 60);
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(120);
+/// The longest pause while the server sends the initial events.
+const INITIAL_EVENTS_TIMEOUT: Duration = Duration::from_secs(30);
+/// A watch that is open this long after its `timeoutSeconds` is dead.
+const CLOSE_GRACE: Duration = Duration::from_secs(30);
+/// Bookmarks arrive each minute. Once there were any, a silence of this length means that the API
+/// server is gone, even if a proxy in between still answers HTTP/2 pings.
+const BOOKMARK_TIMEOUT: Duration = Duration::from_secs(4 * 60);
 
-/// All that a run needs.
-pub(super) struct Feed<T> {
+/// The state of the list-and-watch loop.
+pub(super) struct WatchLoop<T> {
     client: Client,
     target: WatchTarget,
-    pub(super) lasting: Duration,
-    slot: Slot<T>,
+    pub(super) min_timeout: Duration,
+    slot: ChangeSlot<T>,
     problem: watch::Sender<Option<String>>,
-    unread: UnreadOfWatch,
+    unreadable: WatchUnreadable,
     jitter: Jitter,
     backoff: Backoff,
-    /// Since when it gets through.
+    /// Since when the watch works.
     works_since: Option<Instant>,
 }
 
 /// A watch that is open.
-struct Open {
-    body: AnswerBody,
+struct OpenWatch {
+    body: ResponseBody,
     lines: Lines,
     /// When it has ended, or is dead.
     until: Instant,
@@ -70,28 +70,28 @@ struct Open {
     epoch: watch::Receiver<u64>,
 }
 
-/// How a watch came to its end.
-enum End {
-    /// As agreed, or because connections are made anew.
+/// How a watch ended.
+enum WatchEnd {
+    /// After `timeoutSeconds`, or because the client reconnects.
     Normal,
     /// The server closed it early, or it is dead.
     Broken(ApiError),
 }
 
-impl<T: DeserializeOwned + Send + 'static> Feed<T> {
+impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
     pub(super) fn new(
         client: Client,
         target: WatchTarget,
-        lasting: Duration,
-        slot: Slot<T>,
+        min_timeout: Duration,
+        slot: ChangeSlot<T>,
         problem: watch::Sender<Option<String>>,
     ) -> Self {
         Self {
             jitter: Jitter::new(client.seed()),
-            unread: UnreadOfWatch::new::<T>(client.unread().clone(), &target),
+            unreadable: WatchUnreadable::new::<T>(client.unreadable().clone(), &target),
             client,
             target,
-            lasting,
+            min_timeout,
             slot,
             problem,
             backoff: Backoff::new(FIRST_DELAY, MAX_DELAY),
@@ -105,32 +105,32 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
         let mut relisted: Option<Instant> = None;
         let mut damaged = 0;
         loop {
-            let result = self.turn(&mut version).await;
+            let result = self.list_and_watch(&mut version).await;
             let worked = self.works_since.take().map(|since| since.elapsed());
-            if worked >= Some(GOOD) {
+            if worked >= Some(HEALTHY_AFTER) {
                 self.backoff.reset();
             }
             let error = match result {
-                Ok(()) if worked >= Some(SHORT) => continue,
+                Ok(()) if worked >= Some(SHORTEST_WATCH) => continue,
                 Ok(()) => None,
                 Err(error) => Some(error),
             };
             let mut delay = self.backoff.advance();
             if let Some(error) = &error {
-                tracing::debug!(collection = %self.target, error = %ErrorChain(error), "watch ended");
+                tracing::debug!(collection = %self.target, error = %ErrorChain(error), "Watch ended");
                 match error {
                     ApiError::Body(BodyError::Json(_)) => damaged += 1,
                     _ => damaged = 0,
                 }
-                if damaged >= DAMAGED {
+                if damaged >= MAX_DAMAGED {
                     // What comes after this version can't be read. A list leads past it.
                     (damaged, version) = (0, None);
                 }
                 if error.is_gone() && version.take().is_some() {
-                    // That happens, and what was missed is wanted at once; not again and again.
+                    // A 410 is normal, and what was missed is needed at once; but not in a loop.
                     let now = Instant::now();
                     let last = relisted.replace(now);
-                    if last.is_none_or(|last| now - last >= GOOD) {
+                    if last.is_none_or(|last| now - last >= HEALTHY_AFTER) {
                         continue;
                     }
                 }
@@ -142,13 +142,13 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
         }
     }
 
-    /// One watch, with a list before it if there is no version to go on from.
-    async fn turn(&mut self, version: &mut Option<Box<str>>) -> Result<(), ApiError> {
+    /// One watch, after a list if there is no version to continue from.
+    async fn list_and_watch(&mut self, version: &mut Option<Box<str>>) -> Result<(), ApiError> {
         let mut open = match version {
             // Boxed, so that a watcher at rest is small.
             Some(version) => Box::pin(self.open(version)).await?,
             None => {
-                let (listed, open) = Box::pin(self.begin()).await?;
+                let (listed, open) = Box::pin(self.initial_list()).await?;
                 *version = Some(listed.version);
                 self.works();
                 self.slot.put(Change::Listed(listed.items)).await;
@@ -165,17 +165,17 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
         loop {
             let event = match open.event::<T>(None).await {
                 Ok(event) => event,
-                Err(End::Normal) => return Ok(()),
-                Err(End::Broken(error)) => return Err(error),
+                Err(WatchEnd::Normal) => return Ok(()),
+                Err(WatchEnd::Broken(error)) => return Err(error),
             };
             match event {
                 Event::Applied(meta, object) => {
-                    let object = self.unread.read(|| meta.clone(), object);
+                    let object = self.unreadable.read(|| meta.clone(), object);
                     advance(version, meta.resource_version);
                     self.slot.put(Change::Applied(object)).await;
                 }
                 Event::Deleted(meta, object) => {
-                    self.unread.gone(&meta);
+                    self.unreadable.gone(&meta);
                     advance(version, meta.resource_version);
                     self.slot.put(Change::Deleted(object.value)).await;
                 }
@@ -183,8 +183,8 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
                     open.bookmarks = true;
                     advance(version, now);
                 }
-                Event::Unread { meta, problem } => {
-                    self.unread.unread(&meta, problem);
+                Event::Unreadable { meta, problem } => {
+                    self.unreadable.unreadable(&meta, problem);
                     advance(version, meta.resource_version);
                 }
                 Event::Error(error) => return Err(error),
@@ -193,8 +193,8 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
         }
     }
 
-    /// What there is, and the watch that goes on from there if the list came on one.
-    async fn begin(&mut self) -> Result<(Listed<T>, Option<Open>), ApiError> {
+    /// The first list, and the open watch if the list was a streaming one.
+    async fn initial_list(&mut self) -> Result<(Listed<T>, Option<OpenWatch>), ApiError> {
         let mut refused = false;
         if self.client.has_streaming_lists() {
             match self.streaming_list().await {
@@ -210,78 +210,83 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
                     tracing::debug!(
                         collection = %self.target,
                         error = %ErrorChain(&error),
-                        "no streaming list"
+                        "Streaming list failed; listing in pages"
                     );
                 }
             }
         }
-        let listed = list(&self.client, &self.target, &mut self.unread).await?;
+        let listed = list(&self.client, &self.target, &mut self.unreadable).await?;
         if refused {
             self.client.without_streaming_lists();
         }
         Ok((listed, None))
     }
 
-    async fn streaming_list(&mut self) -> Result<(Listed<T>, Open), ApiError> {
+    async fn streaming_list(&mut self) -> Result<(Listed<T>, OpenWatch), ApiError> {
         let seconds = self.seconds();
         let path = self.target.streaming_list_path(seconds);
         let mut open = self.watch(&path, self.client.timeout(), seconds).await?;
         // In the order of names; changes may come in between.
         let mut found: BTreeMap<(Box<str>, Box<str>), T> = BTreeMap::new();
         let key = |meta: Meta| (meta.namespace, meta.name);
-        self.unread.list_begins();
+        self.unreadable.list_begins();
         loop {
-            let event = match open.event::<T>(Some(INITIAL_PATIENCE)).await {
+            let event = match open.event::<T>(Some(INITIAL_EVENTS_TIMEOUT)).await {
                 Ok(event) => event,
-                Err(End::Normal) => return Err(ApiError::TimedOut),
-                Err(End::Broken(error)) => return Err(error),
+                Err(WatchEnd::Normal) => return Err(ApiError::TimedOut),
+                Err(WatchEnd::Broken(error)) => return Err(error),
             };
             match event {
                 Event::Applied(meta, object) => {
-                    let object = self.unread.read(|| meta.clone(), object);
+                    let object = self.unreadable.read(|| meta.clone(), object);
                     found.insert(key(meta), object);
                 }
                 Event::Deleted(meta, _) => {
-                    self.unread.gone(&meta);
+                    self.unreadable.gone(&meta);
                     found.remove(&key(meta));
                 }
                 Event::Bookmark {
                     version,
                     initial_events_end: true,
                 } => {
-                    self.unread.list_ended();
+                    self.unreadable.list_ended();
                     let items = found.into_values().collect();
                     return Ok((Listed { items, version }, open));
                 }
                 Event::Bookmark { .. } => {}
-                Event::Unread { meta, problem } => self.unread.unread(&meta, problem),
+                Event::Unreadable { meta, problem } => self.unreadable.unreadable(&meta, problem),
                 Event::Error(error) => return Err(error),
                 Event::Damaged(error) => return Err(ApiError::Body(BodyError::Json(error))),
             }
         }
     }
 
-    async fn open(&mut self, version: &str) -> Result<Open, ApiError> {
+    async fn open(&mut self, version: &str) -> Result<OpenWatch, ApiError> {
         let seconds = self.seconds();
         let path = self.target.watch_path(version, seconds);
-        self.watch(&path, HEAD_PATIENCE, seconds).await
+        self.watch(&path, HEADERS_TIMEOUT, seconds).await
     }
 
-    async fn watch(&self, path: &str, patience: Duration, seconds: u64) -> Result<Open, ApiError> {
+    async fn watch(
+        &self,
+        path: &str,
+        patience: Duration,
+        seconds: u64,
+    ) -> Result<OpenWatch, ApiError> {
         let epoch = self.client.epoch();
         let body = self.client.stream(path, patience).await?;
-        Ok(Open {
+        Ok(OpenWatch {
             body,
             lines: Lines::default(),
-            until: Instant::now() + Duration::from_secs(seconds) + OVERDUE,
+            until: Instant::now() + Duration::from_secs(seconds) + CLOSE_GRACE,
             bookmarks: false,
             epoch,
         })
     }
 
-    /// How long the next watch is to last.
+    /// `timeoutSeconds` of the next watch.
     fn seconds(&mut self) -> u64 {
-        self.jitter.up_to_double(self.lasting).as_secs().max(1)
+        self.jitter.up_to_double(self.min_timeout).as_secs().max(1)
     }
 
     fn works(&mut self) {
@@ -298,22 +303,22 @@ fn advance(version: &mut Option<Box<str>>, now: Box<str>) {
     }
 }
 
-impl Open {
+impl OpenWatch {
     /// The next event. `pause` is how long the server may be silent.
     async fn event<T: DeserializeOwned>(
         &mut self,
         pause: Option<Duration>,
-    ) -> Result<Event<T>, End> {
+    ) -> Result<Event<T>, WatchEnd> {
         loop {
             match self.lines.next(MAX_OBJECT, Event::read) {
                 Ok(Some(event)) => return Ok(event),
                 Ok(None) => {}
                 Err(TooLong) => {
                     let limit = MAX_OBJECT / 1024 / 1024;
-                    return Err(End::Broken(ApiError::Body(BodyError::TooLarge(limit))));
+                    return Err(WatchEnd::Broken(ApiError::Body(BodyError::TooLarge(limit))));
                 }
             }
-            let silence = pause.or(self.bookmarks.then_some(SILENCE));
+            let silence = pause.or(self.bookmarks.then_some(BOOKMARK_TIMEOUT));
             let until = match silence {
                 Some(silence) => self.until.min(Instant::now() + silence),
                 None => self.until,
@@ -323,17 +328,17 @@ impl Open {
                 changed = self.epoch.changed() => {
                     // The client is held by the feed: its epoch does not go away.
                     let _still_there = changed;
-                    return Err(End::Normal);
+                    return Err(WatchEnd::Normal);
                 }
             };
             match chunk {
-                Err(_) if until == self.until => return Err(End::Normal),
-                Err(_) => return Err(End::Broken(ApiError::TimedOut)),
-                Ok(None) => return Err(End::Normal),
+                Err(_) if until == self.until => return Err(WatchEnd::Normal),
+                Err(_) => return Err(WatchEnd::Broken(ApiError::TimedOut)),
+                Ok(None) => return Err(WatchEnd::Normal),
                 Ok(Some(Err(error))) => {
                     // HTTP/1.1 servers that go away end a watch in the middle of nothing.
                     let error = ApiError::Body(BodyError::Broken(error));
-                    return Err(End::Broken(error));
+                    return Err(WatchEnd::Broken(error));
                 }
                 Ok(Some(Ok(piece))) => self.lines.feed(piece),
             }

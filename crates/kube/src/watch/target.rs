@@ -1,4 +1,4 @@
-//! What is watched, and the paths that say so to the server.
+//! What is watched, and the paths of its requests.
 
 use std::fmt::{self, Write as _};
 
@@ -29,14 +29,14 @@ impl WatchTarget {
         path
     }
 
-    /// The watch that goes on after `version`.
+    /// A watch that continues after `version`.
     pub(super) fn watch_path(&self, version: &str, seconds: u64) -> String {
         let mut path = self.watched(seconds);
         parameter(&mut path, "resourceVersion", version);
         path
     }
 
-    /// The watch that begins with what there is.
+    /// A watch that begins with the existing objects (`sendInitialEvents`).
     pub(super) fn streaming_list_path(&self, seconds: u64) -> String {
         let mut path = self.watched(seconds);
         parameter(&mut path, "sendInitialEvents", "true");

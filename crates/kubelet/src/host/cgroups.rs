@@ -2,9 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, Once, PoisonError},
+    sync::{Arc, Once},
 };
 
+use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, resources::QosClass};
 use rubelet_base::{ContainerId, ErrorChain, PodUid, cgroup::CgroupPath};
 use rubelet_host::{CgroupFs, Removal};
@@ -82,13 +83,9 @@ impl PodCgroups {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PodUid, Arc<Pod>>> {
-        self.pods.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a pod's requests among those of its tier.
     pub(super) fn track(&self, pod: &Arc<Pod>) {
-        self.lock().insert(pod.uid.clone(), Arc::clone(pod));
+        self.pods.lock().insert(pod.uid.clone(), Arc::clone(pod));
     }
 
     fn form(&self, driver: Option<CgroupDriver>) -> Form {
@@ -126,7 +123,7 @@ impl PodCgroups {
             return Ok(());
         }
         if self.form(driver) == Form::Systemd {
-            // systemd makes the slices when the runtime asks it for the first container in them;
+            // systemd creates the slices when the runtime requests the first container in them;
             // files written beside it would not last.
             self.systemd_told.call_once(|| {
                 warn!("The runtime uses the systemd cgroup driver: limits hold for containers, the sums over a pod are not limited");
@@ -142,7 +139,7 @@ impl PodCgroups {
             tree.kubepods(),
             &kubepods_values(&self.kubepods, &self.pod_settings.page_sizes),
         );
-        let pods: Vec<Arc<Pod>> = self.lock().values().cloned().collect();
+        let pods: Vec<Arc<Pod>> = self.pods.lock().values().cloned().collect();
         for qos in [QosClass::Burstable, QosClass::BestEffort] {
             let pods = pods.iter().map(AsRef::as_ref);
             if let Some(values) = tier_values(qos, pods, &self.pod_settings.page_sizes) {
@@ -232,13 +229,13 @@ impl PodCgroups {
     /// Removes the pod's cgroup, whatever its tier is or was. `true` when nothing is left.
     ///
     /// The runtime holds nothing of the pod any more when this is called. A process that is found
-    /// twice is one that it has lost, as when the making of a sandbox is broken off; it is killed
-    /// (kubelet: pods' cgroups are emptied in the same way).
+    /// twice is one that the runtime has lost, as when the creation of a sandbox is interrupted; it
+    /// is killed (kubelet: pods' cgroups are emptied in the same way).
     pub(super) fn remove(&self, uid: &PodUid) -> Result<bool, HostError> {
-        self.lock().remove(uid);
+        self.pods.lock().remove(uid);
         let mut gone = true;
         if self.enabled {
-            let again = self.in_use().contains(uid);
+            let again = self.in_use.lock().contains(uid);
             for qos in [
                 QosClass::Guaranteed,
                 QosClass::Burstable,
@@ -256,15 +253,11 @@ impl PodCgroups {
             }
         }
         if gone {
-            self.in_use().remove(uid);
+            self.in_use.lock().remove(uid);
         } else {
-            self.in_use().insert(uid.clone());
+            self.in_use.lock().insert(uid.clone());
         }
         Ok(gone)
-    }
-
-    fn in_use(&self) -> MutexGuard<'_, BTreeSet<PodUid>> {
-        self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn kill_lost(&self, path: &CgroupPath) {

@@ -19,20 +19,20 @@ use rubelet_volumes::{
     termination_log,
 };
 
-use super::{Inner, folders, read_optional, users};
+use super::{Inner, directories, read_optional, users};
 use crate::{
     objects::{FAILED_SANDBOX, failed_sandbox},
-    pod_host::{HostError, Note},
+    pod_host::{HostError, HostWarning},
     runtime_state::CgroupDriver,
 };
 
-/// Host name, resolver settings, cgroup and log folder of a sandbox.
+/// Host name, resolver settings, cgroup and log directory of a sandbox.
 pub(super) fn sandbox_inputs(
     inner: &Inner,
     pod: &Pod,
     attempt: u32,
     driver: Option<CgroupDriver>,
-) -> Result<(SandboxInputs, Vec<Note>), HostError> {
+) -> Result<(SandboxInputs, Vec<HostWarning>), HostError> {
     let settings = &inner.settings;
     let failed = |error: &(dyn std::error::Error + 'static)| HostError::sandbox(error);
     let host_text = match settings.resolv_conf.as_str() {
@@ -49,7 +49,7 @@ pub(super) fn sandbox_inputs(
         },
     )
     .map_err(|error| failed(&error))?;
-    // A lone node has no cluster DNS: that the node's own resolver stands in is no news.
+    // A lone node has no cluster DNS: its own resolver is no news.
     let news = |warning: &&DnsWarning| !matches!(warning, DnsWarning::MissingClusterDns);
     let notes = dns
         .warnings
@@ -96,7 +96,7 @@ fn resolv_conf(path: &Path) -> Result<String, HostError> {
 
 /// The files of variables that a container names.
 pub(super) fn env_files(inner: &Inner, pod: &Pod, container: &str) -> Result<EnvFiles, HostError> {
-    let mounted = folders::mounted(inner, pod)?;
+    let mounted = directories::mounted(inner, pod)?;
     let container = pod.spec.container(container).into_iter();
     let variables = container.flat_map(|container| &container.env);
     let mut files = EnvFiles::new();
@@ -124,8 +124,8 @@ pub(super) fn container_files(
     env: &[(String, String)],
     pod_ips: &[Box<str>],
 ) -> Result<ContainerFiles, HostError> {
-    let dirs = folders::dirs(inner, &pod.uid)?;
-    let mounted = folders::mounted(inner, pod)?;
+    let dirs = directories::dirs(inner, &pod.uid)?;
+    let mounted = directories::mounted(inner, pod)?;
     let mut sub_paths = BTreeMap::new();
     for (index, mount) in container.mounts.iter().enumerate() {
         let path = match &mount.sub_path {

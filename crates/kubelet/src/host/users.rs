@@ -1,4 +1,4 @@
-//! The users of pods with a user namespace, recorded in each pod's folder in upstream's form: a
+//! The users of pods with a user namespace, recorded in each pod's directory in upstream's form: a
 //! later agent, or another kubelet, gives them to nobody else.
 
 use std::{
@@ -6,22 +6,22 @@ use std::{
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, security::UserRange};
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_node_plan::{UserRanges, UserSettings};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::{HostSettings, Inner, folders, read_optional};
+use super::{HostSettings, Inner, directories, read_optional};
 use crate::{
     objects::{FAILED_SANDBOX, failed_sandbox},
     pod_host::HostError,
 };
 
-/// Name of the record in a pod's folder.
+/// Name of the record in a pod's directory.
 const RECORD: &str = "userns";
 
 /// The ranges of this node. They are read from disk when the first one is needed.
@@ -57,10 +57,6 @@ impl PodUsers {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<UserRanges>> {
-        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn settings(&self) -> Result<UserSettings, HostError> {
         let read = |path: &str| {
             let bytes = read_optional(Path::new(path))
@@ -68,8 +64,8 @@ impl PodUsers {
             Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
         };
         let (uids, gids) = (read("/etc/subuid")?, read("/etc/subgid")?);
-        let delegated =
-            UserSettings::delegated(self.per_pod, &uids, &gids).map_err(|why| failed(&why))?;
+        let delegated = UserSettings::delegated(self.per_pod, &uids, &gids)
+            .map_err(|why| failed(&why.to_string()))?;
         Ok(delegated.unwrap_or_else(|| UserSettings::standard(self.per_pod, self.pods)))
     }
 }
@@ -79,7 +75,7 @@ pub(super) fn users(inner: &Inner, pod: &Pod) -> Result<Option<UserRange>, HostE
     if pod.spec.host_users {
         return Ok(None);
     }
-    let mut ranges = inner.users.lock();
+    let mut ranges = inner.users.ranges.lock();
     let ranges = match &mut *ranges {
         Some(ranges) => ranges,
         none => none.insert(load(inner)?),
@@ -104,16 +100,16 @@ pub(super) fn users(inner: &Inner, pod: &Pod) -> Result<Option<UserRange>, HostE
     Ok(Some(range))
 }
 
-/// The pod and its folder are gone.
+/// The pod and its directory are gone.
 pub(super) fn release(inner: &Inner, uid: &PodUid) {
-    if let Some(ranges) = &mut *inner.users.lock() {
+    if let Some(ranges) = &mut *inner.users.ranges.lock() {
         ranges.release(uid);
     }
 }
 
 fn load(inner: &Inner) -> Result<UserRanges, HostError> {
     let mut ranges = UserRanges::new(inner.users.settings()?);
-    for uid in folders::pods_on_disk(inner) {
+    for uid in directories::pods_on_disk(inner) {
         let Ok(path) = record_path(inner, &uid) else {
             continue;
         };
@@ -129,7 +125,7 @@ fn load(inner: &Inner) -> Result<UserRanges, HostError> {
 }
 
 fn record_path(inner: &Inner, uid: &PodUid) -> Result<PathBuf, HostError> {
-    Ok(folders::dirs(inner, uid)?.pod().join(RECORD))
+    Ok(directories::dirs(inner, uid)?.pod().join(RECORD))
 }
 
 fn read(path: &Path) -> io::Result<Option<UserRange>> {

@@ -101,7 +101,7 @@ impl Files {
         Ok(intents.into_iter().map(|intent| intent.image).collect())
     }
 
-    /// The record of an image; one in the place of another is none.
+    /// The record of an image; `None` if the file holds that of another image.
     pub(super) fn record(&self, image_ref: &str) -> Result<Option<PulledRecord>, FileError> {
         let found: Option<PulledRecord> = read(&file(&self.pulled, image_ref), RECORD)?;
         Ok(found.filter(|record| record.image_ref == image_ref))

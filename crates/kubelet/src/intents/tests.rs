@@ -15,12 +15,12 @@ fn shorten(seconds: u64) -> impl FnOnce(&mut Intents) + Send {
     move |intents| intents.grace = Some(Duration::from_secs(seconds))
 }
 
-fn board(folder: &TempDir) -> IntentBoard {
-    IntentBoard::new(folder.path().to_owned())
+fn board(directory: &TempDir) -> IntentBoard {
+    IntentBoard::new(directory.path().to_owned())
 }
 
-fn names(folder: &TempDir) -> Vec<String> {
-    let entries = fs::read_dir(folder.path()).unwrap();
+fn names(directory: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(directory.path()).unwrap();
     let mut names: Vec<_> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -30,8 +30,8 @@ fn names(folder: &TempDir) -> Vec<String> {
 
 #[tokio::test]
 async fn what_was_acknowledged_is_there_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let first = board(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let first = board(&directory);
     let mut followed = first.watch(&uid()).await;
     assert_eq!(**followed.borrow_and_update(), Intents::default());
     let restart = RestartIntent {
@@ -49,7 +49,7 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
     assert!(followed.has_changed().unwrap());
     assert_eq!(followed.borrow().restarts["app"], restart);
 
-    let second = board(&folder);
+    let second = board(&directory);
     assert_eq!(second.current(&uid()), None);
     let kept = second.watch(&uid()).await.borrow().clone();
     assert_eq!(kept.restarts["app"], restart);
@@ -66,8 +66,8 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
 
 #[tokio::test]
 async fn an_update_that_changes_nothing_wakes_nobody_and_writes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let board = board(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let board = board(&directory);
     let mut followed = board.watch(&uid()).await;
     followed.mark_unchanged();
     let seen = board
@@ -76,17 +76,17 @@ async fn an_update_that_changes_nothing_wakes_nobody_and_writes_nothing() {
         .expect("nothing is written");
     assert_eq!(seen, None);
     assert!(!followed.has_changed().unwrap());
-    assert_eq!((names(&folder).len(), board.version_of(&uid())), (0, 0));
+    assert_eq!((names(&directory).len(), board.version_of(&uid())), (0, 0));
 }
 
 #[tokio::test]
 async fn a_pod_that_is_gone_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let board = board(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let board = board(&directory);
     board.update(&uid(), shorten(3)).await.unwrap();
-    assert_eq!(names(&folder), ["u1.json"]);
+    assert_eq!(names(&directory), ["u1.json"]);
     board.remove(&uid()).await;
-    assert_eq!(names(&folder), [""; 0]);
+    assert_eq!(names(&directory), [""; 0]);
     assert_eq!(board.current(&uid()), None);
     let again = board.watch(&uid()).await;
     assert_eq!(**again.borrow(), Intents::default());
@@ -94,10 +94,10 @@ async fn a_pod_that_is_gone_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn removing_a_pod_forgets_also_what_only_the_disk_knew() {
-    let folder = tempfile::tempdir().unwrap();
-    board(&folder).update(&uid(), shorten(3)).await.unwrap();
-    board(&folder).remove(&uid()).await;
-    assert_eq!(names(&folder), [""; 0]);
+    let directory = tempfile::tempdir().unwrap();
+    board(&directory).update(&uid(), shorten(3)).await.unwrap();
+    board(&directory).remove(&uid()).await;
+    assert_eq!(names(&directory), [""; 0]);
 }
 
 #[tokio::test]
@@ -108,19 +108,19 @@ async fn a_damaged_record_is_put_aside_and_counts_as_empty() {
         "no record",
         r#"{"kind":"pod","version":1,"value":{}}"#,
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        board(&folder).update(&uid(), shorten(3)).await.unwrap();
-        fs::write(folder.path().join("u1.json"), damage).unwrap();
-        let board = board(&folder);
+        let directory = tempfile::tempdir().unwrap();
+        board(&directory).update(&uid(), shorten(3)).await.unwrap();
+        fs::write(directory.path().join("u1.json"), damage).unwrap();
+        let board = board(&directory);
         assert_eq!(
             **board.watch(&uid()).await.borrow(),
             Intents::default(),
             "{damage:?}"
         );
-        assert_eq!(names(&folder), ["u1.json.corrupt-1"], "{damage:?}");
+        assert_eq!(names(&directory), ["u1.json.corrupt-1"], "{damage:?}");
         board.update(&uid(), shorten(5)).await.unwrap();
         assert_eq!(
-            names(&folder),
+            names(&directory),
             ["u1.json", "u1.json.corrupt-1"],
             "{damage:?}"
         );
@@ -129,24 +129,24 @@ async fn a_damaged_record_is_put_aside_and_counts_as_empty() {
 
 #[tokio::test]
 async fn a_disk_that_refuses_is_an_error_and_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let board = board(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let board = board(&directory);
     let mut followed = board.watch(&uid()).await;
     followed.mark_unchanged();
-    fs::remove_dir(folder.path()).unwrap();
+    fs::remove_dir(directory.path()).unwrap();
     let error = board.update(&uid(), shorten(3)).await.unwrap_err();
     assert!(matches!(error, IntentError::Save { .. }), "{error}");
     assert!(!followed.has_changed().unwrap());
     assert_eq!(board.current(&uid()).unwrap().grace, None);
-    fs::create_dir(folder.path()).unwrap();
+    fs::create_dir(directory.path()).unwrap();
     board.update(&uid(), shorten(3)).await.unwrap();
     assert!(followed.has_changed().unwrap());
 }
 
 #[tokio::test]
 async fn an_update_whose_caller_goes_away_is_made_whole_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let board = board(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let board = board(&directory);
     for seconds in 1..20 {
         // The caller is dropped at one of its waits, whichever that is.
         let uid = uid();
@@ -162,15 +162,15 @@ async fn an_update_whose_caller_goes_away_is_made_whole_or_not_at_all() {
         drop(update);
         // Waits for its turn, and so for the end of whatever was begun.
         let told = board.update(&uid, |intents| intents.grace).await.unwrap();
-        let on_disk = read(&path(folder.path(), &uid)).grace;
+        let on_disk = read(&path(directory.path(), &uid)).grace;
         assert_eq!(told, on_disk, "{seconds}");
     }
 }
 
 #[tokio::test]
 async fn versions_tell_which_pods_have_changed() {
-    let folder = tempfile::tempdir().unwrap();
-    let board = board(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let board = board(&directory);
     let mut versions = board.versions();
     board.update(&uid(), shorten(3)).await.unwrap();
     assert!(versions.has_changed().unwrap());

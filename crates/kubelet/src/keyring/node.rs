@@ -6,14 +6,15 @@ use std::{
     sync::Arc,
 };
 
+use rubelet_api::pod::Pod;
 use rubelet_base::ErrorChain;
-use rubelet_cri::v1::AuthConfig;
 use tracing::warn;
 
-use super::{CredentialPlugins, Keyring};
+use super::{CredentialPlugins, Keyring, PullLogin};
+use crate::objects::ServiceAccounts;
 
-/// Where the node's own credentials may be, in upstream's order: the first file that can be read
-/// counts alone, and of the older form only where there is none of the newer.
+/// Where the node's own credentials may be, in upstream's order: only the first readable file is
+/// used, and the older format only where no file of the newer one exists.
 #[derive(Debug, Clone, Default)]
 pub struct NodeLogins {
     config: Vec<PathBuf>,
@@ -30,10 +31,10 @@ impl NodeLogins {
         let (here, top) = (Path::new(""), Path::new("/"));
         Self {
             config: [root_dir, here, &home.join(".docker"), &top.join(".docker")]
-                .map(|folder| folder.join("config.json"))
+                .map(|directory| directory.join("config.json"))
                 .into(),
             dockercfg: [root_dir, here, home, top]
-                .map(|folder| folder.join(".dockercfg"))
+                .map(|directory| directory.join(".dockercfg"))
                 .into(),
             plugins: None,
         }
@@ -48,15 +49,20 @@ impl NodeLogins {
         }
     }
 
-    /// What plugins give for an image.
-    pub async fn of_plugins(&self, image: &str) -> Vec<AuthConfig> {
+    /// What plugins give for an image of this pod.
+    pub async fn of_plugins(
+        &self,
+        image: &str,
+        pod: &Pod,
+        accounts: &dyn ServiceAccounts,
+    ) -> Vec<PullLogin> {
         match &self.plugins {
-            Some(plugins) => plugins.lookup(image).await,
+            Some(plugins) => plugins.lookup(image, pod, accounts).await,
             None => Vec::new(),
         }
     }
 
-    /// Reads the files anew. Blocks.
+    /// Reads the files again. Blocks.
     #[must_use]
     pub fn read(&self) -> Keyring {
         let mut ring = Keyring::default();
@@ -101,8 +107,8 @@ mod tests {
 
     #[test]
     fn the_first_file_that_can_be_read_counts() {
-        let folder = tempfile::tempdir().unwrap();
-        let (root, home) = (folder.path().join("root"), folder.path().join("home"));
+        let directory = tempfile::tempdir().unwrap();
+        let (root, home) = (directory.path().join("root"), directory.path().join("home"));
         for made in [&root, &home.join(".docker")] {
             fs::create_dir_all(made).unwrap();
         }

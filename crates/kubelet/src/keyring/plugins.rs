@@ -1,8 +1,10 @@
-//! Programs that give credentials for registries (`--image-credential-provider-config`): each is asked for
-//! images that its patterns fit, and its answers are kept as long as they say.
+//! Programs that return credentials for registries (`--image-credential-provider-config`): each is
+//! run for images that its patterns match, and its responses are cached as long as they specify.
 //!
 //! Source of the rules: `pkg/credentialprovider/plugin/plugin.go` of Kubernetes 1.36.
 
+mod account;
+mod error;
 mod exec;
 
 use std::{
@@ -10,7 +12,7 @@ use std::{
     fs, io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -18,16 +20,23 @@ use futures_util::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
+use parking_lot::Mutex;
+use rubelet_api::pod::Pod;
 use rubelet_config::CredentialProvider;
 use rubelet_cri::v1::AuthConfig;
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{debug, warn};
 
-use self::exec::{Answer, CacheKey};
-use super::{Entry, Keyring, matches_place, repository};
+use self::{
+    account::{AccountKey, AccountRequest, Asker, QuestionKey},
+    error::PluginError,
+    exec::{CacheKey, PluginAnswer},
+};
+use super::{Entry, Keyring, LoginSource, PullLogin, matches_place, repository};
+use crate::objects::ServiceAccounts;
 
-/// So many answers of a program are kept at most; of more, those that end first go.
-const MOST_KEPT: usize = 1024;
+/// How many answers of a plugin are cached; those that expire first are dropped.
+const MAX_CACHED: usize = 1024;
 
 /// The plugins of a node.
 #[derive(Debug)]
@@ -36,7 +45,7 @@ pub struct CredentialPlugins(Vec<Plugin>);
 /// Why a plugin can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginSetupError {
-    /// Its program can't be looked at.
+    /// stat of its program failed.
     #[error("plugin binary executable {}", path.display())]
     Program {
         /// Where it should be.
@@ -49,40 +58,40 @@ pub enum PluginSetupError {
     NotExecutable(PathBuf),
 }
 
-type Asked = Shared<BoxFuture<'static, Result<Arc<Answer>, String>>>;
+type SharedPluginCall = Shared<BoxFuture<'static, Result<Arc<PluginAnswer>, PluginError>>>;
 
 #[derive(Debug)]
 struct Plugin {
     provider: Arc<CredentialProvider>,
     program: PathBuf,
-    state: Mutex<State>,
+    cache: Mutex<PluginCache>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// By what they are for.
-    kept: BTreeMap<CacheKey, Kept>,
-    /// Who asks for an image that is being asked for waits for that answer.
-    asked: BTreeMap<String, Asked>,
+struct PluginCache {
+    /// By what they are for: images, and pods.
+    kept: BTreeMap<(CacheKey, Option<AccountKey>), CachedAnswer>,
+    /// Requests in progress; the same request waits for that response.
+    asked: BTreeMap<(String, Option<QuestionKey>), SharedPluginCall>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    answer: Arc<Answer>,
+struct CachedAnswer {
+    answer: Arc<PluginAnswer>,
     until: Instant,
 }
 
 impl CredentialPlugins {
-    /// The plugins of these providers, whose programs are in `folder`.
+    /// The plugins of these providers, whose programs are in `directory`.
     ///
     /// # Errors
     /// A program is not there, or can't be executed.
     pub fn new(
         providers: Vec<CredentialProvider>,
-        folder: &Path,
+        directory: &Path,
     ) -> Result<Self, PluginSetupError> {
         let plugins = providers.into_iter().map(|provider| {
-            let path = folder.join(&provider.name);
+            let path = directory.join(&provider.name);
             let found = match fs::metadata(&path) {
                 Ok(found) => found,
                 Err(source) => return Err(PluginSetupError::Program { path, source }),
@@ -93,15 +102,21 @@ impl CredentialPlugins {
             Ok(Plugin {
                 provider: Arc::new(provider),
                 program: path,
-                state: Mutex::default(),
+                cache: Mutex::default(),
             })
         });
         plugins.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The credentials for an image, which may have a tag or digest. A plugin that fails has none; the log
-    /// says why.
-    pub async fn lookup(&self, image: &str) -> Vec<AuthConfig> {
+    /// The credentials for an image of this pod, which may have a tag or digest. A plugin that
+    /// fails has none, and the log says why. One that works with tokens gets the pod's service
+    /// account.
+    pub async fn lookup(
+        &self,
+        image: &str,
+        pod: &Pod,
+        accounts: &dyn ServiceAccounts,
+    ) -> Vec<PullLogin> {
         let repository = repository(image);
         let mut found = Vec::new();
         for plugin in &self.0 {
@@ -109,24 +124,35 @@ impl CredentialPlugins {
             if !patterns.any(|pattern| matches_place(pattern, &repository)) {
                 continue;
             }
-            match plugin.answer(&repository).await {
-                Ok(answer) => found.extend(logins(&answer, &repository)),
+            match plugin.logins(&repository, pod, accounts).await {
+                Ok(logins) => found.extend(logins),
                 Err(error) => {
-                    let name = &plugin.provider.name;
                     warn!(
-                        plugin = name,
+                        plugin = plugin.provider.name,
                         image = repository,
-                        error,
-                        "Failed to get credentials for an image"
+                        pod = %pod.name,
+                        %error,
+                        "Failed to get credentials for an image from a credential provider plugin"
                     );
                 }
             }
         }
         found
     }
+
+    /// The names of plugins that run only for pods with a service account.
+    #[must_use]
+    pub fn only_for_accounts(&self) -> Vec<&str> {
+        let requires = |plugin: &&Plugin| {
+            let attributes = plugin.provider.token_attributes.as_ref();
+            attributes.is_some_and(|attributes| attributes.require_service_account)
+        };
+        let plugins = self.0.iter().filter(requires);
+        plugins.map(|plugin| &*plugin.provider.name).collect()
+    }
 }
 
-fn logins(answer: &Answer, repository: &str) -> Vec<AuthConfig> {
+fn logins(answer: &PluginAnswer, repository: &str) -> Vec<AuthConfig> {
     let mut ring = Keyring::default();
     let entries = answer.auth.iter().map(|(place, (username, password))| {
         let entry = Entry {
@@ -143,62 +169,116 @@ fn logins(answer: &Answer, repository: &str) -> Vec<AuthConfig> {
 }
 
 impl Plugin {
-    async fn answer(&self, repository: &str) -> Result<Arc<Answer>, String> {
+    async fn logins(
+        &self,
+        repository: &str,
+        pod: &Pod,
+        accounts: &dyn ServiceAccounts,
+    ) -> Result<Vec<PullLogin>, PluginError> {
+        let asker = Asker::of(self.provider.token_attributes.as_ref(), pod, accounts).await?;
+        if let Asker::Nobody(why) = asker {
+            let plugin = &self.provider.name;
+            debug!(plugin, image = repository, pod = %pod.name, why, "Skipping a credential provider plugin");
+            return Ok(Vec::new());
+        }
+        let account = asker.account();
+        let answer = self.answer(repository, account).await?;
+        let source = account.map_or(LoginSource::Node, |request| {
+            LoginSource::ServiceAccount(request.account.clone())
+        });
+        let logins = logins(&answer, repository).into_iter();
+        let of_source = |auth| PullLogin {
+            auth,
+            source: source.clone(),
+        };
+        Ok(logins.map(of_source).collect())
+    }
+
+    async fn answer(
+        &self,
+        repository: &str,
+        account: Option<&AccountRequest>,
+    ) -> Result<Arc<PluginAnswer>, PluginError> {
+        let question = (
+            repository.to_owned(),
+            account.map(AccountRequest::question_key),
+        );
+        let whose = account.map(AccountRequest::cache_key);
         let asked = {
-            let mut state = self.lock();
-            if let Some(answer) = state.find(repository, Instant::now()) {
+            let mut state = self.cache.lock();
+            if let Some(answer) = state.find(repository, whose.as_ref(), Instant::now()) {
                 return Ok(answer);
             }
             let (provider, program) = (Arc::clone(&self.provider), self.program.clone());
-            let image = repository.to_owned();
+            let (image, account) = (repository.to_owned(), account.cloned());
             let ask = move || {
-                let call =
-                    async move { exec::run(&provider, &program, &image).await.map(Arc::new) };
+                let call = async move {
+                    let account = account.as_ref();
+                    let answer = exec::run(&provider, &program, &image, account).await?;
+                    may_be_kept(&answer, account)?;
+                    Ok(Arc::new(answer))
+                };
                 call.boxed().shared()
             };
-            state
-                .asked
-                .entry(repository.to_owned())
-                .or_insert_with(ask)
-                .clone()
+            let asked = state.asked.entry(question.clone());
+            asked.or_insert_with(ask).clone()
         };
         let result = asked.clone().await;
-        let mut state = self.lock();
+        let mut state = self.cache.lock();
         // Whoever comes first keeps the answer, for all that waited.
         if state
             .asked
-            .get(repository)
+            .get(&question)
             .is_some_and(|one| one.ptr_eq(&asked))
         {
-            state.asked.remove(repository);
+            state.asked.remove(&question);
             if let Ok(answer) = &result {
                 let most = self.provider.default_cache_duration;
-                state.keep(repository, answer, most, Instant::now());
+                state.keep((repository, whose), answer, most, Instant::now());
             }
         }
         result
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// A token as a password is good for one pod only, so that it can't be kept for all of a service account.
+fn may_be_kept(answer: &PluginAnswer, account: Option<&AccountRequest>) -> Result<(), PluginError> {
+    let may_share = |request: &AccountRequest| {
+        let mut logins = answer.auth.values();
+        logins.all(|(_, password)| request.may_share(password))
+    };
+    match account.is_none_or(may_share) {
+        true => Ok(()),
+        false => Err(PluginError::TokenAsPassword),
     }
 }
 
-impl State {
-    fn find(&mut self, repository: &str, now: Instant) -> Option<Arc<Answer>> {
+impl PluginCache {
+    fn find(
+        &mut self,
+        repository: &str,
+        whose: Option<&AccountKey>,
+        now: Instant,
+    ) -> Option<Arc<PluginAnswer>> {
         self.kept.retain(|_, kept| kept.until > now);
-        let keys = CacheKey::all_of(repository);
+        let keys = CacheKey::all_of(repository).map(|key| (key, whose.cloned()));
         let mut found = keys.iter().filter_map(|key| self.kept.get(key));
         found.next().map(|kept| Arc::clone(&kept.answer))
     }
 
-    /// Keeps an answer as long as it says, or for `default` where it says nothing.
-    fn keep(&mut self, repository: &str, answer: &Arc<Answer>, default: Duration, now: Instant) {
+    /// Caches a response for the duration that it specifies, or for `default` if it specifies none.
+    fn keep(
+        &mut self,
+        (repository, whose): (&str, Option<AccountKey>),
+        answer: &Arc<PluginAnswer>,
+        default: Duration,
+        now: Instant,
+    ) {
         let duration = answer.duration.unwrap_or(default);
         if duration.is_zero() {
             return;
         }
-        while self.kept.len() >= MOST_KEPT {
+        while self.kept.len() >= MAX_CACHED {
             let first = self.kept.iter().min_by_key(|(_, kept)| kept.until);
             let Some(key) = first.map(|(key, _)| key.clone()) else {
                 break;
@@ -208,7 +288,8 @@ impl State {
         let until = now.checked_add(duration).unwrap_or(now);
         let answer = Arc::clone(answer);
         let key = answer.scope.key(repository);
-        self.kept.insert(key, Kept { answer, until });
+        self.kept
+            .insert((key, whose), CachedAnswer { answer, until });
     }
 }
 

@@ -100,7 +100,7 @@ impl ApiMetrics {
         }
     }
 
-    /// How long the client certificate is still valid, asked for when somebody reads.
+    /// How long the client certificate is still valid, evaluated at each scrape.
     pub fn set_client_ttl(&self, ttl: impl Fn() -> f64 + Send + Sync + 'static) {
         // Set once: an agent has one.
         let _ = self.client_ttl.1.set(Box::new(ttl));
@@ -112,18 +112,18 @@ impl ApiMetrics {
         let _ = self.server_ttl.1.set(Box::new(ttl));
     }
 
-    /// The certificate of the node's port was replaced, which had lived for so long.
+    /// The certificate of the node's port was replaced at this age.
     pub fn server_rotated(&self, lived: Duration) {
         self.server_rotation.observe(lived.as_secs_f64());
     }
 
-    /// How many events were dropped, asked for when somebody reads.
+    /// How many events were dropped, evaluated at each scrape.
     pub fn set_events_dropped(&self, count: impl Fn() -> u64 + Send + Sync + 'static) {
         // Set once: an agent has one.
         let _ = self.events_dropped.1.set(Box::new(count));
     }
 
-    /// Brings the numbers up to date that are asked for.
+    /// Updates the numbers that are evaluated at each scrape.
     pub(super) fn look(&self) {
         for (gauge, ttl) in [&self.client_ttl, &self.server_ttl] {
             gauge.set(ttl.get().map_or(f64::INFINITY, |ttl| ttl()));
@@ -142,12 +142,12 @@ impl ApiMetrics {
         histogram.observe(took.as_secs_f64());
     }
 
-    /// The patch of a status was sent, so long after the status changed.
+    /// The patch of a status was sent this long after the status changed.
     pub fn status_sent(&self, lag: Duration) {
         self.status_lag.observe(lag.as_secs_f64());
     }
 
-    /// The API server has a status, so long after it changed.
+    /// The API server has a status this long after it changed.
     pub fn status_synced(&self, took: Duration) {
         self.status_sync.observe(took.as_secs_f64());
     }

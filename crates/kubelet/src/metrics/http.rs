@@ -15,7 +15,7 @@ pub struct HttpLabels {
     pub path: &'static str,
     /// `readwrite` or `readonly`.
     pub server_type: &'static str,
-    /// Whether requests of this kind go on for long.
+    /// Whether requests of this kind continue for long.
     pub long_running: bool,
 }
 
@@ -35,6 +35,7 @@ pub struct HttpMetrics {
     durations: HistogramVec,
     inflight: IntGaugeVec,
     responses: IntCounterVec,
+    websockets: IntCounterVec,
     handshake_errors: IntCounter,
     refused: IntCounterVec,
     audit_events: IntCounter,
@@ -64,6 +65,12 @@ impl HttpMetrics {
                 "rubelet_http_responses_total",
                 "Answers to http requests by status code; 401 and 403 are refusals.",
                 &["code", "path", "server_type"],
+            ),
+            websockets: maker.counters_by(
+                "kubelet_websocket_streaming_requests_total",
+                "Total number of WebSocket streaming requests (exec/attach/portforward) received by the \
+                 kubelet.",
+                &["subresource"],
             ),
             handshake_errors: maker.counter(
                 "rubelet_tls_handshake_errors_total",
@@ -100,12 +107,17 @@ impl HttpMetrics {
         self.responses.with_label_values(&values).inc();
     }
 
-    /// Its answer is complete or given up, so long after the request came.
+    /// Its answer is complete or abandoned this long after the request came.
     pub fn ended(&self, labels: &HttpLabels, took: Duration) {
         let values = labels.values();
         self.inflight.with_label_values(&values).dec();
         let histogram = self.durations.with_label_values(&values);
         histogram.observe(took.as_secs_f64());
+    }
+
+    /// A session over a WebSocket begins.
+    pub fn websocket(&self, subresource: &str) {
+        self.websockets.with_label_values(&[subresource]).inc();
     }
 
     /// A client and the port could not agree on TLS.
@@ -132,12 +144,12 @@ impl HttpMetrics {
         counts
     }
 
-    /// So many events were written to the audit log.
+    /// How many events were written to the audit log.
     pub fn audit_written(&self, events: u64) {
         self.audit_events.inc_by(events);
     }
 
-    /// So many are missing there.
+    /// How many are missing there.
     pub fn audit_dropped(&self, reason: &str, events: u64) {
         self.audit_dropped
             .with_label_values(&[reason])

@@ -20,7 +20,7 @@ pub struct PlegNow {
     pub quarantined_pods: usize,
 }
 
-/// Tells [`PlegNow`].
+/// Returns [`PlegNow`].
 type Probe = Box<dyn Fn() -> PlegNow + Send + Sync>;
 
 /// States that [`PlegMetrics::set_running`] always names, with upstream's words.
@@ -44,17 +44,17 @@ pub struct PlegMetrics {
     /// its arrival. Upstream observes this one for each event too, its help text notwithstanding.
     pub connection_latency: Histogram,
     /// `rubelet_pleg_exit_to_delivery_seconds`: from the end of a container, as the runtime stamps
-    /// it, until the pod's task is told.
+    /// it, until the pod's task is notified.
     pub exit_to_delivery: Histogram,
     /// `rubelet_pleg_event_to_sync_seconds`: from the arrival of an event until the pod's task
     /// begins to work on what it led to.
     pub event_to_sync: Histogram,
-    /// `rubelet_pleg_watched_processes`: containers whose end the kernel will tell.
+    /// `rubelet_pleg_watched_processes`: containers whose exit the kernel will report.
     pub watched_processes: IntGauge,
-    /// `rubelet_pleg_process_ends_total`: ends that the kernel told before the runtime did.
+    /// `rubelet_pleg_process_ends_total`: exits that the kernel reported before the runtime did.
     pub process_ends: IntCounter,
-    /// `rubelet_pleg_lost_ends_total`: containers that run by the runtime's word although their
-    /// process has been gone for long.
+    /// `rubelet_pleg_lost_ends_total`: containers that the runtime reports as running although
+    /// their process has been gone for long.
     pub lost_ends: IntCounter,
     last_seen: IntGauge,
     running_pods: IntGauge,
@@ -70,11 +70,6 @@ pub struct PlegMetrics {
 
 impl PlegMetrics {
     pub(super) fn new(maker: &Maker<'_>) -> Self {
-        let running_containers = maker.gauges(
-            "kubelet_running_containers",
-            "Number of containers currently running",
-            "container_state",
-        );
         Self {
             relist_duration: maker.histogram(
                 "kubelet_pleg_relist_duration_seconds",
@@ -111,8 +106,7 @@ impl PlegMetrics {
             ),
             exit_to_delivery: maker.histogram(
                 "rubelet_pleg_exit_to_delivery_seconds",
-                "Time from the end of a container by the runtime's stamp until its pod's task \
-                 was told.",
+                "Time from a container's end by the runtime's stamp until its pod's task knows.",
                 FAST_BUCKETS,
             ),
             event_to_sync: maker.histogram(
@@ -122,11 +116,11 @@ impl PlegMetrics {
             ),
             watched_processes: maker.gauge(
                 "rubelet_pleg_watched_processes",
-                "Containers whose end the kernel will tell.",
+                "Containers whose exit the kernel will report.",
             ),
             process_ends: maker.counter(
                 "rubelet_pleg_process_ends_total",
-                "Ends of containers that the kernel told before the runtime did.",
+                "Container exits that the kernel reported before the runtime.",
             ),
             lost_ends: maker.counter(
                 "rubelet_pleg_lost_ends_total",
@@ -140,10 +134,14 @@ impl PlegMetrics {
                 "kubelet_running_pods",
                 "Number of pods that have a running pod sandbox",
             ),
-            running_containers,
+            running_containers: maker.gauges(
+                "kubelet_running_containers",
+                "Number of containers currently running",
+                "container_state",
+            ),
             missed_changes: maker.counters(
                 "rubelet_pleg_missed_changes_total",
-                "Changes that no event of the runtime told, by type.",
+                "Changes without an event of the runtime, by type.",
                 "type",
             ),
             inspections: maker.counters(
@@ -162,18 +160,18 @@ impl PlegMetrics {
             ),
             relist_in_progress: maker.seconds(
                 "rubelet_pleg_relist_in_progress_seconds",
-                "Age of the relist that is under way; 0 if there is none.",
+                "Age of the running relist; 0 if there is none.",
             ),
             inspection_in_progress: maker.seconds(
                 "rubelet_pleg_inspection_in_progress_seconds",
-                "Age of the oldest inspection that is under way; 0 if there is none.",
+                "Age of the oldest running inspection; 0 if there is none.",
             ),
             probe: OnceLock::new(),
         }
     }
 
-    /// What is asked for [`PlegNow`] at each reading; only the first one counts. The probe must not
-    /// wait for the runtime, and should hold no strong reference to these numbers.
+    /// The source of [`PlegNow`], called at each scrape; only the first one counts. The probe must
+    /// not wait for the runtime, and should hold no strong reference to these numbers.
     pub fn set_probe(&self, probe: impl Fn() -> PlegNow + Send + Sync + 'static) {
         // A second PLEG of one node does not exist.
         let _ = self.probe.set(Box::new(probe));
@@ -192,12 +190,12 @@ impl PlegMetrics {
         }
     }
 
-    /// A change was found that no event had told; `kind` says which, or how it was found.
+    /// A change was found that no event had reported; `kind` is its kind, or how it was found.
     pub fn missed_change(&self, kind: &str) {
         self.missed_changes.with_label_values(&[kind]).inc();
     }
 
-    /// An inspection of a pod began; `cause` is what asked for it first.
+    /// An inspection of a pod began; `cause` is what requested it first.
     pub fn inspection(&self, cause: &str) {
         self.inspections.with_label_values(&[cause]).inc();
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use prometheus::{Histogram, HistogramVec};
+use prometheus::{Histogram, HistogramVec, IntCounterVec};
 use rubelet_api::{
     annotations::CONFIG_SEEN,
     pod::Pod,
@@ -51,6 +51,7 @@ pub struct PodMetrics {
     start_duration: Histogram,
     worker_duration: HistogramVec,
     worker_start_duration: Histogram,
+    preemptions: IntCounterVec,
 }
 
 impl PodMetrics {
@@ -74,13 +75,24 @@ impl PodMetrics {
                 "Duration in seconds from kubelet seeing a pod to starting a worker.",
                 DEFAULT_BUCKETS,
             ),
+            preemptions: maker.counters(
+                "kubelet_preemptions",
+                "Cumulative number of pod preemptions by preemption resource",
+                "preemption_signal",
+            ),
         }
     }
 
-    /// A round of a pod's task ended, so long after it was woken.
+    /// A round of a pod's task ended this long after it was woken.
     pub fn synced(&self, kind: SyncKind, took: Duration) {
         let histogram = self.worker_duration.with_label_values(&[kind.as_str()]);
         histogram.observe(took.as_secs_f64());
+    }
+
+    /// A pod was evicted for a critical one. The resource is the first that the critical one
+    /// lacked, also where it lacked several: the sum is the number of pods, as upstream has it.
+    pub fn preempted(&self, resource: &str) {
+        self.preemptions.with_label_values(&[resource]).inc();
     }
 
     /// A pod that a source wants got its task.

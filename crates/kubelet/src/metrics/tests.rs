@@ -134,6 +134,7 @@ fn all_names() -> String {
     metrics.pleg.inspection("event");
     metrics.pleg.event("STOPPED");
     metrics.runtime.call_ended("Version", Duration::ZERO, false);
+    metrics.pods.preempted("memory");
     metrics.pods.synced(SyncKind::Create, Duration::ZERO);
     let labels = HttpLabels {
         method: "GET",
@@ -144,6 +145,7 @@ fn all_names() -> String {
     metrics.http.began(&labels);
     metrics.http.answered(&labels, 200);
     metrics.http.ended(&labels, Duration::ZERO);
+    metrics.http.websocket("exec");
     metrics.http.connection_refused("readwrite", "silent");
     metrics.http.audit_dropped("queue", 1);
     let api = &metrics.api;
@@ -214,6 +216,7 @@ fn requests_are_counted_as_the_kubelet_counts_them_and_refusals_by_their_code() 
     metrics.http.answered(&labels, 401);
     metrics.http.began(&labels);
     metrics.http.ended(&labels, Duration::from_millis(3));
+    metrics.http.websocket("exec");
     let text = metrics.render();
     let values = "long_running=\"false\",method=\"GET\",path=\"pods\",server_type=\"readwrite\"";
     for (name, value) in [
@@ -227,5 +230,9 @@ fn requests_are_counted_as_the_kubelet_counts_them_and_refusals_by_their_code() 
     assert_eq!(
         lines_of(&text, "rubelet_http_responses_total")[2],
         "rubelet_http_responses_total{code=\"401\",path=\"pods\",server_type=\"readwrite\"} 1"
+    );
+    assert_eq!(
+        lines_of(&text, "kubelet_websocket_streaming_requests_total")[2],
+        "kubelet_websocket_streaming_requests_total{subresource=\"exec\"} 1"
     );
 }

@@ -1,12 +1,12 @@
-//! What asks for an inspection.
+//! What requests an inspection.
 
 use std::fmt;
 
 use rubelet_cri::v1::ContainerEventType;
 
-use super::lane::Urgency;
+use super::inspection_queue::Urgency;
 
-/// What first asked for an inspection.
+/// What first requested an inspection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// An event of the runtime.
@@ -15,11 +15,11 @@ pub enum Cause {
     Step,
     /// A pod's task wants to know.
     Demand,
-    /// The kernel says that the process of a container is gone.
+    /// The kernel reports that the process of a container is gone.
     Kernel,
     /// A list differed from the record.
     Relist,
-    /// A state that changes without an event, or an inspection that failed, is looked at again.
+    /// A state that changes without an event, or an inspection that failed, is checked again.
     Recheck,
 }
 

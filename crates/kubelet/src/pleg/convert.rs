@@ -10,7 +10,7 @@ use rubelet_api::{
 use rubelet_base::SandboxId;
 use rubelet_cri::v1;
 use rubelet_pod_plan::{
-    ContainerPhase, ObservedContainer, ObservedSandbox, Process,
+    ContainerPhase, ObservedContainer, ObservedSandbox, ProcessState,
     cri_config::labels::{
         AHEAD_OF, CONTAINER_HASH, CONTAINER_NAME, DELETION_GRACE_PERIOD, GRACE_PERIOD, PORTS,
         PRE_STOP, RESTART_COUNT,
@@ -108,7 +108,8 @@ pub(super) fn container(
             .map(|id| id.as_str().into()),
         recursive_read_only: recursive_read_only(status.mounts),
         user: status.user.and_then(|user| user.linux).map(user),
-        process: Process::AsTold,
+        process: ProcessState::AsReported,
+        kernel_exit: None,
     }
 }
 
@@ -126,14 +127,14 @@ fn user(user: v1::LinuxContainerUser) -> Box<ContainerUser> {
     })
 }
 
-/// The state of a container. One that CRI does not have says nothing of the container, as upstream:
-/// the first of the enumeration, which is what decoders make of it, would have it started.
+/// The state of a container. A value that CRI does not define counts as unknown, as upstream:
+/// decoders map it to the first of the enumeration, which would have the container started.
 pub(super) fn container_state(state: i32) -> v1::ContainerState {
     v1::ContainerState::try_from(state).unwrap_or(v1::ContainerState::ContainerUnknown)
 }
 
-/// The init process of a container, from what runtimes tell beside its status: containerd and CRI-O
-/// put JSON there. 0 is that of no process.
+/// The init process of a container, from the verbose part of its status: containerd and CRI-O put
+/// JSON there. 0 means no process.
 pub(super) fn process(info: &BTreeMap<String, String>) -> Option<u32> {
     #[derive(serde::Deserialize)]
     struct Info {
@@ -173,119 +174,4 @@ fn take(annotations: &BTreeMap<String, String>, key: &str) -> Option<Box<str>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use rubelet_api::probe::{HttpGet, TargetPort};
-
-    use super::*;
-
-    fn seen(annotations: &[(&str, &str)]) -> ObservedContainer {
-        let annotations = annotations
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect();
-        let status = v1::ContainerStatus {
-            annotations,
-            ..v1::ContainerStatus::default()
-        };
-        container(status, "s".into(), String::new())
-    }
-
-    #[test]
-    fn the_user_is_the_one_that_the_runtime_names() {
-        let user = |linux| {
-            let status = v1::ContainerStatus {
-                user: Some(v1::ContainerUser { linux }),
-                ..v1::ContainerStatus::default()
-            };
-            container(status, "s".into(), String::new()).user
-        };
-        assert_eq!(user(None), None);
-        let linux = v1::LinuxContainerUser {
-            uid: 33,
-            gid: 34,
-            supplemental_groups: vec![34, 35],
-        };
-        let expected = ContainerUser {
-            uid: 33,
-            gid: 34,
-            supplemental_groups: vec![34, 35],
-        };
-        assert_eq!(user(Some(linux)), Some(Box::new(expected)));
-    }
-
-    #[test]
-    fn mounts_that_are_read_only_with_all_below_are_those_that_the_runtime_names() {
-        let mount = |path: &str, recursive_read_only| v1::Mount {
-            container_path: path.to_owned(),
-            readonly: true,
-            recursive_read_only,
-            ..v1::Mount::default()
-        };
-        let status = v1::ContainerStatus {
-            mounts: vec![mount("/a", false), mount("/b", true)],
-            ..v1::ContainerStatus::default()
-        };
-        let found = container(status, "s".into(), String::new());
-        assert_eq!(found.recursive_read_only, ["/b".into()]);
-    }
-
-    #[test]
-    fn a_container_remembers_the_hook_it_was_made_with() {
-        let hook = r#"{"httpGet":{"path":"/bye","port":"admin","scheme":"HTTPS"}}"#;
-        let ports = r#"[{"name":"admin","containerPort":9901,"protocol":"TCP"}]"#;
-        let expected = |port| {
-            Some(Arc::new(Hook::Http(HttpGet {
-                host: None,
-                port,
-                path: "/bye".into(),
-                https: true,
-                headers: Vec::new(),
-            })))
-        };
-        assert_eq!(
-            seen(&[(PRE_STOP, hook), (PORTS, ports)]).pre_stop,
-            expected(TargetPort::Number(9901))
-        );
-        assert_eq!(
-            seen(&[(PRE_STOP, hook)]).pre_stop,
-            expected(TargetPort::Unknown("admin".into()))
-        );
-        assert_eq!(seen(&[(PORTS, ports)]).pre_stop, None);
-        assert_eq!(seen(&[(PRE_STOP, "junk")]).pre_stop, None);
-    }
-
-    #[test]
-    fn a_state_that_does_not_exist_is_unknown() {
-        for state in [4, -1, i32::MIN] {
-            let status = v1::ContainerStatus {
-                state,
-                ..v1::ContainerStatus::default()
-            };
-            let found = container(status, "s".into(), String::new());
-            assert_eq!(found.phase, ContainerPhase::Unknown, "{state}");
-        }
-    }
-
-    #[test]
-    fn a_container_remembers_the_grace_it_was_made_with() {
-        for (deletion, pod, expected) in [
-            (None, None, None),
-            (None, Some("30"), Some(30)),
-            (Some("5"), Some("30"), Some(5)),
-            (Some("60"), Some("30"), Some(60)),
-            (Some("0"), Some("30"), Some(0)),
-            (Some("junk"), Some("30"), Some(30)),
-            (None, Some("-1"), Some(0)),
-            (None, Some(""), None),
-        ] {
-            let mut annotations = Vec::new();
-            annotations.extend(deletion.map(|value| (DELETION_GRACE_PERIOD, value)));
-            annotations.extend(pod.map(|value| (GRACE_PERIOD, value)));
-            assert_eq!(
-                seen(&annotations).grace,
-                expected.map(Duration::from_secs),
-                "{deletion:?} {pod:?}"
-            );
-        }
-    }
-}
+mod tests;

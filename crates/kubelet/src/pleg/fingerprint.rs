@@ -50,7 +50,7 @@ fn sandbox_state(ready: bool) -> i32 {
     if ready { -1 } else { -2 }
 }
 
-/// The state as a list of the runtime tells it.
+/// The state as a list of the runtime reports it.
 pub(super) fn state_of(phase: &ContainerPhase) -> i32 {
     let state = match phase {
         ContainerPhase::Created => v1::ContainerState::ContainerCreated,

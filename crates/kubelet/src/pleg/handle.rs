@@ -2,12 +2,13 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rubelet_base::{ContainerId, PodName, PodUid, SandboxId, Seq, seq::SeqSource};
-use rubelet_cri::Changed;
+use rubelet_cri::ChangedObject;
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -19,13 +20,14 @@ use super::trace::Traced;
 use super::{
     cadence::Cadence,
     cause::Cause,
-    cell::{Marks, Observation, PodCell, Request},
     counts::Counts,
-    echo::Echoes,
-    health::Signs,
+    health::RuntimeActivity,
     index::Index,
-    lane::Urgency,
+    inspection_queue::Urgency,
+    observation::Observation,
     record::LifecycleRecord,
+    start_events::StartEvents,
+    tracked_pod::{Marks, Request, TrackedPod},
 };
 use crate::{clock::Clock, metrics::NodeMetrics};
 
@@ -62,22 +64,22 @@ pub struct PlegHandle {
     pub(super) shared: Arc<Shared>,
 }
 
-/// Pods whose inspections hang, and what is known of each.
+/// Pods whose inspections hang, with the reason of each.
 pub type Quarantine = Arc<BTreeMap<PodUid, Arc<str>>>;
 
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) seq: SeqSource,
-    pub(super) cells: Mutex<HashMap<PodUid, Arc<PodCell>>>,
+    pub(super) pods: Mutex<HashMap<PodUid, Arc<TrackedPod>>>,
     /// Pods that are to wait for an inspection.
     pub(super) queue: Mutex<BTreeMap<PodUid, Urgency>>,
     pub(super) wake: Notify,
     pub(super) relist: watch::Sender<RelistState>,
     pub(super) index: Mutex<Index>,
-    pub(super) flow: Mutex<Flow>,
-    /// The stream of events is to be made anew, or to be tried again.
+    pub(super) flow: Mutex<EventFlow>,
+    /// The stream of events must be opened, or tried, again.
     pub(super) renew: Notify,
-    pub(super) signs: Mutex<Signs>,
+    pub(super) activity: Mutex<RuntimeActivity>,
     pub(super) counts: Mutex<Counts>,
     pub(super) quarantine: watch::Sender<Quarantine>,
     /// What is slow about the runtime.
@@ -89,18 +91,18 @@ pub(super) struct Shared {
     pub(super) trace: super::trace::Trace,
 }
 
-/// What is known of the flow of events, and so of the next relist.
+/// The state of the flow of events, and so of the next relist.
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(super) struct EventFlow {
     pub(super) cadence: Cadence,
-    pub(super) echoes: Echoes,
+    pub(super) start_events: StartEvents,
     /// The events are not relied on, although they come.
     pub(super) distrusted: bool,
     /// When the last relist began.
     pub(super) relisted: Option<Instant>,
     /// When the relist began that is under way.
     pub(super) relisting: Option<Instant>,
-    /// How long the machine had slept when that was last asked.
+    /// How long the machine had slept at the last check.
     pub(super) asleep: Duration,
 }
 
@@ -110,21 +112,21 @@ impl PlegHandle {
         Self {
             shared: Arc::new(Shared {
                 seq: SeqSource::default(),
-                cells: Mutex::default(),
+                pods: Mutex::default(),
                 queue: Mutex::default(),
                 wake: Notify::new(),
                 relist: watch::Sender::default(),
                 index: Mutex::default(),
-                flow: Mutex::new(Flow {
+                flow: Mutex::new(EventFlow {
                     cadence: Cadence::new(polling, now),
-                    echoes: Echoes::default(),
+                    start_events: StartEvents::default(),
                     distrusted: false,
                     relisted: None,
                     relisting: None,
                     asleep: clock.asleep(),
                 }),
                 renew: Notify::new(),
-                signs: Mutex::new(Signs::new(now)),
+                activity: Mutex::new(RuntimeActivity::new(now)),
                 counts: Mutex::default(),
                 quarantine: watch::Sender::default(),
                 slow: watch::Sender::default(),
@@ -170,22 +172,22 @@ impl PlegHandle {
     /// Why the runtime as a whole counts as gone; `None` while it answers.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        lock(&self.shared.signs).problem(Instant::now())
+        self.shared.activity.lock().problem(Instant::now())
     }
 
     /// The runtime answered a call.
     pub fn answered(&self) {
-        lock(&self.shared.signs).answered = Some(Instant::now());
+        self.shared.activity.lock().answered = Some(Instant::now());
     }
 
-    /// Follows the observations of a pod. Before the first inspection the observation says that
-    /// the runtime has nothing of the pod, as of the last complete list.
+    /// Follows the observations of a pod. Before the first inspection the observation is that the
+    /// runtime has nothing of the pod, as of the last complete list.
     #[must_use]
     pub fn observe(&self, uid: &PodUid, name: &PodName) -> watch::Receiver<Observation> {
-        let cell = self.cell(uid);
+        let tracked = self.track(uid);
         // The name of a UID never changes.
-        let _ = cell.name.set(name.clone());
-        cell.observation.subscribe()
+        let _ = tracked.name.set(name.clone());
+        tracked.observation.subscribe()
     }
 
     /// A step of this agent ended: inspect the pod soon.
@@ -193,7 +195,7 @@ impl PlegHandle {
         self.mark_step(uid, |_| {});
     }
 
-    /// A call's outcome is unknown: identifiers may exist that nobody was told.
+    /// A call's outcome is unknown: identifiers may exist that nobody knows.
     pub fn mark_unknown(&self, uid: &PodUid) {
         self.mark_step(uid, |marks| marks.needs_list = true);
     }
@@ -228,15 +230,16 @@ impl PlegHandle {
 
     /// This agent is about to start a container.
     pub fn starting(&self, id: &ContainerId) {
-        lock(&self.shared.flow).echoes.called(id);
+        self.shared.flow.lock().start_events.called(id);
     }
 
     /// The start was answered.
     pub fn started(&self, uid: &PodUid, id: &ContainerId, is_ok: bool) {
         let due = {
-            let mut flow = lock(&self.shared.flow);
+            let mut flow = self.shared.flow.lock();
             let relied_on = flow.cadence.relies_on_events();
-            flow.echoes.answered(id, is_ok && relied_on, Instant::now())
+            flow.start_events
+                .answered(id, is_ok && relied_on, Instant::now())
         };
         if due {
             self.shared.wake.notify_one();
@@ -244,38 +247,38 @@ impl PlegHandle {
         self.mark(uid);
     }
 
-    /// A call that changes `changed` was answered, or failed, when nobody waited for it any more:
-    /// perhaps there is something that nobody was told of.
-    pub fn answered_late(&self, changed: &Changed) {
+    /// A call that changes `changed` was answered, or failed, after its caller stopped waiting: it
+    /// may have left something that nobody knows of.
+    pub fn answered_late(&self, changed: &ChangedObject) {
         let uid = match changed {
-            Changed::Pod(uid) => Some(uid.as_str().into()),
-            Changed::Sandbox(id) | Changed::Container(id) => {
-                lock(&self.shared.index).pod(id).cloned()
+            ChangedObject::Pod(uid) => Some(uid.as_str().into()),
+            ChangedObject::Sandbox(id) | ChangedObject::Container(id) => {
+                self.shared.index.lock().pod(id).cloned()
             }
         };
-        let Some(cell) = uid.and_then(|uid| self.shared.known(&uid)) else {
+        let Some(tracked) = uid.and_then(|uid| self.shared.known(&uid)) else {
             // Of a pod that is gone: what was made for it goes, too.
-            lock(&self.shared.flow).cadence.unknown_pod(Instant::now());
+            self.shared.flow.lock().cadence.unknown_pod(Instant::now());
             return self.shared.wake.notify_one();
         };
-        self.mark_cell(&cell, Cause::Step, |marks| {
+        self.mark_pod(&tracked, Cause::Step, |marks| {
             marks.needs_list = true;
             match changed {
-                Changed::Pod(_) => {}
-                Changed::Sandbox(id) => {
+                ChangedObject::Pod(_) => {}
+                ChangedObject::Sandbox(id) => {
                     marks.changed_sandboxes.insert(id.as_str().into());
                 }
-                Changed::Container(id) => {
+                ChangedObject::Container(id) => {
                     marks.reread.insert(id.as_str().into());
                 }
             }
         });
     }
 
-    /// The runtime is back: relist now, and ask for events if there are none.
+    /// The runtime is back: relist now, and subscribe to events if no stream is open.
     pub fn relist_now(&self) {
         let deaf = {
-            let mut flow = lock(&self.shared.flow);
+            let mut flow = self.shared.flow.lock();
             flow.cadence.at_once(Instant::now());
             !flow.cadence.relies_on_events()
         };
@@ -290,7 +293,7 @@ impl PlegHandle {
     pub fn look_for_suspend(&self) {
         let asleep = self.shared.clock.asleep();
         let slept = {
-            let mut flow = lock(&self.shared.flow);
+            let mut flow = self.shared.flow.lock();
             let slept = asleep.saturating_sub(flow.asleep);
             flow.asleep = asleep;
             if slept < SUSPENDED {
@@ -311,24 +314,28 @@ impl PlegHandle {
     pub fn sync_began(&self, uid: &PodUid, seq: Seq) {
         #[cfg(test)]
         self.trace(Traced::Handed(uid.clone(), seq));
-        let Some(cell) = self.shared.known(uid) else {
+        let Some(tracked) = self.shared.known(uid) else {
             return;
         };
         let now = Instant::now();
-        let mut marks = cell.marks();
+        let mut marks = tracked.marks();
         marks.busy = true;
-        for undone in marks.undone.iter_mut().filter(|undone| undone.seq <= seq) {
-            if std::mem::replace(&mut undone.begun, true) {
+        for unsynced in marks
+            .unsynced
+            .iter_mut()
+            .filter(|unsynced| unsynced.seq <= seq)
+        {
+            if std::mem::replace(&mut unsynced.begun, true) {
                 continue;
             }
-            if let Some(at) = undone.event_at {
+            if let Some(at) = unsynced.event_at {
                 let took = now.saturating_duration_since(at).as_secs_f64();
                 self.shared.metrics.pleg.event_to_sync.observe(took);
             }
-            let took = now.saturating_duration_since(undone.delivered);
+            let took = now.saturating_duration_since(unsynced.delivered);
             self.shared
                 .record
-                .change(undone.number, |event| event.to_start = Some(took));
+                .change(unsynced.number, |event| event.to_start = Some(took));
         }
     }
 
@@ -337,20 +344,23 @@ impl PlegHandle {
         let end = self.now();
         #[cfg(test)]
         self.trace(Traced::Done(uid.clone(), end));
-        let Some(cell) = self.shared.known(uid) else {
+        let Some(tracked) = self.shared.known(uid) else {
             return end;
         };
         let now = Instant::now();
-        let mut marks = cell.marks();
+        let mut marks = tracked.marks();
         marks.busy = false;
         let again = std::mem::take(&mut marks.held).then_some(marks.request.urgency);
-        let done: Vec<_> = marks.undone.extract_if(.., |undone| undone.begun).collect();
+        let done: Vec<_> = marks
+            .unsynced
+            .extract_if(.., |unsynced| unsynced.begun)
+            .collect();
         drop(marks);
-        for undone in done {
-            let took = now.saturating_duration_since(undone.delivered);
+        for unsynced in done {
+            let took = now.saturating_duration_since(unsynced.delivered);
             self.shared
                 .record
-                .change(undone.number, |event| event.to_sync = Some(took));
+                .change(unsynced.number, |event| event.to_sync = Some(took));
         }
         if let Some(urgency) = again {
             self.shared.enqueue(uid, urgency);
@@ -360,19 +370,19 @@ impl PlegHandle {
 
     /// Drops the record of a pod of which nothing is left.
     pub fn forget(&self, uid: &PodUid) {
-        let Some(cell) = self.shared.lock_cells().remove(uid) else {
+        let Some(tracked) = self.shared.pods.lock().remove(uid) else {
             return;
         };
         #[cfg(test)]
         self.trace(Traced::Forgotten(uid.clone()));
-        let last = Arc::clone(&cell.observation.borrow().pod);
-        lock(&self.shared.index).forget(&last);
+        let last = Arc::clone(&tracked.observation.borrow().pod);
+        self.shared.index.lock().forget(&last);
         self.shared.count(&last, &Default::default());
-        self.shared.release(uid);
+        self.shared.release_pod(uid);
     }
 
-    /// Waits for an observation that began after `after`; asks for an inspection if there is none
-    /// yet. Failed inspections are repeated with back-off until one succeeds.
+    /// Waits for an observation that began after `after`; requests an inspection if there is none
+    /// yet. Failed inspections are repeated with backoff until one succeeds.
     pub async fn newer(
         &self,
         uid: &PodUid,
@@ -388,27 +398,29 @@ impl PlegHandle {
             .map(|seen| seen.clone());
         match seen {
             Ok(seen) => seen,
-            // The cell was forgotten: nobody will ever write it again.
+            // The pod was forgotten: nobody will ever write it again.
             Err(_) => std::future::pending().await,
         }
     }
 
-    pub(super) fn cell(&self, uid: &PodUid) -> Arc<PodCell> {
+    pub(super) fn track(&self, uid: &PodUid) -> Arc<TrackedPod> {
         let listed = self.shared.relist.borrow().seq;
         Arc::clone(
             self.shared
-                .lock_cells()
+                .pods
+                .lock()
                 .entry(uid.clone())
-                .or_insert_with(|| Arc::new(PodCell::new(uid.clone(), listed))),
+                .or_insert_with(|| Arc::new(TrackedPod::new(uid.clone(), listed))),
         )
     }
 
-    /// The record of a pod that a list names. Before the first inspection it says nothing of the
-    /// pod, least of all that there is nothing.
-    pub(super) fn listed_cell(&self, uid: &PodUid) {
-        let new = || Arc::new(PodCell::new(uid.clone(), Seq::ZERO));
+    /// The record of a pod that a list names. Before the first inspection it claims nothing about
+    /// the pod, least of all that it is absent.
+    pub(super) fn track_listed(&self, uid: &PodUid) {
+        let new = || Arc::new(TrackedPod::new(uid.clone(), Seq::ZERO));
         self.shared
-            .lock_cells()
+            .pods
+            .lock()
             .entry(uid.clone())
             .or_insert_with(new);
     }
@@ -418,7 +430,24 @@ impl PlegHandle {
         self.shared.trace.note(what);
     }
 
-    /// What was told whom since the last time.
+    /// How much is kept: pods, identifiers, causes, lifecycle events.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        let shared = &self.shared;
+        let pods: Vec<_> = shared.pods.lock().values().cloned().collect();
+        let marks = pods.iter().map(|tracked| {
+            let marks = tracked.marks();
+            let learned = marks.learned_sandboxes.len() + marks.learned_containers.len();
+            let changed = marks.changed_sandboxes.len() + marks.removed_containers.len();
+            learned + changed + marks.reread.len() + marks.unsynced.len() + marks.rechecks.len()
+        });
+        let marks: usize = marks.sum();
+        let (queue, index) = (shared.queue.lock().len(), shared.index.lock().len());
+        let start_events = shared.flow.lock().start_events.len();
+        pods.len() + marks + queue + index + start_events + self.record().board().list().len()
+    }
+
+    /// What was reported to whom since the last time.
     #[cfg(test)]
     pub(crate) fn take_trace(&self) -> Vec<Traced> {
         self.shared.trace.take()
@@ -431,40 +460,41 @@ impl PlegHandle {
     }
 
     pub(super) fn mark_as(&self, uid: &PodUid, cause: Cause, change: impl FnOnce(&mut Marks)) {
-        self.mark_cell(&self.cell(uid), cause, change);
+        self.mark_pod(&self.track(uid), cause, change);
     }
 
-    pub(super) fn mark_cell(&self, cell: &PodCell, cause: Cause, change: impl FnOnce(&mut Marks)) {
+    pub(super) fn mark_pod(
+        &self,
+        tracked: &TrackedPod,
+        cause: Cause,
+        change: impl FnOnce(&mut Marks),
+    ) {
         let urgency = {
-            let mut marks = cell.marks();
+            let mut marks = tracked.marks();
             change(&mut marks);
             marks.request.join(Request {
                 cause: Some(cause),
                 event_at: matches!(cause, Cause::Event(_)).then(Instant::now),
                 urgency: cause.urgency(),
             });
-            if !marks.turn.mark(&self.shared.seq) {
+            if !marks.inspection.mark(&self.shared.seq) {
                 return;
             }
             marks.request.urgency
         };
-        self.shared.enqueue(&cell.uid, urgency);
+        self.shared.enqueue(&tracked.uid, urgency);
     }
 }
 
 impl Shared {
-    pub(super) fn lock_cells(&self) -> MutexGuard<'_, HashMap<PodUid, Arc<PodCell>>> {
-        lock(&self.cells)
-    }
-
     /// The record of a pod, if there is one.
-    pub(super) fn known(&self, uid: &PodUid) -> Option<Arc<PodCell>> {
-        self.lock_cells().get(uid).cloned()
+    pub(super) fn known(&self, uid: &PodUid) -> Option<Arc<TrackedPod>> {
+        self.pods.lock().get(uid).cloned()
     }
 
     pub(super) fn enqueue(&self, uid: &PodUid, urgency: Urgency) {
         {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             let waits = queue.entry(uid.clone()).or_default();
             *waits = urgency.max(*waits);
         }
@@ -472,7 +502,7 @@ impl Shared {
     }
 
     pub(super) fn take_queue(&self) -> BTreeMap<PodUid, Urgency> {
-        std::mem::take(&mut *lock(&self.queue))
+        std::mem::take(&mut *self.queue.lock())
     }
 
     /// Counts what runs now instead of what ran.
@@ -481,7 +511,7 @@ impl Shared {
         old: &rubelet_pod_plan::ObservedPod,
         new: &rubelet_pod_plan::ObservedPod,
     ) {
-        let mut counts = lock(&self.counts);
+        let mut counts = self.counts.lock();
         counts.replace(old, new);
         self.metrics
             .pleg
@@ -489,7 +519,7 @@ impl Shared {
     }
 
     /// Puts a pod into quarantine.
-    pub(super) fn confine(&self, uid: &PodUid, text: &Arc<str>) {
+    pub(super) fn quarantine_pod(&self, uid: &PodUid, text: &Arc<str>) {
         self.quarantine.send_if_modified(|pods| {
             if pods.contains_key(uid) {
                 return false;
@@ -500,13 +530,9 @@ impl Shared {
     }
 
     /// Takes a pod out of quarantine.
-    pub(super) fn release(&self, uid: &PodUid) {
+    pub(super) fn release_pod(&self, uid: &PodUid) {
         self.quarantine.send_if_modified(|pods| {
             pods.contains_key(uid) && Arc::make_mut(pods).remove(uid).is_some()
         });
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,16 +5,16 @@ use std::time::Duration;
 use rubelet_base::duration::format_go;
 use tokio::time::Instant;
 
-/// So long no list may have succeeded (kubelet: `relistThreshold`).
+/// How long no list may have succeeded (kubelet: `relistThreshold`).
 const NO_LIST: Duration = Duration::from_secs(180);
-/// And so long nothing at all may have been answered. One container that hangs, or twenty, are
+/// And how long nothing at all may have been answered. One container that hangs, or twenty, are
 /// their pods' trouble; a list that is slow is slow.
 const NO_ANSWER: Duration = Duration::from_secs(30);
 
 /// When the runtime last did something.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Signs {
-    /// When this process began to ask.
+pub(super) struct RuntimeActivity {
+    /// When this process began to query.
     pub(super) began: Instant,
     /// When the last complete list came; `None` before the first.
     pub(super) listed: Option<Instant>,
@@ -22,7 +22,7 @@ pub(super) struct Signs {
     pub(super) answered: Option<Instant>,
 }
 
-impl Signs {
+impl RuntimeActivity {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             began: now,
@@ -61,7 +61,7 @@ mod tests {
     fn only_a_runtime_that_answers_nothing_is_unhealthy() {
         let began = Instant::now();
         let at = |seconds| began + Duration::from_secs(seconds);
-        let signs = |listed: Option<u64>, answered: Option<u64>| Signs {
+        let activity = |listed: Option<u64>, answered: Option<u64>| RuntimeActivity {
             began,
             listed: listed.map(at),
             answered: answered.map(at),
@@ -85,7 +85,7 @@ mod tests {
                 Some("pleg was last seen active 6m50s ago; threshold is 3m0s"),
             ),
         ] {
-            let found = signs(listed, answered).problem(at(now));
+            let found = activity(listed, answered).problem(at(now));
             let problem = problem.map(|text| format!("PLEG is not healthy: {text}"));
             assert_eq!(found, problem, "{listed:?} {answered:?} {now}");
         }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use rubelet_base::PodUid;
 use rubelet_pod_plan::ObservedPod;
 
-/// So many identifiers of what is gone are kept: the runtime's last events of them are still to
-/// come, and must not look like news of a pod that nobody knows.
+/// How many identifiers of deleted objects are kept: the runtime's last events of them may still
+/// arrive, and must not look like those of an unknown pod.
 const GONE: usize = 1024;
 
 /// Identifiers of sandboxes and containers.
@@ -22,7 +22,7 @@ impl Index {
         self.pods.get(id)
     }
 
-    /// Takes over what changed from one observation of a pod to the next.
+    /// Applies what changed from one observation of a pod to the next.
     pub(super) fn update(&mut self, uid: &PodUid, old: &ObservedPod, new: &ObservedPod) {
         for id in ids(new) {
             if !self.pods.contains_key(id) {

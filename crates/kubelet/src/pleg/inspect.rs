@@ -3,13 +3,18 @@
 use std::{collections::BTreeMap, future::Future, sync::Arc};
 
 use futures_util::future::{join, join_all};
-use rubelet_base::{ContainerId, PodUid, SandboxId};
+use rubelet_base::{ContainerId, PodUid, SandboxId, Seq};
 use rubelet_cri::{CriError, RuntimeService, v1};
 use rubelet_pod_plan::{
     ObservedContainer, ObservedPod, ObservedSandbox, cri_config::labels::POD_UID,
 };
 
-use super::{convert, termination_message};
+use super::{
+    convert,
+    kernel_marks::KernelExit,
+    termination_message,
+    tracked_pod::{Request, TrackedPod},
+};
 
 /// What is known before the inspection: records that need no second look, and identifiers that do.
 #[derive(Debug, Default)]
@@ -25,19 +30,30 @@ pub(super) struct InspectionPlan {
 /// A container of which the identifier is known.
 #[derive(Debug)]
 pub(super) struct KnownContainer {
-    /// Where it belongs; no status tells.
+    /// Where it belongs; no status reports it.
     pub(super) sandbox: SandboxId,
     /// Its record, if that is final.
     pub(super) record: Option<ObservedContainer>,
-    /// Ask for its process, too.
+    /// Query its process, too.
     pub(super) with_process: bool,
+    /// How its process exited, if the kernel has reported it.
+    pub(super) ended: Option<KernelExit>,
+}
+
+/// An inspection that has ended.
+pub(super) struct FinishedInspection {
+    pub(super) tracked: Arc<TrackedPod>,
+    pub(super) began: Seq,
+    pub(super) request: Request,
+    /// `None` if it was slow and was aborted.
+    pub(super) result: Option<Result<InspectionResult, CriError>>,
 }
 
 /// What an inspection saw.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct InspectionResult {
     pub(super) pod: ObservedPod,
-    /// The processes that were asked for, as far as the runtime tells.
+    /// The processes that were queried, as far as the runtime reports them.
     pub(super) processes: Vec<(ContainerId, Option<u32>)>,
 }
 
@@ -47,14 +63,14 @@ pub(super) async fn inspect(
     runtime: &Arc<dyn RuntimeService>,
     uid: &PodUid,
     mut plan: InspectionPlan,
-) -> Result<Seen, CriError> {
+) -> Result<InspectionResult, CriError> {
     if plan.list {
         list(runtime, uid, &mut plan).await?;
     }
-    let Seen {
+    let InspectionResult {
         mut pod,
         mut processes,
-    } = Seen::default();
+    } = InspectionResult::default();
     let mut sandboxes = Vec::new();
     for (id, record) in plan.sandboxes {
         match record {
@@ -81,11 +97,11 @@ pub(super) async fn inspect(
         pod.containers.push(container);
     }
     pod.sort();
-    Ok(Seen { pod, processes })
+    Ok(InspectionResult { pod, processes })
 }
 
 /// Adds what the runtime lists to the identifiers; final records of listed ones stay. What is known
-/// and not listed is read, too: only its own status tells that it is gone. A list that leaves out a
+/// and not listed is read, too: only its own status proves that it is gone. A list that leaves out a
 /// container which runs would have it started a second time.
 async fn list(
     runtime: &Arc<dyn RuntimeService>,
@@ -123,6 +139,7 @@ async fn list(
         let listed = KnownContainer {
             sandbox: item.pod_sandbox_id.into(),
             with_process: known.as_ref().is_some_and(|known| known.with_process),
+            ended: known.as_ref().and_then(|known| known.ended),
             record: known.and_then(|known| known.record),
         };
         plan.containers.insert(id, listed);
@@ -169,13 +186,17 @@ async fn read_container(
     let Some(status) = answer.status.filter(|status| is_of(&status.labels, uid)) else {
         return Ok(None);
     };
-    let message = termination_message::read(&status).await;
-    let container = convert::container(status, from.sandbox, message);
+    let message = termination_message::read(&status, from.ended.is_some()).await;
+    let left = message.clone();
+    let mut container = convert::container(status, from.sandbox, message);
+    if let Some(end) = from.ended {
+        container.kernel_exit = end.exit(&container.phase, left).map(Box::new);
+    }
     Ok(Some((container, process)))
 }
 
-/// Identifiers also come from events, and those may be wrong: what belongs to another pod is not
-/// taken for one of this.
+/// Identifiers also come from events, and those may be wrong: do not attribute another pod's object
+/// to this one.
 fn is_of(labels: &BTreeMap<String, String>, uid: &PodUid) -> bool {
     labels
         .get(POD_UID)

@@ -1,6 +1,5 @@
-//! Exits of which the runtime learns only later that the kernel killed for want of memory:
-//! containerd changes the reason of a container that has long exited when its out-of-memory event
-//! comes in after the exit.
+//! Exits that the runtime reports as OOM kills only later: containerd changes the reason of a
+//! container that has long exited when its out-of-memory event arrives after the exit.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,41 +11,41 @@ use tokio::time::Instant;
 const KILLED: i32 = 137;
 /// The reason that may come late.
 const OUT_OF_MEMORY: &str = "OOMKilled";
-/// When such exits are looked at again, counted from when they were first seen.
+/// When such exits are read again, counted from when they were first seen.
 const LOOK_AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
 
 /// The exits of one pod whose reason may still change.
 #[derive(Debug, Default)]
 pub(super) struct LateReasons {
-    doubts: BTreeMap<ContainerId, Doubt>,
+    exits: BTreeMap<ContainerId, LateReason>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Doubt {
+struct LateReason {
     since: Instant,
     settled: bool,
 }
 
 impl LateReasons {
-    /// Takes note of what an inspection saw; when to look again, if that is needed.
+    /// Notes what an inspection observed; returns when to inspect again, if that is needed.
     pub(super) fn note(&mut self, pod: &ObservedPod, now: Instant) -> Option<Instant> {
-        let known = std::mem::take(&mut self.doubts);
+        let known = std::mem::take(&mut self.exits);
         let [first, last] = LOOK_AGAIN;
         for found in &pod.containers {
             if found.phase.exit().is_some_and(may_change) {
-                let new = Doubt {
+                let new = LateReason {
                     since: now,
                     settled: false,
                 };
-                let mut doubt = known.get(&found.id).copied().unwrap_or(new);
-                doubt.settled |= now >= doubt.since + last;
-                self.doubts.insert(found.id.clone(), doubt);
+                let mut late = known.get(&found.id).copied().unwrap_or(new);
+                late.settled |= now >= late.since + last;
+                self.exits.insert(found.id.clone(), late);
             }
         }
-        let open = self.doubts.values().filter(|doubt| !doubt.settled);
-        open.map(|doubt| {
-            doubt.since
-                + if now < doubt.since + first {
+        let open = self.exits.values().filter(|late| !late.settled);
+        open.map(|late| {
+            late.since
+                + if now < late.since + first {
                     first
                 } else {
                     last
@@ -55,9 +54,9 @@ impl LateReasons {
         .min()
     }
 
-    /// Whether the record of this exit is to be read again.
-    pub(super) fn doubts(&self, id: &ContainerId) -> bool {
-        self.doubts.get(id).is_some_and(|doubt| !doubt.settled)
+    /// Whether to read the record of this exit again.
+    pub(super) fn rereads(&self, id: &ContainerId) -> bool {
+        self.exits.get(id).is_some_and(|late| !late.settled)
     }
 }
 
@@ -96,7 +95,8 @@ mod tests {
             ahead_of: None,
             user: None,
             recursive_read_only: Vec::new(),
-            process: rubelet_pod_plan::Process::AsTold,
+            process: rubelet_pod_plan::ProcessState::AsReported,
+            kernel_exit: None,
         };
         ObservedPod {
             containers: vec![found],
@@ -120,7 +120,7 @@ mod tests {
                 next.map(at),
                 "at {now} ms"
             );
-            assert_eq!(late.doubts(&id), next.is_some(), "at {now} ms");
+            assert_eq!(late.rereads(&id), next.is_some(), "at {now} ms");
         }
         assert_eq!(
             late.note(&pod(137, "Error"), at(60_000)),
@@ -138,7 +138,7 @@ mod tests {
                 None,
                 "{code} {reason}"
             );
-            assert!(!late.doubts(&ContainerId::from("c")), "{code} {reason}");
+            assert!(!late.rereads(&ContainerId::from("c")), "{code} {reason}");
         }
     }
 }

@@ -13,7 +13,7 @@ pub enum LifecycleKind {
     Removed,
     /// The runtime is not sure of its state.
     Changed,
-    /// Nothing happened to any of them, and the pod was to be looked at again.
+    /// Nothing happened to any of them, and the pod was due for a sync.
     PodSync,
 }
 
@@ -33,7 +33,7 @@ impl LifecycleKind {
 
 /// One thing that happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Happened<'a> {
+pub(super) struct LifecycleChange<'a> {
     pub(super) kind: LifecycleKind,
     /// Identifier of the container or the sandbox.
     pub(super) id: &'a str,
@@ -41,9 +41,9 @@ pub(super) struct Happened<'a> {
     pub(super) name: Option<&'a str>,
 }
 
-/// State of a container or sandbox as far as events go.
+/// SeenState of a container or sandbox as far as events go.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SeenState {
     Running,
     Exited,
     Unknown,
@@ -51,50 +51,50 @@ enum State {
 }
 
 /// All that happened from `old` to `new`, in the order of the records. Of what was seen only at its
-/// end, the end is told and no start is made up.
-pub(super) fn happened<'a>(old: &'a ObservedPod, new: &'a ObservedPod) -> Vec<Happened<'a>> {
+/// end, the end is reported and no start is made up.
+pub(super) fn happened<'a>(old: &'a ObservedPod, new: &'a ObservedPod) -> Vec<LifecycleChange<'a>> {
     let mut found = Vec::new();
     for now in &new.containers {
         let before = old.containers.iter().find(|before| before.id == now.id);
-        let before = before.map_or(State::Gone, |before| state(&before.phase));
+        let before = before.map_or(SeenState::Gone, |before| state(&before.phase));
         let name = Some(&*now.name);
         tell(&mut found, before, state(&now.phase), now.id.as_str(), name);
     }
     for before in &old.containers {
         if !new.containers.iter().any(|now| now.id == before.id) {
             let (state, name) = (state(&before.phase), Some(&*before.name));
-            tell(&mut found, state, State::Gone, before.id.as_str(), name);
+            tell(&mut found, state, SeenState::Gone, before.id.as_str(), name);
         }
     }
     for now in &new.sandboxes {
         let before = old.sandboxes.iter().find(|before| before.id == now.id);
-        let before = before.map_or(State::Gone, |before| ready(before.ready));
+        let before = before.map_or(SeenState::Gone, |before| ready(before.ready));
         tell(&mut found, before, ready(now.ready), now.id.as_str(), None);
     }
     for before in &old.sandboxes {
         if !new.sandboxes.iter().any(|now| now.id == before.id) {
             let state = ready(before.ready);
-            tell(&mut found, state, State::Gone, before.id.as_str(), None);
+            tell(&mut found, state, SeenState::Gone, before.id.as_str(), None);
         }
     }
     found
 }
 
 fn tell<'a>(
-    found: &mut Vec<Happened<'a>>,
-    before: State,
-    now: State,
+    found: &mut Vec<LifecycleChange<'a>>,
+    before: SeenState,
+    now: SeenState,
     id: &'a str,
     name: Option<&'a str>,
 ) {
-    let mut add = |kind| found.push(Happened { kind, id, name });
+    let mut add = |kind| found.push(LifecycleChange { kind, id, name });
     match (before, now) {
         (before, now) if before == now => {}
-        (_, State::Running) => add(LifecycleKind::Started),
-        (_, State::Exited) => add(LifecycleKind::Died),
-        (_, State::Unknown) => add(LifecycleKind::Changed),
-        (State::Exited, State::Gone) => add(LifecycleKind::Removed),
-        (_, State::Gone) => {
+        (_, SeenState::Running) => add(LifecycleKind::Started),
+        (_, SeenState::Exited) => add(LifecycleKind::Died),
+        (_, SeenState::Unknown) => add(LifecycleKind::Changed),
+        (SeenState::Exited, SeenState::Gone) => add(LifecycleKind::Removed),
+        (_, SeenState::Gone) => {
             add(LifecycleKind::Died);
             add(LifecycleKind::Removed);
         }
@@ -102,14 +102,18 @@ fn tell<'a>(
 }
 
 /// A container that was made and not started is unknown to upstream's generator, too.
-fn state(phase: &ContainerPhase) -> State {
+fn state(phase: &ContainerPhase) -> SeenState {
     match phase {
-        ContainerPhase::Running { .. } => State::Running,
-        ContainerPhase::Exited(_) => State::Exited,
-        ContainerPhase::Created | ContainerPhase::Unknown => State::Unknown,
+        ContainerPhase::Running { .. } => SeenState::Running,
+        ContainerPhase::Exited(_) => SeenState::Exited,
+        ContainerPhase::Created | ContainerPhase::Unknown => SeenState::Unknown,
     }
 }
 
-fn ready(ready: bool) -> State {
-    if ready { State::Running } else { State::Exited }
+fn ready(ready: bool) -> SeenState {
+    if ready {
+        SeenState::Running
+    } else {
+        SeenState::Exited
+    }
 }

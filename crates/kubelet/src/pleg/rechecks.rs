@@ -6,7 +6,7 @@ use rubelet_base::{ContainerId, SandboxId};
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use tokio::time::Instant;
 
-/// Runtimes tell that a sandbox is deleted before it leaves their records.
+/// Runtimes report that a sandbox is deleted before it leaves their records.
 const DELETED: [Duration; 3] = [
     Duration::from_millis(50),
     Duration::from_millis(250),
@@ -17,13 +17,13 @@ const CREATED: Duration = Duration::from_secs(1);
 /// First and longest wait for the address of a sandbox that is ready.
 const ADDRESS: Duration = Duration::from_millis(200);
 const ADDRESS_MAX: Duration = Duration::from_secs(10);
-/// A container that had ended and runs is looked at once more before it is believed.
+/// A container that had exited and runs is read again before it is believed.
 const REVIVED: Duration = Duration::from_millis(100);
 
-/// What of one pod is looked at again without being told.
+/// The states of one pod that are checked again without an event.
 #[derive(Debug, Default)]
 pub(super) struct Rechecks {
-    /// Sandboxes that were said to be deleted, and when.
+    /// Sandboxes that an event reported as deleted, and when.
     deleted: BTreeMap<SandboxId, Instant>,
     /// Containers that are made and not started, and since when they were seen.
     created: BTreeMap<ContainerId, Instant>,
@@ -34,7 +34,7 @@ pub(super) struct Rechecks {
 }
 
 impl Rechecks {
-    /// An event said that this sandbox is deleted.
+    /// An event reported that this sandbox is deleted.
     pub(super) fn sandbox_deleted(&mut self, id: &SandboxId, now: Instant) {
         self.deleted.entry(id.clone()).or_insert(now);
     }
@@ -46,17 +46,17 @@ impl Rechecks {
     }
 
     /// Whether a record of this sandbox is not final, although it is not ready.
-    pub(super) fn doubts_sandbox(&self, id: &SandboxId) -> bool {
+    pub(super) fn rereads_sandbox(&self, id: &SandboxId) -> bool {
         self.deleted.contains_key(id)
     }
 
     /// Whether a record of this container is not final, although it has ended.
-    pub(super) fn doubts_container(&self, id: &ContainerId) -> bool {
+    pub(super) fn rereads_container(&self, id: &ContainerId) -> bool {
         self.revived.contains_key(id)
     }
 
-    /// Takes back what can't be: a container that had ended never runs again. A runtime that says so
-    /// twice is believed.
+    /// Reverts what is impossible: a container that had exited never runs again. A runtime that
+    /// reports it twice is believed.
     pub(super) fn hold_back(&mut self, old: &ObservedPod, new: &mut ObservedPod, now: Instant) {
         let known = std::mem::take(&mut self.revived);
         for found in &mut new.containers {
@@ -75,7 +75,7 @@ impl Rechecks {
         }
     }
 
-    /// Takes note of what an inspection saw; when to look again, if that is needed.
+    /// Notes what an inspection observed; returns when to inspect again, if that is needed.
     pub(super) fn note(&mut self, pod: &ObservedPod, now: Instant) -> Option<Instant> {
         let mut soonest: Option<Instant> = None;
         let mut at = |time: Instant| soonest = Some(soonest.map_or(time, |old| old.min(time)));

@@ -1,4 +1,4 @@
-//! The newest lifecycle events, for whoever wants to see what PLEG does.
+//! The newest lifecycle events, for debugging of PLEG.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -11,7 +11,7 @@ use rubelet_base::{PodName, PodUid};
 use super::{cause::Cause, lifecycle::LifecycleKind};
 use crate::board::Board;
 
-/// So many are kept.
+/// How many are kept.
 const KEEP: u64 = 512;
 
 /// One lifecycle event and how long its parts took.
@@ -52,7 +52,7 @@ pub struct LifecycleRecord {
 }
 
 impl LifecycleRecord {
-    /// The events, each replaced as more is known of it.
+    /// The events, each replaced as more of it becomes known.
     #[must_use]
     pub fn board(&self) -> &Board<u64, LifecycleEvent> {
         &self.board

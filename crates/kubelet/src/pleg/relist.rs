@@ -1,48 +1,20 @@
-//! The full look at the runtime, compared with what is known.
+//! The complete list of the runtime, compared with the records.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
-use rubelet_base::{PodName, PodUid, Seq};
-use rubelet_cri::{CriError, RuntimeService, v1};
-use rubelet_pod_plan::{
-    ObservedPod,
-    cri_config::labels::{GRACE_PERIOD, POD_NAME, POD_NAMESPACE, POD_UID},
-};
-
+use rubelet_base::Seq;
+use rubelet_pod_plan::cri_config::labels::POD_UID;
 use tokio::time::Instant;
 use tracing::debug;
 
 use super::{
     cause::Cause,
-    cell::{Observation, PodCell},
-    convert::container_state,
-    fingerprint::state_of,
-    handle::{RelistState, RuntimePod, lock},
+    handle::{RelistState, RuntimePod},
+    listing::{Difference, Listed, ListedPod, compare, group, runtime_pods},
+    start_events::StreamVerdict,
     task::PlegTask,
+    tracked_pod::TrackedPod,
 };
-
-/// A complete list.
-#[derive(Debug, Default)]
-pub(super) struct Listed {
-    pub(super) sandboxes: Vec<v1::PodSandbox>,
-    pub(super) containers: Vec<v1::Container>,
-}
-
-/// Sandboxes first: a container's sandbox is then never missing from an older list.
-pub(super) async fn list(runtime: &dyn RuntimeService) -> Result<Listed, CriError> {
-    let sandboxes = runtime
-        .list_pod_sandbox(v1::ListPodSandboxRequest::default())
-        .await?
-        .items;
-    let containers = runtime
-        .list_containers(v1::ListContainersRequest::default())
-        .await?
-        .containers;
-    Ok(Listed {
-        sandboxes,
-        containers,
-    })
-}
 
 impl PlegTask {
     /// Compares a complete list with the records: marks what differs, and makes records for pods
@@ -67,29 +39,29 @@ impl PlegTask {
         });
     }
 
-    /// Whether a list shows what the records say; costs no memory.
+    /// Whether a list matches the records; allocates nothing.
     fn is_as_recorded(&self, began: Seq, listed: &Listed) -> bool {
-        let cells = self.handle.shared.lock_cells();
-        let cell = |labels: &Labels| cells.get(labels.get(POD_UID)?.as_str());
+        let pods = self.handle.shared.pods.lock();
+        let tracked = |labels: &Labels| pods.get(labels.get(POD_UID)?.as_str());
         let mut known = true;
         for item in &listed.sandboxes {
-            match cell(&item.labels) {
-                Some(cell) => cell.marks().listed.add_sandbox(item),
+            match tracked(&item.labels) {
+                Some(tracked) => tracked.marks().listed.add_sandbox(item),
                 None => known &= !item.labels.contains_key(POD_UID),
             }
         }
         for item in &listed.containers {
-            match cell(&item.labels) {
-                Some(cell) => cell.marks().listed.add_container(item),
+            match tracked(&item.labels) {
+                Some(tracked) => tracked.marks().listed.add_container(item),
                 None => known &= !item.labels.contains_key(POD_UID),
             }
         }
         let mut same = true;
-        for cell in cells.values() {
-            let mut marks = cell.marks();
+        for tracked in pods.values() {
+            let mut marks = tracked.marks();
             let sum = std::mem::take(&mut marks.listed);
             // What was inspected since the list began is newer than the list.
-            let seen = cell.observation.borrow().seq;
+            let seen = tracked.observation.borrow().seq;
             same &= seen > began || seen > Seq::ZERO && sum == marks.fingerprint;
         }
         known && same
@@ -100,160 +72,57 @@ impl PlegTask {
         let grouped = group(&listed.sandboxes, &listed.containers);
         let pods = runtime_pods(&grouped);
         for pod in &pods {
-            self.handle.listed_cell(&pod.uid);
+            self.handle.track_listed(&pod.uid);
         }
-        let cells: Vec<_> = self.handle.shared.lock_cells().values().cloned().collect();
+        let all: Vec<_> = self.handle.shared.pods.lock().values().cloned().collect();
         let nothing = ListedPod::default();
-        let gapless = lock(&self.handle.shared.flow).cadence.is_gapless();
-        for cell in cells {
-            let found = grouped.get(cell.uid.as_str()).unwrap_or(&nothing);
-            let difference = compare(found, &cell.observation.borrow(), began);
+        let gapless = self.handle.shared.flow.lock().cadence.is_gapless();
+        for tracked in all {
+            let found = grouped.get(tracked.uid.as_str()).unwrap_or(&nothing);
+            let difference = compare(found, &tracked.observation.borrow(), began);
             if difference == Difference::None {
                 continue;
             }
-            debug!(pod = %cell.uid, ?difference, "Relist found a difference");
-            if gapless && is_untold(&cell) {
+            debug!(pod = %tracked.uid, ?difference, "Relist found a difference");
+            if gapless && is_untold(&tracked) {
                 self.missed
-                    .note(&cell.uid, began, difference, Instant::now());
+                    .note(&tracked.uid, began, difference, Instant::now());
             }
-            self.handle.mark_cell(&cell, Cause::Relist, |marks| {
+            self.handle.mark_pod(&tracked, Cause::Relist, |marks| {
                 marks.reread_all = true;
                 marks.needs_list |= difference == Difference::Identifiers;
             });
         }
         pods
     }
+
+    /// Counts the changes without an event in time.
+    pub(super) fn look_for_missed(&mut self, now: Instant) {
+        let mut missed = false;
+        for change in self.missed.take_due(now) {
+            let Some(tracked) = self.handle.shared.known(&change.uid) else {
+                continue;
+            };
+            // An event or a step of this agent explains it.
+            if tracked.marks().last_event > change.began {
+                continue;
+            }
+            missed = true;
+            let kind = change.difference.as_str();
+            self.handle.shared.metrics.pleg.missed_change(kind);
+            tracing::warn!(pod = %change.uid, kind, "A relist found a change without an event");
+        }
+        if missed {
+            self.suspect(StreamVerdict::Renew);
+        }
+    }
 }
 
 type Labels = BTreeMap<String, String>;
 
-/// Whether nothing has asked for an inspection that would show the same.
-fn is_untold(cell: &PodCell) -> bool {
-    let seen = cell.observation.borrow().seq;
-    let marks = cell.marks();
-    !marks.turn.is_claimed() && !marks.busy && !marks.is_dirty(seen)
-}
-
-/// What a full list says of one pod.
-#[derive(Debug, Default)]
-pub(super) struct ListedPod<'a> {
-    pub(super) sandboxes: Vec<&'a v1::PodSandbox>,
-    pub(super) containers: Vec<&'a v1::Container>,
-}
-
-/// Groups a full list by the pods' UID labels. What carries no such label is not a pod of a
-/// kubelet and is left alone.
-pub(super) fn group<'a>(
-    sandboxes: &'a [v1::PodSandbox],
-    containers: &'a [v1::Container],
-) -> BTreeMap<&'a str, ListedPod<'a>> {
-    let mut pods: BTreeMap<&str, ListedPod<'_>> = BTreeMap::new();
-    for sandbox in sandboxes {
-        if let Some(uid) = sandbox.labels.get(POD_UID) {
-            pods.entry(uid).or_default().sandboxes.push(sandbox);
-        }
-    }
-    for container in containers {
-        if let Some(uid) = container.labels.get(POD_UID) {
-            pods.entry(uid).or_default().containers.push(container);
-        }
-    }
-    pods
-}
-
-/// How a listed pod differs from its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Difference {
-    /// Not at all.
-    None,
-    /// Something changed state.
-    State,
-    /// Something came or went.
-    Identifiers,
-}
-
-impl Difference {
-    /// One word for metrics.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::State => "state",
-            Self::Identifiers => "identifiers",
-        }
-    }
-}
-
-/// Compares a list that began at `began` with the record.
-pub(super) fn compare(listed: &ListedPod<'_>, seen: &Observation, began: Seq) -> Difference {
-    if seen.seq > began {
-        return Difference::None;
-    }
-    let known: &ObservedPod = &seen.pod;
-    if known.sandboxes.len() != listed.sandboxes.len()
-        || known.containers.len() != listed.containers.len()
-    {
-        return Difference::Identifiers;
-    }
-    let mut difference = Difference::None;
-    for item in &listed.sandboxes {
-        let Some(record) = known
-            .sandboxes
-            .iter()
-            .find(|record| record.id.as_str() == item.id)
-        else {
-            return Difference::Identifiers;
-        };
-        if record.ready != (item.state == i32::from(v1::PodSandboxState::SandboxReady)) {
-            difference = Difference::State;
-        }
-    }
-    for item in &listed.containers {
-        let Some(record) = known
-            .containers
-            .iter()
-            .find(|record| record.id.as_str() == item.id)
-        else {
-            return Difference::Identifiers;
-        };
-        if state_of(&record.phase) != i32::from(container_state(item.state)) {
-            difference = Difference::State;
-        }
-    }
-    difference
-}
-
-/// What housekeeping needs to know of the listed pods.
-pub(super) fn runtime_pods(pods: &BTreeMap<&str, ListedPod<'_>>) -> Vec<RuntimePod> {
-    pods.iter()
-        .map(|(uid, listed)| {
-            let labels = listed
-                .sandboxes
-                .first()
-                .map(|sandbox| &sandbox.labels)
-                .or_else(|| listed.containers.first().map(|container| &container.labels));
-            let label = |key: &str| {
-                labels
-                    .and_then(|labels| labels.get(key))
-                    .map(String::as_str)
-                    .unwrap_or_default()
-            };
-            let grace = listed
-                .containers
-                .iter()
-                .filter_map(|container| container.annotations.get(GRACE_PERIOD)?.parse().ok())
-                .max()
-                .map(Duration::from_secs);
-            let source = listed
-                .sandboxes
-                .iter()
-                .find_map(|sandbox| sandbox.annotations.get("kubernetes.io/config.source"))
-                .map(|source| source.as_str().into());
-            RuntimePod {
-                uid: PodUid::from(*uid),
-                name: PodName::new(label(POD_NAMESPACE), label(POD_NAME)),
-                grace,
-                source,
-            }
-        })
-        .collect()
+/// Whether no inspection has been requested that would show the same.
+fn is_untold(tracked: &TrackedPod) -> bool {
+    let seen = tracked.observation.borrow().seq;
+    let marks = tracked.marks();
+    !marks.inspection.is_claimed() && !marks.busy && !marks.is_dirty(seen)
 }

@@ -1,15 +1,15 @@
-//! A runtime that is slow: operators are told, and the node stays ready.
+//! A slow runtime: operators are notified, and the node stays ready.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::places::HANGING_AT_ONCE;
+use super::inspection_slots::HANGING_AT_ONCE;
 
 /// A list that takes longer than this is slow.
 const SLOW_LIST: Duration = Duration::from_secs(10);
 
-/// So long nothing may be slow before the runtime counts as quick again: what comes and goes is told
+/// How long nothing may be slow before the runtime counts as quick again: what comes and goes is reported
 /// of once.
 const REST: Duration = Duration::from_secs(60);
 
@@ -24,15 +24,16 @@ pub(super) struct Slowness {
 }
 
 impl Slowness {
-    /// A list ended with success after so long. One that failed says nothing, unless it took long.
+    /// A list succeeded after this time. One that failed does not count, unless it took long.
     pub(super) fn listed(&mut self, took: Duration, succeeded: bool) {
         if succeeded || took >= SLOW_LIST {
             self.list = took >= SLOW_LIST;
         }
     }
 
-    /// Looks at the list that is under way, and at whether pods whose inspections hang wait for each
-    /// other; tells when what is to be said of the runtime changes: `Some(None)` is that it is quick.
+    /// Checks the list that is in progress, and whether pods whose inspections hang wait for each
+    /// other; returns a value when the report on the runtime changes: `Some(None)` means that it is
+    /// quick.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -63,7 +64,7 @@ impl Slowness {
         Some(Some(what.into()))
     }
 
-    /// When to look again at the latest.
+    /// When to check again at the latest.
     pub(super) fn next(&self, relisting: Option<Instant>) -> Option<Instant> {
         let list = relisting.filter(|_| !self.told).map(|at| at + SLOW_LIST);
         let quick = self.quick_since.map(|at| at + REST);
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_episode_is_told_once_and_ends_after_a_minute_without() {
+    fn an_episode_is_reported_once_and_ends_after_a_minute_without() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut slow = Slowness::default();

@@ -11,31 +11,31 @@ use tracing::{debug, info, warn};
 
 use super::{
     cause::{Cause, event_name},
-    handle::{PlegHandle, lock},
+    handle::PlegHandle,
 };
 
 /// First and longest wait before a lost stream is made again; it is tried for ever.
 const RETRY_INITIAL: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Wait before a runtime without events is asked again: it may have been replaced by another.
+/// Wait before a runtime without events is queried again: it may have been replaced by another.
 const UNSUPPORTED: Duration = Duration::from_secs(60);
-/// A stream that lasted so long was one.
+/// A connection that lasted this long was a stream.
 const LASTING: Duration = Duration::from_secs(1);
 /// After so many streams in a row that ended at once, the runtime counts as one without events.
 const EARLY_ENDS: u32 = 4;
 
-/// So many identifiers that only events named are kept of each pod until its next inspection.
+/// How many identifiers that only events named are kept of each pod until its next inspection.
 const LEARNED: usize = 64;
 
 /// How a stream ended.
-enum End {
+enum StreamEnd {
     /// The runtime has no events.
     Unsupported,
     /// It broke.
     Lost,
     /// The runtime closed it.
     Closed,
-    /// It is to be made anew.
+    /// It must be opened again.
     Renew,
     /// It is not relied on any more.
     Distrusted,
@@ -54,17 +54,17 @@ pub(super) async fn read(runtime: Arc<dyn RuntimeService>, handle: PlegHandle) {
         }
         early = if lasting { 0 } else { early + 1 };
         let wait = match end {
-            End::Renew => {
-                debug!("The stream of events is made anew");
+            StreamEnd::Renew => {
+                debug!("Opening the stream of events again");
                 Duration::ZERO
             }
-            End::Lost => backoff.advance(),
+            StreamEnd::Lost => backoff.advance(),
             // As a runtime does that stops, or one that has events switched off.
-            End::Closed if early < EARLY_ENDS => backoff.advance(),
-            End::Closed | End::Unsupported | End::Distrusted => {
+            StreamEnd::Closed if early < EARLY_ENDS => backoff.advance(),
+            StreamEnd::Closed | StreamEnd::Unsupported | StreamEnd::Distrusted => {
                 if !told {
                     let why = match end {
-                        End::Distrusted => "some of its events do not arrive here",
+                        StreamEnd::Distrusted => "some of its events do not arrive here",
                         _ => "the runtime offers none",
                     };
                     info!(why, "Relisting often, as events can not be used");
@@ -73,7 +73,10 @@ pub(super) async fn read(runtime: Arc<dyn RuntimeService>, handle: PlegHandle) {
                 UNSUPPORTED
             }
         };
-        lock(&handle.shared.flow)
+        handle
+            .shared
+            .flow
+            .lock()
             .cadence
             .disconnected(Instant::now());
         handle.shared.wake.notify_one();
@@ -85,13 +88,13 @@ pub(super) async fn read(runtime: Arc<dyn RuntimeService>, handle: PlegHandle) {
 }
 
 /// Reads one stream to its end.
-async fn follow(runtime: &dyn RuntimeService, handle: &PlegHandle, told: &mut bool) -> End {
+async fn follow(runtime: &dyn RuntimeService, handle: &PlegHandle, told: &mut bool) -> StreamEnd {
     let shared = &handle.shared;
     let began = Instant::now();
     let mut events = runtime.container_events();
     {
-        let mut flow = lock(&shared.flow);
-        flow.echoes.forget();
+        let mut flow = shared.flow.lock();
+        flow.start_events.forget();
         flow.cadence.connected(began);
         flow.distrusted = false;
     }
@@ -108,19 +111,19 @@ async fn follow(runtime: &dyn RuntimeService, handle: &PlegHandle, told: &mut bo
                     handle.event(&event);
                 }
                 Some(Err(error)) if error.kind == CriErrorKind::Unimplemented => {
-                    return End::Unsupported;
+                    return StreamEnd::Unsupported;
                 }
                 Some(Err(error)) => {
                     shared.metrics.pleg.connection_errors.inc();
                     if settled && !error.is_unavailable() {
                         warn!(error = %ErrorChain(&error), "The stream of events broke");
                     }
-                    return End::Lost;
+                    return StreamEnd::Lost;
                 }
-                None => return End::Closed,
+                None => return StreamEnd::Closed,
             },
             () = shared.renew.notified() => {
-                return if lock(&shared.flow).distrusted { End::Distrusted } else { End::Renew };
+                return if shared.flow.lock().distrusted { StreamEnd::Distrusted } else { StreamEnd::Renew };
             }
             () = sleep_until(began + LASTING), if !settled => {
                 settled = true;
@@ -133,8 +136,8 @@ async fn follow(runtime: &dyn RuntimeService, handle: &PlegHandle, told: &mut bo
 }
 
 impl PlegHandle {
-    /// Takes a hint of the runtime: marks the pod that it is about. What the event says of states
-    /// is not believed.
+    /// Takes an event as a hint: marks the pod that it is about. The states in the event are not
+    /// trusted.
     pub(super) fn event(&self, event: &ContainerEvent) {
         let metrics = &self.shared.metrics.pleg;
         metrics.event(event_name(event.kind));
@@ -145,11 +148,11 @@ impl PlegHandle {
             metrics.connection_latency.observe(age);
         }
         if event.kind != ContainerEventType::ContainerCreatedEvent {
-            lock(&self.shared.flow).echoes.heard(&event.container);
+            self.shared.flow.lock().start_events.heard(&event.container);
         }
         // What the identifiers belong to is known better here than by the event.
         let known = {
-            let index = lock(&self.shared.index);
+            let index = self.shared.index.lock();
             let sandbox = event.sandbox.as_deref();
             let by_id = index.pod(&event.container);
             by_id
@@ -158,31 +161,31 @@ impl PlegHandle {
         };
         let indexed = known.is_some();
         let uid = known.or_else(|| event.pod_uid.as_deref().map(Into::into));
-        let cell = uid.and_then(|uid| self.shared.known(&uid));
-        match cell {
-            Some(cell) => self.mark_event(&cell, event),
+        let tracked = uid.and_then(|uid| self.shared.known(&uid));
+        match tracked {
+            Some(tracked) => self.mark_event(&tracked, event),
             // Of a pod that is gone, and of which this agent knew.
             None if indexed => {}
             None => {
-                lock(&self.shared.flow).cadence.unknown_pod(Instant::now());
+                self.shared.flow.lock().cadence.unknown_pod(Instant::now());
                 self.shared.wake.notify_one();
             }
         }
     }
 
-    fn mark_event(&self, cell: &super::cell::PodCell, event: &ContainerEvent) {
+    fn mark_event(&self, tracked: &super::tracked_pod::TrackedPod, event: &ContainerEvent) {
         use ContainerEventType as Kind;
-        let seen = cell.observation.borrow().pod.clone();
+        let seen = tracked.observation.borrow().pod.clone();
         let id = &*event.container;
-        self.mark_cell(cell, Cause::Event(event.kind), |marks| {
+        self.mark_pod(tracked, Cause::Event(event.kind), |marks| {
             marks.last_event = self.shared.seq.next();
             let knows_sandbox = seen.sandboxes.iter().any(|it| it.id.as_str() == id)
                 || marks.learned_sandboxes.contains(id);
             let knows_container = seen.containers.iter().any(|it| it.id.as_str() == id)
                 || marks.learned_containers.contains_key(id);
             let learned = marks.learned_sandboxes.len() + marks.learned_containers.len();
-            // Of too many identifiers that nobody knows, and of one without its sandbox, only a list
-            // tells what is true of them.
+            // Too many unknown identifiers, or one without its sandbox: only a list shows their
+            // true state.
             let learns = learned < LEARNED;
             match (event.is_sandbox() || knows_sandbox, event.kind) {
                 (true, Kind::ContainerStoppedEvent) if knows_sandbox => {
@@ -196,7 +199,7 @@ impl PlegHandle {
                 (false, Kind::ContainerDeletedEvent) if knows_container => {
                     marks.reread.insert(id.into());
                 }
-                // Nothing is known of it that could be wrong.
+                // Nothing that could be wrong is recorded of it.
                 (_, Kind::ContainerDeletedEvent) => {}
                 (true, _) if learns => {
                     marks.learned_sandboxes.insert(id.into());

@@ -11,16 +11,16 @@ use tokio::{
 use tracing::warn;
 
 use super::{
-    cell::{Marks, PodCell, Request},
-    echo::Verdict,
-    handle::{PlegHandle, lock},
-    inspect::Seen,
+    handle::PlegHandle,
+    inspect::FinishedInspection,
+    inspection_slots::InspectionSlots,
     kernel::Kernel,
-    missed::Missed,
-    places::Places,
-    relist::{self, Listed},
+    listing::{self, Listed},
+    missed_changes::MissedChanges,
     slow::Slowness,
+    start_events::StreamVerdict,
     stream,
+    tracked_pod::{Marks, TrackedPod},
 };
 use crate::{
     clock::Clock,
@@ -41,9 +41,8 @@ pub struct PlegSettings {
     pub relist_period: Duration,
     /// Whether the runtime's events are used, if it has some.
     pub events: bool,
-    /// The processes of containers are asked for once nothing has been started for so long, one pod
-    /// after the other: what starts comes first.
-    pub rest: Duration,
+    /// Idle time before container PIDs are queried, one pod at a time: starts come first.
+    pub pid_query_idle: Duration,
 }
 
 /// The body of PLEG. Runs until it is dropped.
@@ -51,28 +50,19 @@ pub struct PlegTask {
     pub(super) runtime: Arc<dyn RuntimeService>,
     settings: PlegSettings,
     pub(super) handle: PlegHandle,
-    pub(super) inspections: JoinSet<Inspected>,
-    pub(super) places: Places,
+    pub(super) inspections: JoinSet<FinishedInspection>,
+    pub(super) slots: InspectionSlots,
     /// Inspections for later: of what failed, or may still change; soonest first.
     pub(super) retries: BTreeSet<(Instant, PodUid)>,
-    pub(super) missed: Missed,
+    pub(super) missed: MissedChanges,
     pub(super) kernel: Kernel,
     slow: Slowness,
     heartbeat: Heartbeat,
 }
 
-/// An inspection that has ended.
-pub(super) struct Inspected {
-    pub(super) cell: Arc<PodCell>,
-    pub(super) began: Seq,
-    pub(super) request: Request,
-    /// `None` if it was slow and was broken off.
-    pub(super) result: Option<Result<Seen, CriError>>,
-}
-
 impl PlegTask {
-    /// Makes the task and the handle that the rest of the agent holds. With `processes`, ends of
-    /// containers are learned from the kernel as well.
+    /// Makes the task and the handle that the rest of the agent holds. With `processes`, the kernel
+    /// reports exits of containers as well.
     #[must_use]
     pub fn new(
         runtime: Arc<dyn RuntimeService>,
@@ -89,13 +79,14 @@ impl PlegTask {
             settings,
             handle: handle.clone(),
             inspections: JoinSet::new(),
-            places: Places::new(),
+            slots: InspectionSlots::new(),
             retries: BTreeSet::new(),
-            missed: Missed::default(),
-            kernel: Kernel::new(processes, settings.rest, watched),
+            missed: MissedChanges::default(),
+            kernel: Kernel::new(processes, settings.pid_query_idle, watched),
             slow: Slowness::default(),
             heartbeat,
         };
+        // The metrics are part of what the handle shares: a strong reference would be a cycle.
         let weak = Arc::downgrade(&handle.shared);
         handle.shared.metrics.pleg.set_probe(move || {
             let shared = weak.upgrade();
@@ -116,10 +107,15 @@ impl PlegTask {
         let shared = Arc::clone(&self.handle.shared);
         loop {
             self.heartbeat.beat();
+            // Timers of tokio do not run while the machine sleeps, so the clocks are compared in each round.
             self.handle.look_for_suspend();
             let (next_relist, echo, relisting) = {
-                let flow = lock(&shared.flow);
-                (flow.cadence.next(), flow.echoes.next(), flow.relisting)
+                let flow = shared.flow.lock();
+                (
+                    flow.cadence.next(),
+                    flow.start_events.next(),
+                    flow.relisting,
+                )
             };
             self.look_for_slowness(relisting);
             let retry = self.retries.first().map(|(at, _)| *at);
@@ -127,10 +123,11 @@ impl PlegTask {
             let timers = [retry, echo, self.missed.next(), self.kernel.next(), slow];
             let timer = timers.into_iter().flatten().min();
             // Cancel safety: Notify keeps its permit, JoinSets keep finished tasks, timers are
-            // computed anew in each round.
+            // computed in each round.
             tokio::select! {
                 Some(done) = self.inspections.join_next() => match done {
                     Ok(inspected) => self.finish(inspected),
+                    // A PLEG without one of its parts would show stale pods for ever; the agent restarts instead.
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
                 Some(done) = relists.join_next() => match done {
@@ -140,8 +137,9 @@ impl PlegTask {
                 Some(Err(error)) = streams.join_next() => {
                     std::panic::resume_unwind(error.into_panic());
                 }
-                Some((uid, id)) = self.kernel.ended() => self.handle.process_ended(&uid, &id),
+                Some(end) = self.kernel.ended() => self.handle.process_ended(&end),
                 () = shared.wake.notified() => {}
+                // One at a time: a runtime that hangs must not collect lists.
                 () = sleep_until(next_relist), if relists.is_empty() => {
                     relists.spawn(self.relist());
                 }
@@ -157,20 +155,20 @@ impl PlegTask {
         while self.retries.first().is_some_and(|(at, _)| *at <= now)
             && let Some((_, uid)) = self.retries.pop_first()
         {
-            if let Some(cell) = self.handle.shared.known(&uid) {
+            if let Some(tracked) = self.handle.shared.known(&uid) {
                 let urgency = {
-                    let mut marks = cell.marks();
-                    marks.look_again = None;
+                    let mut marks = tracked.marks();
+                    marks.reinspect_at = None;
                     marks.request.urgency
                 };
                 self.handle.shared.enqueue(&uid, urgency);
             }
         }
-        let verdict = lock(&self.handle.shared.flow).echoes.check(now);
+        let verdict = self.handle.shared.flow.lock().start_events.check(now);
         if let Some(verdict) = verdict {
             self.handle.shared.metrics.pleg.missed_change("echo");
             warn!(
-                "A container was started and no event told; the events of the runtime are incomplete"
+                "A container started without an event; the event stream of the runtime is incomplete"
             );
             self.suspect(verdict);
         }
@@ -180,24 +178,24 @@ impl PlegTask {
 
     /// Has the pod inspected at that time, or earlier if that is due already. What an inspection
     /// then sees decides on the next one, so there is one time for each pod.
-    pub(super) fn look_again(&mut self, cell: &PodCell, marks: &mut Marks, at: Instant) {
-        if let Some(old) = marks.look_again {
+    pub(super) fn reinspect_at(&mut self, tracked: &TrackedPod, marks: &mut Marks, at: Instant) {
+        if let Some(old) = marks.reinspect_at {
             if old <= at {
                 return;
             }
-            self.retries.remove(&(old, cell.uid.clone()));
+            self.retries.remove(&(old, tracked.uid.clone()));
         }
-        marks.look_again = Some(at);
-        self.retries.insert((at, cell.uid.clone()));
+        marks.reinspect_at = Some(at);
+        self.retries.insert((at, tracked.uid.clone()));
     }
 
-    /// Events are missing: list, and make the stream anew or do without.
-    pub(super) fn suspect(&self, verdict: Verdict) {
+    /// Events are missing: list, and open the stream again or do without.
+    pub(super) fn suspect(&self, verdict: StreamVerdict) {
         let shared = &self.handle.shared;
         {
-            let mut flow = lock(&shared.flow);
+            let mut flow = shared.flow.lock();
             flow.cadence.suspect(Instant::now());
-            flow.distrusted = verdict == Verdict::Distrust;
+            flow.distrusted = verdict == StreamVerdict::Distrust;
         }
         shared.renew.notify_one();
         shared.wake.notify_one();
@@ -205,9 +203,10 @@ impl PlegTask {
 
     fn relist(&self) -> impl Future<Output = Relisted> + 'static {
         let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
+        // The number comes before the call: whatever changes from here on is newer than the list.
         let (began, at) = (self.handle.now(), Instant::now());
         let last = {
-            let mut flow = lock(&handle.shared.flow);
+            let mut flow = handle.shared.flow.lock();
             flow.relisting = Some(at);
             flow.relisted.replace(at)
         };
@@ -216,8 +215,8 @@ impl PlegTask {
             pleg.relist_interval.observe((at - last).as_secs_f64());
         }
         async move {
-            let listed = relist::list(&*runtime).await;
-            handle.heard(listed.as_ref().err());
+            let listed = listing::list(&*runtime).await;
+            handle.note_answer(listed.as_ref().err());
             Relisted { began, at, listed }
         }
     }
@@ -227,13 +226,13 @@ impl PlegTask {
         let shared = Arc::clone(&self.handle.shared);
         let result = listed.map(|listed| self.reconcile(began, at, &listed));
         let now = Instant::now();
-        let mut flow = lock(&shared.flow);
+        let mut flow = shared.flow.lock();
         flow.relisting = None;
         let succeeded = result.is_ok();
         match result {
             Ok(()) => {
                 backoff.reset();
-                lock(&shared.signs).listed = Some(at);
+                shared.activity.lock().listed = Some(at);
                 flow.cadence.listed(at, now);
             }
             Err(error) => {
@@ -250,7 +249,7 @@ impl PlegTask {
     }
 
     fn look_for_slowness(&mut self, relisting: Option<Instant>) {
-        let crowded = self.places.many_hang();
+        let crowded = self.slots.many_hang();
         let told = self.slow.look(Instant::now(), relisting, crowded);
         if let Some(told) = told {
             self.handle.shared.slow.send_replace(told);
@@ -267,7 +266,7 @@ struct Relisted {
 
 impl PlegHandle {
     /// Takes note of an answer, if only of an error that the runtime sent itself.
-    pub(super) fn heard(&self, error: Option<&CriError>) {
+    pub(super) fn note_answer(&self, error: Option<&CriError>) {
         if error.is_none_or(|error| !error.is_unavailable() && !error.is_deadline_exceeded()) {
             self.answered();
         }
@@ -276,16 +275,16 @@ impl PlegHandle {
     fn numbers(&self) -> PlegNow {
         let now = Instant::now();
         let shared = &self.shared;
-        let cells: Vec<_> = shared.lock_cells().values().cloned().collect();
-        let oldest = cells.iter().filter_map(|cell| {
-            let marks = cell.marks();
-            marks.began_at.filter(|_| marks.turn.is_claimed())
+        let pods: Vec<_> = shared.pods.lock().values().cloned().collect();
+        let oldest = pods.iter().filter_map(|tracked| {
+            let marks = tracked.marks();
+            marks.began_at.filter(|_| marks.inspection.is_claimed())
         });
         let age = |at: Instant| now.saturating_duration_since(at);
-        let listed = lock(&shared.signs).listed;
+        let listed = shared.activity.lock().listed;
         PlegNow {
             last_seen: listed.and_then(|at| shared.clock.now().checked_sub(age(at)).ok()),
-            relist: lock(&shared.flow).relisting.map(age),
+            relist: shared.flow.lock().relisting.map(age),
             oldest_inspection: oldest.min().map(age),
             quarantined_pods: shared.quarantine.borrow().len(),
         }

@@ -1,4 +1,4 @@
-//! What a container left to say about its end.
+//! The termination message of a container.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,14 @@ use tokio::task::spawn_blocking;
 const MAX_LOG_BYTES: usize = 2048;
 const MAX_LOG_LINES: u64 = 80;
 
-/// Reads the message of an exited container: the file it was given, or the end of its log where
-/// the policy says so, the file is empty and the container failed. Empty for all others.
-pub(super) async fn read(status: &v1::ContainerStatus) -> String {
-    if status.state() != v1::ContainerState::ContainerExited {
+/// Reads the message of an exited container: the file it was given, or the end of its log where the
+/// policy says so, the file is empty and the container failed. Of a container that the runtime
+/// reports as running though its process is `gone`, the file: its log may not be complete yet.
+/// Empty for all others.
+pub(super) async fn read(status: &v1::ContainerStatus, gone: bool) -> String {
+    let state = status.state();
+    let gone = gone && state == v1::ContainerState::ContainerRunning;
+    if state != v1::ContainerState::ContainerExited && !gone {
         return String::new();
     }
     let file = status.annotations.get(TERMINATION_PATH).and_then(|inside| {
@@ -41,7 +45,7 @@ pub(super) async fn read(status: &v1::ContainerStatus) -> String {
         }
     }
     match log {
-        // Without a log there is nothing to say.
+        // Without a log there is no message.
         Some(log) => tail_of(log, MAX_LOG_BYTES, MAX_LOG_LINES)
             .await
             .unwrap_or_default(),
@@ -50,3 +54,41 @@ pub(super) async fn read(status: &v1::ContainerStatus) -> String {
 }
 
 const FALLBACK: &str = "FallbackToLogsOnError";
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, path::Path};
+
+    use super::*;
+
+    fn status(directory: &Path, state: v1::ContainerState) -> v1::ContainerStatus {
+        let mount = v1::Mount {
+            container_path: "/dev/termination-log".to_owned(),
+            host_path: directory.join("message").display().to_string(),
+            ..v1::Mount::default()
+        };
+        let annotation = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        v1::ContainerStatus {
+            state: state.into(),
+            mounts: vec![mount],
+            annotations: BTreeMap::from([annotation(TERMINATION_PATH, "/dev/termination-log")])
+                .into_iter()
+                .collect(),
+            ..v1::ContainerStatus::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_container_whose_process_is_gone_has_left_its_message_though_the_runtime_says_it_runs()
+     {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("message"), "out of coffee").unwrap();
+        let running = status(directory.path(), v1::ContainerState::ContainerRunning);
+        assert_eq!(read(&running, false).await, "");
+        assert_eq!(read(&running, true).await, "out of coffee");
+        let created = status(directory.path(), v1::ContainerState::ContainerCreated);
+        assert_eq!(read(&created, true).await, "", "it never ran");
+        let exited = status(directory.path(), v1::ContainerState::ContainerExited);
+        assert_eq!(read(&exited, false).await, "out of coffee");
+    }
+}

@@ -13,10 +13,11 @@ use rubelet_pod_plan::{
 use tokio::time::Instant;
 
 use super::{
-    cell::{Observation, PodCell},
     fingerprint::Fingerprint,
     handle::PlegHandle,
-    relist::{Difference, compare, group, runtime_pods},
+    listing::{Difference, compare, group, runtime_pods},
+    observation::Observation,
+    tracked_pod::TrackedPod,
 };
 use crate::{clock::Clock, metrics::NodeMetrics};
 
@@ -82,7 +83,8 @@ fn seen_container(id: &str, phase: ContainerPhase) -> ObservedContainer {
         ahead_of: None,
         user: None,
         recursive_read_only: Vec::new(),
-        process: rubelet_pod_plan::Process::AsTold,
+        process: rubelet_pod_plan::ProcessState::AsReported,
+        kernel_exit: None,
     }
 }
 
@@ -288,7 +290,7 @@ fn the_longest_grace_of_its_containers_is_that_of_the_pod() {
 
 #[test]
 fn an_unknown_container_is_believed_to_be_so_only_after_a_second() {
-    let cell = PodCell::new(PodUid::from("u"), Seq::ZERO);
+    let tracked = TrackedPod::new(PodUid::from("u"), Seq::ZERO);
     let seen = |phase| ObservedPod {
         sandboxes: Vec::new(),
         containers: vec![seen_container("c", phase)],
@@ -299,15 +301,15 @@ fn an_unknown_container_is_believed_to_be_so_only_after_a_second() {
         .expect("a runtime")
         .block_on(async { Instant::now() });
     let at = |millis| start + Duration::from_millis(millis);
-    let mut marks = cell.marks();
-    assert_eq!(marks.believed_at(&known, at(0)), None);
-    assert_eq!(marks.believed_at(&unknown, at(100)), Some(at(1100)));
-    assert_eq!(marks.believed_at(&unknown, at(600)), Some(at(1100)));
-    // It was found again, so that the time begins anew.
-    assert_eq!(marks.believed_at(&known, at(700)), None);
-    assert_eq!(marks.believed_at(&unknown, at(900)), Some(at(1900)));
-    assert_eq!(marks.believed_at(&unknown, at(1900)), None);
-    assert_eq!(marks.believed_at(&unknown, at(5000)), None);
+    let mut marks = tracked.marks();
+    assert_eq!(marks.unknown_until(&known, at(0)), None);
+    assert_eq!(marks.unknown_until(&unknown, at(100)), Some(at(1100)));
+    assert_eq!(marks.unknown_until(&unknown, at(600)), Some(at(1100)));
+    // It was found again, so that the time starts again.
+    assert_eq!(marks.unknown_until(&known, at(700)), None);
+    assert_eq!(marks.unknown_until(&unknown, at(900)), Some(at(1900)));
+    assert_eq!(marks.unknown_until(&unknown, at(1900)), None);
+    assert_eq!(marks.unknown_until(&unknown, at(5000)), None);
 }
 
 #[test]
@@ -319,7 +321,7 @@ fn an_observation_is_as_fresh_as_its_beginning() {
     let step = handle.now();
     assert!(handle.now() > step);
     handle.mark(&uid);
-    assert!(handle.cell(&uid).marks().is_dirty(step));
+    assert!(handle.track(&uid).marks().is_dirty(step));
     assert_eq!(handle.shared.take_queue().len(), 1);
     // Marks of one pod coalesce.
     for _ in 0..1000 {

@@ -1,14 +1,10 @@
-//! What PLEG told whom, in order, for tests that compare it with what is promised.
+//! What PLEG reported to whom, in order, for tests that compare it with the guarantees.
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use rubelet_base::{PodUid, Seq};
 use rubelet_pod_plan::ObservedPod;
 
-use super::{
-    handle::{PlegHandle, lock},
-    lifecycle::{LifecycleKind, happened},
-};
+use super::lifecycle::{LifecycleKind, happened};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +33,7 @@ pub(crate) struct Trace(Mutex<Vec<Traced>>);
 
 impl Trace {
     pub(super) fn note(&self, what: Traced) {
-        lock(&self.0).push(what);
+        self.0.lock().push(what);
     }
 
     pub(super) fn note_ends(&self, uid: &PodUid, seq: Seq, old: &ObservedPod, new: &ObservedPod) {
@@ -57,24 +53,6 @@ impl Trace {
 
     /// What has happened since the last time.
     pub(crate) fn take(&self) -> Vec<Traced> {
-        std::mem::take(&mut *lock(&self.0))
-    }
-}
-
-impl PlegHandle {
-    /// How much is kept: pods, identifiers, causes, lifecycle events.
-    pub(crate) fn kept(&self) -> usize {
-        let shared = &self.shared;
-        let cells: Vec<_> = shared.lock_cells().values().cloned().collect();
-        let marks = cells.iter().map(|cell| {
-            let marks = cell.marks();
-            let learned = marks.learned_sandboxes.len() + marks.learned_containers.len();
-            let changed = marks.changed_sandboxes.len() + marks.removed_containers.len();
-            learned + changed + marks.reread.len() + marks.undone.len() + marks.rechecks.len()
-        });
-        let marks: usize = marks.sum();
-        let (queue, index) = (lock(&shared.queue).len(), lock(&shared.index).len());
-        let echoes = lock(&shared.flow).echoes.len();
-        cells.len() + marks + queue + index + echoes + self.record().board().list().len()
+        std::mem::take(&mut *self.0.lock())
     }
 }

@@ -7,7 +7,7 @@ mod sandbox;
 use rubelet_pod_plan::{Step, why::StartCause};
 use tracing::warn;
 
-pub(super) use kill::Unfinished;
+pub(super) use kill::UnfinishedStop;
 
 use super::{Control, PodTask};
 use crate::events::EventType;
@@ -17,7 +17,7 @@ use crate::events::EventType;
 pub(super) enum Flow {
     /// They do.
     Continue,
-    /// They don't: look again first.
+    /// They don't: inspect again first.
     Stop,
 }
 
@@ -47,26 +47,27 @@ impl PodTask {
                 made,
             } => {
                 if cause == StartCause::Asked {
-                    self.history.forgive(&name);
+                    self.history.reset_backoff(&name);
                 }
                 if let Some(made) = made {
-                    return self.start_made(&name, &made, after_exit).await;
+                    return self.start_precreated(&name, &made, after_exit).await;
                 }
                 self.start_container(&name, &sandbox, restart_count, after_exit)
                     .await
             }
-            Step::MakeAhead {
+            Step::PrecreateContainer {
                 name,
                 sandbox,
                 restart_count,
                 before,
             } => {
                 // Seldom done: not to be part of what every task takes.
-                Box::pin(self.make_ahead(&name, &sandbox, restart_count, &before)).await
+                Box::pin(self.precreate_container(&name, &sandbox, restart_count, &before)).await
             }
             Step::PostStart { name, id } => self.post_start(&name, &id).await,
             Step::NoteRestart { name, after_exit } => {
-                self.note_restart(&name, after_exit).await;
+                self.note_restart(&name, after_exit);
+                self.context.records.flush().await;
                 (Flow::Continue, true)
             }
             Step::StartCreated { name, id } => self.start_created(&name, &id).await,
@@ -89,7 +90,7 @@ impl PodTask {
         self.teardown_result("FailedKillPod", failed)
     }
 
-    /// Notes the outcome of stopping or removing; what failed is told once for each wait.
+    /// Notes the outcome of stopping or removing; a failure is reported once for each wait.
     fn teardown_result(&mut self, reason: &'static str, failed: Option<String>) -> (Flow, bool) {
         let Some(message) = failed else {
             self.history.teardown = None;
@@ -112,7 +113,7 @@ impl PodTask {
     }
 }
 
-/// Ends when the pod is to be removed; never if the agent stops.
+/// Ends when the pod must be removed; never if the agent stops.
 pub(super) async fn removal(control: &mut tokio::sync::watch::Receiver<Control>) {
     let removed = |control: &Control| matches!(control, Control::Remove { .. });
     if control.wait_for(removed).await.is_err() {

@@ -11,53 +11,76 @@ use tokio::time::sleep;
 use super::{PodTask, run::LOCAL};
 use crate::{events::EventType, prober::NetVerdict};
 
-/// So much of what a command printed is told, of each of its two streams.
+/// How much of a command's output is reported, of each of its two streams.
 const MAX_OUTPUT: usize = 4096;
 
+/// Why a hook failed, in the kubelet's words.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HookError {
+    /// The command failed.
+    #[error(
+        "Exec lifecycle hook ([{command}]) for {of} failed - error: {error}, message: {output:?}"
+    )]
+    Exec {
+        command: String,
+        of: String,
+        error: String,
+        output: String,
+    },
+    /// The request failed.
+    #[error("HTTP lifecycle hook ({path}) for {of} failed - error: {error}")]
+    Http {
+        path: Box<str>,
+        of: String,
+        error: String,
+    },
+    /// The API accepts `tcpSocket` here, and the kubelet refuses to run it.
+    #[error("Cannot run handler: invalid handler: {0}")]
+    Tcp(String),
+}
+
 impl PodTask {
-    /// Runs a hook to its end. Only an httpGet hook heeds `limit` by itself: whoever waits for
-    /// another one gives it up.
+    /// Runs a hook to its end. Only an httpGet hook observes `limit` itself: the callers of other
+    /// hooks abandon them.
     ///
     /// # Errors
-    /// What went wrong, in the kubelet's words.
+    /// The hook failed, or can't be run.
     pub(super) async fn run_hook(
         &self,
         container: &str,
         id: &ContainerId,
         hook: &Hook,
         limit: Duration,
-    ) -> Result<(), String> {
+    ) -> Result<(), HookError> {
         let (name, uid) = (&self.pod.name, &self.pod.uid);
         let of = format!(
             "Container {container:?} in Pod \"{}_{}({uid})\"",
             name.name, name.namespace
         );
         match hook {
-            Hook::Exec(command) => self.run_command(id, command).await.map_err(|failed| {
-                format!(
-                    "Exec lifecycle hook ([{}]) for {of} failed - error: {}, message: {:?}",
-                    command.join(" "),
-                    failed.error,
-                    failed.output
-                )
-            }),
+            Hook::Exec(command) => {
+                self.run_command(id, command)
+                    .await
+                    .map_err(|failed| HookError::Exec {
+                        command: command.join(" "),
+                        of,
+                        error: failed.error,
+                        output: failed.output,
+                    })
+            }
             Hook::Http(get) => self
                 .request(container, id, get, limit)
                 .await
-                .map_err(|error| {
-                    format!(
-                        "HTTP lifecycle hook ({}) for {of} failed - error: {error}",
-                        get.path
-                    )
+                .map_err(|error| HookError::Http {
+                    path: get.path.clone(),
+                    of,
+                    error,
                 }),
             Hook::Sleep(time) => {
                 sleep(*time).await;
                 Ok(())
             }
-            Hook::Tcp(socket) => Err(format!(
-                "Cannot run handler: invalid handler: {}",
-                tcp_handler(socket)
-            )),
+            Hook::Tcp(socket) => Err(HookError::Tcp(tcp_handler(socket))),
         }
     }
 

@@ -1,5 +1,5 @@
 //! The postStart hook of a container: a part of its start. Until it has ended, the pod's record
-//! says so, and an agent that finds it owed runs it.
+//! notes it, and an agent that finds it pending runs it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,14 +7,14 @@ use rubelet_api::{container::Container, pod::Pod};
 use rubelet_base::ContainerId;
 use rubelet_pod_plan::{
     Intents,
-    plan::{Kill, Turn},
+    step::{Kill, KillOrder},
     why::KillCause,
 };
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::{Control, PodEntry, PodTask, apply::Flow};
-use crate::events::EventType;
+use super::{Control, PodTask, apply::Flow};
+use crate::{events::EventType, pod_board::PodEntry};
 
 /// What the container waits for after its hook failed.
 const REASON: &str = "PostStartHookError";
@@ -23,8 +23,8 @@ const REASON: &str = "PostStartHookError";
 const ENDLESS: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 impl PodTask {
-    /// Notes, on disk as well, that the hook of a container is to run, if it has one. Comes before
-    /// the start: whoever finds the container running has to make the hook up.
+    /// Notes, on disk as well, that the hook of a container must run, if it has one. Comes before
+    /// the start: an agent that finds the container running has to run the hook.
     pub(super) async fn owe_post_start(&mut self, container: &Container, id: &ContainerId) {
         let lifecycle = container.lifecycle.as_deref();
         if lifecycle.is_none_or(|lifecycle| lifecycle.post_start.is_none()) {
@@ -58,13 +58,14 @@ impl PodTask {
             () = unwanted(&mut control, &pod, container) => return (Flow::Stop, false),
             () = restart(&mut intents, name, id) => return (Flow::Stop, false),
         };
-        let Err(message) = outcome else {
+        let Err(error) = outcome else {
             self.history.note_started(name);
             self.post_start_done(name);
             return (Flow::Continue, true);
         };
-        warn!(pod = %pod.name, container = name, error = message, "A postStart hook failed");
-        // What the hook said may hold secrets; events are read by more people than statuses.
+        let message = error.to_string();
+        warn!(pod = %pod.name, container = name, error = message, "PostStart hook failed");
+        // The hook's output may hold secrets; events are read by more people than statuses.
         let (kind, reason) = (EventType::Warning, "FailedPostStartHook");
         self.event(name, kind, reason, "PostStartHook failed");
         let cause = KillCause::PostStart;
@@ -80,7 +81,7 @@ impl PodTask {
             pre_stop: lifecycle
                 .and_then(|lifecycle| lifecycle.pre_stop.clone())
                 .map(Arc::new),
-            turn: Turn::Free,
+            order: KillOrder::Free,
         };
         let (flow, killed) = self.kill_containers(vec![kill]).await;
         let now = self.context.clock.now();
@@ -92,7 +93,7 @@ impl PodTask {
         (flow, false)
     }
 
-    /// Lets those who ask why know what goes on: the next plan comes only after the hook.
+    /// Shows the hook as running: the next plan comes only after it.
     fn show_history(&self) {
         let (board, uid) = (&self.context.board, &self.pod.uid);
         if let Some(shown) = board.get(uid) {
@@ -115,8 +116,8 @@ impl PodTask {
     }
 }
 
-/// Ends when the pod is to be removed, or an edit asks for another container: a hook that hangs can
-/// be got rid of.
+/// Ends when the pod must be removed, or an edit replaces the container: that ends a hook that
+/// hangs.
 async fn unwanted(control: &mut watch::Receiver<Control>, pod: &Pod, container: &Container) {
     let unwanted = |control: &Control| match control {
         Control::Remove { .. } => true,
@@ -133,7 +134,7 @@ async fn unwanted(control: &mut watch::Receiver<Control>, pod: &Pod, container: 
     }
 }
 
-/// Ends when an operator asks for a restart of this instance.
+/// Ends when an operator requests a restart of this instance.
 async fn restart(intents: &mut watch::Receiver<Arc<Intents>>, name: &str, id: &ContainerId) {
     let asked = |intents: &Arc<Intents>| {
         let restart = intents.restarts.get(name);

@@ -9,71 +9,71 @@ use rubelet_api::{
 };
 use rubelet_base::{ContainerId, PodUid, Seq};
 use rubelet_pod_plan::{
-    History, Intents, ObservedPod, PlanSettings, PodPlan, PodSnapshot, ProbeOutcomes, Target, plan,
+    History, Intents, ObservedPod, PlanSettings, PodPlan, PodSnapshot, ProbeResults, Target, plan,
     transitions,
 };
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info, warn};
 
 use super::{
-    Control, PodContext, PodEntry, apply::Unfinished, doubt::Doubt, draws::Draws, ephemeral,
-    repeats::Repeats, round::Round,
+    Control, PodContext, apply::UnfinishedStop, confirm_absence::AbsenceCheck, ephemeral,
+    object_changes::ObjectChanges, repeat_backoff::RepeatBackoff, sync_round::SyncRound,
 };
 use crate::{
-    events::EventType, node_ips::NodeIps, pleg::Observation, records::PodRecord,
-    runtime_state::RuntimeState,
+    events::EventType, node_ips::NodeIps, pleg::Observation, pod_board::PodEntry,
+    records::PodRecord, runtime_state::RuntimeState,
 };
 
 /// How a pod on the machine's network is reached while that has no address.
 pub(super) const LOCAL: &str = "127.0.0.1";
 
 /// The body of one pod's task.
-pub struct PodTask {
+pub(crate) struct PodTask {
     pub(super) context: Arc<PodContext>,
     pub(super) pod: Arc<Pod>,
     pub(super) control: watch::Receiver<Control>,
     pub(super) history: History,
     pub(super) observed: Arc<ObservedPod>,
     observations: watch::Receiver<Observation>,
-    /// An observation that is to be acted on began after this.
+    /// An observation to be acted on began after this.
     pub(super) last_step: Seq,
     /// A list may leave out what an earlier process made.
-    pub(super) doubt: Option<Doubt>,
+    pub(super) absence_check: Option<AbsenceCheck>,
     pub(super) status: Option<PodStatus>,
-    /// A finished pod was edited, or one that was being removed is wanted again: remove what is
-    /// left of it and start anew.
-    anew: bool,
+    /// A finished pod was edited, or one that is being removed is desired again: remove what is
+    /// left of it and start again.
+    recreate: bool,
     /// What the status and the history are about.
     definition: Box<str>,
     pub(super) removing: bool,
-    pub(super) repeats: Repeats,
-    round: Round,
+    pub(super) repeat_backoff: RepeatBackoff,
+    round: SyncRound,
     pub(super) intents: watch::Receiver<Arc<Intents>>,
-    outcomes: watch::Receiver<Arc<ProbeOutcomes>>,
+    outcomes: watch::Receiver<Arc<ProbeResults>>,
     /// The pod as its source has it, and the ephemeral containers it was completed with.
-    written: Arc<Pod>,
+    from_source: Arc<Pod>,
     ephemeral: Vec<Box<str>>,
     generation: i64,
     /// Ends of containers that failed on the way.
-    pub(super) unfinished: BTreeMap<ContainerId, Unfinished>,
+    pub(super) unfinished: BTreeMap<ContainerId, UnfinishedStop>,
     /// The pod that the host was last prepared for; an edit may want another cgroup.
     pub(super) prepared: Option<Arc<Pod>>,
-    pub(super) draws: Draws,
+    pub(super) object_changes: ObjectChanges,
     node_ips: NodeIps,
 }
 
 /// How a pod's task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskEnd {
+pub(crate) struct TaskEnd {
     /// The pod.
-    pub uid: PodUid,
+    pub(crate) uid: PodUid,
 }
 
 impl PodTask {
-    /// A task that goes on from what an earlier process recorded. `was_here`: an earlier process
+    /// A task that continues from what an earlier process recorded. `was_here`: an earlier process
     /// worked on the pod.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         context: Arc<PodContext>,
         pod: Arc<Pod>,
         control: watch::Receiver<Control>,
@@ -81,32 +81,32 @@ impl PodTask {
         record: Option<PodRecord>,
         was_here: bool,
     ) -> Self {
-        // What stands in for a lost record has no definition.
+        // A record made from the cluster's status has no definition.
         let recorded = record
             .as_ref()
             .is_some_and(|record| !record.definition.is_empty());
-        let doubt = (was_here && !recorded).then(Doubt::default);
+        let absence_check = (was_here && !recorded).then(AbsenceCheck::default);
         let remembered = record.as_ref().map_or(Seq::ZERO, |record| {
-            context.pleg.remember(&pod.uid, &record.held)
+            context.pleg.restore_ids(&pod.uid, &record.held)
         });
         let observations = context.pleg.observe(&pod.uid, &pod.name);
         let outcomes = context.prober.outcomes(&pod.uid);
         context.host.track(&pod);
         context.objects.track(&pod);
-        let draws = Draws::new(context.objects.changes(&pod.uid));
+        let object_changes = ObjectChanges::new(context.objects.changes(&pod.uid));
         let definition = definition_of(&pod);
-        let mut anew = false;
+        let mut recreate = false;
         let mut generation = 1;
         let (status, history) = match record {
             Some(record) => {
                 let edited = !record.definition.is_empty() && record.definition != definition;
-                anew = record.removing || edited && record.status.phase.is_terminal();
+                recreate = record.removing || edited && record.status.phase.is_terminal();
                 generation = record.generation.max(1) + i64::from(edited);
                 (Some(record.status), record.history)
             }
             None => (None, History::default()),
         };
-        let written = Arc::clone(&pod);
+        let from_source = Arc::clone(&pod);
         let node_ips = context.node_ips.clone();
         Self {
             context,
@@ -116,27 +116,27 @@ impl PodTask {
             observed: Arc::default(),
             observations,
             last_step: remembered,
-            doubt,
+            absence_check,
             status,
-            anew,
+            recreate,
             definition,
             removing: false,
-            repeats: Repeats::default(),
-            round: Round::first(),
+            repeat_backoff: RepeatBackoff::default(),
+            round: SyncRound::first(),
             intents,
             outcomes,
-            written,
+            from_source,
             ephemeral: Vec::new(),
             generation,
             unfinished: BTreeMap::new(),
             prepared: None,
-            draws,
+            object_changes,
             node_ips,
         }
     }
 
     /// Works until the pod is removed and nothing of it is left.
-    pub async fn run(mut self) -> TaskEnd {
+    pub(crate) async fn run(mut self) -> TaskEnd {
         if matches!(*self.control.borrow(), Control::Run(_)) {
             let now = self.context.clock.now();
             self.context.metrics.pods.task_started(&self.pod, now);
@@ -148,14 +148,14 @@ impl PodTask {
                 .pleg
                 .newer(&uid, &mut self.observations, self.last_step)
                 .await;
-            if self.doubts(&seen.pod).await {
+            if self.awaits_confirmation(&seen.pod).await {
                 continue;
             }
             self.context.pleg.sync_began(&uid, seen.seq);
             let before = std::mem::replace(&mut self.observed, seen.pod);
-            self.tell_of_lost_ends(&before);
+            self.warn_of_lost_exits(&before);
             self.history.note_observed(&self.observed);
-            self.note_ends().await;
+            self.note_terminations().await;
             let target = self.take_control();
             let plan = self.plan(target);
             self.publish(&plan, target);
@@ -171,9 +171,9 @@ impl PodTask {
                 self.wait_for_runtime().await;
                 continue;
             }
-            if let Some(wait) = self
-                .repeats
-                .wait(&plan.steps, &self.observed, Instant::now())
+            if let Some(wait) =
+                self.repeat_backoff
+                    .wait(&plan.steps, &self.observed, Instant::now())
             {
                 self.context.pleg.sync_ended(&uid);
                 self.idle(Some(wait)).await;
@@ -202,7 +202,7 @@ impl PodTask {
         }
     }
 
-    /// Reads what the task is told and notices edits.
+    /// Reads the task's control and notices edits.
     fn take_control(&mut self) -> Target {
         let control = self.control.borrow_and_update().clone();
         match control {
@@ -210,28 +210,28 @@ impl PodTask {
                 grace: self.shortest(grace),
             },
             Control::Run(pod) => {
-                if !Arc::ptr_eq(&pod, &self.written) {
+                if !Arc::ptr_eq(&pod, &self.from_source) {
                     let ended = self.status.as_ref().is_some_and(|s| s.phase.is_terminal());
                     let definition = definition_of(&pod);
                     let edited = definition != self.definition;
-                    self.anew |= ended && edited;
+                    self.recreate |= ended && edited;
                     self.generation += i64::from(edited);
                     self.round.edited();
                     self.definition = definition;
-                    self.written = Arc::clone(&pod);
+                    self.from_source = Arc::clone(&pod);
                     self.ephemeral = Vec::new();
                     self.pod = pod;
-                    self.repeats = Repeats::default();
+                    self.repeat_backoff = RepeatBackoff::default();
                     self.context.host.track(&self.pod);
                     self.context.objects.track(&self.pod);
-                    self.draws
+                    self.object_changes
                         .follow(self.context.objects.changes(&self.pod.uid));
                     let containers: Vec<_> = self.pod.spec.all_containers().collect();
                     self.history.retain(&containers);
                     self.history.sandbox = None;
                 }
                 self.add_ephemeral();
-                if self.anew {
+                if self.recreate {
                     let grace = self.pod.spec.termination_grace_period;
                     return Target::Remove { grace };
                 }
@@ -253,17 +253,17 @@ impl PodTask {
             .map_or(grace, |asked| asked.min(grace))
     }
 
-    /// Completes the pod with the ephemeral containers that were asked for.
+    /// Adds the requested ephemeral containers to the pod.
     fn add_ephemeral(&mut self) {
         let wanted = self.intents.borrow().ephemeral.clone();
         if wanted == self.ephemeral {
             return;
         }
-        match ephemeral::complete(&self.written, &wanted) {
+        match ephemeral::complete(&self.from_source, &wanted) {
             Ok(pod) => self.pod = Arc::new(pod),
             Err(error) => {
-                warn!(pod = %self.pod.name, error, "Ephemeral containers do not fit the pod any more");
-                self.pod = Arc::clone(&self.written);
+                warn!(pod = %self.pod.name, %error, "Ignoring ephemeral containers that do not fit the edited pod");
+                self.pod = Arc::clone(&self.from_source);
             }
         }
         self.ephemeral = wanted;
@@ -341,7 +341,7 @@ impl PodTask {
             None => "",
         };
         context.prober.set(&self.pod, ip, plan.probes.clone());
-        // What only left a folder behind has no name to be shown by.
+        // What only left a directory behind has no name to be shown by.
         if !self.pod.name.namespace.is_empty() {
             context.board.set(self.pod.uid.clone(), entry);
         }
@@ -361,7 +361,7 @@ impl PodTask {
                 definition: self.definition.clone(),
                 generation: self.generation,
                 removing: self.removing,
-                held: self.context.pleg.held(&self.pod.uid),
+                held: self.context.pleg.runtime_ids(&self.pod.uid),
             };
             self.context.records.save(&self.pod.uid, record);
         }
@@ -373,13 +373,13 @@ impl PodTask {
 
     /// Waits for a change of anything a plan depends on.
     async fn idle(&mut self, wait: Option<Duration>) {
-        let waits = self.drawing();
+        let waits = self.awaited_objects();
         let source = Arc::clone(&self.context.objects);
         let mut news = None;
-        // Cancel safety: watch receivers keep what was not seen; the timer is computed anew; objects
+        // Cancel safety: watch receivers keep what was not seen; the timer is computed again; objects
         // are read again.
         tokio::select! {
-            found = self.draws.next(&*source, &self.pod, waits) => news = Some(found),
+            found = self.object_changes.next(&*source, &self.pod, waits) => news = Some(found),
             changed = self.control.changed() => {
                 if changed.is_err() {
                     // The agent stops; its task set ends this task.
@@ -393,7 +393,7 @@ impl PodTask {
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
         if let Some(news) = news {
-            Box::pin(self.drawn(news)).await;
+            Box::pin(self.apply_object_update(news)).await;
         }
         self.round.woken();
     }
@@ -424,7 +424,7 @@ fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
 }
 
-/// What the sandbox and the containers are made from: two that differ ask for something else.
+/// The definitions of the sandbox and the containers: if they differ, something must be recreated.
 fn definition_of(pod: &Pod) -> Box<str> {
     let mut text = String::new();
     if let Some(sandbox) = &pod.sandbox_definition {

@@ -1,10 +1,11 @@
 //! Starting a container: image, files, configuration, create, start, postStart hook.
 
-mod ahead;
 mod config;
+mod precreate;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use futures_util::future::join;
 use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::{ContainerId, ErrorChain, SandboxId};
@@ -15,10 +16,12 @@ use rubelet_pod_plan::{
 };
 
 use super::{
-    PodTask, StartFailure,
+    PodTask,
     apply::{Flow, removal},
 };
-use crate::{events::EventType, images::PresentImage, objects::CONFIG_ERROR};
+use crate::{
+    events::EventType, images::PresentImage, objects::CONFIG_ERROR, start_failure::StartFailure,
+};
 
 /// Images that are there for a container.
 struct Images {
@@ -27,11 +30,11 @@ struct Images {
     volumes: BTreeMap<Box<str>, String>,
 }
 
-/// What became of a start.
+/// The result of a start.
 enum Started {
     Yes(ContainerId),
     Failed(StartFailure),
-    /// The pod changed while the image was pulled, or is to be removed.
+    /// The pod changed while the image was pulled, or must be removed.
     Interrupted,
 }
 
@@ -48,7 +51,7 @@ impl PodTask {
             return (Flow::Stop, false);
         };
         if let Some(finished_at) = after_exit {
-            self.note_restart(name, finished_at).await;
+            self.note_restart(name, finished_at);
         }
         self.history.volumes = VolumeState::Made;
         let mut control = self.control.clone();
@@ -77,9 +80,10 @@ impl PodTask {
         Some(std::time::Duration::try_from(left).unwrap_or_default())
     }
 
-    /// Counts a restart in the crash back-off, on disk as well: a start whose back-off was not
-    /// recorded would start at once again after a crash of the agent.
-    pub(super) async fn note_restart(&mut self, name: &str, finished_at: Timestamp) {
+    /// Counts a restart in the crash back-off, and in the record of the pod. That must be on disk
+    /// before the container is started: one whose back-off was not recorded would start at once again
+    /// after a crash of the agent.
+    pub(super) fn note_restart(&mut self, name: &str, finished_at: Timestamp) {
         let pod = Arc::clone(&self.pod);
         let Some(container) = pod.spec.container(name) else {
             return;
@@ -88,7 +92,6 @@ impl PodTask {
         self.history
             .note_restart(container, finished_at, self.context.clock.now(), max);
         self.save_record();
-        self.context.records.flush().await;
     }
 
     pub(super) async fn start_created(&mut self, name: &str, id: &ContainerId) -> (Flow, bool) {
@@ -212,12 +215,15 @@ impl PodTask {
         }
         let config = self.container_config(container, count, images).await?;
         let inputs = self.sandbox_inputs().await?;
-        let id = self.create(container, sandbox, config, inputs).await?;
+        // The record takes as long to be on disk as a container to be made.
+        let recorded = self.context.records.flush();
+        let (made, ()) = join(self.create(container, sandbox, config, inputs), recorded).await;
+        let id = made?;
         self.start_by_id(container, &id, count).await?;
         Ok(id)
     }
 
-    /// What the newest sandbox was made with, of which a new container is told.
+    /// What the newest sandbox was made with, which a new container gets, too.
     async fn sandbox_inputs(&self) -> Result<SandboxInputs, StartFailure> {
         let driver = self.context.runtime_state.borrow().cgroup_driver;
         let newest = self.observed.sandboxes.first();

@@ -1,4 +1,4 @@
-//! Taking in a pod, or refusing it for good.
+//! Admits a pod, or rejects it permanently.
 
 use std::sync::Arc;
 
@@ -7,55 +7,79 @@ use rubelet_api::{
     status::{ConditionStatus, Phase, PodStatus},
 };
 use rubelet_base::{ErrorChain, PodUid};
-use rubelet_node_plan::admission::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING};
-use rubelet_pod_plan::{EarlyEnd, ForeignCondition};
+use rubelet_node_plan::{
+    admission::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING},
+    critical::is_critical,
+};
+use rubelet_pod_plan::{Eviction, ExternalCondition};
 use tracing::{info, warn};
 
-use super::table::PodTable;
+use super::{
+    admission::{Refusal, RestoredPod},
+    decide::TableAction,
+    table::PodTable,
+};
 use crate::{
-    cluster_view::Rejection, events::EventType, pleg::RuntimePod, pod_task::PodEntry,
+    cluster_view::{Preemption, Rejection},
+    events::EventType,
+    pleg::RuntimePod,
+    pod_board::PodEntry,
     records::PodRecord,
 };
 
-/// Type of the condition that says why a pod ends early.
+/// Type of the condition with the reason why a pod ends early.
 const DISRUPTION_TARGET: &str = "DisruptionTarget";
 /// Its reason.
 const TERMINATION_BY_KUBELET: &str = "TerminationByKubelet";
 
-/// Why a pod does not start.
-#[derive(Debug)]
-pub(super) enum Refusal {
-    /// It fails for good.
-    Rejected(Rejection),
-    /// It waits for pods that are ending, and for these, which have to be told.
-    Waits(Vec<PodUid>),
-}
-
-/// What is known of a pod from before.
-pub(super) struct Memory {
-    /// What its task goes on from.
-    pub(super) record: Option<PodRecord>,
-    /// It was taken in at an earlier time.
-    taken_in: bool,
+/// Whether this node has worked on a pod: it has a record, or the runtime holds it, or the cluster has
+/// seen it running.
+fn is_known(pod: &Pod, restored: &RestoredPod, runtime: &[RuntimePod]) -> bool {
+    restored.was_admitted || runtime.iter().any(|found| found.uid == pod.uid)
 }
 
 impl PodTable {
-    /// What this node remembers of a pod; what the cluster has of it stands in for a record that
-    /// was lost.
-    pub(super) async fn remember(&self, pod: &Pod) -> Memory {
+    /// What this node recorded of a pod; the cluster's copy replaces a record that was lost.
+    pub(super) async fn restore(&self, pod: &Pod) -> RestoredPod {
         let context = self.context();
         if let Some(record) = context.records.load(&pod.uid).await {
-            return Memory {
+            return RestoredPod {
                 record: Some(record),
-                taken_in: true,
+                was_admitted: true,
             };
         }
         let published = context.cluster.published(&pod.uid);
-        Memory {
-            taken_in: published
+        RestoredPod {
+            was_admitted: published
                 .as_ref()
                 .is_some_and(|status| status.phase != Phase::Pending),
             record: published.map(|status| PodRecord::of_status(&pod.name, status)),
+        }
+    }
+
+    /// Puts pods that this node has worked on before those that are judged beside them: after a start of
+    /// the agent none of them has a task.
+    pub(super) async fn known_first(
+        &self,
+        actions: Vec<TableAction>,
+        runtime: &[RuntimePod],
+    ) -> Vec<TableAction> {
+        let (mut known, mut new) = (Vec::new(), Vec::new());
+        for action in actions {
+            let is_new = match &action {
+                TableAction::Spawn(pod) => !is_known(pod, &self.restore(pod).await, runtime),
+                _ => false,
+            };
+            if is_new { &mut new } else { &mut known }.push(action);
+        }
+        known.append(&mut new);
+        known
+    }
+
+    /// A critical pod keeps the room that it waits for.
+    pub(super) fn wait(&mut self, pod: &Arc<Pod>) {
+        if is_critical(pod) {
+            self.wait_for_room(pod);
         }
     }
 
@@ -67,11 +91,15 @@ impl PodTable {
     pub(super) fn admit(
         &self,
         pod: &Arc<Pod>,
-        memory: &Memory,
+        restored: &RestoredPod,
         runtime: &[RuntimePod],
     ) -> Result<(), Refusal> {
-        if memory.taken_in || runtime.iter().any(|found| found.uid == pod.uid) {
+        if is_known(pod, restored, runtime) {
             return Ok(());
+        }
+        // The requests of those are not known, and so not whether there is room beside them.
+        if self.holds_unlisted(runtime) {
+            return Err(Refusal::Waits);
         }
         let context = self.context();
         let active = |pod: &Arc<Pod>| {
@@ -90,10 +118,10 @@ impl PodTable {
             .cloned()
             .collect();
         if staying.len() < others.len() && context.cluster.admit(pod, &staying).is_ok() {
-            return Err(Refusal::Waits(Vec::new()));
+            return Err(Refusal::Waits);
         }
         match context.cluster.preempt(pod, &staying) {
-            Some(victims) => Err(Refusal::Waits(victims)),
+            Some(preemption) => Err(Refusal::Preempts(preemption)),
             None => Err(Refusal::Rejected(rejection)),
         }
     }
@@ -106,25 +134,23 @@ impl PodTable {
 
     /// Ends pods so that a critical one may start; it is judged again when they have ended (kubelet:
     /// `evictPodsToFreeRequests`).
-    pub(super) async fn preempt(&mut self, pod: &Arc<Pod>, victims: &[PodUid]) {
-        if !victims.is_empty() {
-            self.wait_for_room(pod);
-        }
+    pub(super) async fn preempt(&mut self, pod: &Arc<Pod>, preemption: &Preemption) {
+        self.wait_for_room(pod);
         let now = self.context().clock.now();
-        for victim in self.pods_of(victims) {
+        for victim in self.pods_of(&preemption.victims) {
             info!(pod = %victim.name, uid = %victim.uid, wants = %pod.name, "Pod is preempted for a critical pod");
             let context = self.context();
             let recorder = &context.recorder;
             recorder.pod(&victim, None, EventType::Warning, PREEMPTING, PREEMPTED);
             let asked = context.intents.update(&victim.uid, |intents| {
-                intents.eviction = Some(EarlyEnd {
+                intents.eviction = Some(Eviction {
                     reason: PREEMPTING.into(),
                     message: PREEMPTED.into(),
                 });
                 intents
                     .conditions
                     .retain(|one| *one.kind != *DISRUPTION_TARGET);
-                intents.conditions.push(ForeignCondition {
+                intents.conditions.push(ExternalCondition {
                     kind: DISRUPTION_TARGET.into(),
                     status: ConditionStatus::True,
                     reason: TERMINATION_BY_KUBELET.into(),
@@ -132,8 +158,11 @@ impl PodTable {
                     last_transition: now,
                 });
             });
-            if let Err(error) = asked.await {
-                warn!(pod = %victim.name, error = %ErrorChain(&error), "Pod can't be preempted; it is tried again");
+            match asked.await {
+                Ok(()) => context.metrics.pods.preempted(&preemption.resource),
+                Err(error) => {
+                    warn!(pod = %victim.name, error = %ErrorChain(&error), "Cannot preempt a pod; retrying");
+                }
             }
         }
     }

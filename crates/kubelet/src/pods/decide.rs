@@ -11,14 +11,14 @@ use rubelet_base::{PodName, PodUid};
 
 use crate::pleg::RuntimePod;
 
-/// What the table knows of one task.
+/// The table's view of one task.
 #[derive(Debug, Clone)]
 pub(super) struct TaskView {
     /// The pod's name.
     pub(super) name: PodName,
-    /// What it was last told to run; `None` once it was told to remove the pod.
+    /// The pod that it was last ordered to run; `None` once it was ordered to remove the pod.
     pub(super) running: Option<Arc<Pod>>,
-    /// With which grace it was told to remove the pod.
+    /// The grace of the order to remove the pod.
     pub(super) grace: Duration,
 }
 
@@ -27,15 +27,15 @@ pub(super) struct TaskView {
 pub(super) enum TableAction {
     /// Start a task.
     Spawn(Arc<Pod>),
-    /// Tell the task of an edit.
+    /// Pass an edit to the task.
     Update(Arc<Pod>),
-    /// Tell the task to remove the pod, or to do it sooner.
+    /// Order the task to remove the pod, or to do it sooner.
     Remove(PodUid, Duration),
     /// Start a task that removes a pod which the API server wants deleted.
     SpawnRemoval(Arc<Pod>, Duration),
     /// Start a task that removes a pod which no source wants.
     RemoveOrphan(RuntimePod),
-    /// Start a task that removes the folder of a pod which nobody else knows.
+    /// Start a task that removes the directory of a pod which nobody else knows.
     RemoveLeftover(PodUid),
 }
 
@@ -49,17 +49,17 @@ pub(super) struct TableSnapshot<'a> {
     pub(super) tasks: &'a BTreeMap<PodUid, TaskView>,
     /// What the runtime holds, as of the last complete list.
     pub(super) runtime: &'a [RuntimePod],
-    /// Pods with a folder on disk and without a task.
+    /// Pods with a directory on disk and without a task.
     pub(super) on_disk: &'a BTreeSet<PodUid>,
     /// Pods whose task died and is not to be started again yet.
-    pub(super) resting: &'a BTreeSet<PodUid>,
+    pub(super) backing_off: &'a BTreeSet<PodUid>,
     /// Pods of which nothing is left, or that were rejected, as long as their source names them.
     pub(super) finished: &'a BTreeSet<PodUid>,
 }
 
 /// Compares. A pod whose name is still in use by another UID waits until that one is gone; a pod
-/// that is wanted again while it is removed waits too, and then starts anew. Nothing that is
-/// unknown is touched before all sources are ready.
+/// that is desired again while it is removed waits too, and then starts again. Nothing unknown is
+/// touched before all sources are ready.
 pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
     let mut actions = Vec::new();
     let strangers = snapshot
@@ -89,8 +89,9 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
             }
             Some(TaskView { running: None, .. }) => {}
             None => {
-                let rests = snapshot.resting.contains(uid) || snapshot.finished.contains(uid);
-                if !rests && names.insert(&pod.name) {
+                let backs_off =
+                    snapshot.backing_off.contains(uid) || snapshot.finished.contains(uid);
+                if !backs_off && names.insert(&pod.name) {
                     actions.push(match &pod.deletion {
                         Some(deletion) => {
                             TableAction::SpawnRemoval(Arc::clone(pod), at_least(deletion.grace))
@@ -105,7 +106,7 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
         let unknown = |uid: &PodUid| {
             !snapshot.desired.contains_key(uid)
                 && !snapshot.tasks.contains_key(uid)
-                && !snapshot.resting.contains(uid)
+                && !snapshot.backing_off.contains(uid)
         };
         let orphans = snapshot.runtime.iter().filter(|pod| unknown(&pod.uid));
         actions.extend(orphans.cloned().map(TableAction::RemoveOrphan));

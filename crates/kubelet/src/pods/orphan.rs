@@ -1,4 +1,4 @@
-//! A pod that is known only from the runtime or from its folder, in the form that its removal
+//! A pod that is known only from the runtime or from its directory, in the form that its removal
 //! needs.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -8,7 +8,7 @@ use rubelet_base::{PodName, PodUid};
 
 use crate::pleg::RuntimePod;
 
-/// The grace of a pod that does not say (kubelet: the API's default).
+/// The grace of a pod that specifies none (kubelet: the API's default).
 pub(super) const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
 /// A pod without containers: enough to stop and remove what is there.

@@ -7,12 +7,14 @@ use std::{
 };
 
 use jiff::Timestamp;
-use rubelet_api::{pod::Pod, status::PodStatus};
+use rubelet_api::{
+    pod::{Pod, PodSource},
+    status::PodStatus,
+};
 use rubelet_base::{Backoff, PodUid, Seq};
 use rubelet_pod_plan::{
-    History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeOutcomes, Target, plan,
+    History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Target, plan,
 };
-use rubelet_sources::desired::Desired;
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -21,36 +23,35 @@ use tokio::{
 use tracing::{error, info};
 
 use super::{
-    admit::{Memory, Refusal},
+    admission::{Refusal, RestoredPod},
     decide::{TableAction, TableSnapshot, TaskView, decide},
     orphan,
 };
 use crate::{
+    agent::PodSources,
     cluster_view::NODE_AFFINITY,
     events::{EventType, Subject},
     heartbeat::{HEARTBEAT, Heartbeat},
     pleg::{RelistState, RuntimePod},
-    pod_task::{Control, PodBoard, PodContext, PodEntry, PodTask, TaskEnd},
+    pod_board::{PodBoard, PodEntry},
+    pod_task::{Control, PodContext, PodTask, TaskEnd},
 };
 
-/// What each source wants, level-triggered.
-pub type PodSources = Vec<watch::Receiver<Arc<Desired>>>;
-
 /// Owns all pod tasks.
-pub struct PodTable {
+pub(crate) struct PodTable {
     context: Arc<PodContext>,
     sources: PodSources,
     relists: watch::Receiver<RelistState>,
     node_name: Arc<str>,
-    tasks: BTreeMap<PodUid, Entry>,
+    tasks: BTreeMap<PodUid, TaskEntry>,
     running: JoinSet<TaskEnd>,
     by_id: BTreeMap<tokio::task::Id, PodUid>,
     on_disk: BTreeSet<PodUid>,
     heartbeat: Heartbeat,
     /// Pods that were removed, and when: older lists may still name them.
-    gone: BTreeMap<PodUid, Seq>,
+    removed: BTreeMap<PodUid, Seq>,
     /// Pods whose task died.
-    died: BTreeMap<PodUid, Death>,
+    panicked: BTreeMap<PodUid, TaskPanic>,
     /// Pods that are shown although they have no task yet.
     shown: BTreeSet<PodUid>,
     /// Pods of which nothing is left, or that were rejected, as long as their source names them.
@@ -60,7 +61,7 @@ pub struct PodTable {
 }
 
 /// A task that died; it is started again after a pause.
-struct Death {
+struct TaskPanic {
     pauses: Backoff,
     until: Instant,
 }
@@ -69,7 +70,7 @@ struct Death {
 const PAUSE_INITIAL: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-struct Entry {
+struct TaskEntry {
     view: TaskView,
     control: watch::Sender<Control>,
 }
@@ -77,7 +78,7 @@ struct Entry {
 impl PodTable {
     /// A table without tasks.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         context: Arc<PodContext>,
         sources: PodSources,
         node_name: Arc<str>,
@@ -94,12 +95,23 @@ impl PodTable {
             by_id: BTreeMap::new(),
             on_disk: BTreeSet::new(),
             heartbeat,
-            gone: BTreeMap::new(),
-            died: BTreeMap::new(),
+            removed: BTreeMap::new(),
+            panicked: BTreeMap::new(),
             shown: BTreeSet::new(),
             finished: BTreeSet::new(),
             waiting: BTreeMap::new(),
         }
+    }
+
+    /// Whether the runtime holds an API server's pod that the API server has not listed yet.
+    pub(super) fn holds_unlisted(&self, runtime: &[RuntimePod]) -> bool {
+        let mut sources = self.sources.iter();
+        let api = PodSource::Api;
+        let is_unlisted = |found: &RuntimePod| {
+            !self.tasks.contains_key(&found.uid) && found.source.as_deref() == Some(api.as_str())
+        };
+        sources.any(|source| source.borrow().waiting_for.contains(&api))
+            && runtime.iter().any(is_unlisted)
     }
 
     /// Takes room for a pod that has none yet.
@@ -135,14 +147,15 @@ impl PodTable {
     }
 
     /// Keeps tasks as the sources want them, for ever.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         self.on_disk = self.context.host.pods_on_disk().await.into_iter().collect();
         let mut statuses = self.context.board.versions();
         loop {
             statuses.borrow_and_update();
             let listed = self.relists.borrow_and_update().seq > Seq::ZERO;
             let (desired, all_ready) = self.desired();
-            self.let_go(&desired);
+            self.drop_finished(&desired);
+            // Before the first list nobody knows what runs, and a new task could make it twice.
             if listed {
                 self.reconcile(&desired, all_ready).await;
             }
@@ -150,9 +163,9 @@ impl PodTable {
             self.heartbeat.beat();
             let now = Instant::now();
             let rested = self
-                .died
+                .panicked
                 .values()
-                .map(|death| death.until)
+                .map(|panicked| panicked.until)
                 .filter(|at| *at > now)
                 .min();
             // Cancel safety: watch receivers keep what was not seen; the set keeps ended tasks.
@@ -174,7 +187,7 @@ impl PodTable {
         let mut all_ready = true;
         for source in &mut self.sources {
             let wants = source.borrow_and_update().clone();
-            // Without any source nobody knows what is wanted, and so nothing is unwanted.
+            // Without any source nobody knows the desired pods, and so none is an orphan.
             all_ready &= wants.sources_ready() && !wants.ready.is_empty();
             for pod in wants.pods.values() {
                 desired
@@ -205,9 +218,9 @@ impl PodTable {
             {
                 continue;
             }
-            let memory = self.remember(pod).await;
+            let restored = self.restore(pod).await;
             let now = self.context.clock.now();
-            let status = memory.record.map_or_else(
+            let status = restored.record.map_or_else(
                 || waiting(pod, &self.context.settings, now),
                 |old| old.status,
             );
@@ -228,9 +241,9 @@ impl PodTable {
         self.shown = shown;
     }
 
-    /// Forgets pods that were finished with and that their source names no more, and lets go of
-    /// those that were rejected and are to be deleted.
-    fn let_go(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
+    /// Forgets finished pods that their source does not list any more, and releases those that were
+    /// rejected and must be deleted.
+    fn drop_finished(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
         let board = &self.context.board;
         self.finished.retain(|uid| {
             let wanted = desired.get(uid);
@@ -259,9 +272,12 @@ impl PodTable {
             .iter()
             .map(|(uid, entry)| (uid.clone(), entry.view.clone()));
         let now = Instant::now();
-        let resting = self.died.iter().filter(|(_, death)| death.until > now);
+        let backing_off = self
+            .panicked
+            .iter()
+            .filter(|(_, panicked)| panicked.until > now);
         let actions = decide(&TableSnapshot {
-            resting: &resting.map(|(uid, _)| uid.clone()).collect(),
+            backing_off: &backing_off.map(|(uid, _)| uid.clone()).collect(),
             finished: &self.finished,
             desired,
             all_ready,
@@ -269,19 +285,20 @@ impl PodTable {
             runtime: &runtime,
             on_disk: &self.on_disk,
         });
-        for action in actions {
+        for action in self.known_first(actions, &runtime).await {
             self.apply(action, &runtime).await;
         }
     }
 
     /// What the runtime holds, without pods that were removed after the list began.
     fn runtime_pods(&mut self) -> Vec<RuntimePod> {
+        // A list that began before a removal ended may still show the pod, and would bring it back.
         let relist = self.relists.borrow();
-        self.gone.retain(|_, at| *at >= relist.seq);
+        self.removed.retain(|_, at| *at >= relist.seq);
         relist
             .pods
             .iter()
-            .filter(|pod| !self.gone.contains_key(&pod.uid))
+            .filter(|pod| !self.removed.contains_key(&pod.uid))
             .cloned()
             .collect()
     }
@@ -289,19 +306,22 @@ impl PodTable {
     async fn apply(&mut self, action: TableAction, runtime: &[RuntimePod]) {
         match action {
             TableAction::Spawn(pod) => {
-                let memory = self.remember(&pod).await;
-                let mut admitted = self.admit(&pod, &memory, runtime);
+                let restored = self.restore(&pod).await;
+                let mut admitted = self.admit(&pod, &restored, runtime);
                 // As the kubelet does: a label may have been set just before the pod was bound.
                 if admitted
                     .as_ref()
                     .is_err_and(|refusal| matches!(refusal, Refusal::Rejected(why) if *why.reason == *NODE_AFFINITY))
                 {
                     self.context.cluster.refresh_node().await;
-                    admitted = self.admit(&pod, &memory, runtime);
+                    admitted = self.admit(&pod, &restored, runtime);
                 }
                 match admitted {
                     Ok(()) => {}
-                    Err(Refusal::Waits(victims)) => return self.preempt(&pod, &victims).await,
+                    Err(Refusal::Waits) => return self.wait(&pod),
+                    Err(Refusal::Preempts(preemption)) => {
+                        return self.preempt(&pod, &preemption).await;
+                    }
                     Err(Refusal::Rejected(rejection)) => {
                         self.waiting.remove(&pod.uid);
                         return self.reject(&pod, &rejection);
@@ -309,7 +329,8 @@ impl PodTable {
                 }
                 self.waiting.remove(&pod.uid);
                 info!(pod = %pod.name, uid = %pod.uid, source = pod.source.as_str(), "Pod is wanted");
-                self.spawn(Arc::clone(&pod), Some(pod), None, memory).await;
+                self.spawn(Arc::clone(&pod), Some(pod), None, restored)
+                    .await;
             }
             TableAction::Update(pod) => {
                 if let Some(entry) = self.tasks.get_mut(&pod.uid) {
@@ -333,21 +354,21 @@ impl PodTable {
             }
             TableAction::SpawnRemoval(pod, grace) => {
                 info!(pod = %pod.name, uid = %pod.uid, ?grace, "Pod is to be deleted");
-                let memory = self.remember(&pod).await;
-                self.spawn(pod, None, Some(grace), memory).await;
+                let restored = self.restore(&pod).await;
+                self.spawn(pod, None, Some(grace), restored).await;
             }
             TableAction::RemoveOrphan(found) => {
-                info!(pod = %found.name, uid = %found.uid, "The runtime holds a pod that no source wants");
+                info!(pod = %found.name, uid = %found.uid, "The runtime has a pod that is in no source");
                 let pod = Arc::new(orphan::pod_of(&found, &self.node_name));
                 let grace = pod.spec.termination_grace_period;
-                let memory = self.remember(&pod).await;
-                self.spawn(pod, None, Some(grace), memory).await;
+                let restored = self.restore(&pod).await;
+                self.spawn(pod, None, Some(grace), restored).await;
             }
             TableAction::RemoveLeftover(uid) => {
-                info!(%uid, "The folder of a pod that no source wants is left over");
+                info!(%uid, "Leftover directory of a pod that is in no source");
                 let pod = Arc::new(orphan::leftover(&uid, &self.node_name));
-                let memory = self.remember(&pod).await;
-                self.spawn(pod, None, Some(orphan::DEFAULT_GRACE), memory)
+                let restored = self.restore(&pod).await;
+                self.spawn(pod, None, Some(orphan::DEFAULT_GRACE), restored)
                     .await;
             }
         }
@@ -358,7 +379,7 @@ impl PodTable {
         pod: Arc<Pod>,
         running: Option<Arc<Pod>>,
         remove: Option<Duration>,
-        memory: Memory,
+        restored: RestoredPod,
     ) {
         let uid = pod.uid.clone();
         let control = match remove {
@@ -380,14 +401,14 @@ impl PodTable {
             pod,
             receiver,
             intents,
-            memory.record,
+            restored.record,
             self.on_disk.contains(&uid),
         );
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());
         self.tasks.insert(
             uid,
-            Entry {
+            TaskEntry {
                 view,
                 control: sender,
             },
@@ -405,9 +426,9 @@ impl PodTable {
         match ended {
             Ok(_) => {
                 self.on_disk.remove(&uid);
-                self.died.remove(&uid);
-                self.gone.insert(uid.clone(), self.context.pleg.now());
-                // The API server keeps a pod that it wants deleted until it hears of this.
+                self.panicked.remove(&uid);
+                self.removed.insert(uid.clone(), self.context.pleg.now());
+                // The API server keeps a pod that is being deleted until the node reports this.
                 let (desired, _) = self.desired();
                 let deleted = desired.get(&uid).is_some_and(|pod| pod.deletion.is_some());
                 if deleted {
@@ -419,7 +440,7 @@ impl PodTable {
             }
             // The pod is taken up again after a pause, from its record.
             Err(error) => {
-                error!(%uid, %error, "The task of a pod died; it is started again");
+                error!(%uid, %error, "The task of a pod panicked; restarting it");
                 if let Some(entry) = self.tasks.get(&uid) {
                     let subject = Subject::Pod {
                         name: entry.view.name.clone(),
@@ -431,11 +452,14 @@ impl PodTable {
                     recorder.record(subject, EventType::Warning, "TaskDied", &message);
                 }
                 self.on_disk.insert(uid.clone());
-                let death = self.died.entry(uid.clone()).or_insert_with(|| Death {
-                    pauses: Backoff::new(PAUSE_INITIAL, PAUSE_MAX),
-                    until: Instant::now(),
-                });
-                death.until = Instant::now() + death.pauses.advance();
+                let panicked = self
+                    .panicked
+                    .entry(uid.clone())
+                    .or_insert_with(|| TaskPanic {
+                        pauses: Backoff::new(PAUSE_INITIAL, PAUSE_MAX),
+                        until: Instant::now(),
+                    });
+                panicked.until = Instant::now() + panicked.pauses.advance();
             }
         }
         self.tasks.remove(&uid);
@@ -464,14 +488,14 @@ fn waiting(pod: &Pod, settings: &PlanSettings, now: Timestamp) -> PodStatus {
         previous: None,
         target: Target::Run,
         settings,
-        probes: &ProbeOutcomes::default(),
+        probes: &ProbeResults::default(),
         intents: &Intents::default(),
         generation: 1,
     };
     plan(&snapshot, now).status
 }
 
-/// Ends when any source has something new; never if there is none.
+/// Resolves when any source has changed; never if there is no source.
 async fn any_changed(sources: &mut PodSources) {
     if sources.is_empty() {
         return std::future::pending().await;

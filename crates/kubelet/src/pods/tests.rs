@@ -47,7 +47,7 @@ struct Table {
     tasks: &'static [(&'static str, Told)],
     runtime: &'static [&'static str],
     on_disk: &'static [&'static str],
-    resting: &'static [&'static str],
+    backing_off: &'static [&'static str],
     finished: &'static [&'static str],
     /// Pods that the API server wants deleted within so many seconds.
     deleted: &'static [(&'static str, u64)],
@@ -87,7 +87,7 @@ impl Table {
             tasks: &self.tasks.iter().map(view).collect(),
             runtime: &runtime,
             on_disk: &set(self.on_disk),
-            resting: &set(self.resting),
+            backing_off: &set(self.backing_off),
             finished: &set(self.finished),
         });
         let short = |action: TableAction| match action {
@@ -169,7 +169,7 @@ fn pods_that_the_api_server_wants_deleted_go_once_and_not_later_than_it_says() {
 #[test]
 fn tasks_follow_what_is_wanted() {
     use Told::*;
-    let rows: [(&str, Table, &[&str]); 12] = [
+    let rows: [(&str, Table, &[&str]); 7] = [
         ("nothing", Table::default(), &[]),
         (
             "new",
@@ -227,6 +227,16 @@ fn tasks_follow_what_is_wanted() {
             },
             &["remove a/1 7s"],
         ),
+    ];
+    for (name, table, expected) in rows {
+        assert_eq!(table.decide(), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_pod_waits_until_the_one_before_it_is_removed() {
+    use Told::*;
+    let rows: [(&str, Table, &[&str]); 5] = [
         (
             "being removed",
             Table {
@@ -299,7 +309,7 @@ fn a_pod_whose_task_died_rests_before_anything_is_done_about_it() {
         desired: &["a/1", "b/1"],
         runtime: &["a/1"],
         on_disk: &["a/1"],
-        resting: &["a/1"],
+        backing_off: &["a/1"],
         ..Table::default()
     };
     assert_eq!(wanted.decide(), ["spawn b/1"]);
@@ -309,7 +319,7 @@ fn a_pod_whose_task_died_rests_before_anything_is_done_about_it() {
     };
     assert_eq!(unwanted.decide(), [""; 0]);
     let rested = Table {
-        resting: &[],
+        backing_off: &[],
         ..unwanted
     };
     assert_eq!(rested.decide(), ["orphan a/1"]);

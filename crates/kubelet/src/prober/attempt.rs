@@ -1,5 +1,5 @@
-//! One attempt of a probe: it waits for its turn, tries, and tries again at once where an answer
-//! says nothing of the container.
+//! One attempt of a probe: it waits for a free slot, tries, and retries at once where the answer
+//! proves nothing about the container.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,14 +11,15 @@ use tokio::time::Instant;
 use super::{
     exec,
     net::{NetProbe, NetReport, NetVerdict},
+    probe_context::ProbeContext,
+    probe_try::ProbeTry,
     timing::Failed,
-    trial::Trial,
 };
 use crate::throttle::Throttle;
 
-/// How often an attempt is made before it is given up until the next one is due.
+/// How many tries an attempt makes; then it fails, and the next one comes when it is due.
 const TRIES: u32 = 3;
-/// So many network attempts run at once, and so many commands.
+/// How many network attempts run at once, and so many commands.
 const NETWORK_AT_ONCE: usize = 64;
 const EXECS_AT_ONCE: usize = 8;
 /// An attempt that takes longer than this only waits for its target, which costs next to nothing,
@@ -34,16 +35,9 @@ pub(super) struct Tools {
     execs: Throttle,
 }
 
-/// What came of one try.
-pub(super) struct Tried {
-    pub(super) report: NetReport,
-    /// How long it took by timers of this process alone.
-    pub(super) took: Duration,
-}
-
-/// What came of an attempt.
-pub(super) struct Done {
-    /// What it says of the container.
+/// The result of an attempt.
+pub(super) struct FinishedAttempt {
+    /// What it means for the container.
     pub(super) attempt: Attempt,
     /// The last try.
     pub(super) report: NetReport,
@@ -62,7 +56,7 @@ impl Tools {
     }
 
     /// Makes an attempt that is due now. Dropping it breaks it off.
-    pub(super) async fn attempt(&self, trial: &Trial, due: Instant) -> Done {
+    pub(super) async fn attempt(&self, trial: &ProbeContext, due: Instant) -> FinishedAttempt {
         let (throttle, busy) = match trial.probe().handler {
             ProbeHandler::Exec(_) => (&self.execs, EXEC_BUSY),
             _ => (&self.network, NETWORK_BUSY),
@@ -70,7 +64,7 @@ impl Tools {
         throttle.run_counting(busy, self.tries(trial, due)).await
     }
 
-    async fn tries(&self, trial: &Trial, due: Instant) -> Done {
+    async fn tries(&self, trial: &ProbeContext, due: Instant) -> FinishedAttempt {
         // Only the first try can have been kept waiting.
         let mut waited = due.elapsed();
         let mut late = 0;
@@ -82,7 +76,7 @@ impl Tools {
             waited = Duration::ZERO;
             late += u32::from(attempt == Attempt::Late);
             if tries == TRIES || matches!(attempt, Attempt::Success | Attempt::Failure) {
-                return Done {
+                return FinishedAttempt {
                     attempt,
                     report: tried.report,
                     late,
@@ -91,21 +85,21 @@ impl Tools {
         }
     }
 
-    async fn once(&self, trial: &Trial) -> Tried {
+    async fn once(&self, trial: &ProbeContext) -> ProbeTry {
         let handler = &trial.probe().handler;
         if let ProbeHandler::Exec(command) = handler {
             return exec::run(&*self.runtime, trial, command).await;
         }
         let began = Instant::now();
         let report = self.net.probe(handler, &trial.ip, trial.timeout()).await;
-        Tried {
+        ProbeTry {
             report,
             took: began.elapsed(),
         }
     }
 }
 
-fn judge(tried: &Tried, waited: Duration, timeout: Duration) -> Attempt {
+fn judge(tried: &ProbeTry, waited: Duration, timeout: Duration) -> Attempt {
     let timed_out = match tried.report.verdict {
         NetVerdict::Passed | NetVerdict::Warned => return Attempt::Success,
         NetVerdict::Errored => return Attempt::Errored,

@@ -10,18 +10,18 @@ use rubelet_probes::{MAX_OUTPUT, quoted};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    attempt::Tried,
     net::{NetReport, NetVerdict},
-    trial::Trial,
+    probe_context::ProbeContext,
+    probe_try::ProbeTry,
 };
 
-/// Runs the command in the container. Exit code 0 passes; the runtime ends the command when its
-/// time is over, and says so.
+/// Runs the command in the container. Exit code 0 passes; the runtime ends the command after its
+/// timeout, and reports that.
 pub(super) async fn run(
     runtime: &dyn RuntimeService,
-    trial: &Trial,
+    trial: &ProbeContext,
     command: &[Box<str>],
-) -> Tried {
+) -> ProbeTry {
     let timeout = trial.timeout();
     let cmd = expanded(command, trial.container());
     let request = v1::ExecSyncRequest {
@@ -31,8 +31,8 @@ pub(super) async fn run(
     };
     let began = Instant::now();
     let mut call = runtime.exec_sync(request);
-    // The runtime's watch runs also while this process stands still. How late this process notices
-    // that the time is over tells whether it stood still, however long the runtime then takes.
+    // The runtime's timeout runs on while this process is stopped. How late this process notices
+    // the timeout shows whether it was stopped, however long the runtime then takes.
     let (answer, noticed) = tokio::select! {
         biased;
         answer = &mut call => (answer, None),
@@ -66,7 +66,7 @@ pub(super) async fn run(
         // An answer is an answer, whenever this process came to read it.
         _ => Duration::ZERO,
     };
-    Tried {
+    ProbeTry {
         report: NetReport {
             verdict,
             output,
@@ -76,7 +76,7 @@ pub(super) async fn run(
     }
 }
 
-/// Replaces `$(NAME)` as the kubelet does for probes: values that stand in the specification are
+/// Replaces `$(NAME)` as the kubelet does for probes: values that are in the specification are
 /// known, those that come from somewhere else count as empty.
 fn expanded(command: &[Box<str>], container: &Container) -> Vec<String> {
     let lookup = |name: &str| {

@@ -16,16 +16,16 @@ pub enum NetVerdict {
     Failed,
     /// There was no answer in time.
     TimedOut,
-    /// It could not be made: it says nothing of the target.
+    /// It could not be made: it proves nothing about the target.
     Errored,
 }
 
-/// What an attempt says.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetReport {
     /// How it ended.
     pub verdict: NetVerdict,
-    /// What events say of it.
+    /// The text for events.
     pub output: String,
     /// How long it took.
     pub latency: Duration,

@@ -1,4 +1,4 @@
-//! From the probes that are wanted of a pod to those that are tried.
+//! From the probes that plans want of a pod to those that run.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,19 +6,13 @@ use rubelet_base::{ContainerId, PodUid};
 use rubelet_pod_plan::{ProbeKind, ProbeTarget, probe::Streak};
 use tokio::time::Instant;
 
-use super::{ProbeReport, probe::Probe, rows::Wanted, task::ProberTask, timing, trial::Trial};
-
-/// What is tried of one pod.
-#[derive(Debug, Default)]
-pub(super) struct PodProbes {
-    /// Its probes, by their numbers.
-    probes: Vec<u32>,
-    /// The last instance of each container that was tried.
-    instances: Vec<(Box<str>, ContainerId)>,
-}
+use super::{
+    ProbeReport, pod_probes::PodProbes, probe::Probe, probe_context::ProbeContext,
+    probe_state::WantedProbes, task::ProberTask, timing,
+};
 
 impl ProberTask {
-    /// Does what pods' tasks asked for.
+    /// Applies the changes that pods' tasks requested.
     pub(super) fn take_changes(&mut self) {
         for (uid, wanted) in self.rows.take_changes() {
             match wanted {
@@ -38,7 +32,7 @@ impl ProberTask {
         }
     }
 
-    fn compare(&mut self, uid: &PodUid, wanted: &Wanted) {
+    fn compare(&mut self, uid: &PodUid, wanted: &WantedProbes) {
         let mut pod = self.pods.remove(uid).unwrap_or_default();
         let old = std::mem::take(&mut pod.probes);
         // Those that waited for a startup probe which this process saw succeed wait no longer.
@@ -50,7 +44,7 @@ impl ProberTask {
             .collect();
         let mut old: Vec<Option<u32>> = old.into_iter().map(Some).collect();
         for target in &wanted.targets {
-            let Some(trial) = Trial::new(&wanted.pod, &wanted.ip, target) else {
+            let Some(trial) = ProbeContext::new(&wanted.pod, &wanted.ip, target) else {
                 continue;
             };
             self.note_instance(uid, &mut pod, target);
@@ -74,8 +68,8 @@ impl ProberTask {
         self.pods.insert(uid.clone(), pod);
     }
 
-    /// Forgets what is known of the instance before. What is known of the last one stays while it
-    /// is not tried: a plan needs the result of a startup probe as long as the container runs.
+    /// Forgets the results of the previous instance. Those of the current one stay while no probe
+    /// runs: a plan needs the result of a startup probe as long as the container runs.
     fn note_instance(&self, uid: &PodUid, pod: &mut PodProbes, target: &ProbeTarget) {
         let mut instances = pod.instances.iter_mut();
         match instances.find(|(name, _)| *name == target.container) {
@@ -91,7 +85,7 @@ impl ProberTask {
         }
     }
 
-    fn add(&mut self, target: &ProbeTarget, trial: Trial, startup_seen: bool) -> u32 {
+    fn add(&mut self, target: &ProbeTarget, trial: ProbeContext, startup_seen: bool) -> u32 {
         let spec = trial.probe();
         let found_running = target.started_at <= self.began && !startup_seen;
         let phase = if found_running {
@@ -127,7 +121,7 @@ impl ProberTask {
 
     /// The pod was read again, or has another address. Attempts of a probe that is no longer the
     /// same do not count for the new one.
-    fn update(&mut self, key: u32, trial: Trial) {
+    fn update(&mut self, key: u32, trial: ProbeContext) {
         let probe = &mut self.probes[key as usize];
         if !trial.same_probe(&probe.trial) {
             probe.streak = Streak::new(trial.kind, probe.streak.outcome());

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_pod_plan::{
-    Outcome, ProbeKind,
+    ProbeKind, ProbeResult,
     probe::{Attempt, Streak},
 };
 use tokio::{
@@ -12,14 +12,14 @@ use tokio::{
 };
 use tracing::warn;
 
-use super::trial::Trial;
+use super::probe_context::ProbeContext;
 
-/// A probe says at most so often in the log that the agent ran it late.
+/// Shortest time between two log lines that the agent ran a probe late.
 const LATE_LOG: Duration = Duration::from_secs(60);
 
 /// One probe of one instance of a container.
 pub(super) struct Probe {
-    pub(super) trial: Arc<Trial>,
+    pub(super) trial: Arc<ProbeContext>,
     pub(super) streak: Streak,
     /// It was due, and the pod has no address yet.
     pub(super) waits_for_address: bool,
@@ -35,7 +35,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub(super) fn new(trial: Arc<Trial>, streak: Streak) -> Self {
+    pub(super) fn new(trial: Arc<ProbeContext>, streak: Streak) -> Self {
         Self {
             trial,
             streak,
@@ -48,7 +48,7 @@ impl Probe {
         }
     }
 
-    /// Ends the attempt that is under way; nothing comes of it any more.
+    /// Aborts the attempt that is under way; its result is dropped.
     pub(super) fn break_off(&mut self) {
         if let Some(attempt) = self.attempt.take() {
             attempt.abort();
@@ -62,12 +62,12 @@ impl Probe {
             .is_some_and(|attempt| attempt.id() == id)
     }
 
-    /// True if an attempt ended as the probe says of the container.
+    /// True if an attempt ended with the result that the probe already has.
     pub(super) fn is_confirmed_by(&self, attempt: Attempt) -> bool {
         match self.streak.outcome() {
-            Outcome::Unknown => false,
-            Outcome::Success => attempt == Attempt::Success,
-            Outcome::Failure => attempt == Attempt::Failure,
+            ProbeResult::Unknown => false,
+            ProbeResult::Success => attempt == Attempt::Success,
+            ProbeResult::Failure => attempt == Attempt::Failure,
         }
     }
 

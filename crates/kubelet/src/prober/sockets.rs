@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rubelet_api::probe::{HttpGet, ProbeHandler};
-use rubelet_probes::{Prober, Report, Verdict};
+use rubelet_probes::{ProbeOutcome, ProbeReport, Prober};
 
 use super::net::{NetProbe, NetReport, NetVerdict};
 
@@ -31,15 +31,15 @@ impl NetProbe for Prober {
     }
 }
 
-impl From<Report> for NetReport {
-    fn from(report: Report) -> Self {
+impl From<ProbeReport> for NetReport {
+    fn from(report: ProbeReport) -> Self {
         Self {
             verdict: match report.verdict {
-                Verdict::Passed => NetVerdict::Passed,
-                Verdict::Warned => NetVerdict::Warned,
-                Verdict::Failed => NetVerdict::Failed,
-                Verdict::TimedOut => NetVerdict::TimedOut,
-                Verdict::Errored => NetVerdict::Errored,
+                ProbeOutcome::Passed => NetVerdict::Passed,
+                ProbeOutcome::Warned => NetVerdict::Warned,
+                ProbeOutcome::Failed => NetVerdict::Failed,
+                ProbeOutcome::TimedOut => NetVerdict::TimedOut,
+                ProbeOutcome::Errored => NetVerdict::Errored,
             },
             output: report.output,
             latency: report.latency,

@@ -16,13 +16,13 @@ use tracing::{debug, warn};
 
 use super::{
     ProberHandle,
-    attempt::{Done, Tools},
+    attempt::{FinishedAttempt, Tools},
     net::{NetProbe, NetVerdict},
-    pods::PodProbes,
+    pod_probes::PodProbes,
     probe::Probe,
-    rows::Rows,
+    probe_context::ProbeContext,
+    probe_state::ProbeState,
     timing,
-    trial::Trial,
     wheel::Wheel,
 };
 use crate::{
@@ -32,12 +32,12 @@ use crate::{
 
 /// Attempts that are due within one tick begin together.
 const TICK: Duration = Duration::from_millis(10);
-/// So much of an output is kept for those who ask why.
+/// How much of an output is kept for explanations.
 const OUTPUT_KEPT: usize = 1024;
 
 /// The body of the task.
 pub struct ProberTask {
-    pub(super) rows: Arc<Rows>,
+    pub(super) rows: Arc<ProbeState>,
     pub(super) clock: Clock,
     /// When this process began to probe: containers that were started before were found running.
     pub(super) began: Timestamp,
@@ -46,7 +46,7 @@ pub struct ProberTask {
     pub(super) pods: HashMap<PodUid, PodProbes>,
     recorder: Recorder,
     tools: Arc<Tools>,
-    pub(super) attempts: JoinSet<(u32, Done)>,
+    pub(super) attempts: JoinSet<(u32, FinishedAttempt)>,
     /// When tick 0 was.
     origin: Instant,
     due: Vec<u32>,
@@ -94,7 +94,7 @@ impl ProberTask {
                 timer.as_mut().reset(at);
             }
             // Cancel safety: a change stays noted, a joined attempt is only taken when it is
-            // returned, and the timer is set anew.
+            // returned, and the timer is set again.
             tokio::select! {
                 () = rows.changed() => self.take_changes(),
                 Some(ended) = self.attempts.join_next_with_id(), if !self.attempts.is_empty() => {
@@ -161,7 +161,7 @@ impl ProberTask {
         probe.attempt = Some(self.attempts.spawn(attempt));
     }
 
-    fn finish(&mut self, ended: Result<(Id, (u32, Done)), JoinError>) {
+    fn finish(&mut self, ended: Result<(Id, (u32, FinishedAttempt)), JoinError>) {
         match ended {
             Ok((id, (key, done))) => {
                 let probe = self.probes.get_mut(key as usize);
@@ -182,13 +182,13 @@ impl ProberTask {
                     self.schedule_next(key);
                 }
             }
-            // It was broken off.
+            // It was aborted.
             Err(_) => {}
         }
     }
 
-    /// Counts an attempt and says what came of it.
-    fn note(&mut self, key: u32, done: &Done) {
+    /// Counts an attempt and publishes the result.
+    fn note(&mut self, key: u32, done: &FinishedAttempt) {
         let probe = &mut self.probes[key as usize];
         let attempt = probe.counted(done.attempt);
         probe.streak.note(attempt, probe.trial.probe());
@@ -243,10 +243,10 @@ impl ProberTask {
     }
 
     /// The events that the kubelet raises, in its words.
-    fn raise(&self, trial: &Trial, done: &Done) {
+    fn raise(&self, trial: &ProbeContext, done: &FinishedAttempt) {
         let (reason, how) = match (done.attempt, done.report.verdict) {
-            // What the agent did late is the node's trouble, and events of all containers would
-            // come just when it has the least time for them: the log says it.
+            // A late attempt is the node's trouble, and events of all containers would come just
+            // when it has the least time for them: only the log reports it.
             (Attempt::Late, _) | (_, NetVerdict::Passed) => return,
             (_, NetVerdict::Warned) => ("ProbeWarning", "probe warning"),
             (_, NetVerdict::Failed | NetVerdict::TimedOut) => ("Unhealthy", "probe failed"),

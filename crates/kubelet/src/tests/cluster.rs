@@ -1,12 +1,11 @@
 //! Pods of the API server: admission, deletion, and what is known of them elsewhere.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rubelet_api::{
+    annotations::CONFIG_SOURCE,
     pod::Pod,
     status::{Phase, PodStatus},
 };
@@ -14,8 +13,11 @@ use rubelet_base::PodUid;
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
 
-use super::node::{Node, seconds};
-use crate::cluster_view::{ClusterView, NODE_AFFINITY, NoCluster, Rejection};
+use super::{
+    metrics::value,
+    node::{Node, seconds},
+};
+use crate::cluster_view::{ClusterView, NODE_AFFINITY, NoCluster, Preemption, Rejection};
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
@@ -30,26 +32,26 @@ pub(super) struct FakeCluster {
 
 impl FakeCluster {
     fn set_room(&self, pods: usize) {
-        *self.room.lock().unwrap() = Some(pods);
+        *self.room.lock() = Some(pods);
     }
 }
 
 #[async_trait]
 impl ClusterView for FakeCluster {
     async fn refresh_node(&self) {
-        *self.stale.lock().unwrap() = false;
+        *self.stale.lock() = false;
     }
 
     fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection> {
         NoCluster::default().admit(pod, others)?;
-        if *self.stale.lock().unwrap() {
+        if *self.stale.lock() {
             return Err(Rejection {
                 reason: NODE_AFFINITY.into(),
                 message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
                     .into(),
             });
         }
-        match *self.room.lock().unwrap() {
+        match *self.room.lock() {
             Some(room) if others.len() >= room => Err(Rejection {
                 reason: "OutOfpods".into(),
                 message:
@@ -60,21 +62,24 @@ impl ClusterView for FakeCluster {
         }
     }
 
-    fn preempt(&self, pod: &Pod, others: &[Arc<Pod>]) -> Option<Vec<PodUid>> {
+    fn preempt(&self, pod: &Pod, others: &[Arc<Pod>]) -> Option<Preemption> {
         let lesser = |other: &&Arc<Pod>| other.spec.priority < pod.spec.priority;
         let victim = others.iter().find(lesser)?;
-        (pod.spec.priority >= 2_000_000_000).then(|| vec![victim.uid.clone()])
+        (pod.spec.priority >= 2_000_000_000).then(|| Preemption {
+            victims: vec![victim.uid.clone()],
+            resource: "pods".into(),
+        })
     }
 
     fn published(&self, uid: &PodUid) -> Option<PodStatus> {
-        self.published.lock().unwrap().get(uid).cloned()
+        self.published.lock().get(uid).cloned()
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_node_is_read_once_more_for_a_pod_that_does_not_select_it() {
     let node = Node::new();
-    *node.cluster.stale.lock().unwrap() = true;
+    *node.cluster.stale.lock() = true;
     node.want("web", APP);
     node.until_running().await;
 }
@@ -124,7 +129,7 @@ async fn a_deletion_can_be_made_shorter_while_the_containers_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_starts_anew_goes_on_with_deletions() {
+async fn an_agent_that_starts_again_goes_on_with_deletions() {
     let mut node = Node::new();
     let uid = node.want("web", APP);
     node.change_in_api("web", |_| {});
@@ -220,12 +225,17 @@ async fn a_job_that_is_known_to_be_done_is_not_done_again_on_a_node_that_lost_it
         node.sim.vanish_sandbox(&sandbox);
     }
     let uid_of_job = PodUid::from(uid.clone());
-    let published = || node.cluster.published.lock().unwrap();
+    let published = || node.cluster.published.lock();
     published().insert(uid_of_job, status);
     node.start();
     sleep(seconds(600)).await;
     assert!(done(&node));
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+}
+
+/// How many pods went for others.
+fn preemptions(node: &Node) -> f64 {
+    value(node, "kubelet_preemptions{preemption_signal=\"pods\"}")
 }
 
 #[tokio::test(start_paused = true)]
@@ -275,6 +285,7 @@ async fn a_critical_pod_takes_the_place_of_a_lesser_one_once_that_has_ended() {
         .filter(|event| event.contains("Preempting"))
         .count();
     assert_eq!(count, 1, "{told} in {events:?}");
+    assert_eq!(preemptions(&node), 1.0);
     sleep(seconds(600)).await;
     assert_eq!(
         node.sim.oracle().starts(&lesser, "app"),
@@ -283,26 +294,60 @@ async fn a_critical_pod_takes_the_place_of_a_lesser_one_once_that_has_ended() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_pod_that_was_preempted_ends_after_a_restart_of_the_agent_too() {
-    let mut node = Node::new();
+/// A pod of the API server that takes 20 s to end, and a critical one of a manifest that waits for it.
+async fn preempted() -> (Node, String) {
+    let node = Node::new();
     node.cluster.set_room(1);
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
     node.want(
         "lesser",
         &format!("terminationGracePeriodSeconds: 20, {APP}"),
     );
-    node.change_in_api("lesser", |_| {});
+    node.change_in_api("lesser", |pod| {
+        let source = pod.annotations.get_mut(CONFIG_SOURCE).unwrap();
+        *source = "api".into();
+    });
     node.until_running().await;
     let critical =
         "priorityClassName: system-node-critical, containers: [{name: app, image: 'app:2'}]";
-    node.want("critical", critical);
+    let critical = node.want("critical", critical);
     sleep(seconds(5)).await;
-    node.kill().await;
-    node.start();
+    (node, critical)
+}
+
+/// The critical pod starts once the other has ended, and not before.
+async fn until_replaced(node: &Node, critical: &str) {
     node.until("the lesser one has ended", |node| {
-        node.phase("lesser") == Some(Phase::Failed) && node.is_running("critical")
+        let has_ended = node.phase("lesser") == Some(Phase::Failed);
+        let starts = node.sim.oracle().starts(critical, "app");
+        assert!(has_ended || starts == 0, "both run");
+        has_ended
     })
     .await;
+    let took = node
+        .until("the critical one runs", |node| node.is_running("critical"))
+        .await;
+    assert!(took <= seconds(2), "{took:?}");
     assert_eq!(&*node.pod("lesser").unwrap().status.reason, "Preempting");
+    let text = node.metrics.render();
+    assert!(!text.contains("kubelet_preemptions{"), "it was told before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_preempted_ends_after_a_restart_of_the_agent_too() {
+    let (mut node, critical) = preempted().await;
+    node.restart().await;
+    until_replaced(&node, &critical).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_static_pod_waits_for_pods_that_the_api_server_has_not_told_of_yet() {
+    let (mut node, critical) = preempted().await;
+    node.kill().await;
+    let lesser = node.hide_in_api("lesser");
+    node.start();
+    sleep(seconds(8)).await;
+    assert_eq!(node.sim.oracle().starts(&critical, "app"), 0);
+    node.show_in_api(lesser);
+    until_replaced(&node, &critical).await;
 }

@@ -3,8 +3,9 @@
 mod post_start;
 mod pre_stop;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rubelet_sim::Exec;
 
 use super::node::Node;
@@ -23,7 +24,7 @@ impl Commands {
         let commands = Self::default();
         let script = commands.clone();
         node.sim.on_exec(move |_, command| {
-            let all = script.0.lock().expect("no test panics in here");
+            let all = script.0.lock();
             let found = all.iter().rev().find(|(name, _)| *name == command[0]);
             found.map_or_else(Exec::default, |(_, exec)| exec.clone())
         });
@@ -31,7 +32,7 @@ impl Commands {
     }
 
     fn set(&self, name: &str, exec: Exec) {
-        let mut all = self.0.lock().expect("no test panics in here");
+        let mut all = self.0.lock();
         all.push((name.to_owned(), exec));
     }
 }

@@ -2,11 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard},
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cri::v1;
@@ -14,10 +15,10 @@ use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
     env::{EnvContext, EnvFiles},
 };
-use rubelet_sim::{Sim, What};
+use rubelet_sim::{EntryKind, Sim};
 
 use crate::{
-    pod_host::{HostError, Note, PodHost},
+    pod_host::{HostError, HostWarning, PodHost},
     runtime_state::CgroupDriver,
 };
 
@@ -30,8 +31,8 @@ pub(super) struct FakeHost {
 
 #[derive(Default)]
 struct State {
-    /// Pods with a folder.
-    folders: BTreeSet<PodUid>,
+    /// Pods with a directory.
+    directories: BTreeSet<PodUid>,
     /// UIDs in the order in which their pods were cleaned up.
     cleaned: Vec<PodUid>,
     /// UIDs in the order in which the volumes of their pods were removed.
@@ -48,10 +49,12 @@ struct State {
     panics: BTreeMap<String, usize>,
     /// What the volumes of a pod were last written from.
     written: BTreeMap<PodUid, PodObjects>,
-    /// Pods whose volumes were written anew, each time.
+    /// Pods whose volumes were updated, each time.
     refreshed: Vec<PodUid>,
     /// How often the end of a log was read.
     tails: BTreeMap<(PodUid, String, u32), usize>,
+    /// Where logs are; nothing writes them.
+    log_dir: PathBuf,
 }
 
 impl FakeHost {
@@ -60,6 +63,11 @@ impl FakeHost {
             sim: sim.clone(),
             state: Mutex::default(),
         }
+    }
+
+    /// From now on logs are in this directory.
+    pub(super) fn set_log_dir(&self, directory: &Path) {
+        directory.clone_into(&mut self.state().log_dir);
     }
 
     /// From now on `prepare` fails with this message; `None`: it works again.
@@ -95,15 +103,15 @@ impl FakeHost {
         written.cloned().unwrap_or_default()
     }
 
-    /// How often the pod's volumes were written anew.
+    /// How often the pod's volumes were updated.
     pub(super) fn refreshed(&self, uid: &str) -> usize {
         let state = self.state();
         let of = state.refreshed.iter();
         of.filter(|of| of.as_str() == uid).count()
     }
 
-    pub(super) fn has_folder(&self, uid: &str) -> bool {
-        self.state().folders.contains(uid)
+    pub(super) fn has_directory(&self, uid: &str) -> bool {
+        self.state().directories.contains(uid)
     }
 
     /// How often the pod was cleaned up.
@@ -112,7 +120,7 @@ impl FakeHost {
         state.cleaned.iter().filter(|of| of.as_str() == uid).count()
     }
 
-    /// How often the pod's volumes were removed while its folder stayed.
+    /// How often the pod's volumes were removed while its directory stayed.
     pub(super) fn volumes_removed(&self, uid: &str) -> usize {
         let state = self.state();
         let of = state.without_volumes.iter();
@@ -120,7 +128,7 @@ impl FakeHost {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no test panics in here")
+        self.state.lock()
     }
 }
 
@@ -161,7 +169,7 @@ impl PodHost for FakeHost {
             let reason = "FailedMount";
             return Err(HostError { reason, message });
         }
-        state.folders.insert(pod.uid.clone());
+        state.directories.insert(pod.uid.clone());
         state.written.insert(pod.uid.clone(), objects.clone());
         Ok(())
     }
@@ -169,7 +177,7 @@ impl PodHost for FakeHost {
     async fn refresh(&self, pod: &Arc<Pod>, objects: &PodObjects) -> Result<(), HostError> {
         let mut state = self.state();
         assert!(
-            state.folders.contains(&pod.uid),
+            state.directories.contains(&pod.uid),
             "volumes of a pod that was cleaned up are not written"
         );
         state.refreshed.push(pod.uid.clone());
@@ -182,7 +190,7 @@ impl PodHost for FakeHost {
         pod: &Arc<Pod>,
         attempt: u32,
         _: Option<CgroupDriver>,
-    ) -> Result<(SandboxInputs, Vec<Note>), HostError> {
+    ) -> Result<(SandboxInputs, Vec<HostWarning>), HostError> {
         let inputs = SandboxInputs {
             attempt,
             log_directory: format!("/logs/{}", pod.uid),
@@ -234,7 +242,7 @@ impl PodHost for FakeHost {
         let from = state.logs_from.get(&pod.uid).copied().unwrap_or(0);
         let oracle = self.sim.oracle();
         let logs = oracle.entries().iter().skip(from).filter_map(|entry| {
-            let What::ContainerStarted(of) = &entry.what else {
+            let EntryKind::ContainerStarted(of) = &entry.what else {
                 return None;
             };
             let key = (pod.uid.clone(), container.to_owned(), of.attempt);
@@ -270,7 +278,7 @@ impl PodHost for FakeHost {
             let reason = "FailedCleanUp";
             return Err(HostError { reason, message });
         }
-        state.folders.remove(uid);
+        state.directories.remove(uid);
         state.cleaned.push(uid.clone());
         let mark = self.sim.oracle().mark();
         state.logs_from.insert(uid.clone(), mark);
@@ -296,10 +304,11 @@ impl PodHost for FakeHost {
     }
 
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {
-        format!("/logs/{}/{container}/{count}.log", pod.uid).into()
+        let logs = self.state().log_dir.clone();
+        logs.join(format!("{}/{container}/{count}.log", pod.uid))
     }
 
     async fn pods_on_disk(&self) -> Vec<PodUid> {
-        self.state().folders.iter().cloned().collect()
+        self.state().directories.iter().cloned().collect()
     }
 }

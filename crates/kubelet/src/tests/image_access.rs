@@ -3,19 +3,23 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
+    time::Duration,
 };
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rubelet_api::pod::Pod;
+use rubelet_config::{CredentialProvider, TokenAttributes, TokenCacheType};
 use rubelet_cri::{CriError, CriErrorKind, CriResult, ImageService, v1};
 use rubelet_pod_plan::image_access::VerificationPolicy;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::{
-    drawn::FakeObjects,
+    fake_objects::FakeObjects,
     node::{Node, seconds},
 };
 use crate::{
@@ -23,7 +27,7 @@ use crate::{
     events::Recorder,
     image_access::ImageAccess,
     images::{ImagePuller, PullParallelism},
-    keyring::NodeLogins,
+    keyring::{CredentialPlugins, NodeLogins},
 };
 
 /// An image that only the user `alice` may pull, and what the node has of it.
@@ -49,7 +53,7 @@ impl ImageService for Runtime {
         request: v1::ImageStatusRequest,
     ) -> CriResult<v1::ImageStatusResponse> {
         let name = request.image.unwrap_or_default().image;
-        let id = self.present.lock().unwrap().get(&name).cloned();
+        let id = self.present.lock().get(&name).cloned();
         Ok(v1::ImageStatusResponse {
             image: id.map(|id| image(&name, id)),
             ..v1::ImageStatusResponse::default()
@@ -57,7 +61,7 @@ impl ImageService for Runtime {
     }
 
     async fn list_images(&self, _: v1::ListImagesRequest) -> CriResult<v1::ListImagesResponse> {
-        let present = self.present.lock().unwrap().clone().into_iter();
+        let present = self.present.lock().clone().into_iter();
         let images = present.map(|(name, id)| image(&name, id)).collect();
         Ok(v1::ListImagesResponse { images })
     }
@@ -65,8 +69,8 @@ impl ImageService for Runtime {
     async fn pull_image(&self, request: v1::PullImageRequest) -> CriResult<v1::PullImageResponse> {
         let name = request.image.unwrap_or_default().image;
         let user = request.auth.map(|auth| auth.username).unwrap_or_default();
-        self.pulls.lock().unwrap().push(format!("{user}@{name}"));
-        if *self.hangs.lock().unwrap() {
+        self.pulls.lock().push(format!("{user}@{name}"));
+        if *self.hangs.lock() {
             std::future::pending::<()>().await;
         }
         if !self.lets_in[&name].is_empty() && self.lets_in[&name] != user {
@@ -82,11 +86,11 @@ impl Runtime {
     /// The image is present, as if somebody had loaded it.
     fn bring(&self, name: &str) {
         let id = format!("sha256:of-{}", name.replace(['/', ':'], "-"));
-        self.present.lock().unwrap().insert(name.to_owned(), id);
+        self.present.lock().insert(name.to_owned(), id);
     }
 
     fn take_pulls(&self) -> Vec<String> {
-        std::mem::take(&mut self.pulls.lock().unwrap())
+        std::mem::take(&mut self.pulls.lock())
     }
 }
 
@@ -120,7 +124,15 @@ impl World {
         let objects = Arc::new(FakeObjects::default());
         let recorder = Recorder::new(Clock::following_tokio(jiff::Timestamp::UNIX_EPOCH));
         let root = tempfile::tempdir().unwrap();
-        let puller = puller(&runtime, &objects, &recorder, root.path(), policy.clone());
+        let logins = NodeLogins::default();
+        let puller = puller(
+            &runtime,
+            &objects,
+            &recorder,
+            root.path(),
+            policy.clone(),
+            logins,
+        );
         Self {
             runtime,
             objects,
@@ -132,11 +144,56 @@ impl World {
         }
     }
 
-    /// The agent starts anew.
+    /// The agent starts again.
     fn restart(&mut self) {
         let (runtime, objects) = (&self.runtime, &self.objects);
-        let policy = self.policy.clone();
-        self.puller = puller(runtime, objects, &self.recorder, self.root.path(), policy);
+        let (policy, logins) = (self.policy.clone(), NodeLogins::default());
+        let (recorder, root) = (&self.recorder, self.root.path());
+        self.puller = puller(runtime, objects, recorder, root, policy, logins);
+    }
+
+    /// From now on there is a plugin that gives the password of `alice` to service accounts.
+    fn give_to_accounts(&mut self) {
+        let (directory, name) = (self.root.path(), "plugin");
+        let answer = r#"{"apiVersion": "credentialprovider.kubelet.k8s.io/v1", "kind": "CredentialProviderResponse",
+            "cacheKeyType": "Image", "cacheDuration": "0s",
+            "auth": {"registry.example": {"username": "alice", "password": "p"}}}"#;
+        let script = directory.join(name);
+        fs::write(&script, format!("#!/bin/sh\ncat <<END\n{answer}\nEND\n")).unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let provider = CredentialProvider {
+            name: name.to_owned(),
+            match_images: vec!["registry.example".to_owned()],
+            default_cache_duration: Duration::ZERO,
+            api_version: "credentialprovider.kubelet.k8s.io/v1".to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            token_attributes: Some(TokenAttributes {
+                audience: "registry".to_owned(),
+                cache_type: TokenCacheType::ServiceAccount,
+                require_service_account: true,
+                required_annotations: Vec::new(),
+                optional_annotations: Vec::new(),
+            }),
+        };
+        let plugins = CredentialPlugins::new(vec![provider], directory).unwrap();
+        let logins = NodeLogins::default().with_plugins(Some(plugins));
+        let (runtime, objects) = (&self.runtime, &self.objects);
+        let (recorder, policy) = (&self.recorder, self.policy.clone());
+        self.puller = puller(runtime, objects, recorder, directory, policy, logins);
+    }
+
+    /// A pod of this service account starts a container.
+    async fn start_as(&self, account: &str, policy: &str) -> (Vec<String>, Result<(), String>) {
+        let mut pod = Pod::clone(&self.pod(PRIVATE, policy));
+        pod.spec.service_account = account.into();
+        self.ensure(&Arc::new(pod)).await
+    }
+
+    async fn ensure(&self, pod: &Arc<Pod>) -> (Vec<String>, Result<(), String>) {
+        let ensured = self.puller.ensure(pod, &pod.spec.containers[0]).await;
+        let result = ensured.map(drop).map_err(|failure| failure.reason.into());
+        (self.runtime.take_pulls(), result)
     }
 
     fn pod(&self, image: &str, policy: &str) -> Arc<Pod> {
@@ -156,10 +213,7 @@ impl World {
         policy: &str,
     ) -> (Vec<String>, Result<(), String>) {
         self.objects.set_credentials(users, None);
-        let pod = self.pod(image, policy);
-        let ensured = self.puller.ensure(&pod, &pod.spec.containers[0]).await;
-        let result = ensured.map(drop).map_err(|failure| failure.reason.into());
-        (self.runtime.take_pulls(), result)
+        self.ensure(&self.pod(image, policy)).await
     }
 
     fn files(&self, directory: &str) -> Vec<(PathBuf, serde_json::Value)> {
@@ -180,6 +234,7 @@ fn puller(
     recorder: &Recorder,
     root: &Path,
     policy: VerificationPolicy,
+    logins: NodeLogins,
 ) -> ImagePuller {
     let clock = Clock::following_tokio("2026-01-02T03:04:05Z".parse().unwrap());
     ImagePuller::new(
@@ -187,7 +242,7 @@ fn puller(
         PullParallelism::Unlimited,
         recorder.clone(),
         Arc::clone(objects) as _,
-        NodeLogins::default(),
+        logins,
         ImageAccess::new(root, policy, clock),
     )
 }
@@ -230,7 +285,6 @@ async fn a_private_image_that_one_pod_pulled_is_no_other_pods_without_its_secret
 
 #[tokio::test(start_paused = true)]
 async fn records_are_those_of_the_kubelet() {
-    use std::os::unix::fs::PermissionsExt as _;
     let world = World::new(DEFAULT, &[]);
     world
         .start(PRIVATE, &["alice"], "IfNotPresent")
@@ -376,7 +430,7 @@ async fn an_image_that_anybody_pulled_is_everybodys() {
 #[tokio::test(start_paused = true)]
 async fn an_image_that_arrives_while_the_agent_is_killed_is_not_preloaded() {
     let mut world = World::new(DEFAULT, &[]);
-    *world.runtime.hangs.lock().unwrap() = true;
+    *world.runtime.hangs.lock() = true;
     world.objects.set_credentials(&["alice"], None);
     let pod = world.pod(PRIVATE, "IfNotPresent");
     let runtime = Arc::clone(&world.runtime);
@@ -384,7 +438,7 @@ async fn an_image_that_arrives_while_the_agent_is_killed_is_not_preloaded() {
         let pull = world.puller.ensure(&pod, &pod.spec.containers[0]);
         tokio::pin!(pull);
         let begun = async {
-            while runtime.pulls.lock().unwrap().is_empty() {
+            while runtime.pulls.lock().is_empty() {
                 sleep(seconds(1)).await;
             }
         };
@@ -403,7 +457,7 @@ async fn an_image_that_arrives_while_the_agent_is_killed_is_not_preloaded() {
     assert_eq!(intents[0].1, expected);
     // The runtime ends the pull by itself.
     world.runtime.bring(PRIVATE);
-    *world.runtime.hangs.lock().unwrap() = false;
+    *world.runtime.hangs.lock() = false;
     world.runtime.take_pulls();
     world.restart();
     let other = world.start(PRIVATE, &["mallory"], "Never").await;
@@ -424,7 +478,7 @@ async fn records_go_with_their_images() {
         .await
         .1
         .unwrap();
-    world.runtime.present.lock().unwrap().clear();
+    world.runtime.present.lock().clear();
     sleep(seconds(301)).await;
     world.start(PUBLIC, &[], "IfNotPresent").await.1.unwrap();
     let left = world.files("pulled");
@@ -438,4 +492,39 @@ async fn without_a_place_for_the_intent_nothing_is_pulled() {
     fs::write(world.root.path().join("image_manager"), "a file").unwrap();
     let first = world.start(PUBLIC, &[], "IfNotPresent").await;
     assert_eq!(first, (Vec::new(), Err("ErrImagePull".to_owned())));
+}
+
+#[tokio::test]
+async fn an_image_that_a_service_account_pulled_is_for_pods_of_that_account() {
+    let mut world = World::new(DEFAULT, &[]);
+    world.give_to_accounts();
+    let alice = || pulled(&["alice"], PRIVATE);
+    let nobody = world.start_as("", "IfNotPresent").await;
+    let refused = Err("ErrImagePull".to_owned());
+    assert_eq!(nobody, (pulled(&[""], PRIVATE), refused));
+    let first = world.start_as("builder", "IfNotPresent").await;
+    assert_eq!(first, (alice(), Ok(())));
+    let record = world.files("pulled").pop().unwrap().1;
+    let expected = serde_json::json!({"registry.example/team/private": {
+        "kubernetesServiceAccounts": [
+            {"uid": "uid-builder", "namespace": "default", "name": "builder"},
+        ],
+    }});
+    assert_eq!(record["credentialMapping"], expected);
+    // Other pods of the account need no pull; those of another one have to ask the registry, once.
+    for policy in ["IfNotPresent", "Never"] {
+        let same = world.start_as("builder", policy).await;
+        assert_eq!(same, (Vec::new(), Ok(())), "{policy}");
+    }
+    let refused = Err("ErrImageNeverPull".to_owned());
+    for account in ["", "other"] {
+        let never = world.start_as(account, "Never").await;
+        assert_eq!(never, (Vec::new(), refused.clone()), "{account:?}");
+    }
+    let other = world.start_as("other", "IfNotPresent").await;
+    assert_eq!(other, (alice(), Ok(())));
+    for account in ["other", "builder"] {
+        let never = world.start_as(account, "Never").await;
+        assert_eq!(never, (Vec::new(), Ok(())), "{account}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rubelet_sim::{Behavior, Subject, What};
+use rubelet_sim::{Behavior, EntryKind, Subject};
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
@@ -117,7 +117,7 @@ fn node_that_breaks_off_starts(policy: &str) -> (Node, String) {
     ] {
         let wire = node.wire.clone();
         node.sim.on_image_with(image, move |start| {
-            if wire.was_broken_off(&start.instance.id) {
+            if wire.was_interrupted(&start.instance.id) {
                 Behavior::does_not_start("failed to create shim task: context canceled")
             } else {
                 behavior.clone()
@@ -134,14 +134,14 @@ fn node_that_breaks_off_starts(policy: &str) -> (Node, String) {
 /// How many starts of containers did not succeed.
 fn failed_starts(node: &Node) -> usize {
     let oracle = node.sim.oracle();
-    let failed = |what: &What| matches!(what, What::ContainerNotStarted(_));
+    let failed = |what: &EntryKind| matches!(what, EntryKind::ContainerNotStarted(_));
     let entries = oracle.entries().iter();
     entries.filter(|entry| failed(&entry.what)).count()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_start_that_the_death_of_the_agent_broke_off_is_no_restart_and_no_failure() {
-    let mut broken_off = 0;
+    let mut interrupted = 0;
     for policy in ["Always", "Never"] {
         for step in 0..150 {
             let (mut node, uid) = node_that_breaks_off_starts(policy);
@@ -149,10 +149,13 @@ async fn a_start_that_the_death_of_the_agent_broke_off_is_no_restart_and_no_fail
             sleep(at).await;
             node.restart().await;
             assert_started_once(&node, &uid, &format!("at {at:?}, {policy}")).await;
-            broken_off += failed_starts(&node);
+            interrupted += failed_starts(&node);
         }
     }
-    assert!(broken_off >= 20, "only {broken_off} starts were broken off");
+    assert!(
+        interrupted >= 20,
+        "only {interrupted} starts were interrupted"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rubelet_cri::{Changed, Code, CriErrorKind, Timeouts};
+use rubelet_cri::{ChangedObject, Code, CriErrorKind, Timeouts};
 use rubelet_sim::{Behavior, EventFault, Fault, Subject};
 use tokio::time::sleep;
 
@@ -86,9 +86,9 @@ async fn what_was_answered_late_is_looked_at_at_once() {
         let container = node.sim.running(&uid, "app").expect("it runs");
         node.kill_container(&uid, "app", 1);
         let changed = match what {
-            "pod" => Changed::Pod(uid.clone()),
-            "sandbox" => Changed::Sandbox(sandbox),
-            _ => Changed::Container(container),
+            "pod" => ChangedObject::Pod(uid.clone()),
+            "sandbox" => ChangedObject::Sandbox(sandbox),
+            _ => ChangedObject::Container(container),
         };
         node.agent().pleg().answered_late(&changed);
         let again = |node: &Node| node.sim.oracle().starts(&uid, "app") == 2;
@@ -105,8 +105,8 @@ async fn a_late_answer_of_a_pod_that_is_gone_has_everything_listed_soon() {
     sleep(seconds(200)).await;
     let lists = node.calls("ListPodSandbox");
     for changed in [
-        Changed::Pod("gone".to_owned()),
-        Changed::Container("gone".to_owned()),
+        ChangedObject::Pod("gone".to_owned()),
+        ChangedObject::Container("gone".to_owned()),
     ] {
         node.agent().pleg().answered_late(&changed);
     }

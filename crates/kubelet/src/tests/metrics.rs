@@ -8,7 +8,7 @@ use super::node::{Node, seconds};
 const WORKER: &str = "kubelet_pod_worker_duration_seconds_count";
 
 /// The value of a line such as `name{label="value"}`; 0 where it is missing.
-fn value(node: &Node, line: &str) -> f64 {
+pub(super) fn value(node: &Node, line: &str) -> f64 {
     let text = node.metrics.render();
     let found = text.lines().find_map(|found| found.strip_prefix(line));
     found.map_or(0.0, |value| value.trim().parse().unwrap())

@@ -1,11 +1,9 @@
 //! The network for tests: what probes and hooks are answered is scripted, each attempt is noted.
 
-use std::{
-    sync::{Mutex, MutexGuard},
-    time::Duration,
-};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::probe::{HttpGet, ProbeHandler};
 use tokio::time::{Instant, sleep};
 
@@ -33,13 +31,13 @@ pub(super) struct Attempt {
     /// The pod's address.
     pub(super) host: String,
     /// What was tried.
-    pub(super) what: What,
+    pub(super) what: NetCall,
     /// How long it may take.
     pub(super) timeout: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum What {
+pub(super) enum NetCall {
     Probe(ProbeHandler),
     Hook(HttpGet),
 }
@@ -77,7 +75,7 @@ impl Answer {
         Self::passes().after(Duration::from_secs(1_000_000_000))
     }
 
-    /// The same, but it takes so long.
+    /// The same, but it takes this long.
     pub(super) fn after(self, takes: Duration) -> Self {
         Self { takes, ..self }
     }
@@ -102,10 +100,10 @@ impl FakeNet {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no test panics in here")
+        self.state.lock()
     }
 
-    async fn attempt(&self, what: What, host: &str, timeout: Duration) -> NetReport {
+    async fn attempt(&self, what: NetCall, host: &str, timeout: Duration) -> NetReport {
         let attempt = Attempt {
             at: self.began.elapsed(),
             host: host.to_owned(),
@@ -136,12 +134,12 @@ impl FakeNet {
 #[async_trait]
 impl NetProbe for FakeNet {
     async fn probe(&self, handler: &ProbeHandler, host: &str, timeout: Duration) -> NetReport {
-        let what = What::Probe(handler.clone());
+        let what = NetCall::Probe(handler.clone());
         self.attempt(what, host, timeout).await
     }
 
     async fn hook(&self, get: &HttpGet, host: &str, timeout: Duration) -> NetReport {
-        let what = What::Hook(get.clone());
+        let what = NetCall::Hook(get.clone());
         self.attempt(what, host, timeout).await
     }
 }

@@ -1,5 +1,8 @@
 //! A node for tests: an agent on a model runtime, its host, its manifests and its records.
 
+mod inspect;
+mod manifests;
+
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
@@ -14,16 +17,11 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use rubelet_api::{
-    manifest::decode,
-    parse::{ParseContext, parse},
-    pod::{Deletion, Pod, PodSource},
-    status::{ContainerState, ContainerStatus, Phase},
-};
+use rubelet_api::pod::PodSource;
 use rubelet_base::{ContainerId, PodName, PodUid, event_text::find};
 use rubelet_cri::Timeouts;
 use rubelet_pod_plan::{Intents, PlanSettings};
-use rubelet_sim::{Instance, Sim, Subject, What};
+use rubelet_sim::Sim;
 use rubelet_sources::desired::Desired;
 use tempfile::TempDir;
 use tokio::{
@@ -32,20 +30,23 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{cluster::FakeCluster, drawn::FakeObjects, host::FakeHost, net::FakeNet, wire::Wire};
+use super::{
+    cluster::FakeCluster, fake_objects::FakeObjects, host::FakeHost, net::FakeNet, wire::Wire,
+};
 use crate::{
     agent::{Agent, AgentParts},
     clock::Clock,
-    events::{EventType, Recorder, Subject as EventSubject},
+    events::{EventType, Recorder},
     image_access::ImageAccess,
+    image_collection::ImageCollectionSettings,
     images::PullParallelism,
     intents::IntentBoard,
     keyring::NodeLogins,
+    log_rotation::LogRotationSettings,
     metrics::NodeMetrics,
     node_ips::NodeIps,
     objects::FAILED_MOUNT,
-    pleg::{PlegSettings, REST},
-    pod_task::PodEntry,
+    pleg::{PID_QUERY_IDLE, PlegSettings},
     processes::Processes,
     records::RecordWriter,
 };
@@ -63,9 +64,9 @@ pub(super) struct Node {
     pub(super) cluster: Arc<FakeCluster>,
     pub(super) objects: Arc<FakeObjects>,
     desired: watch::Sender<Arc<Desired>>,
-    /// UIDs by the names of manifests, also of those that are gone.
+    /// UIDs by the names of manifests, also of deleted ones.
     uids: RefCell<BTreeMap<String, String>>,
-    folder: TempDir,
+    directory: TempDir,
     /// What operators asked for.
     intents: TempDir,
     /// Of the agent that was started last.
@@ -85,7 +86,11 @@ pub(super) struct Node {
     /// Whether the agent asks the kernel for the ends of processes.
     pub(super) kernel: bool,
     /// How soon it asks for processes.
-    pub(super) rest: Duration,
+    pub(super) pid_query_idle: Duration,
+    /// When it rotates logs.
+    pub(super) log_rotation: Option<LogRotationSettings>,
+    /// When it removes images.
+    pub(super) image_collection: Option<ImageCollectionSettings>,
     agent: Option<Agent>,
     /// Events of all agents.
     recorder: Recorder,
@@ -95,7 +100,7 @@ pub(super) struct Node {
 struct ModelProcesses(Sim);
 
 impl Processes for ModelProcesses {
-    fn end(&self, pid: u32, container: &ContainerId) -> Option<BoxFuture<'static, ()>> {
+    fn end(&self, pid: u32, container: &ContainerId) -> Option<BoxFuture<'static, Option<i32>>> {
         let (sim, id) = (self.0.clone(), container.as_str().to_owned());
         sim.is_process_of(pid, &id)
             .then(|| Box::pin(async move { sim.process_ended(&id).await }) as _)
@@ -125,9 +130,9 @@ impl Node {
             move || seconds(asleep.load(Ordering::Relaxed)),
         );
         // Records are flushed to disk; in memory that takes no time.
-        let folder = || {
-            let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-            folder.expect("a folder for temporary files")
+        let directory = || {
+            let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+            directory.expect("a directory for temporary files")
         };
         let ready = Desired {
             ready: BTreeSet::from([PodSource::File]),
@@ -143,8 +148,8 @@ impl Node {
             net: Arc::new(FakeNet::new()),
             cluster: Arc::default(),
             objects: Arc::default(),
-            folder: folder(),
-            intents: folder(),
+            directory: directory(),
+            intents: directory(),
             metrics: NodeMetrics::new(),
             recorder: Recorder::new(clock.clone()),
             clock,
@@ -154,7 +159,9 @@ impl Node {
             pulls,
             events: true,
             kernel: false,
-            rest: REST,
+            pid_query_idle: PID_QUERY_IDLE,
+            log_rotation: None,
+            image_collection: None,
             agent: None,
         }
     }
@@ -170,14 +177,14 @@ impl Node {
             runtime_name: "".into(),
             host: Arc::clone(&self.host) as _,
             clock: self.clock.clone(),
-            records: RecordWriter::new(self.folder.path().to_owned()),
+            records: RecordWriter::new(self.directory.path().to_owned()),
             node_name: "n".into(),
             node_ips: NodeIps::following(self.ips.subscribe()),
             plan: PlanSettings::default(),
             pleg: PlegSettings {
                 relist_period: Duration::from_secs(1),
                 events: self.events,
-                rest: self.rest,
+                pid_query_idle: self.pid_query_idle,
             },
             processes: self
                 .kernel
@@ -185,6 +192,8 @@ impl Node {
             pulls: self.pulls,
             starts_at_once: 4,
             stops_at_once: 8,
+            log_rotation: self.log_rotation,
+            image_collection: self.image_collection.clone(),
             net: Arc::clone(&self.net) as _,
             intents: IntentBoard::new(self.intents.path().to_owned()),
             cluster: Arc::clone(&self.cluster) as _,
@@ -232,12 +241,12 @@ impl Node {
         self.clock.now()
     }
 
-    /// Somebody sets the wall clock: it goes on from so many seconds later, or earlier.
+    /// Somebody sets the wall clock: it continues from so many seconds later, or earlier.
     pub(super) fn step_clock(&self, seconds: i64) {
         self.stepped.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    /// The machine was suspended for so long just now: the wall clock went on, timers did not.
+    /// The machine was suspended for this long just now: the wall clock went on, timers did not.
     pub(super) fn suspend(&self, seconds: u32) {
         self.slept.fetch_add(seconds.into(), Ordering::Relaxed);
         self.step_clock(seconds.into());
@@ -245,11 +254,13 @@ impl Node {
 
     /// The file of a pod's record.
     pub(super) fn record(&self, name: &str) -> PathBuf {
-        self.folder.path().join(format!("{}.json", self.uid(name)))
+        self.directory
+            .path()
+            .join(format!("{}.json", self.uid(name)))
     }
 
     pub(super) fn records(&self) -> &Path {
-        self.folder.path()
+        self.directory.path()
     }
 }
 
@@ -271,103 +282,6 @@ impl Drop for Node {
     }
 }
 
-/// Manifests.
-impl Node {
-    /// There is a manifest of this name with this `spec`, in place of an older one. Returns the
-    /// pod's UID.
-    pub(super) fn want(&self, name: &str, spec: &str) -> String {
-        self.want_with(name, "", spec)
-    }
-
-    /// The same with more `metadata`, such as `labels: {a: b}`.
-    pub(super) fn want_with(&self, name: &str, metadata: &str, spec: &str) -> String {
-        let text = format!(
-            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, {metadata}}}\nspec: {{{spec}}}\n"
-        );
-        self.want_manifest(name, &text)
-    }
-
-    /// The same with the whole text of the manifest.
-    pub(super) fn want_manifest(&self, name: &str, text: &str) -> String {
-        let pod = self.parse(text);
-        let uid = pod.uid.as_str().to_owned();
-        self.uids.borrow_mut().insert(name.to_owned(), uid.clone());
-        self.change(|desired| {
-            desired.pods.insert(pod.name.clone(), Arc::new(pod));
-        });
-        uid
-    }
-
-    /// The pod of this manifest is one of the API server's from now on, or was changed there.
-    pub(super) fn change_in_api(&self, name: &str, change: impl FnOnce(&mut Pod)) {
-        self.change(|desired| {
-            let pod = desired.pods.get_mut(&pod_name(name)).expect("such a pod");
-            let pod = Arc::make_mut(pod);
-            pod.source = PodSource::Api;
-            change(pod);
-        });
-    }
-
-    /// The API server wants the pod deleted within so many seconds.
-    pub(super) fn delete_in_api(&self, name: &str, seconds: u64) {
-        let (now, grace) = (self.clock.now(), Duration::from_secs(seconds));
-        self.change_in_api(name, |pod| {
-            pod.deletion = Some(Deletion {
-                at: rubelet_pod_plan::after(now, grace),
-                grace,
-            });
-        });
-    }
-
-    /// The pod as it is wanted.
-    pub(super) fn wanted(&self, name: &str) -> Arc<Pod> {
-        Arc::clone(&self.desired.borrow().pods[&pod_name(name)])
-    }
-
-    /// The manifest of this name is gone.
-    pub(super) fn unwant(&self, name: &str) {
-        self.change(|desired| {
-            let gone = desired.pods.remove(&pod_name(name));
-            assert!(gone.is_some(), "there was a manifest {name}");
-        });
-    }
-
-    /// Whether the source of manifests could not be read yet.
-    pub(super) fn set_waiting(&self, waiting: bool) {
-        self.change(|desired| {
-            desired.waiting_for = waiting.then_some(PodSource::Http).into_iter().collect();
-        });
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Desired)) {
-        self.desired
-            .send_modify(|desired| change(Arc::make_mut(desired)));
-    }
-
-    fn parse(&self, text: &str) -> Pod {
-        let mut documents = decode(text);
-        assert!(documents.pods.len() == 1, "one pod: {text}");
-        let context = ParseContext {
-            node_name: "n",
-            source: PodSource::File,
-            origin: "/manifests/pod.yaml",
-            adopted_uid: None,
-            now: self.clock.now(),
-        };
-        let raw = documents.pods.remove(0).expect("YAML of a pod");
-        match parse(raw, &context) {
-            Ok(pod) => pod,
-            Err(errors) => panic!("{text}: {errors:?}"),
-        }
-    }
-
-    /// The UID of the pod of this manifest.
-    pub(super) fn uid(&self, name: &str) -> String {
-        let uids = self.uids.borrow();
-        uids.get(name).expect("a manifest of this name").clone()
-    }
-}
-
 /// What operators ask.
 impl Node {
     /// Asks something of the pod of this manifest.
@@ -375,149 +289,6 @@ impl Node {
         let uid = PodUid::from(self.uid(name));
         let asked = self.agent().intents().update(&uid, change).await;
         asked.expect("intents can be kept");
-    }
-}
-
-/// What the node says.
-impl Node {
-    /// What is published of a pod.
-    pub(super) fn pod(&self, name: &str) -> Option<Arc<PodEntry>> {
-        let rows = self.agent().pods.list();
-        let name = pod_name(name);
-        rows.into_iter()
-            .map(|(_, _, entry)| entry)
-            .find(|entry| entry.pod.name == name)
-    }
-
-    pub(super) fn phase(&self, name: &str) -> Option<Phase> {
-        self.pod(name).map(|entry| entry.status.phase)
-    }
-
-    /// What is published of a container, if anything is.
-    pub(super) fn container(&self, pod: &str, name: &str) -> Option<ContainerStatus> {
-        let status = self.pod(pod)?.status.clone();
-        let mut all = status.init_containers.into_iter().chain(status.containers);
-        all.find(|container| *container.name == *name)
-    }
-
-    /// A container's state in few words: `Running`, `Waiting CrashLoopBackOff`,
-    /// `Terminated Error 1`; empty if nothing is published.
-    pub(super) fn state(&self, pod: &str, name: &str) -> String {
-        match self.container(pod, name).map(|container| container.state) {
-            None => String::new(),
-            Some(ContainerState::Running { .. }) => "Running".to_owned(),
-            Some(ContainerState::Waiting { reason, .. }) => format!("Waiting {reason}"),
-            Some(ContainerState::Terminated(end)) => {
-                format!("Terminated {} {}", end.reason, end.exit_code)
-            }
-        }
-    }
-
-    /// True if the pod and all its containers are published as running, and they do run.
-    pub(super) fn is_running(&self, name: &str) -> bool {
-        let Some(entry) = self.pod(name) else {
-            return false;
-        };
-        entry.status.phase == Phase::Running
-            && entry.status.containers.iter().all(|container| {
-                container.ready
-                    && self
-                        .sim
-                        .running(entry.pod.uid.as_str(), &container.name)
-                        .is_some()
-            })
-    }
-
-    /// Events about a pod and its containers, oldest first, as `REASON MESSAGE`.
-    pub(super) fn events(&self, name: &str) -> Vec<String> {
-        let name = pod_name(name);
-        let mut events: Vec<_> = self.recorder.board().list();
-        events.sort_by_key(|(_, version, event)| (event.first, *version));
-        let about = events.into_iter().filter(|(_, _, event)| {
-            matches!(&event.subject, EventSubject::Pod { name: of, .. } if *of == name)
-        });
-        about
-            .map(|(_, _, event)| format!("{} {}", event.reason, event.message))
-            .collect()
-    }
-
-    /// True if nothing is left of the pod with this UID: not in the runtime, not on the host, not
-    /// in the records and not in what is published.
-    pub(super) fn is_gone(&self, uid: &str) -> bool {
-        self.sim.sandboxes(uid).is_empty()
-            && self.containers(uid).is_empty()
-            && !self.host.has_folder(uid)
-            && self.agent().pods.get(&PodUid::from(uid)).is_none()
-    }
-
-    /// A pod's containers in the runtime, oldest first.
-    pub(super) fn containers(&self, uid: &str) -> Vec<Instance> {
-        let all = self.sim.containers().into_iter();
-        all.filter(|container| container.pod_uid == uid).collect()
-    }
-}
-
-/// What the model says.
-impl Node {
-    /// When containers of this pod and name were started, since the model started.
-    pub(super) fn start_times(&self, uid: &str, name: &str) -> Vec<Duration> {
-        let oracle = self.sim.oracle();
-        let starts = oracle.entries().iter().filter(
-            |entry| matches!(&entry.what, What::ContainerStarted(of) if of.pod_uid == uid && of.name == name),
-        );
-        starts.map(|entry| entry.at).collect()
-    }
-
-    /// When containers of this pod and name ended, since the model started.
-    pub(super) fn exit_times(&self, uid: &str, name: &str) -> Vec<Duration> {
-        let oracle = self.sim.oracle();
-        let ends = oracle.entries().iter().filter(
-            |entry| matches!(&entry.what, What::ContainerExited { instance: of, .. } if of.pod_uid == uid && of.name == name),
-        );
-        ends.map(|entry| entry.at).collect()
-    }
-
-    /// When containers of this pod and name were sent SIGTERM, since the model started.
-    pub(super) fn term_times(&self, uid: &str, name: &str) -> Vec<Duration> {
-        let oracle = self.sim.oracle();
-        let terms = oracle.entries().iter().filter(
-            |entry| matches!(&entry.what, What::ContainerTermed(of) if of.pod_uid == uid && of.name == name),
-        );
-        terms.map(|entry| entry.at).collect()
-    }
-
-    /// Kills the running container of this pod and name from outside.
-    pub(super) fn kill_container(&self, uid: &str, name: &str, code: i32) {
-        let id = self.sim.running(uid, name).expect("it runs");
-        self.sim.kill_container(&id, code, "");
-    }
-
-    /// Nothing of this pod ever ran twice at the same time.
-    pub(super) fn assert_never_twice(&self, uid: &str) {
-        let oracle = self.sim.oracle();
-        assert!(
-            oracle.max_ready_sandboxes(uid) <= 1,
-            "more than one sandbox was ready:\n{oracle}"
-        );
-        let names: BTreeSet<_> = oracle
-            .entries()
-            .iter()
-            .filter_map(|entry| match &entry.what {
-                What::ContainerStarted(of) if of.pod_uid == uid => Some(of.name.clone()),
-                _ => None,
-            })
-            .collect();
-        for name in names {
-            assert!(
-                oracle.max_simultaneous(uid, &name) <= 1,
-                "{name} ran more than once at a time:\n{oracle}"
-            );
-        }
-    }
-
-    /// Calls of one RPC that were made, about anything.
-    pub(super) fn calls(&self, call: &str) -> usize {
-        self.sim.oracle().count(call, &Subject::any())
     }
 }
 
@@ -614,7 +385,7 @@ fn pod_name(name: &str) -> PodName {
     PodName::new("default", &format!("{name}-n"))
 }
 
-/// So many seconds.
+/// How many seconds.
 pub(super) fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }

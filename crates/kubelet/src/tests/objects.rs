@@ -1,24 +1,22 @@
 //! Pods that draw from the API server: variables, volumes, runtime classes, credentials of pulls.
 
-use std::{
-    any::Any,
-    sync::{Arc, Mutex},
-};
+use std::{any::Any, sync::Arc};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rubelet_api::{
     container::{EnvFrom, EnvValue, EnvVar, KeyRef, ObjectKind},
     objects::PodObjects,
     pod::Pod,
     status::{ContainerState, Phase},
-    volume::{ObjectVolume, Volume, VolumeSource},
+    volume::{FileVolume, ObjectVolume, Volume, VolumeSource},
 };
 use rubelet_cri::{CriError, CriErrorKind, CriResult, ImageService, v1};
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
 
 use super::{
-    drawn::FakeObjects,
+    fake_objects::FakeObjects,
     node::{Node, seconds},
     wire::Witness,
 };
@@ -49,7 +47,7 @@ impl Made {
 
     /// The variables of the container made last.
     fn env(&self) -> Vec<(String, String)> {
-        let containers = self.containers.lock().unwrap();
+        let containers = self.containers.lock();
         let last = containers.last().expect("a container was made");
         let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
         let env = last.envs.iter();
@@ -61,10 +59,10 @@ impl Witness for Made {
     fn began(&self, _: &'static str, request: &dyn Any) -> usize {
         if let Some(request) = request.downcast_ref::<v1::CreateContainerRequest>() {
             let config = request.config.clone().expect("a configuration");
-            self.containers.lock().unwrap().push(config);
+            self.containers.lock().push(config);
         }
         if let Some(request) = request.downcast_ref::<v1::RunPodSandboxRequest>() {
-            let mut handlers = self.handlers.lock().unwrap();
+            let mut handlers = self.handlers.lock();
             handlers.push(request.runtime_handler.clone());
         }
         0
@@ -93,12 +91,12 @@ fn variable(name: &str, kind: ObjectKind, object: &str, key: &str) -> EnvVar {
 fn with_volume(pod: &mut Pod) {
     pod.spec.volumes.push(Volume {
         name: "login".into(),
-        source: VolumeSource::Secret(ObjectVolume {
+        source: VolumeSource::Files(FileVolume::Secret(ObjectVolume {
             name: "login".into(),
             items: Vec::new(),
             default_mode: 0o644,
             optional: false,
-        }),
+        })),
     });
 }
 
@@ -233,7 +231,7 @@ async fn volumes_follow_their_objects_without_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_that_cannot_be_written_anew_is_told_and_tried_again() {
+async fn a_volume_that_cannot_be_written_again_is_reported_and_tried_again() {
     let node = Node::new();
     node.objects.set_secret("login", "password", "1");
     let uid = node.want("web", ONE);
@@ -296,7 +294,7 @@ async fn the_handler_of_the_runtime_class_makes_the_sandbox() {
     node.objects.set_handler("safe", "kata");
     let took = node.until_running().await;
     assert!(took <= seconds(11), "{took:?}");
-    assert_eq!(*made.handlers.lock().unwrap(), ["kata"]);
+    assert_eq!(*made.handlers.lock(), ["kata"]);
 }
 
 /// A registry that lets one user in.
@@ -315,19 +313,19 @@ impl ImageService for Registry {
             ..v1::Image::default()
         };
         Ok(v1::ImageStatusResponse {
-            image: self.pulled.lock().unwrap().then_some(image),
+            image: self.pulled.lock().then_some(image),
             ..v1::ImageStatusResponse::default()
         })
     }
 
     async fn pull_image(&self, request: v1::PullImageRequest) -> CriResult<v1::PullImageResponse> {
         let user = request.auth.map(|auth| auth.username).unwrap_or_default();
-        self.asked.lock().unwrap().push(user.clone());
+        self.asked.lock().push(user.clone());
         if user != self.lets_in {
             let message = format!("{user:?} may not pull");
             return Err(CriError::new("PullImage", CriErrorKind::NotFound, message));
         }
-        *self.pulled.lock().unwrap() = true;
+        *self.pulled.lock() = true;
         Ok(v1::PullImageResponse::default())
     }
 }
@@ -368,7 +366,7 @@ async fn credentials_are_tried_one_after_the_other() {
         node.want("web", "containers: [{name: a, image: 'img:1'}]");
         let pod = node.wanted("web");
         let pulled = puller.ensure(&pod, &pod.spec.containers[0]).await;
-        assert_eq!(*registry.asked.lock().unwrap(), asked);
+        assert_eq!(*registry.asked.lock(), asked);
         let events: Vec<_> = recorder.board().list();
         let told = |reason: &str| {
             let of = events.iter().filter(|(.., event)| *event.reason == *reason);
@@ -395,9 +393,9 @@ async fn credentials_are_tried_one_after_the_other() {
 
 #[tokio::test(start_paused = true)]
 async fn credentials_of_the_node_are_tried_after_those_of_the_pod() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let content = r#"{"auths": {"https://index.docker.io/v1/": {"username": "node"}}}"#;
-    std::fs::write(folder.path().join("config.json"), content).unwrap();
+    std::fs::write(directory.path().join("config.json"), content).unwrap();
     let objects = Arc::new(FakeObjects::default());
     objects.set_credentials(&["pod"], None);
     let registry = Arc::new(Registry {
@@ -409,7 +407,7 @@ async fn credentials_of_the_node_are_tried_after_those_of_the_pod() {
         PullParallelism::Unlimited,
         Recorder::new(Clock::following_tokio(jiff::Timestamp::UNIX_EPOCH)),
         objects,
-        NodeLogins::of_kubelet(folder.path(), None),
+        NodeLogins::of_kubelet(directory.path(), None),
         ImageAccess::unchecked(),
     );
     let node = Node::new();
@@ -417,7 +415,7 @@ async fn credentials_of_the_node_are_tried_after_those_of_the_pod() {
     let pod = node.wanted("web");
     let pulled = puller.ensure(&pod, &pod.spec.containers[0]).await;
     assert!(pulled.is_ok());
-    assert_eq!(*registry.asked.lock().unwrap(), ["pod", "node"]);
+    assert_eq!(*registry.asked.lock(), ["pod", "node"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -427,10 +425,10 @@ async fn volumes_follow_the_labels_of_their_pod() {
     node.change_in_api("web", |pod| {
         pod.spec.volumes.push(Volume {
             name: "about".into(),
-            source: VolumeSource::DownwardApi {
+            source: VolumeSource::Files(FileVolume::DownwardApi {
                 items: Vec::new(),
                 default_mode: 0o644,
-            },
+            }),
         });
     });
     node.until_running().await;

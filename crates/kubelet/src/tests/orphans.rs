@@ -1,4 +1,4 @@
-//! Pods in the runtime, and folders on the host, that no manifest names.
+//! Pods in the runtime, and directories on the host, that no manifest names.
 
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
@@ -53,7 +53,7 @@ async fn a_manifest_that_a_late_source_names_finds_its_pod_untouched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_without_a_pod_is_removed() {
+async fn a_directory_without_a_pod_is_removed() {
     let mut node = Node::new();
     let uid = node.want("web", APP);
     node.until_running().await;

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | 1 | events before the answer to a call | `starts::events_that_come_before_the_answer_make_nothing_a_second_time` |
 //! | 2 | the status after a start | `starts::after_a_start_nothing_is_done_before_the_container_was_looked_at` |
-//! | 3 | STOPPED before STARTED | `starts::a_start_that_is_told_after_the_end_changes_nothing` |
+//! | 3 | STOPPED before STARTED | `starts::a_start_that_is_reported_after_the_end_changes_nothing` |
 //! | 4 | old news that comes last | `starts::whatever_comes_last_the_end_of_a_container_stays_its_end` |
 //! | 5 | the end of an old sandbox | `ends::what_happens_to_an_old_sandbox_does_not_touch_the_new_one` |
 //! | 6 | more ends than anybody works on | `floods::a_thousand_ends_while_no_pod_can_be_worked_on_are_all_worked_on_later` |
@@ -15,7 +15,7 @@
 //! | 8 | a runtime that hangs | `health::a_runtime_that_answers_nothing_for_three_minutes_makes_the_node_not_ready` |
 //! | 9 | slow lists | `health::a_runtime_with_slow_lists_is_slow_and_not_gone` |
 //! | 10 | a hundred restarts of the runtime | `absent::events_flow_again_after_a_short_restart_of_the_runtime_and_after_the_hundredth` |
-//! | 11 | an exit while it is down | `absent::an_exit_while_the_runtime_is_down_is_told_soon_after_it_is_back` |
+//! | 11 | an exit while it is down | `absent::an_exit_while_the_runtime_is_down_is_reported_soon_after_it_is_back` |
 //! | 12 | a stream that swallows an exit | `absent::what_is_lost_around_the_end_of_a_stream_is_found_by_the_lists_after_the_next` |
 //! | 13 | a dead stream, with a start | `echoes::a_start_without_an_event_makes_a_new_stream_and_shows_what_was_missed` |
 //! | 13 | a dead stream, without | `echoes::without_any_start_the_slow_list_shows_what_was_missed` |
@@ -36,7 +36,7 @@
 //!
 //! | | what | checked by |
 //! |---|---|---|
-//! | I1 | a task works only on what was looked at after its last step | `random/told.rs` in all seeds; `tests/turns.rs` in many orders of threads |
+//! | I1 | a task works only on what was looked at after its last step | `random/told.rs` in all seeds; `tests/inspection_state.rs` in many orders of threads |
 //! | I2 | what is known becomes true after trouble, within `BACK_OFF` + `SOON`, or `LATER`, and `MOVES` | `random/seeds.rs::learn_the_truth` |
 //! | I3 | one start, one end, one removal of each container | `random/truth.rs::assert_once` |
 //! | I4 | each end is followed by a round that begins after it | `random/told.rs::assert_all_worked_on` |
@@ -52,11 +52,11 @@
 
 mod absent;
 mod clocks;
-mod echoes;
 mod ends;
 mod floods;
 mod health;
 mod kernel;
+mod start_events;
 mod starts;
 mod told;
 mod urgent;

@@ -1,4 +1,4 @@
-//! Images: there, pulled, refused, and how that is told.
+//! Images: there, pulled, refused, and how that is reported.
 
 use rubelet_api::status::{ContainerState, Phase};
 use rubelet_cri::CriErrorKind;
@@ -69,7 +69,7 @@ async fn a_reference_that_makes_no_sense_is_said_to_be_invalid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pull_that_fails_is_told_first_with_its_cause_and_then_as_a_back_off() {
+async fn a_pull_that_fails_is_reported_first_with_its_cause_and_then_as_a_back_off() {
     let node = Node::new();
     node.sim
         .on_pull("img:1", Pull::fails("no route to the registry"));
@@ -155,7 +155,7 @@ async fn the_policy_always_asks_the_registry_before_each_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unavailable_registry_is_told_as_such() {
+async fn an_unavailable_registry_is_reported_as_such() {
     let node = Node::new();
     let kind = CriErrorKind::Unavailable;
     let pull = Pull::fails_as(kind, "RegistryUnavailable: the registry is down");

@@ -2,6 +2,8 @@
 //! and the manifests, nothing runs twice, and in the end there is what is wanted.
 
 mod calls;
+mod checks;
+mod life;
 mod noise;
 mod seeds;
 mod told;
@@ -18,215 +20,18 @@ use std::{
 
 use proptest::prelude::*;
 use rubelet_cri::{Code, CriErrorKind, Timeouts};
-use rubelet_sim::{Behavior, EventFlavour, Exec, Fault, Hang, ListFault, Subject, What};
+use rubelet_sim::{Behavior, EventFlavour, Exec, Fault, Hang, ListFault, Subject};
 use tokio::time::{Instant, sleep};
 
 use self::{
     calls::{CALLS, LISTS},
-    noise::{FLAVOURS, Noise, noise},
+    life::{Act, Life, life},
+    noise::{FLAVOURS, Noise},
     told::Told,
     truth::Truth,
 };
 use super::node::{Node, seconds};
 use crate::images::PullParallelism;
-
-/// Most pods of a life.
-const PODS: usize = 4;
-
-/// What happens to a node. Numbers choose among what is there, times are in milliseconds.
-#[derive(Debug, Clone)]
-enum Act {
-    Nothing,
-    KillContainer(usize, usize),
-    /// The kernel tells the end so much earlier than the runtime.
-    EndProcess(usize, usize, u64),
-    LoseTrack(usize, u64),
-    KillSandbox(usize),
-    VanishSandbox(usize),
-    RestartAgent,
-    AgentDown(u64),
-    RestartRuntime,
-    RuntimeDown(u64),
-    Fault {
-        call: usize,
-        kind: usize,
-        after: bool,
-        times: usize,
-    },
-    Hang {
-        call: usize,
-        pod: usize,
-        after: bool,
-        time: u64,
-    },
-    /// Lists leave out this share of a thousand, so many times.
-    Holes {
-        list: usize,
-        share: u16,
-        seed: u64,
-        times: usize,
-    },
-    FailPrepare(usize, u64),
-    FailCleanUp(usize, u64),
-    EditImage(usize, usize),
-    EditInit(usize),
-    EditLabel(usize),
-    EditNetwork(usize),
-    Remove(usize),
-    Add(usize),
-    Noise(usize, Noise),
-}
-
-impl Act {
-    /// The same, but to one of the first `pods` pods.
-    fn among(mut self, pods: usize) -> Self {
-        match &mut self {
-            Self::KillContainer(pod, _)
-            | Self::EndProcess(pod, _, _)
-            | Self::LoseTrack(pod, _)
-            | Self::KillSandbox(pod)
-            | Self::VanishSandbox(pod)
-            | Self::Hang { pod, .. }
-            | Self::FailPrepare(pod, _)
-            | Self::FailCleanUp(pod, _)
-            | Self::EditImage(pod, _)
-            | Self::EditInit(pod)
-            | Self::EditLabel(pod)
-            | Self::EditNetwork(pod)
-            | Self::Remove(pod)
-            | Self::Add(pod)
-            | Self::Noise(pod, _) => *pod %= pods,
-            Self::Nothing
-            | Self::RestartAgent
-            | Self::AgentDown(_)
-            | Self::RestartRuntime
-            | Self::RuntimeDown(_)
-            | Self::Holes { .. }
-            | Self::Fault { .. } => {}
-        }
-        self
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Life {
-    pods: usize,
-    flavour: usize,
-    init: usize,
-    regular: usize,
-    policy: &'static str,
-    latency: u64,
-    /// Whether the agent asks the kernel, and by how much the runtime is behind it.
-    kernel: Option<u64>,
-    finishes_abandoned_calls: bool,
-    /// Time to the end and exit code of instances, by number of the start.
-    ends: Vec<(u64, i32)>,
-    /// How long hooks take, in milliseconds, and their exit codes, by their number; none at all
-    /// where this is empty.
-    hooks: Vec<(u64, i32)>,
-    acts: Vec<(u64, Act)>,
-}
-
-fn act() -> impl Strategy<Value = Act> {
-    let pod = 0..PODS;
-    let span = prop_oneof![0_u64..100, 0_u64..5_000, 0_u64..60_000];
-    let call = 0..CALLS.len();
-    prop_oneof![
-        2 => Just(Act::Nothing),
-        4 => (pod.clone(), 0_usize..3).prop_map(|(pod, which)| Act::KillContainer(pod, which)),
-        4 => (pod.clone(), 0_usize..3, prop_oneof![4 => 0_u64..100, 1 => 0_u64..20_000])
-            .prop_map(|(pod, which, lag)| Act::EndProcess(pod, which, lag)),
-        2 => (pod.clone(), span.clone()).prop_map(|(pod, span)| Act::LoseTrack(pod, span)),
-        2 => pod.clone().prop_map(Act::KillSandbox),
-        1 => pod.clone().prop_map(Act::VanishSandbox),
-        5 => Just(Act::RestartAgent),
-        2 => span.clone().prop_map(Act::AgentDown),
-        1 => Just(Act::RestartRuntime),
-        2 => span.clone().prop_map(Act::RuntimeDown),
-        4 => (call.clone(), 0_usize..4, any::<bool>(), 1_usize..4)
-            .prop_map(|(call, kind, after, times)| Act::Fault { call, kind, after, times }),
-        3 => (call, pod.clone(), any::<bool>(), span)
-            .prop_map(|(call, pod, after, time)| Act::Hang { call, pod, after, time }),
-        3 => (0..LISTS.len(), prop_oneof![Just(1000_u16), 100_u16..900], any::<u64>(), 1_usize..6)
-            .prop_map(|(list, share, seed, times)| Act::Holes { list, share, seed, times }),
-        1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Act::FailPrepare(pod, time)),
-        1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Act::FailCleanUp(pod, time)),
-        3 => (pod.clone(), 0_usize..2).prop_map(|(pod, which)| Act::EditImage(pod, which)),
-        1 => pod.clone().prop_map(Act::EditInit),
-        1 => pod.clone().prop_map(Act::EditLabel),
-        1 => pod.clone().prop_map(Act::EditNetwork),
-        2 => pod.clone().prop_map(Act::Remove),
-        3 => pod.clone().prop_map(Act::Add),
-        6 => (pod, noise()).prop_map(|(pod, noise)| Act::Noise(pod, noise)),
-    ]
-}
-
-/// Long pauses and times, for few lives.
-fn life() -> impl Strategy<Value = Life> {
-    let pause = prop_oneof![0_u64..20, 0_u64..1_000, 0_u64..20_000];
-    let end = (prop_oneof![0_u64..5, 0_u64..3_000, 0_u64..40_000], 0_i32..3);
-    life_with(Just(2), 0_usize..3, pause, 1..24, end, 12)
-}
-
-/// Short ones, for many.
-fn short_life() -> impl Strategy<Value = Life> {
-    let pause = prop_oneof![4 => 0_u64..20, 4 => 0_u64..400, 1 => 0_u64..3_000];
-    let end = (prop_oneof![0_u64..5, 0_u64..3_000], 0_i32..3);
-    let pods = prop_oneof![6 => Just(2), 2 => Just(3), 1 => Just(4)];
-    let inits = prop_oneof![3 => Just(0_usize), 1 => Just(1), 1 => Just(2)];
-    life_with(pods, inits, pause, 10..16, end, 4)
-}
-
-fn life_with(
-    pods: impl Strategy<Value = usize>,
-    inits: impl Strategy<Value = usize>,
-    pause: impl Strategy<Value = u64>,
-    acts: std::ops::Range<usize>,
-    end: impl Strategy<Value = (u64, i32)>,
-    ends: usize,
-) -> impl Strategy<Value = Life> {
-    let hook = (
-        prop_oneof![Just(0_u64), 0_u64..500, 0_u64..20_000],
-        0_i32..2,
-    );
-    (
-        (pods, prop_oneof![3 => Just(0), 2 => 0..FLAVOURS.len()]),
-        (inits, 1_usize..3),
-        prop_oneof![3 => Just("Always"), 1 => Just("OnFailure")],
-        (
-            prop_oneof![Just(0_u64), Just(4), Just(60)],
-            prop_oneof![1 => Just(None), 3 => (0_u64..80).prop_map(Some)],
-        ),
-        any::<bool>(),
-        prop::collection::vec(end, 0..ends),
-        prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(hook, 1..8)],
-        prop::collection::vec((pause, act()), acts),
-    )
-        .prop_map(
-            |(
-                (pods, flavour),
-                (init, regular),
-                policy,
-                (latency, kernel),
-                finishes_abandoned_calls,
-                ends,
-                hooks,
-                acts,
-            )| Life {
-                pods,
-                flavour,
-                init,
-                regular,
-                policy,
-                latency,
-                kernel,
-                finishes_abandoned_calls,
-                ends,
-                hooks,
-                acts,
-            },
-        )
-}
 
 /// A manifest as it is now.
 #[derive(Debug, Clone, Copy, Default)]
@@ -281,9 +86,10 @@ impl Story {
         node.sim.set_latency(Duration::from_millis(life.latency));
         node.sim.events(FLAVOURS[life.flavour]);
         node.kernel = life.kernel.is_some();
-        node.rest = Duration::from_millis(30);
+        node.pid_query_idle = Duration::from_millis(30);
         let lag = life.kernel.unwrap_or_default();
         node.sim.set_exit_lag(Duration::from_millis(lag));
+        node.sim.set_exit_codes(lag.is_multiple_of(2));
         if life.finishes_abandoned_calls {
             node.wire.finish_abandoned_calls();
         }
@@ -401,7 +207,8 @@ impl Story {
     async fn act(&mut self, act: Act) {
         let now = Instant::now();
         let until = |time: u64| now + Duration::from_millis(time);
-        match act.among(self.life.pods) {
+        let act = act.among(self.life.pods);
+        match act {
             Act::Nothing => {}
             Act::Noise(pod, noise) => {
                 self.eaten |= noise.eats();
@@ -411,6 +218,57 @@ impl Story {
                     self.withheld = Some(now + time);
                 }
             }
+            Act::KillContainer(..)
+            | Act::EndProcess(..)
+            | Act::LoseTrack(..)
+            | Act::KillSandbox(_)
+            | Act::VanishSandbox(_) => self.end_something(act, now),
+            Act::RestartAgent if self.agent_from.is_none() => {
+                self.check_record();
+                self.node.restart().await;
+                self.told.forget();
+            }
+            Act::AgentDown(time) if self.agent_from.is_none() => {
+                self.check_record();
+                self.node.kill().await;
+                self.told.forget();
+                self.agent_from = Some(until(time));
+            }
+            Act::RestartAgent | Act::AgentDown(_) => {}
+            Act::RestartRuntime if self.runtime_from.is_none() => self.node.sim.restart(),
+            Act::RuntimeDown(time) if self.runtime_from.is_none() => {
+                self.node.sim.set_down(true);
+                self.runtime_from = Some(until(time));
+            }
+            Act::RestartRuntime | Act::RuntimeDown(_) => {}
+            Act::Fault { .. } | Act::Hang { .. } | Act::Holes { .. } => self.inject(act, now),
+            Act::FailPrepare(pod, time) => {
+                let name = format!("p{pod}");
+                self.node
+                    .host
+                    .fail_prepare(&name, Some("as the story wants"));
+                self.failing.push((until(time), name));
+            }
+            Act::FailCleanUp(pod, time) => {
+                let name = format!("p{pod}");
+                self.node
+                    .host
+                    .fail_clean_up(&name, Some("as the story wants"));
+                self.failing.push((until(time), name));
+            }
+            Act::EditImage(..)
+            | Act::EditInit(_)
+            | Act::EditLabel(_)
+            | Act::EditNetwork(_)
+            | Act::Remove(_)
+            | Act::Add(_) => self.change(act),
+        }
+    }
+
+    /// A container, its process or a sandbox ends, or the runtime loses track of it.
+    fn end_something(&mut self, act: Act, now: Instant) {
+        let until = |time: u64| now + Duration::from_millis(time);
+        match act {
             Act::KillContainer(pod, which) => {
                 if let Some(id) = self.node.sim.running(&self.uids[pod], &self.name(which)) {
                     self.node.sim.kill_container(&id, 9, "");
@@ -418,7 +276,7 @@ impl Story {
             }
             Act::EndProcess(pod, which, lag) => {
                 if let Some(id) = self.node.sim.running(&self.uids[pod], &self.name(which)) {
-                    self.node.sim.end_process(&id);
+                    self.node.sim.end_process(&id, None);
                     self.ended.push((until(lag), id));
                 }
             }
@@ -439,24 +297,14 @@ impl Story {
                     self.vanished.insert(id.clone());
                 }
             }
-            Act::RestartAgent if self.agent_from.is_none() => {
-                self.check_record();
-                self.node.restart().await;
-                self.told.forget();
-            }
-            Act::AgentDown(time) if self.agent_from.is_none() => {
-                self.check_record();
-                self.node.kill().await;
-                self.told.forget();
-                self.agent_from = Some(until(time));
-            }
-            Act::RestartAgent | Act::AgentDown(_) => {}
-            Act::RestartRuntime if self.runtime_from.is_none() => self.node.sim.restart(),
-            Act::RuntimeDown(time) if self.runtime_from.is_none() => {
-                self.node.sim.set_down(true);
-                self.runtime_from = Some(until(time));
-            }
-            Act::RestartRuntime | Act::RuntimeDown(_) => {}
+            _ => {}
+        }
+    }
+
+    /// Calls of the runtime fail, hang, or list less than there is.
+    fn inject(&mut self, act: Act, now: Instant) {
+        let until = |time: u64| now + Duration::from_millis(time);
+        match act {
             Act::Fault {
                 call,
                 kind,
@@ -503,20 +351,13 @@ impl Story {
                 let holes = ListFault::thinned(LISTS[list], share, seed);
                 self.node.sim.inject_list(holes.times(times));
             }
-            Act::FailPrepare(pod, time) => {
-                let name = format!("p{pod}");
-                self.node
-                    .host
-                    .fail_prepare(&name, Some("as the story wants"));
-                self.failing.push((until(time), name));
-            }
-            Act::FailCleanUp(pod, time) => {
-                let name = format!("p{pod}");
-                self.node
-                    .host
-                    .fail_clean_up(&name, Some("as the story wants"));
-                self.failing.push((until(time), name));
-            }
+            _ => {}
+        }
+    }
+
+    /// Somebody edits, removes or adds a manifest.
+    fn change(&mut self, act: Act) {
+        match act {
             Act::EditImage(pod, which) => {
                 self.edit(pod, |version| {
                     version.images[which] = !version.images[which];
@@ -527,16 +368,13 @@ impl Story {
             Act::EditNetwork(pod) => {
                 self.edit(pod, |version| version.host_network = !version.host_network);
             }
-            Act::Remove(pod) => {
-                if std::mem::replace(&mut self.versions[pod].wanted, false) {
-                    self.node.unwant(&format!("p{pod}"));
-                }
+            Act::Remove(pod) if std::mem::replace(&mut self.versions[pod].wanted, false) => {
+                self.node.unwant(&format!("p{pod}"));
             }
-            Act::Add(pod) => {
-                if !std::mem::replace(&mut self.versions[pod].wanted, true) {
-                    self.write(pod);
-                }
+            Act::Add(pod) if !std::mem::replace(&mut self.versions[pod].wanted, true) => {
+                self.write(pod);
             }
+            _ => {}
         }
     }
 
@@ -608,7 +446,7 @@ impl Story {
         }
     }
 
-    /// What the agent that runs now told of each container was told once.
+    /// What the agent that runs now reported of each container was reported once.
     fn check_record(&mut self) {
         self.told.follow(&self.node);
         let events = self.node.lifecycle();
@@ -682,91 +520,6 @@ impl Story {
                 entry.pod.labels.get("l").map(AsRef::as_ref) == Some(label.as_str())
                     && entry.status.pod_ips.is_empty() == version.host_network
             })
-    }
-
-    /// By the oracle: nothing ran twice at a time, and init containers ran in order, each in its
-    /// sandbox before the others.
-    fn assert_order(&self) {
-        let oracle = self.node.sim.oracle();
-        let mut running: BTreeSet<(&str, &str)> = BTreeSet::new();
-        let mut ended_well: BTreeSet<(&str, &str)> = BTreeSet::new();
-        for entry in oracle.entries() {
-            match &entry.what {
-                What::ContainerStarted(of) => {
-                    let (sandbox, name) = (of.sandbox_id.as_str(), of.name.as_str());
-                    let inits = (0..self.life.init).map(|index| format!("init{index}"));
-                    let earlier: Vec<_> = inits.take_while(|init| init != name).collect();
-                    for init in &earlier {
-                        let done = ended_well.contains(&(sandbox, init.as_str()));
-                        assert!(done, "{of} started before {init} had ended\n{oracle}");
-                    }
-                    let beside = running.iter().find(|(other, beside)| {
-                        *other == sandbox
-                            && (beside.starts_with("init") || name.starts_with("init"))
-                    });
-                    assert!(beside.is_none(), "{of} started beside {beside:?}\n{oracle}");
-                    running.insert((sandbox, name));
-                }
-                What::ContainerExited { instance, code, .. } => {
-                    let key = (instance.sandbox_id.as_str(), instance.name.as_str());
-                    running.remove(&key);
-                    if *code == 0 {
-                        ended_well.insert(key);
-                    }
-                }
-                _ => {}
-            }
-        }
-        for uid in &self.uids {
-            self.node.assert_never_twice(uid);
-        }
-    }
-
-    /// I6, by the oracle: each exit code was told as it was, before the agent removed the container.
-    fn assert_codes(&self) {
-        let oracle = self.node.sim.oracle();
-        let mut codes = BTreeMap::new();
-        for entry in oracle.entries() {
-            match &entry.what {
-                What::ContainerExited { instance, code, .. } => {
-                    codes.insert(&instance.id, *code);
-                    let told = self.told.codes.get(&instance.id);
-                    assert!(
-                        told.is_none_or(|told| told == code),
-                        "I6: {instance} ended with {code}, and {told:?} was told\n{oracle}"
-                    );
-                }
-                What::ContainerRemoved(of) if !self.vanished.contains(&of.sandbox_id) => {
-                    let lost = codes.contains_key(&of.id) && !self.told.codes.contains_key(&of.id);
-                    assert!(
-                        !lost,
-                        "I6: {of} was removed and its end never told\n{oracle}"
-                    );
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// By the oracle: the postStart hook of whatever runs in the end has succeeded.
-    fn assert_hooks(&self) {
-        if self.life.hooks.is_empty() {
-            return;
-        }
-        let oracle = self.node.sim.oracle();
-        for uid in &self.uids {
-            for name in (0..self.life.regular).map(|index| format!("app{index}")) {
-                let Some(id) = self.node.sim.running(uid, &name) else {
-                    continue;
-                };
-                let done = oracle.execs(uid, &name).into_iter().any(|exec| {
-                    exec.id == id
-                        && exec.command == "start"
-                        && exec.ended.is_some_and(|(_, code)| code == Some(0))
-                });
-                assert!(done, "the postStart hook of {id} did not succeed\n{oracle}");
-            }
-        }
     }
 }
 

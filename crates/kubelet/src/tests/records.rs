@@ -68,7 +68,7 @@ async fn a_lost_record_costs_nothing_but_the_back_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_that_cannot_be_written_stops_no_pod() {
+async fn a_directory_that_cannot_be_written_stops_no_pod() {
     let node = Node::new();
     fs::remove_dir(node.records()).unwrap();
     let uid = node.want("web", APP);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rubelet_sim::{Behavior, What};
+use rubelet_sim::{Behavior, EntryKind};
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
@@ -10,7 +10,7 @@ use super::node::{Node, seconds};
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
 /// When something first happened to the pod's containers, since the model started.
-fn time_of(node: &Node, wanted: fn(&What) -> bool) -> Duration {
+fn time_of(node: &Node, wanted: fn(&EntryKind) -> bool) -> Duration {
     let oracle = node.sim.oracle();
     let entry = oracle.entries().iter().find(|entry| wanted(&entry.what));
     entry.expect("it happened").at
@@ -77,7 +77,7 @@ async fn volumes_of_a_pod_that_has_ended_are_removed_at_once_and_only_once() {
         sleep(seconds(600)).await;
         node.restart().await;
         sleep(seconds(600)).await;
-        assert!(node.host.has_folder(&uid));
+        assert!(node.host.has_directory(&uid));
         assert!(node.state("job", "app").starts_with("Terminated"));
         assert_eq!(node.host.volumes_removed(&uid), 1);
         node.unwant("job");
@@ -93,8 +93,10 @@ async fn a_pod_that_ignores_sigterm_has_its_whole_grace_and_no_more() {
     node.until_running().await;
     node.unwant("web");
     let took = node.until("the end", |node| node.is_gone(&uid)).await;
-    let termed = time_of(&node, |what| matches!(what, What::ContainerTermed(_)));
-    let ended = time_of(&node, |what| matches!(what, What::ContainerExited { .. }));
+    let termed = time_of(&node, |what| matches!(what, EntryKind::ContainerTermed(_)));
+    let ended = time_of(&node, |what| {
+        matches!(what, EntryKind::ContainerExited { .. })
+    });
     assert_eq!(ended - termed, seconds(17));
     assert!(took >= seconds(17) && took <= seconds(18), "{took:?}");
     assert_eq!(node.sim.oracle().exits(&uid, "app"), [(137, "Error")]);
@@ -116,7 +118,7 @@ async fn all_containers_are_stopped_at_the_same_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wanted_again_while_it_is_removed_starts_anew_once_the_old_one_is_gone() {
+async fn what_is_wanted_again_while_it_is_removed_starts_again_once_the_old_one_is_gone() {
     let mut node = Node::new();
     node.sim
         .on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
@@ -194,17 +196,19 @@ async fn another_uid_waits_for_the_old_pod_also_if_it_came_while_no_agent_ran() 
     })
     .await;
     let oracle = node.sim.oracle();
-    let position = |wanted: &dyn Fn(&What) -> bool| {
+    let position = |wanted: &dyn Fn(&EntryKind) -> bool| {
         oracle
             .entries()
             .iter()
             .position(|entry| wanted(&entry.what))
             .unwrap()
     };
-    let removed =
-        position(&|what| matches!(what, What::SandboxRemoved { pod_uid, .. } if *pod_uid == old));
-    let made =
-        position(&|what| matches!(what, What::SandboxReady { pod_uid, .. } if *pod_uid == new));
+    let removed = position(
+        &|what| matches!(what, EntryKind::SandboxRemoved { pod_uid, .. } if *pod_uid == old),
+    );
+    let made = position(
+        &|what| matches!(what, EntryKind::SandboxReady { pod_uid, .. } if *pod_uid == new),
+    );
     assert!(removed < made, "{oracle}");
 }
 

@@ -137,7 +137,7 @@ async fn an_exit_within_a_millisecond_is_seen_once_and_is_final() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reason_that_the_runtime_learns_late_is_told_all_the_same() {
+async fn a_reason_that_the_runtime_learns_late_is_reported_all_the_same() {
     let node = Node::new();
     let uid = node.want("web", APP);
     node.until_running().await;

@@ -1,7 +1,7 @@
 //! Stories: text files that say what a user wants and what goes wrong, and in which everything
-//! that the node does about it stands in order, with its reasons.
+//! that the node does about it, in order, with its reasons.
 //!
-//! The form of a file is told in [`story`], the words of its script in [`actions`]. With
+//! The form of a file is described in [`story`], the words of its script in [`actions`]. With
 //! `RUBELET_STORIES=write` in the environment, what happens is written into the files; read it
 //! before you believe it.
 
@@ -32,7 +32,7 @@ macro_rules! stories {
             })*
         })*
 
-        /// All stories that are told.
+        /// All stories.
         const TOLD: &[&str] = &[$($(concat!(stringify!($area), "/", stringify!($name)),)*)*];
     };
 }
@@ -210,7 +210,7 @@ stories! {
 
 /// Tells the story and compares.
 async fn tell(name: &str) {
-    let path = folder().join(format!("{name}.story"));
+    let path = directory().join(format!("{name}.story"));
     let text = std::fs::read_to_string(&path).expect("each story that is listed has a file");
     let story = Story::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     let happened = director::tell(&story).await;
@@ -225,14 +225,14 @@ async fn tell(name: &str) {
     }
 }
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/stories")
 }
 
 #[test]
-fn every_story_is_told() {
+fn every_story_is_reported() {
     let mut found = BTreeSet::new();
-    for area in std::fs::read_dir(folder()).unwrap() {
+    for area in std::fs::read_dir(directory()).unwrap() {
         let area = area.unwrap().path();
         let Ok(files) = std::fs::read_dir(&area) else {
             continue;
@@ -243,7 +243,7 @@ fn every_story_is_told() {
                 .extension()
                 .is_some_and(|extension| extension == "story")
             {
-                let name = file.strip_prefix(folder()).unwrap().with_extension("");
+                let name = file.strip_prefix(directory()).unwrap().with_extension("");
                 found.insert(name.to_str().unwrap().to_owned());
             }
         }

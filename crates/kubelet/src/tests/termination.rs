@@ -168,7 +168,7 @@ async fn a_container_that_could_not_be_stopped_is_tried_again_although_sidecars_
     family.node.sim.inject(fault);
     family.remove();
     family.gone().await;
-    // No hook runs twice, and the grace does not begin anew.
+    // No hook runs twice, and the grace period does not start again.
     for (name, count) in [("second", 1), ("a", 1)] {
         let execs = family.node.sim.oracle().execs(&family.uid, name);
         assert_eq!(execs.len(), count, "{name}");

@@ -3,10 +3,11 @@
 use std::{
     any::Any,
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
 };
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_cri::{Call, CriError, CriResult, EventStream, RuntimeService, v1};
 use rubelet_sim::Sim;
 
@@ -22,7 +23,7 @@ pub(super) struct Wire {
 struct State {
     finishes: bool,
     breaks_off: bool,
-    broken_off: BTreeSet<String>,
+    interrupted: BTreeSet<String>,
     ignores: BTreeSet<&'static str>,
     unknown: BTreeSet<String>,
     reasons: BTreeMap<String, String>,
@@ -48,7 +49,7 @@ impl Wire {
         }
     }
 
-    /// Calls go on when the agent that made them is killed or gives them up.
+    /// Calls continue when the agent that made them is killed or gives them up.
     pub(super) fn finish_abandoned_calls(&self) {
         self.state().finishes = true;
     }
@@ -60,11 +61,11 @@ impl Wire {
     }
 
     /// Whether the start of this container was broken off: it is then to fail.
-    pub(super) fn was_broken_off(&self, id: &str) -> bool {
-        self.state().broken_off.contains(id)
+    pub(super) fn was_interrupted(&self, id: &str) -> bool {
+        self.state().interrupted.contains(id)
     }
 
-    /// The reason of this container's exit is told as this one from now on.
+    /// From now on the reason of this container's exit is reported as this one.
     pub(super) fn change_reason(&self, id: &str, reason: &str) {
         self.state()
             .reasons
@@ -81,7 +82,7 @@ impl Wire {
         }
     }
 
-    /// The state of this container is told as unknown, or as it is.
+    /// The state of this container is reported as unknown, or as it is.
     pub(super) fn lose_track(&self, id: &str, lost: bool) {
         let mut state = self.state();
         if lost {
@@ -91,7 +92,7 @@ impl Wire {
         }
     }
 
-    /// Sandboxes are told to have no address, or to have theirs.
+    /// Sandboxes are reported to have no address, or to have theirs.
     pub(super) fn hide_addresses(&self, hidden: bool) {
         self.state().without_address = hidden;
     }
@@ -108,7 +109,7 @@ impl Wire {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no test panics in here")
+        self.state.lock()
     }
 
     fn with_lost<T: Any>(&self, mut answer: T) -> T {
@@ -170,7 +171,7 @@ impl Drop for UnderWay {
         if let Some(request) = self.starts.take() {
             self.wire
                 .state()
-                .broken_off
+                .interrupted
                 .insert(request.container_id.clone());
             let sim = self.wire.sim.clone();
             tokio::spawn(async move { sim.start_container(request).await });
@@ -257,4 +258,5 @@ carry! {
     list_containers ListContainersRequest ListContainersResponse;
     container_status ContainerStatusRequest ContainerStatusResponse;
     exec_sync ExecSyncRequest ExecSyncResponse;
+    reopen_container_log ReopenContainerLogRequest ReopenContainerLogResponse;
 }

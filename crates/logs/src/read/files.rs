@@ -1,4 +1,4 @@
-//! The files of one log: the current one and the plain ones that rotation put aside. Calls block.
+//! The files of one log: the current one and the rotated ones. Calls block.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -8,19 +8,30 @@ use std::{
     sync::Arc,
 };
 
-use super::LogError;
-use crate::layout::is_rotation_suffix;
+use parking_lot::Mutex;
+
+use super::{LogError, gunzip::Gunzip};
+use crate::layout::{COMPRESSED, Rotated, rotated};
+
+/// Most rotated files that are opened, the newest ones. Far more than anybody keeps; a container that
+/// can write to the directory must not use up the agent's descriptors.
+const MOST_ROTATED: usize = 1000;
+
+/// What the kernel adds to the name of a deleted file, proc_pid_fd(5).
+const DELETED: &str = " (deleted)";
 
 /// An open log file.
 #[derive(Debug, Clone)]
 pub(super) struct LogFile {
     file: Arc<File>,
     identity: (u64, u64),
+    /// For a compressed file.
+    gunzip: Option<Arc<Mutex<Gunzip>>>,
 }
 
 impl LogFile {
-    /// Opens a log. A symbolic link is refused: a container that may write to the log folder could
-    /// otherwise have any file of the node read to it.
+    /// Opens a log. A symbolic link is rejected: a container that can write to the log directory
+    /// could otherwise read any file of the node.
     pub(super) fn open(path: &Path) -> Result<Self, LogError> {
         let failed = |source: io::Error| LogError::Open {
             path: path.to_owned(),
@@ -42,16 +53,40 @@ impl LogFile {
         Ok(Self {
             file: Arc::new(file),
             identity: (meta.dev(), meta.ino()),
+            gunzip: None,
         })
     }
 
-    /// Bytes in the file now.
+    /// Opens a rotated file that may be compressed.
+    fn open_rotated(directory: &Path, name: &str, form: Rotated<'_>) -> Result<Self, LogError> {
+        let mut file = Self::open(&directory.join(name))?;
+        if let Rotated::Compressed(_) = form {
+            file.gunzip = Some(Arc::new(Mutex::new(Gunzip::new(Arc::clone(&file.file)))));
+        }
+        Ok(file)
+    }
+
+    /// True for a file that is complete and can only be read from its beginning.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.gunzip.is_some()
+    }
+
+    /// True if the file has fewer bytes than that.
+    pub(super) fn is_shorter_than(&self, offset: u64) -> io::Result<bool> {
+        Ok(!self.is_compressed() && self.len()? < offset)
+    }
+
+    /// Current size in bytes, on disk.
     pub(super) fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Reads at an offset; fewer bytes than asked for means the end.
+    /// Reads at an offset; fewer bytes than requested mean the end. In a compressed file, an offset
+    /// counts uncompressed bytes and is where the last read ended.
     pub(super) fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        if let Some(gunzip) = &self.gunzip {
+            return gunzip.lock().read_at(offset, into);
+        }
         let mut filled = 0;
         while filled < into.len() {
             match self
@@ -67,154 +102,110 @@ impl LogFile {
         Ok(filled)
     }
 
-    /// A path that names this very file, whatever it is called by now.
+    /// A path to this very file, even after a rename.
     pub(super) fn descriptor_path(&self) -> PathBuf {
         use std::os::fd::AsRawFd;
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// True if `path` names this very file.
+    /// The name that this very file has now, or had when it was deleted.
+    fn name_now(&self) -> Option<String> {
+        let path = fs::read_link(self.descriptor_path()).ok()?;
+        let name = path.file_name()?.to_str()?;
+        Some(name.strip_suffix(DELETED).unwrap_or(name).to_owned())
+    }
+
+    /// True if `path` refers to this very file.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.identity)
     }
 }
 
 /// Opens a log, oldest file first. The last one is the current one.
-pub(super) fn open_all(path: &Path, rotated: bool) -> Result<Vec<LogFile>, LogError> {
+pub(super) fn open_all(path: &Path, which: Which) -> Result<Vec<LogFile>, LogError> {
     let current = LogFile::open(path)?;
     let mut files = Vec::new();
-    if rotated {
-        // One that is compressed or removed at this moment is no error: its time is over.
-        files.extend(
-            rotated_paths(path)
-                .iter()
-                .filter_map(|path| LogFile::open(path).ok()),
-        );
-        // Rotation may have come between the two steps.
+    if which != Which::Current {
+        // One that is compressed or removed at this moment is skipped.
+        files = open_rotated(path, |form: Rotated<'_>| {
+            which == Which::All || matches!(form, Rotated::Plain(_))
+        });
+        // The log may have been rotated between the two steps.
         files.retain(|file| file.identity != current.identity);
     }
     files.push(current);
     Ok(files)
 }
 
-/// The file that holds what was written after `file` was put aside: the next rotated one, else the
-/// current one. `None` while `file` is the current one or nothing has taken its place yet.
+/// Which files of a log are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// The current one.
+    Current,
+    /// Those that can be read at any offset: the current one and uncompressed rotated ones.
+    Plain,
+    /// Compressed ones, too.
+    All,
+}
+
+/// The file that was written after `file` was rotated: the next rotated one, else the current one.
+/// `None` while `file` is the current one or not replaced yet.
 pub(super) fn successor(path: &Path, file: &LogFile) -> Option<LogFile> {
     if file.is_at(path) {
         return None;
     }
-    let rotated = rotated_paths(path);
-    // Rotation compresses and removes the oldest first. If `file` is no longer there, all plain
-    // files that still are came after it.
-    let after = rotated
-        .iter()
-        .position(|path| file.is_at(path))
-        .map_or(0, |at| at + 1);
-    let next = rotated[after..].iter().map(PathBuf::as_path).chain([path]);
-    next.filter_map(|path| LogFile::open(path).ok())
-        .find(|next| next.identity != file.identity)
+    let own = file.name_now()?;
+    let log = path.file_name()?.to_str()?;
+    let rotated_at = rotated(log, &own).map(Rotated::suffix);
+    let mut next = open_rotated(path, |form: Rotated<'_>| {
+        rotated_at.is_some_and(|own| form.suffix() > own)
+    });
+    next.extend(LogFile::open(path));
+    next.into_iter().find(|next| next.identity != file.identity)
 }
 
-/// The plain files that rotation made of `path`, oldest first.
-fn rotated_paths(path: &Path) -> Vec<PathBuf> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
+/// Opens the rotated files of `path` of the wanted forms, oldest first. Of a file that is there both
+/// plain and compressed, the plain one is opened: it is complete as long as it exists.
+fn open_rotated(path: &Path, wanted: impl Fn(Rotated<'_>) -> bool) -> Vec<LogFile> {
+    let (Some(directory), Some(log)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
     else {
         return Vec::new();
     };
-    let Ok(entries) = fs::read_dir(folder) else {
+    let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();
     };
-    let mut found: Vec<PathBuf> = entries
+    let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|found| {
-            let suffix = found
-                .strip_prefix(name)
-                .and_then(|rest| rest.strip_prefix('.'));
-            suffix.is_some_and(is_rotation_suffix)
+        .filter(|name| match rotated(log, name) {
+            Some(Rotated::Partial(_)) | None => false,
+            Some(form) => wanted(form),
         })
-        .map(|name| folder.join(name))
         .collect();
-    found.sort();
-    found
+    // A plain name comes right before the same with `.gz`.
+    names.sort();
+    names.drain(..names.len().saturating_sub(MOST_ROTATED));
+    let mut files = Vec::new();
+    let mut last = String::new();
+    for name in names {
+        let Some(form) = rotated(log, &name).filter(|form| form.suffix() != last) else {
+            continue;
+        };
+        // If a plain file was compressed since it was listed, its other name may not be listed.
+        let opened = LogFile::open_rotated(directory, &name, form).or_else(|_| {
+            let compressed = format!("{log}.{}{COMPRESSED}", form.suffix());
+            let form = Rotated::Compressed(form.suffix());
+            match wanted(form) {
+                true => LogFile::open_rotated(directory, &compressed, form),
+                false => Err(LogError::NotAFile(directory.join(compressed))),
+            }
+        });
+        if let Ok(file) = opened {
+            form.suffix().clone_into(&mut last);
+            files.push(file);
+        }
+    }
+    files
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn content(file: &LogFile) -> String {
-        let mut bytes = vec![0; 100];
-        let read = file.read_at(0, &mut bytes).unwrap();
-        String::from_utf8(bytes[..read].to_vec()).unwrap()
-    }
-
-    #[test]
-    fn a_log_is_its_rotated_plain_files_and_the_current_one() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("0.log");
-        for (name, text) in [
-            ("0.log", "now"),
-            ("0.log.20240102-000000", "second"),
-            ("0.log.20240101-000000", "first"),
-            ("0.log.20231231-000000.gz", "packed"),
-            ("0.log.20240103-000000.tmp", "half made"),
-            ("0.log.bak", "a copy"),
-            ("10.log.20240101-000000", "another attempt"),
-        ] {
-            fs::write(dir.path().join(name), text).unwrap();
-        }
-        let texts = |rotated| -> Vec<String> {
-            open_all(&path, rotated)
-                .unwrap()
-                .iter()
-                .map(content)
-                .collect()
-        };
-        assert_eq!(texts(true), ["first", "second", "now"]);
-        assert_eq!(texts(false), ["now"]);
-    }
-
-    #[test]
-    fn the_chain_goes_through_every_rotation() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("0.log");
-        fs::write(&path, "a").unwrap();
-        let a = LogFile::open(&path).unwrap();
-        assert!(successor(&path, &a).is_none());
-        fs::rename(&path, dir.path().join("0.log.20240101-000000")).unwrap();
-        assert!(
-            successor(&path, &a).is_none(),
-            "the runtime has not made the new file yet"
-        );
-        fs::write(&path, "b").unwrap();
-        fs::rename(&path, dir.path().join("0.log.20240101-000010")).unwrap();
-        fs::write(&path, "c").unwrap();
-        let b = successor(&path, &a).unwrap();
-        assert_eq!(content(&b), "b");
-        let c = successor(&path, &b).unwrap();
-        assert_eq!(content(&c), "c");
-        assert!(successor(&path, &c).is_none());
-        fs::remove_file(dir.path().join("0.log.20240101-000000")).unwrap();
-        assert_eq!(content(&successor(&path, &a).unwrap()), "b");
-    }
-
-    #[test]
-    fn links_and_pipes_are_refused_without_being_opened() {
-        let dir = tempfile::tempdir().unwrap();
-        let link = dir.path().join("0.log");
-        std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
-        assert!(matches!(LogFile::open(&link), Err(LogError::NotAFile(_))));
-        let pipe = dir.path().join("1.log");
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &pipe,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RUSR,
-            0,
-        )
-        .unwrap();
-        assert!(matches!(LogFile::open(&pipe), Err(LogError::NotAFile(_))));
-        let gone = LogFile::open(&dir.path().join("2.log"));
-        assert!(matches!(gone, Err(LogError::Open { .. })));
-    }
-}
+mod tests;

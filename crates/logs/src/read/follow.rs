@@ -1,5 +1,5 @@
-//! Reads a log from a starting place to its end, and beyond: the loop that waits for more, goes
-//! from file to file as the log is rotated, and ends with the container.
+//! Reads a log from an offset to its end, and beyond: the loop waits for more, switches to the next
+//! file when the log is rotated, and ends with the container.
 
 use std::{collections::VecDeque, io, path::PathBuf, time::Duration};
 
@@ -16,32 +16,32 @@ use super::{
     notify::LogWatch,
     pieces::Pieces,
     render::Render,
-    tail::{Place, Start},
+    tail::{LogOffset, Start},
 };
 
-/// Bytes that are read at a time.
+/// Size of a read.
 const BLOCK: usize = 64 * 1024;
 
-/// How long a file that was put aside is read on when its writer can't be seen to close it.
+/// How long a rotated file is still read if its writer can't be observed to close it.
 const LATE_WRITES: Duration = Duration::from_secs(1);
 
-/// How often to look where events can't be had, because the node's limit of watches is reached.
+/// Poll interval if inotify is not available: the user's limit of watches is reached.
 const POLL: Duration = Duration::from_secs(1);
 
 /// A reader of one log.
 pub(super) struct LogReader {
     path: PathBuf,
     cursor: Cursor,
-    /// Files that come after the one being read.
+    /// Files after the one being read.
     later: VecDeque<LogFile>,
-    /// Lines that end before this place are not shown.
-    show_from: Place,
+    /// Lines that end before this offset are not shown.
+    show_from: LogOffset,
     render: Render,
     follow: Option<Follow>,
     finished: bool,
 }
 
-/// Where reading stands.
+/// The reader's position.
 struct Cursor {
     file: LogFile,
     index: usize,
@@ -56,11 +56,11 @@ struct Follow {
     watched: bool,
     /// The writer has closed the file.
     closed: bool,
-    /// The file was put aside; after this time it gets no more writes.
+    /// The file was rotated; after this time it gets no more writes.
     late_until: Option<Instant>,
 }
 
-/// What a look at the end of the file found.
+/// The state at the end of the file.
 enum AtEnd {
     More,
     Truncated,
@@ -69,7 +69,7 @@ enum AtEnd {
 }
 
 impl LogReader {
-    /// `ended` is given to follow the log until it turns true.
+    /// `ended` is given to follow the log until it becomes true.
     pub(super) fn new(
         path: PathBuf,
         mut files: VecDeque<LogFile>,
@@ -105,17 +105,19 @@ impl LogReader {
         })
     }
 
-    /// The next bytes; `None` at the end. Dropping the future loses what it has read.
+    /// The next bytes; `None` at the end. Not cancel safe: dropping the future loses bytes.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, LogError> {
         loop {
             if self.finished || self.render.is_full() {
                 return Ok(None);
             }
-            // Taken before reading: what was written before is then seen by the read.
+            // Checked before reading, so that the read sees everything written before the
+            // container's exit.
             let (ended, sealed) = match &mut self.follow {
                 None => (true, true),
                 Some(follow) => (follow.has_ended(), follow.is_sealed()),
             };
+            let sealed = sealed || self.cursor.file.is_compressed();
             match self.read().await? {
                 AtEnd::More => {}
                 AtEnd::Truncated => {
@@ -123,7 +125,7 @@ impl LogReader {
                     self.cursor.offset = 0;
                     self.cursor.pieces = Pieces::starting_at(0);
                 }
-                AtEnd::Successor(next) if sealed || ended => self.turn_to(next),
+                AtEnd::Successor(next) if sealed || ended => self.switch_to(next),
                 AtEnd::Nothing if ended => {
                     self.end_file();
                     self.render.finish();
@@ -146,7 +148,7 @@ impl LogReader {
         }
     }
 
-    /// Reads a block; at the end of the file looks how it goes on.
+    /// Reads a block; at the end of the file looks for its successor.
     async fn read(&mut self) -> Result<AtEnd, LogError> {
         let file = self.cursor.file.clone();
         let offset = self.cursor.offset;
@@ -159,7 +161,7 @@ impl LogReader {
             buffer.truncate(read);
             let found = if read > 0 {
                 AtEnd::More
-            } else if file.len()? < offset {
+            } else if file.is_shorter_than(offset)? {
                 AtEnd::Truncated
             } else if let Some(next) = next {
                 AtEnd::Successor(next)
@@ -186,14 +188,14 @@ impl LogReader {
         let (render, index, show_from) = (&mut self.render, *index, self.show_from);
         pieces.feed(&buffer, |piece| {
             render.mute(
-                Place {
+                LogOffset {
                     file: index,
                     offset: piece.line_at,
                 } < show_from,
             );
             render.piece(piece);
         });
-        // Nothing is kept while there is nothing to do.
+        // An idle follower keeps no buffer.
         self.cursor.buffer = if matches!(found, AtEnd::More) {
             buffer
         } else {
@@ -207,7 +209,7 @@ impl LogReader {
         self.cursor.pieces.finish(|piece| render.piece(piece));
     }
 
-    fn turn_to(&mut self, next: LogFile) {
+    fn switch_to(&mut self, next: LogFile) {
         self.end_file();
         self.later.pop_front();
         self.cursor.file = next;
@@ -220,14 +222,14 @@ impl LogReader {
             let turned = follow
                 .watch
                 .as_mut()
-                .map(|watch| watch.turn_to(&self.cursor.file));
+                .map(|watch| watch.switch_to(&self.cursor.file));
             if let Some(Err(error)) = turned {
                 follow.stop_watching(&error);
             }
         }
     }
 
-    /// Waits until the log may have grown, `put_aside` or not, or the container has ended.
+    /// Waits until the log may have grown, `put_aside` or not, or the container has exited.
     async fn wait(&mut self, put_aside: bool) {
         let Some(follow) = &mut self.follow else {
             return;
@@ -238,7 +240,7 @@ impl LogReader {
                 Ok(watch) => follow.watch = Some(watch),
                 Err(error) => follow.stop_watching(&error),
             }
-            // What came before the watch was set is found by reading again.
+            // Data from before the watch is found by the next read.
             return;
         }
         let now = Instant::now();
@@ -261,7 +263,7 @@ impl LogReader {
         };
         tokio::select! {
             () = wake => {}
-            // Without a sender the container counts as ended, which the caller sees.
+            // A dropped sender means that the container has exited, which the caller checks.
             _ = follow.ended.changed() => {}
             result = event => if let Err(error) = result {
                 follow.stop_watching(&error);
@@ -276,7 +278,7 @@ impl Follow {
         *self.ended.borrow_and_update() || gone
     }
 
-    /// True if the file being read gets no more writes once something has taken its place.
+    /// True if the file being read gets no more writes after it was replaced.
     fn is_sealed(&mut self) -> bool {
         match self.watch.as_mut().map(LogWatch::drain) {
             Some(Ok(Some(closed))) => self.closed = closed,
@@ -287,7 +289,7 @@ impl Follow {
     }
 
     fn stop_watching(&mut self, error: &io::Error) {
-        tracing::warn!(%error, "no file events for a followed log, looking each second instead");
+        tracing::warn!(%error, "Cannot watch a followed log, polling it each second");
         self.watch = None;
     }
 }

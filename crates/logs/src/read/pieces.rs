@@ -1,7 +1,7 @@
-//! Cuts a log file, read in blocks, into recorded lines, with bounded memory: a recorded line that
-//! is longer than [`MAX_HELD`] comes in several pieces.
+//! Splits a log file, read in blocks, into recorded lines, with bounded memory: a recorded line
+//! that is longer than [`MAX_HELD`] is returned in several pieces.
 
-/// Most bytes that are held back for a newline.
+/// Maximum number of bytes buffered without a newline.
 pub(super) const MAX_HELD: usize = 256 * 1024;
 
 /// A recorded line or a part of one, without its newline.
@@ -9,7 +9,7 @@ pub(super) const MAX_HELD: usize = 256 * 1024;
 pub(super) struct Piece<'a> {
     /// The bytes.
     pub(super) bytes: &'a [u8],
-    /// Where in the file the recorded line begins that this piece belongs to.
+    /// Offset of the recorded line that this piece belongs to.
     pub(super) line_at: u64,
     /// The line begins with this piece.
     pub(super) begins: bool,
@@ -17,17 +17,17 @@ pub(super) struct Piece<'a> {
     pub(super) ends: bool,
 }
 
-/// Holds the recorded line whose newline has not been read yet.
+/// Buffers the recorded line whose newline has not been read yet.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     held: Vec<u8>,
     line_at: u64,
-    /// Bytes of the line at `line_at` that were given out already.
+    /// Bytes of the line at `line_at` that were returned already.
     given: u64,
 }
 
 impl Pieces {
-    /// For a file of which the first byte to come is at `offset`, where a line begins.
+    /// For a file that is read from `offset`, where a line begins.
     pub(super) fn starting_at(offset: u64) -> Self {
         Self {
             held: Vec::new(),
@@ -36,7 +36,7 @@ impl Pieces {
         }
     }
 
-    /// Takes the next block and gives out each piece that is complete.
+    /// Processes the next block and passes on each piece that is complete.
     pub(super) fn feed(&mut self, mut block: &[u8], mut take: impl FnMut(Piece<'_>)) {
         while let Some(newline) = block.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = (&block[..newline], &block[newline + 1..]);
@@ -67,7 +67,7 @@ impl Pieces {
         }
     }
 
-    /// The file has ended: what is held, if anything, is a line without newline.
+    /// The file has ended: a buffered line has no newline.
     pub(super) fn finish(&mut self, mut take: impl FnMut(Piece<'_>)) {
         if !self.held.is_empty() || self.given > 0 {
             self.give(true, &mut take);

@@ -111,7 +111,7 @@ fn following() -> ReadOptions {
 }
 
 #[tokio::test]
-async fn the_whole_log_is_shown_with_what_rotation_put_aside() {
+async fn the_whole_log_is_shown_with_its_rotated_files() {
     let mut log = Log::new();
     log.line("one");
     log.rotate();
@@ -140,13 +140,13 @@ async fn the_whole_log_is_shown_with_what_rotation_put_aside() {
 }
 
 #[tokio::test]
-async fn a_missing_log_is_told_from_one_that_cannot_be_read() {
+async fn a_missing_log_and_an_unreadable_one_are_different_errors() {
     let dir = tempfile::tempdir().unwrap();
     let (_running, ended) = watch::channel(false);
     let missing = stream(dir.path().join("0.log"), following(), ended.clone()).await;
     assert!(missing.err().expect("no log").is_not_found());
-    let folder = stream(dir.path().to_owned(), following(), ended).await;
-    assert!(!folder.err().expect("no log").is_not_found());
+    let directory = stream(dir.path().to_owned(), following(), ended).await;
+    assert!(!directory.err().expect("no log").is_not_found());
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn no_line_is_lost_when_the_log_is_rotated() {
     let mut shown = open(log.path(), following(), ended).await;
     log.line("a1");
     assert_eq!(next(&mut shown, 3).await, "a1\n");
-    // The runtime goes on writing to the file that was put aside until it opens the new one, and
+    // The runtime continues to write to the rotated file until it opens the new one, and
     // some a little longer.
     log.put_aside();
     log.line("a2");
@@ -224,7 +224,7 @@ async fn no_line_is_lost_when_the_log_is_rotated() {
 }
 
 #[tokio::test]
-async fn a_follower_goes_on_when_the_log_is_replaced_or_emptied() {
+async fn a_follower_continues_when_the_log_is_replaced_or_truncated() {
     let mut log = Log::new();
     let (running, ended) = watch::channel(false);
     let mut shown = open(log.path(), following(), ended).await;
@@ -333,7 +333,7 @@ proptest! {
         lines in written_lines(),
         weave in any::<bool>(),
         rotate_after in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
-        wanted in 0_u64..50,
+        requested in 0_u64..50,
     ) {
         let mut log = Log::new();
         let entries = record(&lines, weave);
@@ -346,10 +346,10 @@ proptest! {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let shown = shown_lines(&lines);
-        let from = shown.len().saturating_sub(usize::try_from(wanted).unwrap());
+        let from = shown.len().saturating_sub(usize::try_from(requested).unwrap());
         runtime.block_on(async {
             assert_eq!(all(log.path(), ReadOptions::default()).await, shown.concat());
-            let tail = ReadOptions { tail_lines: Some(wanted), ..ReadOptions::default() };
+            let tail = ReadOptions { tail_lines: Some(requested), ..ReadOptions::default() };
             assert_eq!(all(log.path(), tail).await, shown[from..].concat());
         });
     }
@@ -357,7 +357,10 @@ proptest! {
     #[test]
     fn a_follower_shows_each_line_once_whatever_the_writes_and_rotations(
         lines in written_lines(),
-        writes in prop::collection::vec((1_usize..60, any::<bool>(), any::<bool>()), 1..20),
+        writes in prop::collection::vec(
+            (1_usize..60, any::<bool>(), any::<bool>(), any::<bool>()),
+            1..20,
+        ),
     ) {
         let text: String = record(&lines, false).concat();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -367,13 +370,16 @@ proptest! {
             let mut shown = open(log.path(), following(), ended).await;
             let reader = tokio::spawn(async move { rest(&mut shown).await });
             let mut left = text.as_str();
-            for (length, rotate, pause) in writes.iter().cycle() {
+            for (length, rotate, compress, pause) in writes.iter().cycle() {
                 let (now, then) = left.split_at((*length).min(left.len()));
                 log.write(now);
                 left = then;
                 // Runtimes rotate between entries.
                 if *rotate && now.ends_with('\n') {
                     log.rotate();
+                }
+                if *compress {
+                    crate::rotation::compress(&log.path()).unwrap();
                 }
                 if *pause {
                     tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Whether the node is one of those that a pod asks for.
+//! Whether the node matches the pod's node selector and node affinity.
 
 use rubelet_api::{
     pod::Pod,

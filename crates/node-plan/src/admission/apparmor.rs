@@ -1,10 +1,10 @@
-//! Whether the AppArmor profiles that a pod asks for can be enforced.
+//! Whether the AppArmor profiles that a pod requests can be enforced.
 
 use rubelet_api::{pod::Pod, security::Profile};
 
 use super::Rejection;
 
-/// Refuses a pod that asks for a profile where the kernel enforces none.
+/// Rejects a pod that requests a profile where the kernel enforces none.
 pub(super) fn check(pod: &Pod, enabled: bool) -> Result<(), Rejection> {
     let ephemeral = pod.spec.ephemeral_containers.iter();
     let of_containers = pod

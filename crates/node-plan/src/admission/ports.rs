@@ -1,4 +1,4 @@
-//! Whether the ports of the host that a pod asks for are free.
+//! Whether the host ports that a pod requests are free.
 
 use rubelet_api::{network::Protocol, pod::Pod};
 
@@ -7,7 +7,7 @@ type HostPort<'a> = (&'a str, Protocol, u16);
 
 const EVERY_ADDRESS: &str = "0.0.0.0";
 
-/// Whether another pod has one of the ports that this one asks for, on the same address or on all.
+/// Whether another pod has one of the ports that this one requests, on the same address or on all.
 pub(super) fn conflict(pod: &Pod, running: &[&Pod]) -> bool {
     let taken: Vec<HostPort<'_>> = running.iter().flat_map(|pod| host_ports(pod)).collect();
     host_ports(pod).any(|(ip, protocol, port)| {
@@ -18,7 +18,7 @@ pub(super) fn conflict(pod: &Pod, running: &[&Pod]) -> bool {
     })
 }
 
-/// Ports of containers and sidecars; init containers have let go of theirs when the pod runs.
+/// Ports of containers and sidecars; init containers have released theirs when the pod runs.
 fn host_ports(pod: &Pod) -> impl Iterator<Item = HostPort<'_>> {
     let sidecars = pod.spec.sidecars().map(|(_, container)| container);
     sidecars

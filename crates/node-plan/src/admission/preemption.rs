@@ -22,19 +22,34 @@ pub const PREEMPTED: &str = "Preempted in order to admit critical pod";
 /// Message of its condition `DisruptionTarget`.
 pub const PREEMPTED_CONDITION: &str = "Pod was preempted by Kubelet to accommodate a critical pod.";
 
+/// Which pods end so that a critical pod fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preemption<'a> {
+    /// The pods.
+    pub victims: Vec<&'a Pod>,
+    /// The resource that is missing, the first if there are several: what upstream counts the
+    /// preemption under.
+    pub resource: Box<str>,
+}
+
 /// The pods of `running` that have to end so that `pod` fits: as few and as unimportant ones as will
 /// do, best-effort pods before burstable and guaranteed ones. `None` if the pod is not critical, if
 /// more than a shortage keeps it away, or if not all of them together would be enough.
 #[must_use]
-pub fn victims<'a>(pod: &Pod, node: &AdmissionNode, running: &[&'a Pod]) -> Option<Vec<&'a Pod>> {
+pub fn preemption<'a>(
+    pod: &Pod,
+    node: &AdmissionNode,
+    running: &[&'a Pod],
+) -> Option<Preemption<'a>> {
     let missing = shortages(pod, node, running);
     let rejected = admit(pod, node, running).err()?;
-    // A critical pod is told of its shortages last.
-    let only_short = missing.first()?.rejection() == rejected;
+    // Of a critical pod, shortages are reported last.
+    let first = missing.first()?;
+    let only_short = first.rejection() == rejected;
     if !is_critical(pod) || !only_short || apparmor::check(pod, node.apparmor).is_err() {
         return None;
     }
-    let missing: Needs = missing
+    let needs: Needs = missing
         .iter()
         .map(|shortage| (shortage, shortage.missing()))
         .collect();
@@ -53,18 +68,21 @@ pub fn victims<'a>(pod: &Pod, node: &AdmissionNode, running: &[&'a Pod]) -> Opti
     // Of each class only what is needed once all lower ones, and the chosen of the higher ones, go.
     let guaranteed = nearest(
         &guaranteed,
-        &without(&missing, best_effort.iter().chain(&burstable)),
+        &without(&needs, best_effort.iter().chain(&burstable)),
     )?;
     let burstable = nearest(
         &burstable,
-        &without(&missing, best_effort.iter().chain(&guaranteed)),
+        &without(&needs, best_effort.iter().chain(&guaranteed)),
     )?;
     let best_effort = nearest(
         &best_effort,
-        &without(&missing, burstable.iter().chain(&guaranteed)),
+        &without(&needs, burstable.iter().chain(&guaranteed)),
     )?;
     let chosen = best_effort.into_iter().chain(burstable).chain(guaranteed);
-    Some(chosen.map(|candidate| candidate.pod).collect())
+    Some(Preemption {
+        victims: chosen.map(|candidate| candidate.pod).collect(),
+        resource: first.name.clone(),
+    })
 }
 
 /// Resources that are missing, and how much of each.
@@ -116,8 +134,8 @@ fn without<'n, 'a: 'c, 'c>(
     left
 }
 
-/// Takes pods until nothing is missing, each time the one that leaves the least; of two such the one
-/// that asks for less. `None` if all of them are not enough.
+/// Takes pods until nothing is missing, each time the one that leaves the least; of two such the
+/// one that requests less. `None` if all of them are not enough.
 fn nearest<'a>(candidates: &[Candidate<'a>], needs: &Needs<'_>) -> Option<Vec<Candidate<'a>>> {
     let (mut pool, mut needs) = (candidates.to_vec(), needs.clone());
     let mut chosen = Vec::new();

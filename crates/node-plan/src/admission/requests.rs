@@ -1,4 +1,4 @@
-//! What a pod asks for in all.
+//! The sum of a pod's requests.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use rubelet_api::{pod::Pod, resources::ResourceAmounts};
 
 use crate::{node_status::resources::hugepages_name, pod_resources::effective};
 
-/// What a pod asks for.
+/// The requests of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodRequests {
     /// Thousandths of a core.

@@ -16,7 +16,7 @@ pub(super) struct Shortage {
 }
 
 impl Shortage {
-    /// What the pod is told.
+    /// The rejection of the pod.
     pub(super) fn rejection(&self) -> Rejection {
         let Self {
             name,

@@ -1,4 +1,4 @@
-//! Tables of pods that may run here and of those that may not.
+//! Tables of pods that may run here, and of pods that may not.
 
 use rubelet_api::{
     network::{ContainerPort, Protocol},
@@ -320,7 +320,7 @@ fn what_the_system_can_not_do_is_refused() {
 }
 
 #[test]
-fn the_first_reason_in_upstreams_order_is_told() {
+fn the_first_reason_in_upstreams_order_is_reported() {
     let mut pod = asking(amounts(9000, 1));
     pod.spec.node_name = "other".into();
     let shortage = short_of("cpu", 9000, 0, 2000);

@@ -11,7 +11,7 @@ use super::{
 
 const INTERNAL_IP: &str = "InternalIP";
 const HOSTNAME: &str = "Hostname";
-/// Tells the cloud's controller which addresses `--node-ip` asked for.
+/// Passes the addresses of `--node-ip` to the cloud controller manager.
 const PROVIDED_IP: &str = "alpha.kubernetes.io/provided-node-ip";
 
 /// Addresses that the machine has.
@@ -25,7 +25,7 @@ pub struct FoundAddresses {
     pub outward: Vec<IpAddr>,
 }
 
-/// Why the addresses can't be told.
+/// Why the node's addresses are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// `--node-ip` can't be the address of a node.
@@ -52,7 +52,7 @@ pub fn needs_lookup(settings: &NodeSettings) -> bool {
 /// resolves to; that of the default route.
 ///
 /// # Errors
-/// An address that was asked for is not there, or none was found.
+/// A requested address is not there, or none was found.
 pub fn choose(
     settings: &NodeSettings,
     found: &FoundAddresses,
@@ -134,7 +134,7 @@ fn address(kind: &str, address: &str) -> NodeAddress {
 }
 
 /// Sets addresses and the annotation for the cloud. With a cloud, what its controller wrote stays,
-/// and without `--node-ip` only the name is told until it has written.
+/// and without `--node-ip` only the name is reported until it has written.
 pub(super) fn set(
     settings: &NodeSettings,
     chosen: &Result<Vec<NodeAddress>, AddressError>,

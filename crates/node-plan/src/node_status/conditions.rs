@@ -1,4 +1,4 @@
-//! The four conditions, when they last changed, and the events that tell of it.
+//! The four conditions, when they last changed, and the events that report it.
 
 use jiff::Timestamp;
 
@@ -8,14 +8,14 @@ use super::object::NodeCondition;
 pub const TRUE: &str = "True";
 /// `status` of a condition that does not hold.
 pub const FALSE: &str = "False";
-/// `status` of a condition that nobody told lately.
+/// `status` of a condition that nobody has reported lately.
 pub const UNKNOWN: &str = "Unknown";
 /// Type of the condition that lets pods come.
 pub const READY: &str = "Ready";
 
-/// What is said of a condition.
+/// The contents of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Said {
+struct ConditionText {
     reason: &'static str,
     message: &'static str,
     event: &'static str,
@@ -25,19 +25,19 @@ struct Said {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PressureCondition {
     kind: &'static str,
-    short: Said,
-    enough: Said,
+    short: ConditionText,
+    enough: ConditionText,
 }
 
 /// MemoryPressure.
 pub const MEMORY_PRESSURE: PressureCondition = PressureCondition {
     kind: "MemoryPressure",
-    short: Said {
+    short: ConditionText {
         reason: "KubeletHasInsufficientMemory",
         message: "kubelet has insufficient memory available",
         event: "NodeHasInsufficientMemory",
     },
-    enough: Said {
+    enough: ConditionText {
         reason: "KubeletHasSufficientMemory",
         message: "kubelet has sufficient memory available",
         event: "NodeHasSufficientMemory",
@@ -47,12 +47,12 @@ pub const MEMORY_PRESSURE: PressureCondition = PressureCondition {
 /// DiskPressure.
 pub const DISK_PRESSURE: PressureCondition = PressureCondition {
     kind: "DiskPressure",
-    short: Said {
+    short: ConditionText {
         reason: "KubeletHasDiskPressure",
         message: "kubelet has disk pressure",
         event: "NodeHasDiskPressure",
     },
-    enough: Said {
+    enough: ConditionText {
         reason: "KubeletHasNoDiskPressure",
         message: "kubelet has no disk pressure",
         event: "NodeHasNoDiskPressure",
@@ -62,12 +62,12 @@ pub const DISK_PRESSURE: PressureCondition = PressureCondition {
 /// PIDPressure.
 pub const PID_PRESSURE: PressureCondition = PressureCondition {
     kind: "PIDPressure",
-    short: Said {
+    short: ConditionText {
         reason: "KubeletHasInsufficientPID",
         message: "kubelet has insufficient PID available",
         event: "NodeHasInsufficientPID",
     },
-    enough: Said {
+    enough: ConditionText {
         reason: "KubeletHasSufficientPID",
         message: "kubelet has sufficient PID available",
         event: "NodeHasSufficientPID",
@@ -75,7 +75,7 @@ pub const PID_PRESSURE: PressureCondition = PressureCondition {
 };
 
 /// Transitions that the API server does not show yet. Without this memory a condition that changed
-/// while the API server was away would change anew, with an event, each time it is computed.
+/// while the API server was unreachable would change again, with an event, each time it is computed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transitions {
     pending: Vec<Transition>,
@@ -91,7 +91,7 @@ struct Transition {
 }
 
 impl Transitions {
-    /// Since when the condition has that status, and whether this is the first time of saying so.
+    /// Since when the condition has that status, and whether it is reported for the first time.
     fn since(
         &mut self,
         shown: Option<&NodeCondition>,
@@ -165,8 +165,8 @@ pub(super) fn set_pressure(
     first.then_some(said.event)
 }
 
-/// Sets the condition Ready; it is ready unless there is a reason why not. The reason of the event,
-/// if it changed; a node that never said anything before changes nothing.
+/// Sets the condition Ready; it is ready unless there is a reason why not. Returns the reason of
+/// the event, if it changed; a node that never reported anything before has no change.
 pub(super) fn set_ready(
     conditions: &mut Vec<NodeCondition>,
     transitions: &mut Transitions,
@@ -206,93 +206,4 @@ pub(super) fn set_ready(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
-
-    fn shown(kind: &str, status: &str, second: i64) -> NodeCondition {
-        NodeCondition {
-            kind: kind.into(),
-            status: status.into(),
-            last_transition_time: Some(at(second)),
-            last_heartbeat_time: Some(at(second)),
-            reason: "Old".into(),
-            message: "old words".into(),
-        }
-    }
-
-    fn ready(
-        list: &mut Vec<NodeCondition>,
-        transitions: &mut Transitions,
-        problem: Option<&str>,
-        second: i64,
-    ) -> (i64, Option<&'static str>) {
-        let event = set_ready(list, transitions, problem, at(second));
-        let since = list.last().unwrap().last_transition_time.unwrap();
-        (since.as_second(), event)
-    }
-
-    #[test]
-    fn a_status_that_stays_keeps_its_time_and_its_words() {
-        let mut list = vec![shown("MemoryPressure", FALSE, 5)];
-        let mut transitions = Transitions::default();
-        let event = set_pressure(&mut list, &mut transitions, &MEMORY_PRESSURE, false, at(70));
-        assert_eq!(event, None);
-        assert_eq!(list[0].last_transition_time, Some(at(5)));
-        assert_eq!(list[0].last_heartbeat_time, Some(at(70)));
-        assert_eq!(&*list[0].reason, "Old");
-    }
-
-    #[test]
-    fn a_change_has_its_words_its_time_and_one_event() {
-        let mut list = vec![shown("DiskPressure", UNKNOWN, 5)];
-        let mut transitions = Transitions::default();
-        let event = set_pressure(&mut list, &mut transitions, &DISK_PRESSURE, true, at(70));
-        assert_eq!(event, Some("NodeHasDiskPressure"));
-        let expected = NodeCondition {
-            kind: "DiskPressure".into(),
-            status: TRUE.into(),
-            last_heartbeat_time: Some(at(70)),
-            last_transition_time: Some(at(70)),
-            reason: "KubeletHasDiskPressure".into(),
-            message: "kubelet has disk pressure".into(),
-        };
-        assert_eq!(list, [expected]);
-    }
-
-    #[test]
-    fn a_change_that_can_not_be_sent_keeps_the_time_at_which_it_was_made() {
-        let mut transitions = Transitions::default();
-        let api = vec![shown(READY, TRUE, 5)];
-        let mut compute =
-            |problem, second| ready(&mut api.clone(), &mut transitions, problem, second);
-        assert_eq!(
-            compute(Some("runtime down"), 70),
-            (70, Some("NodeNotReady"))
-        );
-        assert_eq!(compute(Some("runtime down"), 80), (70, None));
-        assert_eq!(compute(None, 90), (5, None), "nobody saw it");
-        assert_eq!(compute(Some("again"), 95), (95, Some("NodeNotReady")));
-    }
-
-    #[test]
-    fn a_condition_that_others_changed_meanwhile_changes_anew() {
-        let mut transitions = Transitions::default();
-        let lost = |second| vec![shown(READY, UNKNOWN, second)];
-        let mut compute = |mut api: Vec<_>, second| ready(&mut api, &mut transitions, None, second);
-        assert_eq!(compute(lost(50), 60), (60, Some("NodeReady")));
-        assert_eq!(compute(lost(50), 70), (60, None));
-        assert_eq!(compute(lost(75), 80), (80, Some("NodeReady")));
-    }
-
-    #[test]
-    fn a_node_that_is_ready_from_the_begin_on_has_no_event() {
-        let mut list = Vec::new();
-        let found = ready(&mut list, &mut Transitions::default(), None, 7);
-        assert_eq!(found, (7, None));
-        assert_eq!(&*list[0].message, "kubelet is posting ready status");
-    }
-}
+mod tests;

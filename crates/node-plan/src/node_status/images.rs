@@ -2,7 +2,7 @@
 
 use super::object::ContainerImage;
 
-/// So many names of one image are listed.
+/// How many names of one image are listed.
 const MAX_NAMES: usize = 5;
 
 /// An image as the runtime has it.

@@ -23,7 +23,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// The object with its kind, as it is created.
+    /// The object with its kind, for its creation.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut value = json!(self);
@@ -149,7 +149,7 @@ pub struct NodeCondition {
     pub kind: Box<str>,
     /// `status`: `True`, `False` or `Unknown`.
     pub status: Box<str>,
-    /// `lastHeartbeatTime`: when the node last said so, in whole seconds.
+    /// `lastHeartbeatTime`: when the node last reported this, in whole seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_heartbeat_time: Option<Timestamp>,
     /// `lastTransitionTime`: when `status` last changed, in whole seconds.

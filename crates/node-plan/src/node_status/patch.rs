@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::object::{Node, NodeCondition};
 
-/// Whether anything differs but the times at which the conditions were last told.
+/// Whether anything differs but the times at which the conditions were last reported.
 #[must_use]
 pub fn has_changed(old: &Node, new: &Node) -> bool {
     let (before, after) = (&old.status, &new.status);

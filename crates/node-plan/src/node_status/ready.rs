@@ -6,10 +6,10 @@ use std::{sync::Arc, time::Duration};
 
 use super::object::Texts;
 
-/// A runtime that does not answer counts as down after so long: it may only be restarting.
+/// A runtime that does not answer counts as down after this time: it may only be restarting.
 pub const DOWN_AFTER: Duration = Duration::from_secs(30);
 
-/// What is known of the runtime.
+/// The state of the runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuntimeHealth {
     /// Whether it ever answered.
@@ -23,8 +23,8 @@ pub struct RuntimeHealth {
 }
 
 impl RuntimeHealth {
-    /// Why no pods can run, as far as the runtime is concerned; `pleg` says what keeps the agent
-    /// from seeing what happens to containers, in upstream's words.
+    /// Why no pods can run, as far as the runtime is concerned; `pleg` is the reason why the agent
+    /// does not see changes of containers, in upstream's words.
     #[must_use]
     pub fn problems(&self, pleg: Option<String>) -> Vec<String> {
         let mut problems = Vec::new();

@@ -15,7 +15,7 @@ pub const LABEL_ARCH: &str = "kubernetes.io/arch";
 const LABEL_OS_BETA: &str = "beta.kubernetes.io/os";
 const LABEL_ARCH_BETA: &str = "beta.kubernetes.io/arch";
 
-/// Labels that a restart of the agent sets anew on a node that is there already. All others belong
+/// Labels that a restart of the agent sets again on an existing node. All others belong
 /// to whoever changed them last.
 const OWN_LABELS: [&str; 11] = [
     LABEL_HOSTNAME,
@@ -36,7 +36,7 @@ const ATTACH_DETACH: &str = "volumes.kubernetes.io/controller-managed-attach-det
 /// Taint of a node that its cloud has not completed yet.
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
-/// The object to create, as yet without a status.
+/// The object to create, without a status.
 #[must_use]
 pub fn initial(settings: &NodeSettings, facts: &NodeFacts) -> Node {
     let mut labels = Texts::from([

@@ -49,7 +49,7 @@ pub struct Reserved {
 
 /// A reservation that can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{resource}: {text:?} is no quantity")]
+#[error("{resource}: invalid quantity {text:?}")]
 pub struct ReservedError {
     /// Of what.
     pub resource: String,
@@ -62,7 +62,7 @@ pub struct ReservedError {
 
 impl Reserved {
     /// Adds up `systemReserved` and `kubeReserved`. `reservedSystemCPUs`, a list such as `0-1,4`,
-    /// stands in place of the processors of both where it is given.
+    /// replaces the processors of both where it is set.
     ///
     /// # Errors
     /// An amount is no quantity.
@@ -170,7 +170,7 @@ pub fn enforced(capacity: &NodeAmounts, reserved: &Reserved) -> NodeAmounts {
     }
 }
 
-/// What is reserved beyond what there is, in upstream's words: the agent must not start then.
+/// Where the reservations exceed the capacity, in upstream's words: the agent must not start then.
 #[must_use]
 pub fn overcommitted(
     capacity: &NodeAmounts,
@@ -278,7 +278,7 @@ impl NodeAmounts {
     }
 }
 
-/// Sets an amount, and leaves one alone that says the same in other words.
+/// Sets an amount, but keeps one of the same value in another notation.
 pub(super) fn set(list: &mut Texts, name: &str, text: Box<str>) {
     let same = list
         .get(name)
@@ -368,7 +368,7 @@ mod tests {
         let wrong = Reserved::parse(&texts(&[("memory", "much")]), &cpu, "");
         assert_eq!(
             wrong.unwrap_err().to_string(),
-            "memory: \"much\" is no quantity"
+            "memory: invalid quantity \"much\""
         );
     }
 

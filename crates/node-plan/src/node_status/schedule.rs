@@ -17,8 +17,8 @@ impl ReportSchedule {
         self.due.is_none_or(|due| at >= due)
     }
 
-    /// A report was sent at `at`. After one that told a change, and after the first one, the next
-    /// comes after half to one and a half of the frequency, as `chance`, from 0 to 1, decides;
+    /// A report was sent at `at`. After one that reported a change, and after the first one, the
+    /// next comes after half to one and a half of the frequency, as `chance`, from 0 to 1, decides;
     /// otherwise after the frequency itself.
     pub fn sent(&mut self, at: Duration, frequency: Duration, changed: bool, chance: f64) {
         let wait = match changed || self.due.is_none() {
@@ -31,10 +31,10 @@ impl ReportSchedule {
 
 /// Numbers that look random and differ between nodes, for delays that must not fall together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chance(SplitMix);
+pub struct NodeRandom(SplitMix);
 
-impl Chance {
-    /// The numbers of a node. `salt` tells its tasks apart.
+impl NodeRandom {
+    /// The numbers of a node. `salt` separates its tasks.
     #[must_use]
     pub fn new(node: &str, salt: u64) -> Self {
         // FNV-1a over the name.
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn chances_are_spread_and_differ_between_nodes() {
         let draw = |name, salt| {
-            let mut chance = Chance::new(name, salt);
+            let mut chance = NodeRandom::new(name, salt);
             let numbers: Vec<f64> = (0..1000).map(|_| chance.next_unit()).collect();
             assert!(numbers.iter().all(|number| (0.0..1.0).contains(number)));
             let low = numbers.iter().filter(|number| **number < 0.5).count();

@@ -69,7 +69,7 @@ impl Machine {
         update(settings, facts, &self.observed, shown, &mut self.memory)
     }
 
-    /// The node as it is created, and the reasons of the events.
+    /// The created node, and the reasons of the events.
     fn born(&mut self) -> (Node, Vec<&'static str>) {
         let first = initial(&self.settings, &self.facts);
         let updated = self.update(&first);
@@ -240,7 +240,7 @@ fn changes_are_sent_as_what_differs() {
 }
 
 #[test]
-fn a_reboot_is_told_once() {
+fn a_reboot_is_reported_once() {
     let mut machine = Machine::new();
     let (shown, _) = machine.born();
     machine.facts.boot_id = "boot-2".into();
@@ -256,7 +256,7 @@ fn a_reboot_is_told_once() {
 }
 
 #[test]
-fn cordoning_is_told() {
+fn cordoning_is_reported() {
     let mut machine = Machine::new();
     let (mut shown, _) = machine.born();
     for (unschedulable, expected) in [

@@ -26,7 +26,7 @@ use super::{
 pub struct Observed {
     /// Wall time.
     pub now: Timestamp,
-    /// The addresses, or why they can't be told; then those that were told before stay.
+    /// The addresses, or why they are unknown; then the former ones stay.
     pub addresses: Result<Vec<NodeAddress>, AddressError>,
     /// Bytes of the file system of volumes and logs; `None` if it can't be measured now.
     pub nodefs: Option<Bytes>,
@@ -36,17 +36,17 @@ pub struct Observed {
     pub runtime_version: Box<str>,
     /// Runtime handlers by name.
     pub handlers: Vec<NodeRuntimeHandler>,
-    /// Whether the runtime knows `supplementalGroupsPolicy`; `None` if it does not say.
+    /// Whether the runtime supports `supplementalGroupsPolicy`; `None` if it does not report that.
     pub supplemental_groups: Option<bool>,
     /// Images, as [`super::images::listed`] gives them.
     pub images: Arc<[ContainerImage]>,
     /// Why the node is not ready for pods, in upstream's order; empty if it is.
     pub problems: Vec<String>,
-    /// Port of the kubelet's HTTPS server; 0 if there is none.
+    /// Port of the kubelet's HTTPS server; 0 without one.
     pub port: u16,
 }
 
-/// What has to be known of earlier computations.
+/// State of earlier computations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeMemory {
     transitions: Transitions,
@@ -59,9 +59,9 @@ pub struct NodeMemory {
 pub struct Updated {
     /// The node as it should be.
     pub node: Node,
-    /// What happened, to be told once.
+    /// What happened, to be reported once.
     pub events: Vec<NodeEvent>,
-    /// Why the addresses can't be told.
+    /// Why the node's addresses are unknown.
     pub address_problem: Option<AddressError>,
 }
 

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::Actions;
 use crate::{
-    plan::{Kill, PodSnapshot, Step},
+    snapshot::PodSnapshot,
+    step::{Kill, Step},
     why::Why,
 };
 

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     definition,
     observed::{ContainerPhase, Exit, ObservedContainer},
-    probe::{Outcome, ProbeKind},
+    probe::{ProbeKind, ProbeResult},
     why::{KillCause, Why},
 };
 
@@ -24,11 +24,11 @@ pub(super) enum Progress {
     Done,
     /// Something is still to be started or to end.
     Underway,
-    /// This one failed for good.
+    /// This one failed permanently.
     Failed(Box<str>),
 }
 
-/// Walks the init containers from last to first. The first with a record in this sandbox tells how
+/// Walks the init containers from last to first. The first with a record in this sandbox shows how
 /// far the sequence has come; of those before it only sidecars matter.
 pub(super) fn decide(draft: &mut Draft<'_>, sandbox: &SandboxId) -> Progress {
     let spec = &draft.snapshot.pod.spec;
@@ -78,8 +78,8 @@ pub(super) fn decide(draft: &mut Draft<'_>, sandbox: &SandboxId) -> Progress {
     }
 }
 
-/// A regular container of this sandbox is made only after the init containers are done, whatever
-/// became of it since.
+/// A regular container of this sandbox is created only after the init containers are done, whatever
+/// its state is now.
 fn any_regular(draft: &Draft<'_>, sandbox: &SandboxId) -> bool {
     let snapshot = draft.snapshot;
     let mut regular = snapshot.pod.spec.containers.iter();
@@ -90,7 +90,7 @@ struct Walk<'a> {
     sandbox: &'a SandboxId,
     /// The regular containers may run.
     done: bool,
-    /// A later container has told how far the sequence has come.
+    /// A later container has shown how far the sequence has come.
     decided: bool,
     waits: Vec<Box<str>>,
 }
@@ -115,7 +115,7 @@ impl Walk<'_> {
                 .into_iter()
                 .find(|(kind, _)| {
                     kind.of(init).is_some()
-                        && draft.snapshot.probes.get(&found.id, *kind) == Some(Outcome::Failure)
+                        && draft.snapshot.probes.get(&found.id, *kind) == Some(ProbeResult::Failure)
                 })
                 .map(|(_, cause)| cause);
                 let cause = if changed {
@@ -150,7 +150,7 @@ impl Walk<'_> {
     }
 
     /// An init container that runs to its end, the last of those with a record; its name if it
-    /// failed for good.
+    /// failed permanently.
     fn regular(
         &mut self,
         draft: &mut Draft<'_>,

@@ -7,7 +7,7 @@ use rubelet_api::container::Container;
 use super::draft::Draft;
 use crate::{
     observed::ObservedContainer,
-    plan::{Kill, Turn},
+    step::{Kill, KillOrder},
     why::{KillCause, Why},
 };
 
@@ -37,7 +37,7 @@ pub(super) fn kill(
         message: message.into(),
         cause,
         pre_stop: found.pre_stop.clone().filter(|_| !grace.is_zero()),
-        turn: Turn::Free,
+        order: KillOrder::Free,
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     definition,
     observed::{ContainerPhase, ObservedContainer},
-    probe::{Outcome, ProbeKind},
+    probe::{ProbeKind, ProbeResult},
     why::KillCause,
 };
 
@@ -25,7 +25,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, container: &Container, sandbox: &San
             let Some((cause, restarts)) = end_of_running(draft, container, found, sandbox, changed)
             else {
                 if !draft.post_start(container, found) {
-                    draft.make_ahead(container, found, sandbox);
+                    draft.precreate_container(container, found, sandbox);
                 }
                 return true;
             };
@@ -74,7 +74,7 @@ fn end_of_running(
     }
     let failed = |kind: ProbeKind| {
         kind.of(container).is_some()
-            && snapshot.probes.get(&found.id, kind) == Some(Outcome::Failure)
+            && snapshot.probes.get(&found.id, kind) == Some(ProbeResult::Failure)
     };
     let cause = if failed(ProbeKind::Liveness) {
         KillCause::Liveness

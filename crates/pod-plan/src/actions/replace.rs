@@ -13,7 +13,8 @@ use crate::{
     after,
     history::{RETRY_INITIAL, RETRY_MAX},
     observed::{ContainerPhase, ObservedPod},
-    plan::{PodSnapshot, Step},
+    snapshot::PodSnapshot,
+    step::Step,
     why::{KillCause, Why},
 };
 
@@ -32,7 +33,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, attempt: u32, why: Why) {
         KillCause::SandboxReplaced
     };
     let grace = pod.spec.termination_grace_period;
-    stop::halt(snapshot, &mut draft.actions, grace, cause);
+    stop::stop_pod(snapshot, &mut draft.actions, grace, cause);
     if over {
         return;
     }
@@ -54,9 +55,9 @@ pub(super) fn decide(draft: &mut Draft<'_>, attempt: u32, why: Why) {
 }
 
 /// True for a pod that is not started again once its sandbox is lost: its policy is Never, and
-/// something in it has run that may not run twice. The kubelet looks at the pod's policy and at
-/// whether there is any record; pods whose containers have a policy of their own, or that got no
-/// further than their sidecars, are then left for ever with nothing in them.
+/// something in it has run that may not run twice. The kubelet checks the pod's policy and whether
+/// there is any record; pods whose containers have a policy of their own, or that got no further
+/// than their sidecars, are then left for ever with nothing in them.
 fn never_again(snapshot: &PodSnapshot<'_>) -> bool {
     let spec = &snapshot.pod.spec;
     let newest = |container: &Container| snapshot.observed.newest(&container.name);

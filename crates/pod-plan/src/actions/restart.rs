@@ -5,7 +5,7 @@ use rubelet_api::{
     pod::RestartPolicy,
 };
 
-use crate::{observed::ContainerPhase, plan::PodSnapshot};
+use crate::{observed::ContainerPhase, snapshot::PodSnapshot};
 
 /// The restart policy that holds for a container: its own, else the pod's.
 #[must_use]

@@ -1,21 +1,22 @@
-//! Restart of all containers in place, because one ended as a rule with the action
-//! RestartAllContainers says (KEP-5532).
+//! Restart of all containers in place, because one exited and a rule with the action
+//! RestartAllContainers matches (KEP-5532).
 //!
-//! First everything that runs is stopped; once that has been seen and told, the records go, that of
-//! the container that caused it last. Without records the pod begins anew with its first init
-//! container, in the same sandbox. While a record of the cause is there, the restart is not done:
-//! no other memory of it is needed.
+//! First everything that runs is stopped; once that has been observed and published, the records
+//! are removed, that of the container that caused it last. Without records the pod starts again
+//! with its first init container, in the same sandbox. While a record of the cause is there, the
+//! restart is not done: no other state is kept for it.
 
 use std::time::Duration;
 
 use rubelet_api::container::Container;
 
 use super::{
-    draft::Draft, init::init_exit_code, kill::kill, restart::restarts_all, stop::dead_keeping_log,
+    draft::Draft, init::init_exit_code, kill::kill, restart::restarts_all,
+    stop::dead_container_keeping_log,
 };
 use crate::{
     observed::{ContainerPhase, ObservedContainer},
-    plan::Step,
+    step::Step,
     why::{KillCause, Why},
 };
 
@@ -36,7 +37,7 @@ pub(super) fn decide(draft: &mut Draft<'_>) -> bool {
         return false;
     };
     draft.actions.restarting_all = true;
-    draft.why(Why::RestartsAll(cause.name.clone(), exit.code));
+    draft.why(Why::RestartsAllContainers(cause.name.clone(), exit.code));
     if let Some((until, _)) = snapshot
         .history
         .crash_wait(cause, exit.finished_at, draft.now)
@@ -78,7 +79,10 @@ pub(super) fn decide(draft: &mut Draft<'_>) -> bool {
         after_exit: exit.finished_at,
     });
     draft.actions.steps.push(Step::RemoveContainers(
-        records.into_iter().map(dead_keeping_log).collect(),
+        records
+            .into_iter()
+            .map(dead_container_keeping_log)
+            .collect(),
     ));
     true
 }

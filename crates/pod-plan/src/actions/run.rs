@@ -1,4 +1,4 @@
-//! Decisions for a pod that is to run.
+//! Decisions for a pod that must run.
 
 use jiff::Timestamp;
 use rubelet_base::SandboxId;
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     after,
-    intents::EarlyEnd,
-    plan::PodSnapshot,
+    intents::Eviction,
+    snapshot::PodSnapshot,
     why::{KillCause, Why},
 };
 
@@ -33,21 +33,21 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
     {
         draft.actions.early_end = Some(eviction.clone());
         draft.why(Why::Evicted(eviction.reason.clone()));
-        stop::halt(snapshot, &mut draft.actions, grace, KillCause::Evicted);
+        stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::Evicted);
         return draft.actions;
     }
     if deadline_passed(snapshot, now, &mut draft.actions) {
-        draft.actions.early_end = Some(EarlyEnd {
+        draft.actions.early_end = Some(Eviction {
             reason: "DeadlineExceeded".into(),
             message: "Pod was active on the node longer than the specified deadline".into(),
         });
         draft.why(Why::DeadlineExceeded);
-        stop::halt(snapshot, &mut draft.actions, grace, KillCause::Deadline);
+        stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::Deadline);
         return draft.actions;
     }
     if ended {
         draft.why(Why::PhaseIsTerminal);
-        stop::halt(snapshot, &mut draft.actions, grace, KillCause::PodStops);
+        stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::PodStops);
         return draft.actions;
     }
     match sandbox::state(
@@ -82,13 +82,13 @@ fn in_sandbox(draft: &mut Draft<'_>, sandbox: &SandboxId) {
     if restart_all::decide(draft) {
         return;
     }
-    strangers(draft);
+    stop_unexpected(draft);
     regular::ephemeral(draft, sandbox);
     let wanted = match init::decide(draft, sandbox) {
         Progress::Failed(name) => {
             draft.actions.why.push(Why::InitFailed(name));
             let grace = snapshot.pod.spec.termination_grace_period;
-            stop::halt(snapshot, &mut draft.actions, grace, KillCause::PodStops);
+            stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::PodStops);
             return;
         }
         Progress::Underway => true,
@@ -104,7 +104,7 @@ fn in_sandbox(draft: &mut Draft<'_>, sandbox: &SandboxId) {
         // Sidecars and ephemeral containers do not keep a pod going.
         draft.actions.why = vec![Why::PodCompleted];
         let grace = snapshot.pod.spec.termination_grace_period;
-        stop::halt(snapshot, &mut draft.actions, grace, KillCause::PodStops);
+        stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::PodStops);
         stop::prune(snapshot, &mut draft.actions);
         return;
     }
@@ -116,7 +116,7 @@ fn in_sandbox(draft: &mut Draft<'_>, sandbox: &SandboxId) {
 }
 
 /// Containers that run but are not in the specification, or beside a newer instance.
-fn strangers(draft: &mut Draft<'_>) {
+fn stop_unexpected(draft: &mut Draft<'_>) {
     let snapshot = draft.snapshot;
     for found in &snapshot.observed.containers {
         let newest = snapshot.observed.newest(&found.name);

@@ -21,8 +21,8 @@ pub(super) enum SandboxState<'a> {
     },
 }
 
-/// Upstream's `PodSandboxChanged`, and the definition rule for pods that can be edited.
-/// `asked_for` is the attempt of the sandbox that was asked for last.
+/// Upstream's `PodSandboxChanged`, and the definition rule for pods that can be edited. `asked_for`
+/// is the attempt of the sandbox that was requested last.
 pub(super) fn state<'a>(pod: &Pod, observed: &'a ObservedPod, asked_for: u32) -> SandboxState<'a> {
     let Some(newest) = observed.sandboxes.first() else {
         return SandboxState::Replace {

@@ -8,12 +8,12 @@ use super::{draft::Draft, restart::is_asked};
 use crate::{
     definition,
     observed::{ContainerPhase, ObservedContainer},
-    plan::Step,
+    step::Step,
     why::{StartCause, Why},
 };
 
 impl Draft<'_> {
-    /// Starts a container in place of `found`, now or when its back-off is over.
+    /// Starts a container in place of `found`, now or after its backoff.
     pub(super) fn start(
         &mut self,
         container: &Container,
@@ -86,7 +86,7 @@ impl Draft<'_> {
         true
     }
 
-    /// Until when a container waits because its last start failed. A restart that was asked for
+    /// Until when a container waits because its last start failed. A restart that was requested
     /// after that failure does not wait.
     fn failure_wait(&mut self, container: &Container) -> Option<Timestamp> {
         let history = self.snapshot.history.containers.get(&container.name)?;

@@ -1,4 +1,4 @@
-//! Decisions for a pod that is to end, and the removal of what is left behind.
+//! Decisions for a pod that must end, and the removal of what is left behind.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -8,7 +8,8 @@ use super::{Actions, kill::kill};
 use crate::{
     history::{Failure, VolumeState},
     observed::{ContainerPhase, ObservedContainer, ObservedPod},
-    plan::{DeadContainer, Kill, PodSnapshot, Step, Turn},
+    snapshot::PodSnapshot,
+    step::{DeadContainer, Kill, KillOrder, Step},
     why::{KillCause, Why},
 };
 
@@ -26,7 +27,7 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp
     }
     let observed = snapshot.observed;
     if !observed.is_stopped() {
-        halt(snapshot, &mut actions, grace, KillCause::PodStops);
+        stop_pod(snapshot, &mut actions, grace, KillCause::PodStops);
         return actions;
     }
     if observed.is_gone() {
@@ -36,7 +37,7 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp
     }
     if !observed.containers.is_empty() {
         actions.steps.push(Step::RemoveContainers(
-            observed.containers.iter().map(dead).collect(),
+            observed.containers.iter().map(dead_container).collect(),
         ));
     }
     if !observed.sandboxes.is_empty() {
@@ -51,7 +52,7 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp
 }
 
 /// Stops all containers that may run, sidecars after the others, and then all sandboxes.
-pub(super) fn halt(
+pub(super) fn stop_pod(
     snapshot: &PodSnapshot<'_>,
     actions: &mut Actions,
     grace: Duration,
@@ -61,13 +62,13 @@ pub(super) fn halt(
     let kills: Vec<Kill> = running(snapshot.observed)
         .map(|found| {
             let message = format!("Stopping container {}", found.name);
-            let turn = match spec.sidecar(&found.name) {
-                Some((place, _)) => Turn::Sidecar(place),
-                None if spec.containers.iter().any(|c| c.name == found.name) => Turn::Regular,
-                None => Turn::Free,
+            let order = match spec.sidecar(&found.name) {
+                Some((place, _)) => KillOrder::Sidecar(place),
+                None if spec.containers.iter().any(|c| c.name == found.name) => KillOrder::Regular,
+                None => KillOrder::Free,
             };
             Kill {
-                turn,
+                order,
                 ..kill(found, cause, grace, message)
             }
         })
@@ -134,7 +135,7 @@ pub(super) fn prune(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
             ContainerPhase::Running { .. } | ContainerPhase::Unknown => continue,
         };
         if !in_spec || !keep {
-            surplus.push(dead(found));
+            surplus.push(dead_container(found));
         }
     }
     let empty: Vec<_> = observed
@@ -158,15 +159,15 @@ pub(super) fn prune(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
     }
 }
 
-fn dead(found: &ObservedContainer) -> DeadContainer {
+fn dead_container(found: &ObservedContainer) -> DeadContainer {
     DeadContainer {
         keep_log: false,
-        ..dead_keeping_log(found)
+        ..dead_container_keeping_log(found)
     }
 }
 
 /// A record that goes while its log stays: the next instance counts on from the log's number.
-pub(super) fn dead_keeping_log(found: &ObservedContainer) -> DeadContainer {
+pub(super) fn dead_container_keeping_log(found: &ObservedContainer) -> DeadContainer {
     DeadContainer {
         name: found.name.clone(),
         id: found.id.clone(),

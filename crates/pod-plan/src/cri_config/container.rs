@@ -13,7 +13,7 @@ pub struct ContainerInputs {
     pub restart_count: u32,
     /// The image as the runtime identifies it.
     pub image_id: String,
-    /// The user that the image asks for.
+    /// The user of the image's configuration.
     pub image_user: ImageUser,
     /// The environment, resolved.
     pub env: Vec<(String, String)>,
@@ -23,7 +23,7 @@ pub struct ContainerInputs {
     pub resources: v1::LinuxContainerResources,
     /// Whether containers without a profile get the runtime's default (`seccompDefault`).
     pub seccomp_default: bool,
-    /// Folder of Localhost seccomp profiles.
+    /// Directory of Localhost seccomp profiles.
     pub seccomp_root: String,
     /// The container whose processes an ephemeral container sees.
     pub target: Option<ContainerId>,

@@ -15,16 +15,16 @@ use super::{
     expand::expand,
 };
 
-/// What the node knows that a variable may ask for.
+/// Values of the node that a variable may refer to.
 #[derive(Debug, Clone, Default)]
 pub struct EnvContext {
     /// Addresses of the node, the primary one first.
     pub node_ips: Vec<Box<str>>,
     /// Addresses of the pod, the primary one first.
     pub pod_ips: Vec<Box<str>>,
-    /// Thousandths of a core that pods can use; stands in for a missing limit.
+    /// Allocatable thousandths of a core; replaces a missing limit.
     pub allocatable_cpu: u64,
-    /// Bytes of memory that pods can use; stands in for a missing limit.
+    /// Allocatable bytes of memory; replaces a missing limit.
     pub allocatable_memory: u64,
     /// Files with variables.
     pub files: EnvFiles,
@@ -53,7 +53,7 @@ pub enum EnvError {
         /// Its name.
         name: Box<str>,
     },
-    /// A file with variables is none.
+    /// A file with variables is malformed.
     #[error("couldn't parse env file {path:?} of the volume {volume:?}: {source}")]
     File {
         /// The volume.
@@ -92,7 +92,7 @@ pub enum EnvError {
 
 /// What a container's processes see: what `envFrom` gives, then `env` in the order of the
 /// specification, of two with one name the later; behind them the variables of services that have
-/// no such name. A reference in a literal sees what stands before it, and all services.
+/// no such name. A reference in a literal sees what is before it, and all services.
 ///
 /// # Errors
 /// See [`EnvError`].
@@ -158,7 +158,7 @@ fn set(values: &mut Vec<(String, String)>, name: &str, value: String) {
     }
 }
 
-/// The texts of an object; those of `binaryData` are none.
+/// The texts of an object; `binaryData` has none.
 fn data<'a>(kind: ObjectKind, name: &str, objects: &'a PodObjects) -> Option<&'a Data> {
     match kind {
         ObjectKind::ConfigMap => objects.config_maps.get(name).map(|object| &object.data),

@@ -12,7 +12,7 @@ pub struct EnvFileError {
     pub problem: &'static str,
 }
 
-/// The value of a name; `None` if there is none, or an empty one. What stands behind it is not read.
+/// The value of a name; `None` if it is missing or empty. The rest of the file is not read.
 ///
 /// # Errors
 /// See [`EnvFileError`].

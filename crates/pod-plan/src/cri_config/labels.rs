@@ -1,7 +1,7 @@
 //! Labels and annotations by which a pod's sandboxes and containers are found again.
 //!
-//! Source of the names: the kubelet's `kubetypes` package; they are a contract with every tool
-//! that looks at a node's runtime.
+//! Source of the names: the kubelet's `kubetypes` package; every tool that inspects a node's
+//! runtime relies on them.
 
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ pub const DELETION_GRACE_PERIOD: &str = "io.kubernetes.pod.deletionGracePeriod";
 /// Annotation: the pod's termination grace period in seconds.
 pub const GRACE_PERIOD: &str = "io.kubernetes.pod.terminationGracePeriod";
 
-/// Annotation: the runtime's identifier of the instance before, whose end was not told yet when this
-/// one was made.
+/// Annotation: the runtime's identifier of the previous instance, whose exit was not reported yet
+/// when this one was created.
 pub const AHEAD_OF: &str = "rubelet.dev/ahead-of";
 
 /// Labels of a sandbox: the pod's own and the three that identify it.

@@ -115,7 +115,7 @@ pub fn mounts(
     Ok(mounts)
 }
 
-/// Whether all below is to be read-only, too (kubelet: `resolveRecursiveReadOnly`).
+/// Whether all below must be read-only, too (kubelet: `resolveRecursiveReadOnly`).
 fn recursive_read_only(mount: &VolumeMount, files: &ContainerFiles) -> Result<bool, MountError> {
     match mount.recursive_read_only {
         RecursiveReadOnly::Disabled => Ok(false),
@@ -167,14 +167,7 @@ fn image_mount(
 fn is_read_only(pod: &Pod, volume: &str) -> bool {
     pod.spec
         .volume(volume)
-        .is_some_and(|volume| match volume.source {
-            VolumeSource::EmptyDir { .. } | VolumeSource::HostPath { .. } => false,
-            VolumeSource::Image { .. } => true,
-            VolumeSource::ConfigMap(_)
-            | VolumeSource::Secret(_)
-            | VolumeSource::DownwardApi { .. }
-            | VolumeSource::Projected { .. } => true,
-        })
+        .is_some_and(|volume| volume.source.is_read_only())
 }
 
 fn plain(container_path: &str, host_path: &str) -> v1::Mount {

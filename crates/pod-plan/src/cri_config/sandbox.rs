@@ -10,7 +10,7 @@ use super::{labels, security};
 pub struct SandboxInputs {
     /// `metadata.attempt`.
     pub attempt: u32,
-    /// The pod's log folder, absolute.
+    /// The pod's log directory, absolute.
     pub log_directory: String,
     /// The host name inside; ignored for host network.
     pub hostname: String,
@@ -74,7 +74,7 @@ pub fn sandbox_config(pod: &Pod, inputs: SandboxInputs) -> v1::PodSandboxConfig 
     }
 }
 
-/// Runtimes refuse a privileged container where this is false. They look at the configuration that
+/// Runtimes reject a privileged container where this is false. They check the configuration that
 /// comes with the container, so that it may change under a sandbox.
 fn is_privileged(pod: &Pod) -> bool {
     let ephemeral = pod.spec.ephemeral_containers.iter();

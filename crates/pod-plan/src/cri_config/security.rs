@@ -37,7 +37,7 @@ const READONLY_PATHS: [&str; 5] = [
     "/proc/sysrq-trigger",
 ];
 
-/// The user an image asks for, as the runtime reports it.
+/// The user of an image's configuration, as the runtime reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageUser {
     /// Numeric user, if the image gives one.
@@ -65,7 +65,7 @@ pub enum NonRootError {
 /// Checks `runAsNonRoot` against the user that the container will have.
 ///
 /// # Errors
-/// The container would run as root, or that can't be told.
+/// The container would run as root, or that is unknown.
 pub fn verify_non_root(
     pod: &Pod,
     container: &Container,
@@ -172,7 +172,7 @@ fn unconfined() -> v1::SecurityProfile {
     }
 }
 
-/// `root` is the folder of Localhost seccomp profiles; empty for AppArmor, whose profiles have
+/// `root` is the directory of Localhost seccomp profiles; empty for AppArmor, whose profiles have
 /// names.
 fn profile(wanted: &Profile, root: &str) -> v1::SecurityProfile {
     match wanted {

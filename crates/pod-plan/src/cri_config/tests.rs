@@ -1,4 +1,4 @@
-//! What the runtime is told of hooks, sidecars and ephemeral containers.
+//! What the runtime gets to know of hooks, sidecars and ephemeral containers.
 
 use jiff::Timestamp;
 use rubelet_api::{

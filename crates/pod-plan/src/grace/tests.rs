@@ -98,9 +98,9 @@ fn an_endless_grace_does_not_overflow() {
 
 #[test]
 fn sidecars_wait_for_regular_containers_and_later_sidecars_and_nobody_else_waits() {
-    let (free, regular) = (Turn::Free, Turn::Regular);
-    let sidecar = Turn::Sidecar;
-    for (turn, other, waits) in [
+    let (free, regular) = (KillOrder::Free, KillOrder::Regular);
+    let sidecar = KillOrder::Sidecar;
+    for (order, other, waits) in [
         (free, free, false),
         (free, regular, false),
         (free, sidecar(0), false),
@@ -114,6 +114,6 @@ fn sidecars_wait_for_regular_containers_and_later_sidecars_and_nobody_else_waits
         (sidecar(1), sidecar(2), true),
         (sidecar(0), sidecar(2), true),
     ] {
-        assert_eq!(turn.waits_for(other), waits, "{turn:?} and {other:?}");
+        assert_eq!(order.waits_for(other), waits, "{order:?} and {other:?}");
     }
 }

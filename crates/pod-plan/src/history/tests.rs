@@ -6,8 +6,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn end(number: u32, second: i64) -> End {
-    End {
+fn end(number: u32, second: i64) -> Termination {
+    Termination {
         id: format!("c{number}").into(),
         restart_count: number,
         started_at: None,
@@ -37,7 +37,7 @@ fn the_newest_ends_are_kept_in_order_whatever_order_they_are_noted_in() {
     ] {
         let mut history = History::default();
         for number in &noted {
-            history.note_end("app", end(*number, i64::from(*number)));
+            history.note_termination("app", end(*number, i64::from(*number)));
         }
         assert_eq!(kept(&history), expected, "{noted:?}");
     }
@@ -46,9 +46,9 @@ fn the_newest_ends_are_kept_in_order_whatever_order_they_are_noted_in() {
 #[test]
 fn an_end_is_lacking_until_it_is_noted_and_not_if_it_would_not_be_kept() {
     let mut history = History::default();
-    assert!(history.lacks_end("app", &"c1".into(), at(1)));
+    assert!(history.lacks_termination("app", &"c1".into(), at(1)));
     for number in 3..=7 {
-        history.note_end("app", end(number, i64::from(number)));
+        history.note_termination("app", end(number, i64::from(number)));
     }
     for (id, second, lacking) in [
         ("c7", 7, false),
@@ -58,12 +58,12 @@ fn an_end_is_lacking_until_it_is_noted_and_not_if_it_would_not_be_kept() {
         ("c8", 8, true),
     ] {
         assert_eq!(
-            history.lacks_end("app", &id.into(), at(second)),
+            history.lacks_termination("app", &id.into(), at(second)),
             lacking,
             "{id}"
         );
     }
-    assert!(history.lacks_end("other", &"c1".into(), at(1)));
+    assert!(history.lacks_termination("other", &"c1".into(), at(1)));
 }
 
 #[test]
@@ -85,10 +85,10 @@ fn an_instance_that_ended_before_it_was_to_be_stopped_ended_by_itself() {
 #[test]
 fn a_reason_that_comes_late_replaces_the_one_before() {
     let mut history = History::default();
-    history.note_end("app", end(1, 1));
-    history.correct_end("app", &"c2".into(), "OOMKilled");
+    history.note_termination("app", end(1, 1));
+    history.correct_termination("app", &"c2".into(), "OOMKilled");
     assert_eq!(&*history.containers["app"].ends[0].reason, "Error");
-    history.correct_end("app", &"c1".into(), "OOMKilled");
+    history.correct_termination("app", &"c1".into(), "OOMKilled");
     assert_eq!(&*history.containers["app"].ends[0].reason, "OOMKilled");
 }
 

@@ -1,17 +1,17 @@
-//! Which probes of a pod are to be tried now.
+//! Which probes of a pod must be tried now.
 
 use rubelet_api::{container::Container, status::Phase};
 
-use super::{Outcome, ProbeKind, ProbeTarget};
+use super::{ProbeKind, ProbeResult, ProbeTarget};
 use crate::{
     observed::{ContainerPhase, ObservedContainer},
-    plan::{PodSnapshot, Target},
+    snapshot::{PodSnapshot, Target},
 };
 
 /// The probes of all running containers whose postStart hook has run: the startup probe until it
-/// has succeeded, then the other two. Once a pod ends, regular containers are only asked whether
-/// they are ready, and no longer asked when it has ended in the eyes of all, in `phase`; sidecars
-/// go on as before, because they serve the others until the end.
+/// has succeeded, then the other two. While a pod terminates, regular containers have only their
+/// readiness probes, and none once the published `phase` is terminal; sidecars continue as before,
+/// because they serve the others until the end.
 pub(crate) fn targets(snapshot: &PodSnapshot<'_>, phase: Phase) -> Vec<ProbeTarget> {
     let spec = &snapshot.pod.spec;
     let ends = snapshot.target != Target::Run;
@@ -59,9 +59,9 @@ fn of_container(
                 id: found.id.clone(),
                 started_at,
                 initial: kept.unwrap_or(match kind {
-                    ProbeKind::Startup => Outcome::Unknown,
-                    ProbeKind::Liveness => Outcome::Success,
-                    ProbeKind::Readiness => Outcome::Failure,
+                    ProbeKind::Startup => ProbeResult::Unknown,
+                    ProbeKind::Liveness => ProbeResult::Success,
+                    ProbeKind::Readiness => ProbeResult::Failure,
                 }),
             });
         }

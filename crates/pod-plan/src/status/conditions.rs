@@ -8,19 +8,19 @@ use rubelet_api::{
     status::{Condition, ConditionStatus, ContainerState, ContainerStatus, Phase},
 };
 
-use crate::{actions::Actions, plan::PodSnapshot, plan::Step};
+use crate::{actions::Actions, snapshot::PodSnapshot, step::Step};
 
-/// Type of the condition by which others tell why a pod is ended early.
+/// Type of the condition by which others report why a pod is ended early.
 const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
-/// What a condition says.
-struct Said {
+/// The contents of a condition.
+struct ConditionText {
     status: bool,
     reason: &'static str,
     message: String,
 }
 
-impl Said {
+impl ConditionText {
     fn yes() -> Self {
         Self::because(true, "")
     }
@@ -58,10 +58,10 @@ pub(super) fn all(
         ),
         ("Ready", Some(ready)),
         ("ContainersReady", Some(containers_ready)),
-        ("PodScheduled", Some(Said::yes())),
+        ("PodScheduled", Some(ConditionText::yes())),
         ("PodResizePending", resize_pending(snapshot, phase)),
         (
-            crate::plan::ALL_RESTARTING,
+            crate::snapshot::ALL_RESTARTING,
             restarting::say(snapshot, actions, phase),
         ),
     ];
@@ -84,19 +84,19 @@ pub(super) fn all(
 }
 
 /// A resize that is not made, of a pod that has not ended.
-fn resize_pending(snapshot: &PodSnapshot<'_>, phase: Phase) -> Option<Said> {
+fn resize_pending(snapshot: &PodSnapshot<'_>, phase: Phase) -> Option<ConditionText> {
     let why = snapshot.pod.resize_infeasible?;
     let message = why.to_owned();
-    (!phase.is_terminal()).then_some(Said {
+    (!phase.is_terminal()).then_some(ConditionText {
         status: true,
         reason: "Infeasible",
         message,
     })
 }
 
-/// Conditions that others set. The one that tells why a pod is ended comes last of them.
+/// Conditions that others set. The one with the reason why a pod is ended comes last.
 fn foreign(snapshot: &PodSnapshot<'_>) -> Vec<Condition> {
-    let mut found: Vec<&crate::intents::ForeignCondition> =
+    let mut found: Vec<&crate::intents::ExternalCondition> =
         snapshot.intents.conditions.iter().collect();
     found.sort_by_key(|one| &*one.kind == DISRUPTION_TARGET);
     found
@@ -112,12 +112,12 @@ fn foreign(snapshot: &PodSnapshot<'_>) -> Vec<Condition> {
         .collect()
 }
 
-fn has_sandbox(snapshot: &PodSnapshot<'_>, actions: &Actions) -> Said {
+fn has_sandbox(snapshot: &PodSnapshot<'_>, actions: &Actions) -> ConditionText {
     let makes_one = |step: &Step| matches!(step, Step::CreateSandbox { .. });
     let missing = actions.steps.iter().any(makes_one)
         || actions.sandbox_unusable
         || snapshot.observed.ready_sandbox().is_none();
-    Said::because(!missing, "")
+    ConditionText::because(!missing, "")
 }
 
 fn containers_ready(
@@ -125,7 +125,7 @@ fn containers_ready(
     phase: Phase,
     init_containers: &[ContainerStatus],
     containers: &[ContainerStatus],
-) -> Said {
+) -> ConditionText {
     let spec = &snapshot.pod.spec;
     let is_ready = |list: &[ContainerStatus], name: &str| {
         list.iter()
@@ -143,10 +143,10 @@ fn containers_ready(
         .chain(regular.map(|one| &*one.name))
         .collect();
     match phase {
-        Phase::Succeeded => Said::because(false, "PodCompleted"),
-        Phase::Failed => Said::because(false, "PodFailed"),
-        _ if unready.is_empty() => Said::yes(),
-        _ => Said {
+        Phase::Succeeded => ConditionText::because(false, "PodCompleted"),
+        Phase::Failed => ConditionText::because(false, "PodFailed"),
+        _ if unready.is_empty() => ConditionText::yes(),
+        _ => ConditionText {
             status: false,
             reason: "ContainersNotReady",
             message: format!("containers with unready status: [{}]", unready.join(" ")),
@@ -155,9 +155,13 @@ fn containers_ready(
 }
 
 /// Ready containers, and readiness gates that are open (KEP-580).
-fn ready(snapshot: &PodSnapshot<'_>, containers: &Said, foreign: &[Condition]) -> Said {
+fn ready(
+    snapshot: &PodSnapshot<'_>,
+    containers: &ConditionText,
+    foreign: &[Condition],
+) -> ConditionText {
     if !containers.status {
-        return Said {
+        return ConditionText {
             message: containers.message.clone(),
             ..*containers
         };
@@ -179,9 +183,9 @@ fn ready(snapshot: &PodSnapshot<'_>, containers: &Said, foreign: &[Condition]) -
         })
         .collect();
     if shut.is_empty() {
-        return Said::yes();
+        return ConditionText::yes();
     }
-    Said {
+    ConditionText {
         status: false,
         reason: "ReadinessGatesNotReady",
         message: shut.join(", "),
@@ -193,9 +197,9 @@ fn initialized(
     phase: Phase,
     init_containers: &[ContainerStatus],
     containers: &[ContainerStatus],
-) -> Said {
+) -> ConditionText {
     if phase == Phase::Succeeded {
-        return Said::because(true, "PodCompleted");
+        return ConditionText::because(true, "PodCompleted");
     }
     let old = snapshot
         .previous
@@ -222,9 +226,9 @@ fn initialized(
         .map(|one| &*one.name)
         .collect();
     if incomplete.is_empty() || any_started || once_true {
-        return Said::yes();
+        return ConditionText::yes();
     }
-    Said {
+    ConditionText {
         status: false,
         reason: "ContainersNotInitialized",
         message: format!(

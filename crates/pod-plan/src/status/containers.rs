@@ -11,8 +11,8 @@ use crate::{
     actions::{Actions, init_exit_code, is_asked, policy_of, restarts_all, should_restart},
     definition, image,
     observed::{ContainerPhase, Exit, ObservedContainer},
-    plan::{PodSnapshot, Target},
-    probe::{Outcome, ProbeKind},
+    probe::{ProbeKind, ProbeResult},
+    snapshot::{PodSnapshot, Target},
 };
 use rubelet_base::duration::format_go;
 
@@ -20,7 +20,7 @@ use rubelet_base::duration::format_go;
 pub(super) const RESTARTING_ALL: &str = "RestartingAllContainers";
 /// Reason of a container that was running and that the runtime no longer knows.
 const STATUS_UNKNOWN: &str = "ContainerStatusUnknown";
-/// Exit code that stands for a container that vanished.
+/// Exit code of a container that vanished.
 const VANISHED_EXIT_CODE: i32 = 137;
 
 /// Which list of the specification a container is in.
@@ -125,7 +125,7 @@ impl View<'_> {
                     && running.is_some_and(|found| {
                         container.readiness.is_none()
                             || snapshot.probe_outcome(found, ProbeKind::Readiness)
-                                == Some(Outcome::Success)
+                                == Some(ProbeResult::Success)
                     })
             }
             Kind::Ephemeral => false,
@@ -309,7 +309,7 @@ fn wait_for_restart(
             CRASH_LOOP_BACK_OFF.into(),
             crash_message(snapshot, container, delay),
         ),
-        // The wait is over: what was shown stays until the next instance is there.
+        // The wait has ended: the shown state stays until the next instance is there.
         (None, None) => match snapshot.published(&container.name) {
             Some(ContainerStatus {
                 container_id,

@@ -6,7 +6,7 @@ use rubelet_api::status::{ContainerState, ContainerStatus, Terminated};
 /// The most bytes of the messages of one pod.
 const MAX_POD_BYTES: usize = 12 * 1024;
 
-/// Gives each container an equal part of what the pod may say, and cuts off what is more.
+/// Gives each container an equal part of the pod's limit, and truncates what is longer.
 pub(super) fn limit(lists: &mut [Vec<ContainerStatus>]) {
     let count: usize = lists.iter().map(Vec::len).sum();
     let limit = MAX_POD_BYTES / count.max(1);

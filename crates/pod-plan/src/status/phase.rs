@@ -16,9 +16,9 @@ pub(super) struct Facts<'a> {
     pub(super) containers: &'a [ContainerStatus],
     /// A regular container was made in the current sandbox: the pod was initialised.
     pub(super) initialized: bool,
-    /// All containers are being restarted: nothing has ended for good.
+    /// All containers are being restarted: nothing has ended permanently.
     pub(super) restarting_all: bool,
-    /// The pod ends, and its source is one that wants to be told how it ended.
+    /// The pod ends, and its source is one that wants to know how it ended.
     pub(super) ends: bool,
 }
 

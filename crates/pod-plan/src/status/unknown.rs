@@ -1,11 +1,11 @@
-//! The status of a pod whose specification nobody has any more: it is being removed, and what was
-//! last said of it is what is known.
+//! The status of a pod whose specification is lost: it is being removed, and the last published
+//! status is all there is.
 
 use jiff::Timestamp;
 use rubelet_api::status::{Condition, ContainerState, Phase, PodStatus};
 
 use super::containers::terminated;
-use crate::plan::PodSnapshot;
+use crate::snapshot::PodSnapshot;
 
 /// What was published last, with the ends that were seen since.
 pub(super) fn generate(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodStatus {

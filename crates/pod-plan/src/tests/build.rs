@@ -16,8 +16,8 @@ use rubelet_api::{
 use rubelet_base::PodName;
 
 use crate::{
-    History, Intents, ObservedContainer, ObservedPod, ObservedSandbox, Outcome, PlanSettings,
-    PodPlan, PodSnapshot, ProbeKind, ProbeOutcomes, Target,
+    History, Intents, ObservedContainer, ObservedPod, ObservedSandbox, PlanSettings, PodPlan,
+    PodSnapshot, ProbeKind, ProbeResult, ProbeResults, Target,
     observed::{ContainerPhase, Exit},
     plan,
 };
@@ -115,7 +115,8 @@ pub(super) fn found(name: &str, count: u32, phase: ContainerPhase) -> ObservedCo
         ahead_of: None,
         user: None,
         recursive_read_only: Vec::new(),
-        process: crate::Process::AsTold,
+        process: crate::ProcessState::AsReported,
+        kernel_exit: None,
     }
 }
 
@@ -154,7 +155,7 @@ pub(super) struct Node {
     pub(super) history: History,
     pub(super) status: Option<PodStatus>,
     pub(super) target: Target,
-    pub(super) probes: ProbeOutcomes,
+    pub(super) probes: ProbeResults,
     pub(super) intents: Intents,
 }
 
@@ -164,7 +165,7 @@ impl Node {
             history: History::default(),
             status: None,
             target: Target::Run,
-            probes: ProbeOutcomes::default(),
+            probes: ProbeResults::default(),
             intents: Intents::default(),
         }
     }
@@ -210,7 +211,7 @@ pub(super) fn short(plan: &PodPlan) -> Vec<String> {
                 Some(count) => format!("start {name} #{count} in {sandbox}"),
                 None => format!("start {name} in {sandbox}"),
             },
-            MakeAhead {
+            PrecreateContainer {
                 name,
                 restart_count,
                 sandbox,
@@ -321,7 +322,7 @@ impl Node {
     }
 
     /// Notes what a probe says of instance 0 of a container.
-    pub(super) fn probed(mut self, name: &str, kind: ProbeKind, outcome: Outcome) -> Self {
+    pub(super) fn probed(mut self, name: &str, kind: ProbeKind, outcome: ProbeResult) -> Self {
         self.probes
             .set(format!("{name}0").as_str().into(), kind, outcome);
         self

@@ -240,7 +240,7 @@ fn what_runs_as_wanted_needs_no_step() {
 }
 
 /// How containerd records a start whose caller went away.
-fn broken_off() -> ContainerPhase {
+fn interrupted_start() -> ContainerPhase {
     ContainerPhase::Exited(crate::observed::Exit {
         code: 128,
         reason: "StartError".into(),
@@ -258,12 +258,12 @@ fn a_start_that_the_agents_death_broke_off_counts_as_not_made() {
         let mut node = Node::new();
         let rows = [
             (
-                vec![found("i", 0, broken_off())],
+                vec![found("i", 0, interrupted_start())],
                 "remove i0",
                 "Pending i:PodInitializing a:PodInitializing",
             ),
             (
-                vec![found("i", 0, exited(0)), found("a", 0, broken_off())],
+                vec![found("i", 0, exited(0)), found("a", 0, interrupted_start())],
                 "remove a0",
                 "Pending i:Completed(0) a:PodInitializing",
             ),
@@ -282,7 +282,7 @@ fn a_start_that_the_agents_death_broke_off_counts_as_not_made() {
 fn a_broken_off_start_whose_record_can_not_be_removed_does_not_hold_up_the_next_one() {
     let pod = pod(Never, &[], &["a"]);
     let mut node = Node::new();
-    let observed = in_good_sandbox(&pod, vec![found("a", 0, broken_off())]);
+    let observed = in_good_sandbox(&pod, vec![found("a", 0, interrupted_start())]);
     assert_eq!(short(&node.plan(&pod, &observed, 100)), ["remove a0"]);
     node.history
         .note_teardown_failed("FailedRemoveContainer", "still there", at(100));
@@ -295,12 +295,12 @@ fn a_broken_off_start_whose_record_can_not_be_removed_does_not_hold_up_the_next_
         ["start a #1 in s0"]
     );
 
-    let containers = vec![found("a", 0, broken_off()), found("a", 1, running())];
+    let containers = vec![found("a", 0, interrupted_start()), found("a", 1, running())];
     let plan = node.plan(&pod, &in_good_sandbox(&pod, containers), 102);
     assert_eq!((short(&plan).len(), plan.wake_at), (0, None));
     assert_eq!(said(&plan.status), "Running a:Running");
     assert_eq!(plan.status.containers[0].last_state, None);
-    let containers = vec![found("a", 0, broken_off()), found("a", 1, exited(0))];
+    let containers = vec![found("a", 0, interrupted_start()), found("a", 1, exited(0))];
     let plan = node.plan(&pod, &in_good_sandbox(&pod, containers), 103);
     assert_eq!(said(&plan.status), "Succeeded a:Completed(0)");
 }
@@ -308,7 +308,7 @@ fn a_broken_off_start_whose_record_can_not_be_removed_does_not_hold_up_the_next_
 #[test]
 fn a_start_that_failed_by_itself_counts() {
     let pod = pod(Never, &[], &["a"]);
-    let mut failed = found("a", 0, broken_off());
+    let mut failed = found("a", 0, interrupted_start());
     if let ContainerPhase::Exited(exit) = &mut failed.phase {
         exit.message = "exec: \"nothing\": executable file not found in $PATH".into();
     }

@@ -6,13 +6,13 @@ use rubelet_api::{
 };
 
 use super::build::*;
-use crate::intents::ForeignCondition;
+use crate::intents::ExternalCondition;
 
-fn foreign(kind: &str, status: ConditionStatus) -> ForeignCondition {
-    ForeignCondition {
+fn foreign(kind: &str, status: ConditionStatus) -> ExternalCondition {
+    ExternalCondition {
         kind: kind.into(),
         status,
-        reason: "Said".into(),
+        reason: "ConditionText".into(),
         message: "".into(),
         last_transition: at(7),
     }

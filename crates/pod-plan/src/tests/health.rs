@@ -9,9 +9,9 @@ use rubelet_api::{
 
 use super::build::*;
 use crate::{
-    Outcome::{self, *},
     PodPlan,
     ProbeKind::*,
+    ProbeResult::{self, *},
     Step, Target,
 };
 
@@ -70,7 +70,7 @@ fn the_startup_probe_comes_first_and_then_the_others() {
             .unwrap()
             .ready
     );
-    // Another instance begins anew.
+    // Another instance starts at zero.
     assert_eq!(
         tried(&plan_of(&mut node, &pod, "a#1=run a=exit:1")),
         ["a1 Startup Unknown"]
@@ -84,7 +84,7 @@ fn results_outlive_the_agent_for_the_same_instance_only() {
         .probed("a", Startup, Success)
         .probed("a", Readiness, Success);
     plan_of(&mut node, &pod, "a=run");
-    node.probes = crate::ProbeOutcomes::default();
+    node.probes = crate::ProbeResults::default();
     let plan = plan_of(&mut node, &pod, "a=run");
     let status = plan.status.container("a").unwrap();
     assert!(status.started && status.ready);
@@ -99,7 +99,7 @@ fn results_outlive_the_agent_for_the_same_instance_only() {
 
 #[test]
 fn a_failed_liveness_or_startup_probe_ends_the_container_and_the_policy_decides_the_rest() {
-    let rows: [(_, _, Outcome, &[&str], &str); 6] = [
+    let rows: [(_, _, ProbeResult, &[&str], &str); 6] = [
         (
             Always,
             Liveness,

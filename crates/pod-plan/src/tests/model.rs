@@ -6,8 +6,8 @@ use rubelet_api::pod::{Pod, RestartPolicy};
 
 use super::build::*;
 use crate::{
-    History, Intents, ObservedContainer, ObservedPod, Outcome, PlanSettings, PodPlan, PodSnapshot,
-    ProbeKind, ProbeOutcomes, Step, Target, VolumeState,
+    History, Intents, ObservedContainer, ObservedPod, PlanSettings, PodPlan, PodSnapshot,
+    ProbeKind, ProbeResult, ProbeResults, Step, Target, VolumeState,
     observed::{ContainerPhase, Exit},
     plan,
 };
@@ -17,13 +17,13 @@ pub(super) struct Model {
     pub(super) pod: Pod,
     pub(super) observed: ObservedPod,
     pub(super) history: History,
-    pub(super) probes: ProbeOutcomes,
+    pub(super) probes: ProbeResults,
     pub(super) intents: Intents,
     pub(super) status: Option<rubelet_api::status::PodStatus>,
     pub(super) target: Target,
     /// Seconds since the beginning.
     pub(super) now: i64,
-    /// The number that the log folder would tell of each container.
+    /// The number that the log directory would tell of each container.
     logged: BTreeMap<Box<str>, u32>,
     made: u32,
 }
@@ -34,7 +34,7 @@ impl Model {
             pod,
             observed: ObservedPod::default(),
             history: History::default(),
-            probes: ProbeOutcomes::default(),
+            probes: ProbeResults::default(),
             intents: Intents::default(),
             status: None,
             target: Target::Run,
@@ -84,69 +84,8 @@ impl Model {
                 made.created_at = at(self.now);
                 self.observed.sandboxes.insert(0, made);
             }
-            Step::MakeAhead {
-                name,
-                sandbox,
-                restart_count,
-                before,
-            } => {
-                self.history.note_ahead(name, before);
-                let container = self.pod.spec.container(name).unwrap().clone();
-                self.made += 1;
-                self.observed.containers.push(ObservedContainer {
-                    id: format!("{name}-{}", self.made).as_str().into(),
-                    sandbox: sandbox.clone(),
-                    created_at: at(self.now),
-                    definition: container.definition.map(|hash| hash.0),
-                    ahead_of: Some(before.clone()),
-                    ..found(name, *restart_count, ContainerPhase::Created)
-                });
-            }
-            Step::StartContainer {
-                name,
-                made: Some(made),
-                restart_count,
-                after_exit,
-                ..
-            } => {
-                let container = self.pod.spec.container(name).unwrap().clone();
-                self.history.count_ahead(name, made);
-                if let Some(end) = after_exit {
-                    let max = Duration::from_secs(300);
-                    self.history
-                        .note_restart(&container, *end, at(self.now), max);
-                }
-                self.logged.insert(name.clone(), restart_count.unwrap());
-                let running = self.running();
-                self.record(made.as_str()).phase = running;
-                self.history.note_started(name);
-            }
-            Step::StartContainer {
-                name,
-                sandbox,
-                restart_count,
-                after_exit,
-                ..
-            } => {
-                let container = self.pod.spec.container(name).unwrap().clone();
-                if let Some(end) = after_exit {
-                    let max = Duration::from_secs(300);
-                    self.history
-                        .note_restart(&container, *end, at(self.now), max);
-                }
-                let next = self.logged.get(name).map_or(0, |last| last + 1);
-                let count = restart_count.unwrap_or(next);
-                self.logged.insert(name.clone(), count);
-                self.made += 1;
-                self.observed.containers.push(ObservedContainer {
-                    id: format!("{name}-{}", self.made).as_str().into(),
-                    sandbox: sandbox.clone(),
-                    created_at: at(self.now),
-                    definition: container.definition.map(|hash| hash.0),
-                    ..found(name, count, self.running())
-                });
-                self.history.note_started(name);
-            }
+            Step::PrecreateContainer { .. } => self.precreate(step),
+            Step::StartContainer { .. } => self.start(step),
             Step::StartCreated { id, .. } => {
                 let running = self.running();
                 self.record(id.as_str()).phase = running;
@@ -184,6 +123,69 @@ impl Model {
             Step::CleanUp => {}
         }
         self.observed.sort();
+    }
+
+    fn precreate(&mut self, step: &Step) {
+        let Step::PrecreateContainer {
+            name,
+            sandbox,
+            restart_count,
+            before,
+        } = step
+        else {
+            return;
+        };
+        self.history.note_precreate(name, before);
+        let container = self.pod.spec.container(name).unwrap().clone();
+        self.made += 1;
+        self.observed.containers.push(ObservedContainer {
+            id: format!("{name}-{}", self.made).as_str().into(),
+            sandbox: sandbox.clone(),
+            created_at: at(self.now),
+            definition: container.definition.map(|hash| hash.0),
+            ahead_of: Some(before.clone()),
+            ..found(name, *restart_count, ContainerPhase::Created)
+        });
+    }
+
+    fn start(&mut self, step: &Step) {
+        let Step::StartContainer {
+            name,
+            sandbox,
+            made,
+            restart_count,
+            after_exit,
+            ..
+        } = step
+        else {
+            return;
+        };
+        let container = self.pod.spec.container(name).unwrap().clone();
+        if let Some(made) = made {
+            self.history.count_precreated(name, made);
+        }
+        if let Some(end) = after_exit {
+            let max = Duration::from_secs(300);
+            self.history
+                .note_restart(&container, *end, at(self.now), max);
+        }
+        let next = self.logged.get(name).map_or(0, |last| last + 1);
+        let count = restart_count.unwrap_or(next);
+        self.logged.insert(name.clone(), count);
+        let running = self.running();
+        if let Some(made) = made {
+            self.record(made.as_str()).phase = running;
+        } else {
+            self.made += 1;
+            self.observed.containers.push(ObservedContainer {
+                id: format!("{name}-{}", self.made).as_str().into(),
+                sandbox: sandbox.clone(),
+                created_at: at(self.now),
+                definition: container.definition.map(|hash| hash.0),
+                ..found(name, count, running)
+            });
+        }
+        self.history.note_started(name);
     }
 
     /// Ends a container, if it runs.
@@ -227,7 +229,7 @@ impl Model {
     pub(super) fn prosper(&mut self, plan: &PodPlan) {
         for target in &plan.probes {
             self.probes
-                .set(target.id.clone(), target.kind, Outcome::Success);
+                .set(target.id.clone(), target.kind, ProbeResult::Success);
         }
         let spec = &self.pod.spec;
         let run_to_end: Vec<_> = spec
@@ -247,7 +249,7 @@ impl Model {
         self.now += 1;
     }
 
-    pub(super) fn probe(&mut self, name: &str, kind: ProbeKind, outcome: Outcome) {
+    pub(super) fn probe(&mut self, name: &str, kind: ProbeKind, outcome: ProbeResult) {
         if let Some(found) = self.observed.newest(name) {
             self.probes.set(found.id.clone(), kind, outcome);
         }

@@ -9,7 +9,7 @@ use rubelet_api::{
 
 use super::{build::*, model::Model};
 use crate::{
-    ObservedContainer, Outcome, PodPlan, ProbeKind, ProbeOutcomes, Process, Step,
+    ObservedContainer, PodPlan, ProbeKind, ProbeResult, ProbeResults, ProcessState, Step,
     intents::RestartIntent, observed::ContainerPhase,
 };
 
@@ -21,7 +21,7 @@ enum Act {
     KillSandbox,
     VanishSandbox,
     SecondSandbox,
-    Probe(usize, ProbeKind, Outcome),
+    Probe(usize, ProbeKind, ProbeResult),
     EditContainer(usize),
     EditSandbox,
     Ask(usize),
@@ -38,7 +38,7 @@ fn acts() -> impl Strategy<Value = Act> {
         Just(ProbeKind::Liveness),
         Just(ProbeKind::Readiness)
     ];
-    let outcome = prop_oneof![Just(Outcome::Success), Just(Outcome::Failure)];
+    let outcome = prop_oneof![Just(ProbeResult::Success), Just(ProbeResult::Failure)];
     let code = prop_oneof![Just(0), Just(1), Just(42), Just(88), Just(137)];
     prop_oneof![
         6 => (0..6_usize, code).prop_map(|(place, code)| Act::Exit(place, code)),
@@ -171,7 +171,7 @@ pub(super) fn check(model: &Model, plan: &PodPlan) {
                     assert!(!may_run, "{one:?} may run and is removed");
                 }
             }
-            Step::MakeAhead {
+            Step::PrecreateContainer {
                 name,
                 restart_count,
                 before,
@@ -179,7 +179,7 @@ pub(super) fn check(model: &Model, plan: &PodPlan) {
             } => {
                 let mut all = model.observed.containers.iter();
                 let found = all.find(|found| found.id == *before).unwrap();
-                assert_eq!(found.process, Process::Gone);
+                assert_eq!(found.process, ProcessState::Gone);
                 assert!(matches!(found.phase, ContainerPhase::Running { .. }));
                 let mut all = model.observed.containers.iter();
                 let newer = all.any(|one| one.name == *name && one.restart_count >= *restart_count);
@@ -319,9 +319,9 @@ fn act(model: &mut Model, act: &Act) {
                 .insert(name(*place), RestartIntent { instance, at });
         }
         Act::Wait(seconds) => model.now += seconds,
-        Act::RestartAgent => model.probes = ProbeOutcomes::default(),
-        Act::ProcessGone(place) => says(model, &name(*place), Process::Gone),
-        Act::ProcessLost(place) => says(model, &name(*place), Process::Lost),
+        Act::RestartAgent => model.probes = ProbeResults::default(),
+        Act::ProcessGone(place) => says(model, &name(*place), ProcessState::Gone),
+        Act::ProcessLost(place) => says(model, &name(*place), ProcessState::Lost),
         Act::StartFails(place) => {
             let container = model.pod.spec.container(&name(*place)).unwrap().clone();
             let now = at(model.now);
@@ -333,7 +333,7 @@ fn act(model: &mut Model, act: &Act) {
 }
 
 /// What the kernel says of the container that runs, or does so by the runtime's word.
-fn says(model: &mut Model, name: &str, process: Process) {
+fn says(model: &mut Model, name: &str, process: ProcessState) {
     let mut all = model.observed.containers.iter_mut();
     let runs = |found: &&mut ObservedContainer| {
         *found.name == *name && matches!(found.phase, ContainerPhase::Running { .. })
@@ -343,25 +343,24 @@ fn says(model: &mut Model, name: &str, process: Process) {
     }
 }
 
-/// Leaves the pod alone until nothing is to be done any more.
+/// Leaves the pod alone until nothing needs to be done any more.
 fn settle(model: &mut Model) -> PodPlan {
-    // Ends that the kernel told are told by the runtime, or never.
+    // Exits that the kernel reported are reported by the runtime, or never.
     let gone = model.observed.containers.iter();
-    let gone = gone.filter(|found| found.process == Process::Gone);
+    let gone = gone.filter(|found| found.process == ProcessState::Gone);
     let gone: Vec<_> = gone.map(|found| found.id.clone()).collect();
     for (index, id) in gone.into_iter().enumerate() {
         match index % 2 {
             0 => model.end(id.as_str(), 137),
-            _ => model.record(id.as_str()).process = Process::Lost,
+            _ => model.record(id.as_str()).process = ProcessState::Lost,
         }
     }
     for _ in 0..400 {
         let plan = model.plan();
         if plan.steps.is_empty() && plan.wake_at.is_none() {
-            let probed = plan
-                .probes
-                .iter()
-                .all(|target| model.probes.get(&target.id, target.kind) == Some(Outcome::Success));
+            let probed = plan.probes.iter().all(|target| {
+                model.probes.get(&target.id, target.kind) == Some(ProbeResult::Success)
+            });
             let init = model.pod.spec.init_containers.iter().any(|one| {
                 one.restart_policy != Some(RestartPolicy::Always)
                     && model

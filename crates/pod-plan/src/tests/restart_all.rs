@@ -17,7 +17,7 @@ fn pod_with_rule() -> Pod {
 }
 
 #[test]
-fn all_is_stopped_then_removed_the_cause_last_and_begins_anew_in_the_same_sandbox() {
+fn all_is_stopped_then_removed_the_cause_last_and_begins_again_in_the_same_sandbox() {
     let pod = pod_with_rule();
     let mut node = Node::new();
     let all_restarting = |node: &Node| {

@@ -4,10 +4,10 @@ use rubelet_api::pod::{Pod, RestartPolicy::*};
 
 use super::build::*;
 use crate::{
-    Outcome::{Failure, Success},
     ProbeKind::{Liveness, Readiness, Startup},
+    ProbeResult::{Failure, Success},
     Step, Target,
-    plan::Turn,
+    step::KillOrder,
 };
 
 /// Init container `i`, sidecars `s` and `t`, then container `a`.
@@ -171,13 +171,13 @@ fn sidecars_do_not_keep_a_finished_pod_going_and_end_after_the_others_in_reverse
     let Step::KillContainers(kills) = &plan.steps[0] else {
         panic!("{plan:?}");
     };
-    let turns: Vec<_> = kills.iter().map(|kill| (&*kill.name, kill.turn)).collect();
+    let turns: Vec<_> = kills.iter().map(|kill| (&*kill.name, kill.order)).collect();
     assert_eq!(
         turns,
         [
-            ("t", Turn::Sidecar(2)),
-            ("s", Turn::Sidecar(1)),
-            ("a", Turn::Regular)
+            ("t", KillOrder::Sidecar(2)),
+            ("s", KillOrder::Sidecar(1)),
+            ("a", KillOrder::Regular)
         ]
     );
 }

@@ -6,10 +6,10 @@ use prost::Message;
 /// The method that is called.
 pub(super) const CHECK: &str = "/grpc.health.v1.Health/Check";
 
-/// The status of a service that works.
+/// The status of a healthy service.
 pub(super) const SERVING: i32 = 1;
 
-/// Length of what stands before each message: a flag and the message's size.
+/// Length of the prefix of each message: a flag and the message's size.
 const PREFIX: usize = 5;
 
 #[derive(Clone, PartialEq, Message)]
@@ -24,7 +24,7 @@ struct HealthCheckResponse {
     status: i32,
 }
 
-/// The request for one service, as it goes into DATA frames.
+/// The request for one service, as the payload of DATA frames.
 pub(super) fn request(service: &str) -> Bytes {
     let message = HealthCheckRequest {
         service: service.to_owned(),
@@ -37,28 +37,42 @@ pub(super) fn request(service: &str) -> Bytes {
     out.freeze()
 }
 
-/// The status in an answer, as it came in DATA frames; `None` if there is no message.
+/// An invalid message, with grpc-go's error messages.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum MessageError {
+    /// It is truncated.
+    #[error("unexpected EOF")]
+    UnexpectedEof,
+    /// It is compressed, and the probe accepts no compression.
+    #[error("grpc: compressed flag set with identity or empty encoding")]
+    Compressed,
+    /// It is not a `HealthCheckResponse`.
+    #[error("grpc: failed to unmarshal the received message: {0}")]
+    Unmarshal(prost::DecodeError),
+}
+
+/// The status in a response, from its DATA frames; `None` if there is no message.
 ///
 /// # Errors
-/// The message is compressed, cut off or none of this protocol; what Go would say of it.
-pub(super) fn response(mut data: &[u8]) -> Result<Option<i32>, String> {
+/// See [`MessageError`].
+pub(super) fn response(mut data: &[u8]) -> Result<Option<i32>, MessageError> {
     if data.is_empty() {
         return Ok(None);
     }
     if data.len() < PREFIX {
-        return Err("unexpected EOF".to_owned());
+        return Err(MessageError::UnexpectedEof);
     }
     if data.get_u8() != 0 {
-        return Err("grpc: compressed flag set with identity or empty encoding".to_owned());
+        return Err(MessageError::Compressed);
     }
     let size = data.get_u32() as usize;
-    let message = data.get(..size).ok_or("unexpected EOF")?;
+    let message = data.get(..size).ok_or(MessageError::UnexpectedEof)?;
     HealthCheckResponse::decode(message)
         .map(|response| Some(response.status))
-        .map_err(|error| format!("grpc: failed to unmarshal the received message: {error}"))
+        .map_err(MessageError::Unmarshal)
 }
 
-/// The name of a status; the number of one that has none.
+/// The name of a status, or its number.
 pub(super) fn status_name(status: i32) -> String {
     match status {
         0 => "UNKNOWN".to_owned(),

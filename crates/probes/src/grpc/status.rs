@@ -1,4 +1,4 @@
-//! How a call ended: codes, and the words of grpc-go.
+//! How a call ended: codes, and grpc-go's messages.
 
 use http::{HeaderMap, StatusCode, header};
 
@@ -11,7 +11,7 @@ pub(super) struct Status {
     pub(super) message: String,
 }
 
-/// A code; numbers beyond the known ones exist.
+/// A code; unknown numbers are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Code(u32);
 
@@ -71,7 +71,7 @@ impl Status {
         }
     }
 
-    /// An answer that is longer than any of this protocol.
+    /// A response that exceeds the limit.
     pub(super) fn too_large(limit: usize) -> Self {
         Self {
             code: Code::RESOURCE_EXHAUSTED,
@@ -79,8 +79,8 @@ impl Status {
         }
     }
 
-    /// What the head of an answer says against it: it is not grpc's, or it is its only part and
-    /// carries the outcome.
+    /// The error in the headers of a response: it is not a gRPC response, or it is trailers-only
+    /// and contains the status.
     pub(super) fn of_head(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
         let content_type = headers
             .get(header::CONTENT_TYPE)
@@ -119,7 +119,7 @@ impl Status {
         })
     }
 
-    /// What `grpc-status` and `grpc-message` say. No status at all is an unknown one.
+    /// Evaluates `grpc-status` and `grpc-message`. A missing status is an unknown one.
     ///
     /// # Errors
     /// The call did not succeed.
@@ -147,7 +147,7 @@ impl Status {
         })
     }
 
-    /// What became of a call whose stream or connection broke.
+    /// The status of a call whose stream or connection failed.
     pub(super) fn of_error(error: &h2::Error) -> Self {
         if let Some(error) = error.get_io() {
             return Self {
@@ -192,7 +192,7 @@ fn of_reason(reason: h2::Reason) -> Code {
     }
 }
 
-/// Takes `%XX` apart; what is no such sequence stays.
+/// Decodes `%XX`; invalid sequences stay.
 fn decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_not_grpc_are_told_apart() {
+    fn responses_that_are_not_grpc_have_different_errors() {
         for (status, content_type, text) in [
             (200, Some("application/grpc"), None),
             (200, Some("application/grpc+proto"), None),

@@ -1,11 +1,11 @@
-//! Percent signs in URLs, by the rules of Go's `net/url`: what an operator wrote goes out as the
-//! kubelet would send it.
+//! Percent-encoding of URLs, by the rules of Go's `net/url`, so that requests are the same as the
+//! kubelet's.
 
 use std::fmt::Write;
 
-/// A path as it is sent. Nothing is changed where all characters may stand in a path.
+/// Escapes a path for the request line. Unchanged where all characters are allowed in a path.
 ///
-/// `None`: a percent sign without two digits behind it.
+/// `None`: a percent sign is not followed by two hexadecimal digits.
 pub(super) fn path(text: &str) -> Option<String> {
     let decoded = decode(text)?;
     if text
@@ -17,12 +17,12 @@ pub(super) fn path(text: &str) -> Option<String> {
     Some(encode(&decoded, stays))
 }
 
-/// Any text as a path: a percent sign or a question mark in it means nothing.
+/// Any text as a path: percent signs and question marks in it are escaped.
 pub(super) fn literal(text: &str) -> String {
     encode(text.as_bytes(), stays)
 }
 
-/// A query as it is sent: as it was written, but for what can't stand in a request's first line.
+/// Escapes a query for the request line: only characters that are not allowed there.
 pub(super) fn query(text: &str) -> String {
     encode(text.as_bytes(), |byte| {
         byte.is_ascii_graphic() && !b"\"<>#".contains(&byte)

@@ -1,4 +1,4 @@
-//! HTTP/1.1: one request on one connection, driven by the task that waits for the answer.
+//! HTTP/1.1: one request on one connection, driven by the task that waits for the response.
 
 use std::{
     error::Error,
@@ -17,32 +17,33 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 
+use super::BodyError;
 use crate::{
-    report::{MAX_OUTPUT, Trouble},
+    report::{MAX_OUTPUT, ProbeFailure},
     stream::Stream,
     words,
 };
 
-/// The most bytes that the head of an answer may have.
+/// Maximum size of a response head.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// The rest of an answer.
-pub(super) struct Rest {
+/// The rest of a response.
+pub(super) struct ResponseBody {
     connection: Box<Connection<TokioIo<Stream>, Empty<Bytes>>>,
     ended: bool,
     body: Incoming,
-    /// Dropped early, it would close the connection.
+    /// Dropping it early would close the connection.
     _sender: SendRequest<Empty<Bytes>>,
 }
 
-/// Sends a request and waits for the head of the answer.
+/// Sends a request and waits for the head of the response.
 ///
 /// # Errors
-/// The connection broke, or what came is not HTTP.
+/// The connection broke, or the response is not HTTP.
 pub(super) async fn ask(
     stream: Stream,
     request: Request<Empty<Bytes>>,
-) -> Result<(Parts, Rest), Trouble> {
+) -> Result<(Parts, ResponseBody), ProbeFailure> {
     let (mut sender, connection) = Builder::new()
         .title_case_headers(true)
         .allow_obsolete_multiline_headers_in_responses(true)
@@ -50,7 +51,7 @@ pub(super) async fn ask(
         .max_buf_size(MAX_HEAD)
         .handshake(TokioIo::new(stream))
         .await
-        .map_err(|error| Trouble::failed(reason(&error, &[])))?;
+        .map_err(|error| ProbeFailure::failed(reason(&error, &[])))?;
     let mut connection = Box::new(connection);
     let mut ended = false;
     let answer = {
@@ -64,7 +65,7 @@ pub(super) async fn ask(
     match answer {
         Ok(answer) => {
             let (head, body) = answer.into_parts();
-            let rest = Rest {
+            let rest = ResponseBody {
                 connection,
                 ended,
                 body,
@@ -74,27 +75,27 @@ pub(super) async fn ask(
         }
         Err(error) => {
             let unread = connection.into_parts().read_buf;
-            Err(Trouble::failed(reason(&error, &unread)))
+            Err(ProbeFailure::failed(reason(&error, &unread)))
         }
     }
 }
 
-impl Rest {
+impl ResponseBody {
     /// Reads the body, at most [`MAX_OUTPUT`] bytes of it.
     ///
     /// # Errors
-    /// It broke off.
-    pub(super) async fn read(mut self) -> Result<Vec<u8>, String> {
+    /// See [`BodyError`].
+    pub(super) async fn read(mut self) -> Result<Vec<u8>, BodyError> {
         let announced = self.body.size_hint().exact().unwrap_or_default();
         let capacity = usize::try_from(announced).map_or(MAX_OUTPUT, |size| size.min(MAX_OUTPUT));
         let mut read = Vec::with_capacity(capacity);
         while read.len() < MAX_OUTPUT {
             match self.frame().await {
                 None => {
-                    self.connection.into_parts().io.into_inner().farewell();
+                    self.connection.into_parts().io.into_inner().close();
                     break;
                 }
-                Some(Err(error)) => return Err(body_reason(&error)),
+                Some(Err(error)) => return Err(BodyError(body_reason(&error))),
                 Some(Ok(frame)) => {
                     let data = frame.into_data().unwrap_or_default();
                     let space = MAX_OUTPUT - read.len();
@@ -114,7 +115,7 @@ impl Rest {
     }
 }
 
-/// Why no answer came, in the words of Go's client. `unread` is what did come.
+/// Why there is no response, with the messages of Go's client. `unread` is the received data.
 fn reason(error: &hyper::Error, unread: &[u8]) -> String {
     let broken = |text: &str| {
         if unread.is_empty() {
@@ -145,7 +146,7 @@ fn reason(error: &hyper::Error, unread: &[u8]) -> String {
             _ => cause = error.source(),
         }
     }
-    // What is left is an answer that came before there was a question.
+    // The remaining case is a response that arrived before the request was sent.
     broken(&malformed(error, unread))
 }
 

@@ -1,4 +1,4 @@
-//! Where a request goes: what `httpGet` means, and what a `Location` makes of it.
+//! The URL of a request: from an `httpGet`, and from a `Location`.
 
 use std::fmt;
 
@@ -8,14 +8,21 @@ use rubelet_base::url_path::without_dots;
 use super::escape;
 use crate::words;
 
-/// A URL, split up.
+/// The host of an `httpGet` is invalid, with the message of Go's `url.Parse`.
+#[derive(Debug, thiserror::Error)]
+#[error("parse {url}: invalid host name")]
+pub(super) struct InvalidHost {
+    url: String,
+}
+
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Url {
-    /// In lower case. Only `http` and `https` can be asked for.
+    /// In lower case. Only `http` and `https` can be requested.
     pub(super) scheme: String,
     /// Host and port as written.
     pub(super) authority: String,
-    /// The host, an IPv6 address without its brackets; empty when there is none.
+    /// The host, an IPv6 address without its brackets; empty for a URL without host.
     pub(super) host: String,
     /// The port.
     pub(super) port: u16,
@@ -36,17 +43,17 @@ impl fmt::Display for Url {
 }
 
 impl Url {
-    /// The URL of an `httpGet`. A path may carry a query; a scheme or host in it are passed over,
-    /// and what is no URL at all is a path, character by character.
+    /// The URL of an `httpGet`. The path may contain a query; a scheme or host in it is ignored,
+    /// and text that is not a URL is used literally as a path.
     ///
     /// # Errors
-    /// The host is none.
-    pub(super) fn new(https: bool, host: &str, port: u16, path: &str) -> Result<Self, String> {
+    /// See [`InvalidHost`].
+    pub(super) fn new(https: bool, host: &str, port: u16, path: &str) -> Result<Self, InvalidHost> {
         let scheme = if https { "https" } else { "http" };
         let authority = words::joined(host, port);
         if authority.contains('@') || authority.parse::<Authority>().is_err() {
             let url = words::quoted(format!("{scheme}://{authority}/").as_bytes());
-            return Err(format!("parse {url}: invalid host name"));
+            return Err(InvalidHost { url });
         }
         let target = Reference::split(path)
             .filter(|reference| reference.scheme.is_none() || reference.authority.is_some())
@@ -64,10 +71,10 @@ impl Url {
         })
     }
 
-    /// What a `Location` header means here: RFC 3986, section 5.2.
+    /// Resolves a `Location` header: RFC 3986, section 5.2.
     ///
     /// # Errors
-    /// It is no URL.
+    /// It is not a URL.
     pub(super) fn join(&self, location: &str) -> Result<Self, &'static str> {
         let reference = Reference::split(location).ok_or("not a URL")?;
         let path = escape::path(reference.path).ok_or("invalid URL escape")?;
@@ -104,8 +111,8 @@ impl Url {
             ("", query) => target(base, query),
             (path, query) if path.starts_with('/') => target(&without_dots(path), query),
             (path, query) => {
-                let folder = base.rsplit_once('/').map_or("", |(folder, _)| folder);
-                target(&without_dots(&format!("{folder}/{path}")), query)
+                let directory = base.rsplit_once('/').map_or("", |(directory, _)| directory);
+                target(&without_dots(&format!("{directory}/{path}")), query)
             }
         };
         Ok(Self {
@@ -114,7 +121,7 @@ impl Url {
         })
     }
 
-    /// Whether a `Location` names a scheme of its own.
+    /// Whether a `Location` has its own scheme.
     pub(super) fn is_absolute(location: &str) -> bool {
         Reference::split(location).is_some_and(|reference| reference.scheme.is_some())
     }
@@ -133,7 +140,7 @@ struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// `None` for what Go's `url.Parse` refuses because of its form.
+    /// `None` for syntax that Go's `url.Parse` rejects.
     fn split(text: &'a str) -> Option<Self> {
         if text.bytes().any(|byte| byte.is_ascii_control()) {
             return None;

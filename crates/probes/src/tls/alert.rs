@@ -1,8 +1,8 @@
-//! TLS alerts in the words of Go's `crypto/tls`.
+//! TLS alerts with the messages of Go's `crypto/tls`.
 
 use rustls::AlertDescription;
 
-/// What an alert says.
+/// The message of an alert.
 pub(super) fn words(alert: AlertDescription) -> String {
     let text = match alert {
         AlertDescription::UnexpectedMessage => "unexpected message",

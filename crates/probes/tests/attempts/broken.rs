@@ -1,6 +1,6 @@
 //! httpGet probes of servers that are slow, silent, or speak something else.
 
-use rubelet_probes::Verdict;
+use rubelet_probes::ProbeOutcome;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -33,7 +33,7 @@ async fn silence_is_a_timeout_wherever_it_begins() {
         let expected = format!("Get \"http://127.0.0.1:{}/\": {HEADERS}", server.port);
         assert_eq!(
             (report.verdict, report.output),
-            (Verdict::TimedOut, expected)
+            (ProbeOutcome::TimedOut, expected)
         );
         assert!(report.latency >= SHORT);
     }
@@ -44,7 +44,7 @@ async fn silence_is_a_timeout_wherever_it_begins() {
     let expected = format!("Get \"http://127.0.0.1:{port}/\": {HEADERS}");
     assert_eq!(
         (report.verdict, report.output),
-        (Verdict::TimedOut, expected)
+        (ProbeOutcome::TimedOut, expected)
     );
 }
 
@@ -56,7 +56,7 @@ async fn a_body_that_breaks_off_is_no_result() {
     assert_eq!(
         (report.verdict, report.output.as_str()),
         (
-            Verdict::Errored,
+            ProbeOutcome::Errored,
             "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
         )
     );
@@ -64,11 +64,11 @@ async fn a_body_that_breaks_off_is_no_result() {
     let report = server.probe("/", PLENTY).await;
     assert_eq!(
         (report.verdict, report.output.as_str()),
-        (Verdict::Errored, "unexpected EOF")
+        (ProbeOutcome::Errored, "unexpected EOF")
     );
     let server = Server::new(|stream| say_and_reset(stream, BEGINNING)).await;
     let report = server.probe("/", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Errored);
+    assert_eq!(report.verdict, ProbeOutcome::Errored);
     assert_reset(&report.output, server.port, "");
 }
 
@@ -84,7 +84,7 @@ async fn a_connection_that_breaks_before_the_answer_is_a_failure() {
     ] {
         let server = Server::saying(text).await;
         let report = server.probe("/", PLENTY).await;
-        assert_eq!(report.verdict, Verdict::Failed);
+        assert_eq!(report.verdict, ProbeOutcome::Failed);
         assert_eq!(report.output, about(server.port) + expected);
     }
     for (text, prefix) in [
@@ -96,7 +96,7 @@ async fn a_connection_that_breaks_before_the_answer_is_a_failure() {
     ] {
         let server = Server::new(move |stream| say_and_reset(stream, text)).await;
         let report = server.probe("/", PLENTY).await;
-        assert_eq!(report.verdict, Verdict::Failed);
+        assert_eq!(report.verdict, ProbeOutcome::Failed);
         assert_reset(&report.output, server.port, &(about(server.port) + prefix));
     }
 }
@@ -137,7 +137,7 @@ async fn what_is_not_http_is_quoted() {
         let about = format!("Get \"http://127.0.0.1:{}/\": ", server.port);
         assert_eq!(
             (report.verdict, report.output),
-            (Verdict::Failed, about + BROKEN + expected)
+            (ProbeOutcome::Failed, about + BROKEN + expected)
         );
     }
 }
@@ -150,7 +150,7 @@ async fn a_banner_that_comes_before_the_request_is_quoted() {
     })
     .await;
     let report = server.probe("/", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Failed);
+    assert_eq!(report.verdict, ProbeOutcome::Failed);
     assert!(
         report
             .output
@@ -169,7 +169,10 @@ async fn endless_headers_are_cut_off() {
          net/http: server response headers exceeded 65536 bytes; aborted",
         server.port
     );
-    assert_eq!((report.verdict, report.output), (Verdict::Failed, expected));
+    assert_eq!(
+        (report.verdict, report.output),
+        (ProbeOutcome::Failed, expected)
+    );
 }
 
 #[tokio::test]
@@ -182,6 +185,6 @@ async fn a_change_of_protocol_is_no_success() {
     get.headers.push(("Connection".into(), "upgrade".into()));
     get.headers.push(("Upgrade".into(), "x".into()));
     let report = prober().http(&get, "127.0.0.1", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Failed);
+    assert_eq!(report.verdict, ProbeOutcome::Failed);
     assert_eq!(report.output, "HTTP probe failed with statuscode: 101");
 }

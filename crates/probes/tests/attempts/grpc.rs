@@ -6,7 +6,7 @@ use bytes::Bytes;
 use h2::{RecvStream, server::SendResponse};
 use http::{HeaderMap, HeaderValue, Request, Response};
 use rubelet_api::probe::GrpcCheck;
-use rubelet_probes::{Report, Verdict};
+use rubelet_probes::{ProbeOutcome, ProbeReport};
 use tokio::net::TcpStream;
 
 use crate::server::{PLENTY, SHORT, Server, answer, closed_port, deaf_port, prober};
@@ -126,7 +126,7 @@ fn trailers(code: &str, message: &str) -> HeaderMap {
     map
 }
 
-async fn check(port: u16, service: &str, timeout: Duration) -> Report {
+async fn check(port: u16, service: &str, timeout: Duration) -> ProbeReport {
     let check = GrpcCheck {
         port,
         service: service.into(),
@@ -137,41 +137,41 @@ async fn check(port: u16, service: &str, timeout: Duration) -> Report {
 #[tokio::test]
 async fn every_outcome_has_the_kubelets_words() {
     for (health, verdict, output) in [
-        (Health::Status(1), Verdict::Passed, "service healthy"),
+        (Health::Status(1), ProbeOutcome::Passed, "service healthy"),
         (
             Health::Status(2),
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             r#"service unhealthy (responded with "NOT_SERVING")"#,
         ),
         (
             Health::Status(0),
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             r#"service unhealthy (responded with "UNKNOWN")"#,
         ),
         (
             Health::Status(3),
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             r#"service unhealthy (responded with "SERVICE_UNKNOWN")"#,
         ),
         (
             Health::Code("12", "unknown service grpc.health.v1.Health", true),
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             "error: this server does not implement the grpc health protocol \
              (grpc.health.v1.Health): unknown service grpc.health.v1.Health",
         ),
         (
             Health::Code("5", "unknown service", false),
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service",
         ),
         (
             Health::Code("4", "too late", true),
-            Verdict::TimedOut,
+            ProbeOutcome::TimedOut,
             "timeout: health rpc did not complete within 10s",
         ),
         (
             Health::Web,
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             "error: this server does not implement the grpc health protocol \
              (grpc.health.v1.Health): unexpected HTTP status code received from server: \
              404 (Not Found); transport: received unexpected content-type \
@@ -179,13 +179,13 @@ async fn every_outcome_has_the_kubelets_words() {
         ),
         (
             Health::Empty,
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             "error: health rpc probe failed: rpc error: code = Internal desc = cardinality \
              violation: received no response message from non-server-streaming RPC",
         ),
         (
             Health::Reset,
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             "error: health rpc probe failed: rpc error: code = Internal desc = stream terminated \
              by RST_STREAM with error code: PROTOCOL_ERROR",
         ),
@@ -201,7 +201,7 @@ async fn every_outcome_has_the_kubelets_words() {
 async fn a_connection_that_breaks_during_the_call_is_unavailable() {
     let server = Health::Close.serve().await;
     let report = check(server.port, "", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Failed);
+    assert_eq!(report.verdict, ProbeOutcome::Failed);
     // Whether the server had read everything when it closed decides between the two.
     let beginning = "error: health rpc probe failed: rpc error: code = Unavailable \
                      desc = error reading from server: ";
@@ -232,7 +232,7 @@ async fn a_call_without_an_answer_is_a_timeout() {
     assert_eq!(
         (report.verdict, report.output.as_str()),
         (
-            Verdict::TimedOut,
+            ProbeOutcome::TimedOut,
             "timeout: health rpc did not complete within 200ms"
         )
     );
@@ -258,13 +258,13 @@ async fn silence_before_http2_is_a_timeout_of_the_connection() {
     let report = check(server.port, "", SHORT).await;
     assert_eq!(
         (report.verdict, report.output),
-        (Verdict::TimedOut, unreachable(server.port, "200ms"))
+        (ProbeOutcome::TimedOut, unreachable(server.port, "200ms"))
     );
     let (port, _listener, _waiting) = deaf_port().await;
     let report = check(port, "", SHORT).await;
     assert_eq!(
         (report.verdict, report.output),
-        (Verdict::TimedOut, unreachable(port, "200ms"))
+        (ProbeOutcome::TimedOut, unreachable(port, "200ms"))
     );
 }
 
@@ -274,7 +274,7 @@ async fn refusal_and_other_protocols_fail_without_waiting_for_the_timeout() {
     let report = check(port, "", NO_SECOND_TRY).await;
     assert_eq!(
         (report.verdict, report.output),
-        (Verdict::Failed, unreachable(port, "900ms"))
+        (ProbeOutcome::Failed, unreachable(port, "900ms"))
     );
     assert!(report.latency < NO_SECOND_TRY);
     for text in [answer("400 Bad Request", ""), Vec::new()] {
@@ -289,7 +289,7 @@ async fn refusal_and_other_protocols_fail_without_waiting_for_the_timeout() {
         let report = check(server.port, "", NO_SECOND_TRY).await;
         assert_eq!(
             (report.verdict, report.output),
-            (Verdict::Failed, unreachable(server.port, "900ms"))
+            (ProbeOutcome::Failed, unreachable(server.port, "900ms"))
         );
     }
 }
@@ -305,6 +305,6 @@ async fn a_server_that_comes_up_within_the_timeout_passes() {
         .await
         .expect("the port");
     let report = attempt.await.expect("an attempt");
-    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.verdict, ProbeOutcome::Passed);
     assert!(report.latency >= SHORT);
 }

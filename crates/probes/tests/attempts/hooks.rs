@@ -1,12 +1,12 @@
 //! httpGet hooks.
 
 use rubelet_api::probe::HttpGet;
-use rubelet_probes::{Report, Verdict};
+use rubelet_probes::{ProbeOutcome, ProbeReport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::server::{PLENTY, SHORT, Server, answer, prober};
 
-async fn hook(get: &HttpGet) -> Report {
+async fn hook(get: &HttpGet) -> ProbeReport {
     prober().http_hook(get, "127.0.0.1", PLENTY).await
 }
 
@@ -23,7 +23,7 @@ async fn any_answer_passes() {
         let report = hook(&server.get("/stop")).await;
         assert_eq!(
             (report.verdict, report.output.as_str()),
-            (Verdict::Passed, "")
+            (ProbeOutcome::Passed, "")
         );
         let request = &server.requests()[0];
         assert!(
@@ -38,7 +38,10 @@ async fn no_answer_fails_with_the_reason() {
     let server = Server::saying("").await;
     let report = hook(&server.get("/stop")).await;
     let expected = format!("Get \"http://127.0.0.1:{}/stop\": EOF", server.port);
-    assert_eq!((report.verdict, report.output), (Verdict::Failed, expected));
+    assert_eq!(
+        (report.verdict, report.output),
+        (ProbeOutcome::Failed, expected)
+    );
 }
 
 #[tokio::test]
@@ -57,7 +60,7 @@ async fn a_hook_that_hangs_is_ended() {
     );
     assert_eq!(
         (report.verdict, report.output),
-        (Verdict::TimedOut, expected)
+        (ProbeOutcome::TimedOut, expected)
     );
 }
 
@@ -91,11 +94,14 @@ async fn a_secure_hook_of_a_plain_server_is_tried_again_without_tls_and_secrets(
          retry with HTTP succeeded",
         server.port
     );
-    assert_eq!((report.verdict, report.output), (Verdict::Warned, expected));
+    assert_eq!(
+        (report.verdict, report.output),
+        (ProbeOutcome::Warned, expected)
+    );
 }
 
 #[tokio::test]
-async fn of_two_failures_the_first_one_is_told() {
+async fn of_two_failures_the_first_one_is_reported() {
     let server = plain("").await;
     let get = HttpGet {
         https: true,
@@ -106,5 +112,8 @@ async fn of_two_failures_the_first_one_is_told() {
         "Get \"https://127.0.0.1:{}/stop\": http: server gave HTTP response to HTTPS client",
         server.port
     );
-    assert_eq!((report.verdict, report.output), (Verdict::Failed, expected));
+    assert_eq!(
+        (report.verdict, report.output),
+        (ProbeOutcome::Failed, expected)
+    );
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rubelet_api::probe::TargetPort;
-use rubelet_probes::{MAX_OUTPUT, Verdict};
+use rubelet_probes::{MAX_OUTPUT, ProbeOutcome};
 
 use crate::server::{PLENTY, SHORT, Server, answer, answer_one, closed_port, prober};
 
@@ -11,19 +11,19 @@ use crate::server::{PLENTY, SHORT, Server, answer, answer_one, closed_port, prob
 async fn the_status_is_the_verdict() {
     const WARNING: &str = "Probe terminated redirects, Response body: well";
     for (status, verdict, output) in [
-        ("200 OK", Verdict::Passed, "well"),
-        ("299 Odd", Verdict::Passed, "well"),
-        ("300 Multiple Choices", Verdict::Warned, WARNING),
-        ("302 Found", Verdict::Warned, WARNING),
-        ("399 Odd", Verdict::Warned, WARNING),
+        ("200 OK", ProbeOutcome::Passed, "well"),
+        ("299 Odd", ProbeOutcome::Passed, "well"),
+        ("300 Multiple Choices", ProbeOutcome::Warned, WARNING),
+        ("302 Found", ProbeOutcome::Warned, WARNING),
+        ("399 Odd", ProbeOutcome::Warned, WARNING),
         (
             "400 Bad Request",
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             "HTTP probe failed with statuscode: 400",
         ),
         (
             "500 Internal Server Error",
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             "HTTP probe failed with statuscode: 500",
         ),
     ] {
@@ -42,7 +42,7 @@ async fn a_request_looks_like_the_kubelets() {
     let server = Server::saying(answer("200 OK", "")).await;
     let port = server.port;
     let report = server.probe("/healthz?full=1", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.verdict, ProbeOutcome::Passed);
     assert_eq!(
         server.requests(),
         [format!(
@@ -65,7 +65,7 @@ async fn headers_of_the_probe_replace_the_defaults() {
         get.headers.push((name.into(), value.into()));
     }
     let report = prober().http(&get, "127.0.0.1", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.verdict, ProbeOutcome::Passed);
     assert_eq!(
         server.requests(),
         [
@@ -79,7 +79,7 @@ async fn headers_of_the_probe_replace_the_defaults() {
 async fn only_ten_kibibytes_of_a_body_are_read() {
     let server = Server::saying(answer("200 OK", &"x".repeat(50_000_000))).await;
     let report = server.probe("/", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.verdict, ProbeOutcome::Passed);
     assert_eq!(report.output, "x".repeat(MAX_OUTPUT));
 }
 
@@ -92,7 +92,7 @@ async fn a_warning_and_its_body_fit_into_ten_kibibytes() {
     );
     let server = Server::saying(answer("300 Multiple Choices", &"ü".repeat(MAX_OUTPUT))).await;
     let report = server.probe("/", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Warned);
+    assert_eq!(report.verdict, ProbeOutcome::Warned);
     assert!(report.output.len() <= MAX_OUTPUT && report.output.ends_with('ü'));
 }
 
@@ -117,14 +117,14 @@ async fn all_forms_of_bodies_are_read() {
         let report = server.probe("/", PLENTY).await;
         assert_eq!(
             (report.verdict, report.output.as_str()),
-            (Verdict::Passed, "well"),
+            (ProbeOutcome::Passed, "well"),
             "{form}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_server_that_keeps_the_connection_open_delays_nobody() {
+async fn a_server_that_keeps_the_connection_open_delays_no_probe() {
     let server = Server::new(|mut stream| async move {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let _ = stream.write_all(&answer("200 OK", "well")).await;
@@ -133,7 +133,7 @@ async fn a_server_that_keeps_the_connection_open_delays_nobody() {
     })
     .await;
     let report = server.probe("/", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.verdict, ProbeOutcome::Passed);
     assert!(report.latency < PLENTY / 2);
 }
 
@@ -142,14 +142,14 @@ async fn a_probe_names_its_own_host_or_asks_the_pod() {
     let server = Server::saying(answer("200 OK", "")).await;
     let mut get = server.get("/");
     for (host, default, verdict, output) in [
-        (Some("127.0.0.1"), "192.0.2.1", Verdict::Passed, ""),
-        (Some("localhost"), "192.0.2.1", Verdict::Passed, ""),
-        (None, "127.0.0.1", Verdict::Passed, ""),
-        (None, "", Verdict::Errored, "the pod has no IP address"),
+        (Some("127.0.0.1"), "192.0.2.1", ProbeOutcome::Passed, ""),
+        (Some("localhost"), "192.0.2.1", ProbeOutcome::Passed, ""),
+        (None, "127.0.0.1", ProbeOutcome::Passed, ""),
+        (None, "", ProbeOutcome::Errored, "the pod has no IP address"),
         (
             Some(""),
             "127.0.0.1",
-            Verdict::Errored,
+            ProbeOutcome::Errored,
             "the pod has no IP address",
         ),
     ] {
@@ -163,7 +163,7 @@ async fn a_probe_names_its_own_host_or_asks_the_pod() {
     }
     get.host = Some("nowhere.invalid".into());
     let report = prober().http(&get, "127.0.0.1", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Failed);
+    assert_eq!(report.verdict, ProbeOutcome::Failed);
     let port = server.port;
     let beginning =
         format!("Get \"http://nowhere.invalid:{port}/\": dial tcp: lookup nowhere.invalid: ");
@@ -178,7 +178,7 @@ async fn ipv6_addresses_are_asked_too() {
         return;
     };
     let report = prober().http(&server.get("/"), "::1", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.verdict, ProbeOutcome::Passed);
     let host = format!("Host: [::1]:{}\r\n", server.port);
     assert!(report.output.contains(&host), "{}", report.output);
 }
@@ -198,7 +198,7 @@ async fn a_port_without_a_number_says_nothing_of_the_container() {
         let report = prober().http(&get, "127.0.0.1", PLENTY).await;
         assert_eq!(
             (report.verdict, report.output.as_str()),
-            (Verdict::Errored, output)
+            (ProbeOutcome::Errored, output)
         );
     }
 }
@@ -213,7 +213,10 @@ async fn what_cannot_be_sent_fails_with_its_name() {
         "Get \"http://127.0.0.1:{}/\": net/http: invalid header field value for \"X\"",
         server.port
     );
-    assert_eq!((report.verdict, report.output), (Verdict::Failed, expected));
+    assert_eq!(
+        (report.verdict, report.output),
+        (ProbeOutcome::Failed, expected)
+    );
 }
 
 #[tokio::test]
@@ -226,7 +229,10 @@ async fn a_closed_port_refuses() {
     let expected = format!(
         "Get \"http://127.0.0.1:{port}/x\": dial tcp 127.0.0.1:{port}: connect: connection refused"
     );
-    assert_eq!((report.verdict, report.output), (Verdict::Failed, expected));
+    assert_eq!(
+        (report.verdict, report.output),
+        (ProbeOutcome::Failed, expected)
+    );
 }
 
 #[tokio::test]
@@ -237,6 +243,6 @@ async fn the_latency_is_that_of_the_answer() {
     })
     .await;
     let report = server.probe("/", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.verdict, ProbeOutcome::Passed);
     assert!(report.latency >= SHORT && report.latency < SHORT + Duration::from_secs(5));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rubelet_api::probe::HttpGet;
-use rubelet_probes::{Report, Verdict};
+use rubelet_probes::{ProbeOutcome, ProbeReport};
 use rustls::{
     ServerConfig, SupportedProtocolVersion,
     crypto::aws_lc_rs,
@@ -92,7 +92,7 @@ fn secure(server: &Server) -> HttpGet {
     }
 }
 
-async fn probe(server: &Server) -> Report {
+async fn probe(server: &Server) -> ProbeReport {
     prober().http(&secure(server), "127.0.0.1", PLENTY).await
 }
 
@@ -103,7 +103,7 @@ async fn any_certificate_will_do() {
         let report = probe(&server).await;
         assert_eq!(
             (report.verdict, report.output.as_str()),
-            (Verdict::Passed, "GET /x HTTP/1.1")
+            (ProbeOutcome::Passed, "GET /x HTTP/1.1")
         );
     }
 }
@@ -112,7 +112,7 @@ async fn any_certificate_will_do() {
 async fn a_server_may_choose_http2() {
     let server = server(config(&TLS13, &["h2"])).await;
     let report = probe(&server).await;
-    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.verdict, ProbeOutcome::Passed);
     let expected = format!(
         "https://127.0.0.1:{}/x Some(\"kube-probe/1.36\")",
         server.port
@@ -129,7 +129,7 @@ async fn one_client_serves_many_probes() {
             .clone()
             .http(&secure(&server), "127.0.0.1", PLENTY)
             .await;
-        assert_eq!(report.verdict, Verdict::Passed);
+        assert_eq!(report.verdict, ProbeOutcome::Passed);
     }
 }
 
@@ -150,12 +150,12 @@ async fn an_end_without_a_farewell_is_an_end() {
     let report = probe(&server).await;
     assert_eq!(
         (report.verdict, report.output.as_str()),
-        (Verdict::Passed, "well")
+        (ProbeOutcome::Passed, "well")
     );
 }
 
 #[tokio::test]
-async fn what_is_not_tls_is_told_apart() {
+async fn servers_without_tls_have_different_errors() {
     for (text, expected) in [
         (
             answer("400 Bad Request", ""),
@@ -182,7 +182,10 @@ async fn what_is_not_tls_is_told_apart() {
         .await;
         let report = probe(&server).await;
         let expected = format!("Get \"https://127.0.0.1:{}/x\": {expected}", server.port);
-        assert_eq!((report.verdict, report.output), (Verdict::Failed, expected));
+        assert_eq!(
+            (report.verdict, report.output),
+            (ProbeOutcome::Failed, expected)
+        );
     }
 }
 
@@ -206,7 +209,10 @@ async fn a_server_that_wants_a_certificate_says_so() {
         "Get \"https://127.0.0.1:{}/x\": remote error: tls: certificate required",
         server.port
     );
-    assert_eq!((report.verdict, report.output), (Verdict::Failed, expected));
+    assert_eq!(
+        (report.verdict, report.output),
+        (ProbeOutcome::Failed, expected)
+    );
 }
 
 #[tokio::test]
@@ -224,7 +230,7 @@ async fn a_handshake_that_hangs_is_a_timeout() {
     );
     assert_eq!(
         (report.verdict, report.output),
-        (Verdict::TimedOut, expected)
+        (ProbeOutcome::TimedOut, expected)
     );
 }
 
@@ -239,6 +245,6 @@ async fn a_redirect_may_change_the_scheme() {
     let report = server.probe("/", PLENTY).await;
     assert_eq!(
         (report.verdict, report.output.as_str()),
-        (Verdict::Passed, "GET /y HTTP/1.1")
+        (ProbeOutcome::Passed, "GET /y HTTP/1.1")
     );
 }

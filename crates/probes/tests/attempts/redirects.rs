@@ -1,6 +1,6 @@
 //! Redirects: followed on the same host, reported elsewhere.
 
-use rubelet_probes::Verdict;
+use rubelet_probes::ProbeOutcome;
 
 use crate::server::{PLENTY, SHORT, Server, answer, prober};
 
@@ -34,7 +34,7 @@ async fn every_redirect_to_the_same_host_is_followed() {
         let report = server.probe("/a/start", PLENTY).await;
         assert_eq!(
             (report.verdict, report.output.as_str()),
-            (Verdict::Passed, "arrived")
+            (ProbeOutcome::Passed, "arrived")
         );
         assert_eq!(
             lines(&server),
@@ -53,12 +53,12 @@ async fn another_port_is_the_same_host() {
     let report = server.probe("/", PLENTY).await;
     assert_eq!(
         (report.verdict, report.output.as_str()),
-        (Verdict::Passed, "other")
+        (ProbeOutcome::Passed, "other")
     );
 }
 
 #[tokio::test]
-async fn another_host_is_not_asked_and_the_operator_is_told() {
+async fn a_redirect_to_another_host_is_not_followed_and_gives_a_warning() {
     for location in [
         "http://example.com/",
         "//example.com/",
@@ -70,7 +70,7 @@ async fn another_host_is_not_asked_and_the_operator_is_told() {
         assert_eq!(
             (report.verdict, report.output.as_str()),
             (
-                Verdict::Warned,
+                ProbeOutcome::Warned,
                 "Probe terminated redirects, Response body: moved"
             ),
             "{location}"
@@ -86,7 +86,7 @@ async fn a_circle_ends_after_ten_requests() {
     assert_eq!(
         (report.verdict, report.output.as_str()),
         (
-            Verdict::Failed,
+            ProbeOutcome::Failed,
             "Get \"/again\": stopped after 10 redirects"
         )
     );
@@ -119,7 +119,7 @@ async fn a_host_header_stays_unless_the_location_names_a_host() {
         get.headers
             .push(("X-Address".into(), address.as_str().into()));
         let report = prober().http(&get, "127.0.0.1", PLENTY).await;
-        assert_eq!(report.verdict, Verdict::Passed);
+        assert_eq!(report.verdict, ProbeOutcome::Passed);
         let host = if kept { "example.com" } else { &address };
         let second = &server.requests()[1];
         assert!(
@@ -145,7 +145,7 @@ async fn redirects_that_lead_nowhere_are_failures() {
         let server = Server::saying(redirect("302 Found", location)).await;
         let report = server.probe("/", PLENTY).await;
         let url = format!("http://127.0.0.1:{}/", server.port);
-        assert_eq!(report.verdict, Verdict::Failed);
+        assert_eq!(report.verdict, ProbeOutcome::Failed);
         assert_eq!(report.output, expected.replace("URL", &url));
     }
 }
@@ -158,7 +158,7 @@ async fn all_requests_together_have_the_time_of_one() {
     })
     .await;
     let report = server.probe("/", SHORT).await;
-    assert_eq!(report.verdict, Verdict::TimedOut);
+    assert_eq!(report.verdict, ProbeOutcome::TimedOut);
     let expected = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
     assert!(report.output.ends_with(expected), "{}", report.output);
 }

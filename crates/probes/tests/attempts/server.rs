@@ -1,14 +1,10 @@
 //! Servers that do what a test says.
 
-use std::{
-    future::Future,
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use rubelet_api::probe::{HttpGet, TargetPort};
-use rubelet_probes::{Prober, Report};
+use rubelet_probes::{ProbeReport, Prober};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -75,8 +71,7 @@ impl Server {
             let (answer, record) = (Arc::clone(&answer), Arc::clone(&record));
             async move {
                 answer_one(stream, |head| {
-                    let mut seen = record.lock().unwrap_or_else(PoisonError::into_inner);
-                    seen.push(head.to_owned());
+                    record.lock().push(head.to_owned());
                     answer(head)
                 })
                 .await;
@@ -95,8 +90,7 @@ impl Server {
 
     /// The heads of all requests so far.
     pub(crate) fn requests(&self) -> Vec<String> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.clone()
+        self.seen.lock().clone()
     }
 
     /// An httpGet probe of this server.
@@ -111,7 +105,7 @@ impl Server {
     }
 
     /// One httpGet probe.
-    pub(crate) async fn probe(&self, path: &str, timeout: Duration) -> Report {
+    pub(crate) async fn probe(&self, path: &str, timeout: Duration) -> ProbeReport {
         prober().http(&self.get(path), "127.0.0.1", timeout).await
     }
 }

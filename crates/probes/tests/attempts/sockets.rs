@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_api::probe::{GrpcCheck, HttpGet, TargetPort, TcpSocket};
-use rubelet_probes::Verdict;
+use rubelet_probes::ProbeOutcome;
 use rustls::version::TLS13;
 use tokio_rustls::TlsAcceptor;
 
@@ -47,7 +47,7 @@ async fn http_probes_leave_no_socket_behind() {
         let server = Server::saying(text).await;
         for _ in 0..PROBES {
             let report = server.probe("/", PLENTY).await;
-            assert_eq!(report.verdict, Verdict::Passed);
+            assert_eq!(report.verdict, ProbeOutcome::Passed);
         }
         assert_eq!(in_time_wait(server.port).await, 0);
     }
@@ -75,7 +75,7 @@ async fn https_probes_leave_no_socket_behind() {
         let prober = prober();
         for _ in 0..10 {
             let report = prober.http(&get, "127.0.0.1", PLENTY).await;
-            assert_eq!(report.verdict, Verdict::Passed);
+            assert_eq!(report.verdict, ProbeOutcome::Passed);
         }
         assert_eq!(in_time_wait(server.port).await, 0);
     }
@@ -90,7 +90,7 @@ async fn tcp_probes_leave_no_socket_behind() {
     };
     for _ in 0..PROBES {
         let report = prober().tcp(&socket, "127.0.0.1", PLENTY).await;
-        assert_eq!(report.verdict, Verdict::Passed);
+        assert_eq!(report.verdict, ProbeOutcome::Passed);
     }
     assert_eq!(in_time_wait(server.port).await, 0);
 }
@@ -104,7 +104,7 @@ async fn grpc_probes_leave_no_socket_behind() {
     };
     for _ in 0..PROBES {
         let report = prober().grpc(&check, "127.0.0.1", PLENTY).await;
-        assert_eq!(report.verdict, Verdict::Passed);
+        assert_eq!(report.verdict, ProbeOutcome::Passed);
     }
     assert_eq!(in_time_wait(server.port).await, 0);
 }

@@ -1,7 +1,7 @@
 //! tcpSocket probes.
 
 use rubelet_api::probe::{TargetPort, TcpSocket};
-use rubelet_probes::Verdict;
+use rubelet_probes::ProbeOutcome;
 
 use crate::server::{PLENTY, SHORT, Server, closed_port, deaf_port, prober};
 
@@ -20,14 +20,14 @@ async fn a_connection_that_opens_passes() {
         .await;
     assert_eq!(
         (report.verdict, report.output.as_str()),
-        (Verdict::Passed, "")
+        (ProbeOutcome::Passed, "")
     );
     let elsewhere = TcpSocket {
         host: Some("127.0.0.1".into()),
         ..socket(server.port)
     };
     let report = prober().tcp(&elsewhere, "192.0.2.1", PLENTY).await;
-    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.verdict, ProbeOutcome::Passed);
 }
 
 #[tokio::test]
@@ -35,7 +35,10 @@ async fn a_connection_that_does_not_open_fails() {
     let (port, _socket) = closed_port();
     let report = prober().tcp(&socket(port), "127.0.0.1", PLENTY).await;
     let expected = format!("dial tcp 127.0.0.1:{port}: connect: connection refused");
-    assert_eq!((report.verdict, report.output), (Verdict::Failed, expected));
+    assert_eq!(
+        (report.verdict, report.output),
+        (ProbeOutcome::Failed, expected)
+    );
     let report = prober().tcp(&socket(port), "::1", PLENTY).await;
     assert!(
         report
@@ -53,7 +56,7 @@ async fn silence_is_a_timeout() {
     let expected = format!("dial tcp 127.0.0.1:{port}: i/o timeout");
     assert_eq!(
         (report.verdict, report.output),
-        (Verdict::TimedOut, expected)
+        (ProbeOutcome::TimedOut, expected)
     );
     assert!(report.latency >= SHORT);
 }
@@ -68,7 +71,7 @@ async fn a_port_without_a_number_says_nothing_of_the_container() {
     assert_eq!(
         (report.verdict, report.output.as_str()),
         (
-            Verdict::Errored,
+            ProbeOutcome::Errored,
             r#"strconv.Atoi: parsing "web": invalid syntax"#
         )
     );

@@ -1,4 +1,4 @@
-//! What pods of this node can use together.
+//! The node's allocatable resources.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use rubelet_node_plan::node_status::{
     resources::{self, Reserved},
 };
 
-/// What the configuration keeps from pods.
+/// The configured reservations.
 pub(super) fn reservations(
     config: &KubeletConfiguration,
 ) -> anyhow::Result<(Reserved, Thresholds)> {
@@ -30,10 +30,11 @@ pub(super) fn reservations(
     ))
 }
 
-/// What is left of the machine. `disk` is the size of the file system of `--root-dir`, in bytes.
+/// The rest of the machine's capacity. `disk` is the size of the file system of `--root-dir`, in
+/// bytes.
 ///
 /// # Errors
-/// The configuration keeps more than the machine has.
+/// The reservations exceed the machine's capacity.
 pub(super) fn allocatable(
     config: &KubeletConfiguration,
     machine: &Machine,
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_reserved_is_not_a_limit_that_pods_are_told() {
+    fn what_is_reserved_is_not_a_limit_that_pods_see() {
         let machine = Machine::read(Path::new("/")).unwrap();
         let mut config = KubeletConfiguration::default();
         config.eviction_hard.clear();

@@ -10,11 +10,11 @@ use rubelet_server::audit::{AuditLevel, AuditLog, AuditObserver, AuditPolicy, Ro
 /// Longest policy, in bytes.
 const LONGEST_POLICY: u64 = 1024 * 1024;
 
-/// Opens the log, if the configuration asks for one.
+/// Opens the log, if it is configured.
 ///
 /// # Errors
-/// The policy is wrong, or the log can't be opened: a node whose operator wants a log does not start
-/// without it.
+/// The policy is invalid, or the log can't be opened: a node whose operator wants a log does not
+/// start without it.
 pub(super) fn open(
     options: &AuditOptions,
     observer: Arc<dyn AuditObserver>,
@@ -68,8 +68,8 @@ mod tests {
     #[test]
     fn there_is_no_log_unless_it_is_asked_for() {
         assert_eq!(opened(&AuditOptions::default()), Ok(false));
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("audit.log");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.log");
         let options = AuditOptions {
             path: path.display().to_string(),
             ..AuditOptions::default()
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn a_start_names_what_is_wrong_with_the_policy_or_the_log() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name).display().to_string();
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name).display().to_string();
         let mut options = AuditOptions {
             path: at("audit.log"),
             policy_file: at("policy.yaml"),
@@ -109,7 +109,7 @@ mod tests {
         options.path = at("");
         let error = opened(&options).unwrap_err();
         assert!(
-            error.starts_with("rubelet.audit.path: can't open the audit log "),
+            error.starts_with("rubelet.audit.path: cannot open the audit log "),
             "{error}"
         );
     }

@@ -1,16 +1,16 @@
-//! Counts what is asked of the runtime, and tells PLEG of late answers.
+//! Counts calls of the runtime, and reports late results to PLEG.
 
 use std::{
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use rubelet_cri::{Changed, CriErrorKind};
+use rubelet_cri::{ChangedObject, CriErrorKind};
 use rubelet_cri_grpc::CallObserver;
 use rubelet_kubelet::{metrics::NodeMetrics, pleg::PlegHandle};
 use tokio::sync::watch;
 
-/// Sees each call that ended.
+/// Observes the end of each call.
 pub(super) struct Calls {
     metrics: Arc<NodeMetrics>,
     pleg: OnceLock<PlegHandle>,
@@ -28,21 +28,22 @@ impl Calls {
         }
     }
 
-    /// Counts the calls that changed which images the runtime has.
+    /// Counts the calls that changed the runtime's images.
     pub(super) fn image_changes(&self) -> watch::Receiver<u64> {
         self.images.subscribe()
     }
 
-    /// Late answers are told to this PLEG from now on; only the first one counts.
+    /// Reports late results to this PLEG from now on; only the first one counts.
     pub(super) fn tell(&self, pleg: PlegHandle) {
-        // A second PLEG of one node does not exist.
+        // A node has only one PLEG.
         let _ = self.pleg.set(pleg);
     }
 }
 
 impl CallObserver for Calls {
     fn call_ended(&self, call: &'static str, took: Duration, outcome: Result<(), CriErrorKind>) {
-        // What a runtime can not stream is listed instead, and counts as that list alone.
+        // A list that a runtime can't stream is requested again as a unary call, and counts only as
+        // that.
         let is_other_way = call.starts_with("Stream");
         if is_other_way && outcome == Err(CriErrorKind::Unimplemented) {
             return;
@@ -54,7 +55,7 @@ impl CallObserver for Calls {
         self.metrics.runtime.call_ended(call, took, outcome.is_ok());
     }
 
-    fn answered_late(&self, _: &'static str, changed: &Changed, _: Result<(), CriErrorKind>) {
+    fn answered_late(&self, _: &'static str, changed: &ChangedObject, _: Result<(), CriErrorKind>) {
         if let Some(pleg) = self.pleg.get() {
             pleg.answered_late(changed);
         }

@@ -1,4 +1,4 @@
-//! Plugins that give credentials for registries, as `--image-credential-provider-config` names them.
+//! Credential provider plugins for registries, as `--image-credential-provider-config` names them.
 
 use std::{
     fs,
@@ -7,20 +7,28 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use rubelet_base::ErrorChain;
-use rubelet_config::{Flags, merge_credential_providers, parse_credential_providers};
+use rubelet_config::{Flags, Resolved, merge_credential_providers, parse_credential_providers};
 use rubelet_kubelet::keyring::CredentialPlugins;
+use tracing::warn;
 
-/// Ends of file names that count in a folder.
+/// File extensions that count in a directory.
 const FORMS: [&str; 3] = ["json", "yaml", "yml"];
 
-/// Reads the configuration, and looks for the programs; `None` without the flags.
+/// The feature gate of `tokenAttributes`.
+const TOKENS: &str = "KubeletServiceAccountTokenForCredentialProviders";
+
+/// Reads the configuration, and finds the programs; `None` without the flags.
 ///
 /// # Errors
-/// A file can't be read or is wrong, a program is missing, or one flag stands without the other.
-pub(super) fn plugins(flags: &Flags) -> anyhow::Result<Option<CredentialPlugins>> {
-    let (path, folder) = match flags.image_credential_provider() {
+/// A file can't be read or is invalid, a program is missing, or one flag is given without the
+/// other.
+pub(super) fn plugins(
+    flags: &Flags,
+    resolved: &Resolved,
+) -> anyhow::Result<Option<CredentialPlugins>> {
+    let (path, directory) = match flags.image_credential_provider() {
         (None, None) => return Ok(None),
-        (Some(path), Some(folder)) => (path, folder),
+        (Some(path), Some(directory)) => (path, directory),
         _ => bail!(
             "--image-credential-provider-config and --image-credential-provider-bin-dir need each other"
         ),
@@ -30,21 +38,28 @@ pub(super) fn plugins(flags: &Flags) -> anyhow::Result<Option<CredentialPlugins>
     for file in files(Path::new(path)).with_context(flag)? {
         let shown = || format!("{}: {}", flag(), file.display());
         let text = fs::read_to_string(&file).with_context(shown)?;
-        let found = parse_credential_providers(&text);
+        let found = parse_credential_providers(&text, resolved.gates.enabled(TOKENS));
         read.push(found.map_err(|error| anyhow::anyhow!("{}: {error}", shown()))?);
     }
     let providers =
         merge_credential_providers(read).map_err(|error| anyhow::anyhow!("{}: {error}", flag()))?;
-    let plugins = CredentialPlugins::new(providers, Path::new(folder)).map_err(|error| {
+    let plugins = CredentialPlugins::new(providers, Path::new(directory)).map_err(|error| {
         anyhow::anyhow!(
             "--image-credential-provider-bin-dir: {}",
             ErrorChain(&error)
         )
     })?;
+    let unused = plugins.only_for_accounts();
+    if !resolved.joined && !unused.is_empty() {
+        warn!(
+            plugins = unused.join(", "),
+            "Credential plugins with requireServiceAccount: true are never run: without an API server, pods have no service account"
+        );
+    }
     Ok(Some(plugins))
 }
 
-/// The file itself, or those of a folder in the order of their names.
+/// The file itself, or those of a directory, ordered by name.
 fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     if !fs::metadata(path)?.is_dir() {
         return Ok(vec![path.to_owned()]);

@@ -1,4 +1,4 @@
-//! The container runtime inside: its settings, its start, and the socket for crictl and others.
+//! The embedded container runtime: its settings, its start, and the socket for crictl and others.
 
 mod in_process;
 pub(crate) mod serve;
@@ -6,7 +6,6 @@ pub(crate) mod serve;
 use std::{future::Future, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use rubelet_api::quantity::Quantity;
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cni::{Cidr, NetworkChoice};
 use rubelet_config::{EmbeddedRuntime as Options, Resolved};
@@ -16,19 +15,20 @@ use rubelet_server::{UnixSocket, bind_unix};
 use tokio::{net::UnixListener, sync::oneshot, time::sleep};
 
 pub(crate) use self::in_process::InProcess;
+use super::log_rotation::bytes;
 
-/// A client that does not read its answers, or never closes, must not hold up the end.
+/// A client that does not read its responses, or never closes, must not delay the shutdown.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
-/// The least bound of a container's log: two files, and one read of a container's output may become
+/// Minimum limit of a container's log: two files, and one read of a container's output may become
 /// almost a MiB of entries.
 const LEAST_LOG: u64 = 2 << 20;
 
-/// The least bound where none is written: what the kubelet's defaults come to. With small files a
-/// container that says much in a short time would lose what a rotation of later would have kept.
+/// Minimum of the default limit: the result of the kubelet's defaults. With small files a container
+/// that writes much in a short time would lose what a later rotation would have kept.
 const LEAST_DEFAULT_LOG: u64 = 50 << 20;
 
-/// What stands in for the endpoint in the log and in messages.
+/// Replaces the endpoint in the log and in messages.
 pub(crate) const ENDPOINT: &str = "embedded";
 
 /// The runtime's settings from the configuration.
@@ -69,10 +69,10 @@ pub(crate) fn settings(options: &Options, cgroup_driver: &str) -> anyhow::Result
     Ok(settings)
 }
 
-/// Bounds the logs of containers as the configuration says.
+/// Limits the logs of containers as configured.
 ///
 /// # Errors
-/// A bound that is less than what one read of a container's output may become.
+/// The limit is lower than the maximum output of one read.
 pub(crate) fn bound_logs(
     settings: &mut RuntimeSettings,
     resolved: &Resolved,
@@ -86,15 +86,11 @@ pub(crate) fn bound_logs(
     Ok(())
 }
 
-/// In bytes; `total` is written for it, the others are for rotation.
+/// The limit in bytes; `total` is given explicitly, the others are for rotation.
 fn log_bound(total: &str, size: &str, files: i32) -> anyhow::Result<u64> {
     const FIELD: &str = "rubelet.runtime.containerLogMaxTotal";
-    let bytes = |field: &str, text: &str| {
-        let parsed = Quantity::parse(text).map(Quantity::units);
-        parsed.map_err(|error| anyhow!("{field}: {text:?}: {error}"))
-    };
     if total.is_empty() {
-        // No files and a size below 0 mean no rotation, and the more so a bound.
+        // No files and a size below 0 mean no rotation; a limit is then needed even more.
         let files = u64::try_from(files).unwrap_or_default();
         let rotated = bytes("containerLogMaxSize", size)?.saturating_mul(files);
         return Ok(rotated.max(LEAST_DEFAULT_LOG));
@@ -113,16 +109,16 @@ fn subnets(field: &str, texts: &[String]) -> anyhow::Result<Vec<Cidr>> {
     texts.iter().map(parse).collect()
 }
 
-/// A cluster brings its own network, often by a pod. Until that has written its configuration, pods that
-/// were put on the bridge would stay there, out of reach of the others: the node is not ready, as with
-/// other runtimes.
+/// A cluster brings its own network, often by a pod. Until its configuration is written, pods on
+/// the bridge would stay there, unreachable for others: the node is not ready, as with other
+/// runtimes.
 pub(crate) fn wait_for_network(settings: &mut RuntimeSettings) {
     if settings.network.choice == NetworkChoice::Any {
         settings.network.choice = NetworkChoice::Cni;
     }
 }
 
-/// Puts the pods of a node without a cluster into the node's pod CIDR, if it has one.
+/// Uses the node's pod CIDR for the pods of a node without a cluster, if it has one.
 pub(crate) fn use_pod_cidr(settings: &mut RuntimeSettings, pod_cidr: &str) -> anyhow::Result<()> {
     let parts = pod_cidr.split(',').map(|part| part.trim().to_owned());
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
@@ -133,7 +129,7 @@ pub(crate) fn use_pod_cidr(settings: &mut RuntimeSettings, pod_cidr: &str) -> an
     Ok(())
 }
 
-/// Starts the runtime: takes its folder, finds what runs already, clears leftovers away.
+/// Starts the runtime: locks its directory, recovers running containers, removes leftovers.
 pub(crate) async fn start(settings: RuntimeSettings) -> anyhow::Result<Arc<EmbeddedRuntime>> {
     let root = settings.root.clone();
     EmbeddedRuntime::start(settings).await.with_context(|| {
@@ -142,7 +138,8 @@ pub(crate) async fn start(settings: RuntimeSettings) -> anyhow::Result<Arc<Embed
     })
 }
 
-/// Listens for crictl and others; for root only, as whoever talks to a runtime can become root.
+/// Listens for crictl and others; only root can connect, as access to a runtime is equivalent to
+/// root.
 pub(crate) async fn bind(path: &str) -> anyhow::Result<UnixListener> {
     let socket = UnixSocket {
         mode: 0o600,
@@ -153,8 +150,8 @@ pub(crate) async fn bind(path: &str) -> anyhow::Result<UnixListener> {
         .context("the runtime's socket can't be opened")
 }
 
-/// Serves the runtime to whoever connects, until `shutdown` resolves. Then calls under way get
-/// [`LAST_ANSWERS`]; what they do in the runtime goes on.
+/// Serves the runtime until `shutdown` resolves. Then current calls get [`LAST_ANSWERS`]; their
+/// operations continue in the runtime.
 pub(crate) async fn serve_cri(
     listener: UnixListener,
     runtime: Arc<EmbeddedRuntime>,
@@ -164,7 +161,7 @@ pub(crate) async fn serve_cri(
     let loader = Some(Arc::clone(&runtime) as _);
     let (stop, stopped) = oneshot::channel();
     let served = serve_loading(listener, services, runtime, loader, async {
-        // An error means that nobody is left to stop it.
+        // An error means that the sender is gone, and nothing else can stop it.
         let _ = stopped.await;
     });
     let ended = async {

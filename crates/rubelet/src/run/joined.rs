@@ -1,7 +1,7 @@
-//! The node as part of a cluster: what goes between the agent and the API server, put together.
+//! The node as part of a cluster: connects the agent and the API server.
 //!
 //! The agent starts without waiting for the API server: pods of manifests run while the node has no
-//! certificate yet. [`Cluster`] is what there is before that; [`Cluster::run`] is the rest.
+//! certificate yet. [`Cluster`] is the part before that; [`Cluster::run`] is the rest.
 
 mod late;
 mod settings;
@@ -27,7 +27,7 @@ use rubelet_cluster::{
     objects::{ClusterObjects, ObjectsParts},
     source::{
         self, ApiPods, SourceParts,
-        gate::{Gate, Preemption, Refresh},
+        admission_gate::{AdmissionGate, PreemptFn, RefreshFn},
     },
     status::{self, StatusContext, StatusParts},
 };
@@ -35,44 +35,44 @@ use rubelet_config::{Flags, Resolved};
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_host::open_files::limit_as_before;
 use rubelet_kube::{
-    Client, ClientOptions, UnreadObjects,
+    Client, ClientOptions, UnreadableObjects,
     certificates::{ClientCertificate, ClientSetup, Hooks, Notice},
 };
 use rubelet_kubelet::{
     clock::Clock, cluster_view::Rejection, events::Recorder, intents::IntentBoard,
-    metrics::NodeMetrics, pod_task::PodBoard, runtime_state::RuntimeState,
+    metrics::NodeMetrics, pod_board::PodBoard, runtime_state::RuntimeState,
 };
 use rubelet_node_plan::node_status::NodeSettings;
 use rubelet_sources::desired::Desired;
+use rubelet_view::ClusterProblems;
 use tokio::{sync::watch, task::JoinSet};
 
-use self::late::LateObjects;
+pub(super) use self::late::LateObjects;
 use super::{
     node::{FollowedIps, Node},
-    notify::ClusterTrouble,
     observe::CountRequests,
     port::Port,
 };
 
-/// Where the kubelet has the client certificate, and what it is called in messages.
+/// The kubelet's path of the client certificate, and its name in messages.
 const CERTIFICATE: &str = "client certificate";
 
-/// What the agent needs to know of its cluster from the start.
+/// What the agent needs to know about its cluster from the start.
 pub(super) struct Cluster {
-    /// What the API server says of each pod.
+    /// The API server's state of each pod.
     api: Arc<ApiPods>,
     /// Decides which pods may start.
-    pub(super) gate: Arc<Gate>,
-    /// What pods draw from the API server.
+    pub(super) gate: Arc<AdmissionGate>,
+    /// Objects of the API server that pods reference.
     pub(super) objects: Arc<LateObjects>,
-    /// What the API server wants to run.
+    /// The pods that the API server assigned to this node.
     desired: watch::Sender<Arc<Desired>>,
     /// Why the API server can't be used, in one line.
     problem: watch::Sender<Option<String>>,
     /// What is wrong with the node object, in one line.
     node_problem: watch::Sender<Option<String>>,
-    /// What can't be read of the API server's objects, once there is a client.
-    unread: Arc<OnceLock<UnreadObjects>>,
+    /// Fields of the API server's objects that can't be decoded, once there is a client.
+    unread: Arc<OnceLock<UnreadableObjects>>,
     node: Arc<OnceLock<NodeHandle>>,
     certificate: ClientCertificate,
     notice: Notice,
@@ -82,7 +82,7 @@ pub(super) struct Cluster {
     cert_dir: PathBuf,
 }
 
-/// What the agent has when it has started.
+/// The parts of the agent after its start.
 pub(super) struct RunParts {
     pub(super) root: PathBuf,
     pub(super) node: Node,
@@ -92,18 +92,18 @@ pub(super) struct RunParts {
     pub(super) intents: IntentBoard,
     pub(super) runtime: Arc<dyn RuntimeService>,
     pub(super) images: Arc<dyn ImageService>,
-    /// Counts what changed the images.
+    /// Counts changes of images.
     pub(super) image_changes: watch::Receiver<u64>,
     pub(super) runtime_state: watch::Receiver<RuntimeState>,
     pub(super) problems: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     pub(super) metrics: Arc<NodeMetrics>,
-    /// What manifests want.
+    /// The desired pods of manifests.
     pub(super) manifests: watch::Receiver<Arc<Desired>>,
     pub(super) port: Option<Port>,
 }
 
 impl Cluster {
-    /// Reads what `--kubeconfig` and its like say. Nothing is asked of the API server yet.
+    /// Reads `--kubeconfig` and related flags. Sends no request to the API server yet.
     pub(super) fn new(
         flags: &Flags,
         resolved: &Resolved,
@@ -155,9 +155,9 @@ impl Cluster {
             }),
         };
         let seen = Arc::clone(&handle);
-        let preemption: Preemption = Box::new(move |pod, others| seen.get()?.preempt(pod, others));
+        let preempt: PreemptFn = Box::new(move |pod, others| seen.get()?.preempt(pod, others));
         let seen = Arc::clone(&handle);
-        let refresh: Refresh = Box::new(move || {
+        let refresh: RefreshFn = Box::new(move || {
             let node = seen.get().cloned();
             Box::pin(async move {
                 if let Some(node) = node {
@@ -167,8 +167,8 @@ impl Cluster {
         });
         Ok(Self {
             gate: Arc::new(
-                Gate::new(Arc::clone(&api), Box::new(admission))
-                    .with_preemption(preemption)
+                AdmissionGate::new(Arc::clone(&api), Box::new(admission))
+                    .with_preemption(preempt)
                     .with_refresh(refresh),
             ),
             api,
@@ -182,19 +182,19 @@ impl Cluster {
             notice,
             options,
             settings,
-            kept: super::parts::own_folder(Path::new(flags.root_dir())),
+            kept: super::parts::own_directory(Path::new(flags.root_dir())),
             cert_dir,
         })
     }
 
-    /// What the API server wants to run.
+    /// The pods that the API server assigned to this node.
     pub(super) fn desired(&self) -> watch::Receiver<Arc<Desired>> {
         self.desired.subscribe()
     }
 
-    /// What is wrong on the way to the cluster.
-    pub(super) fn trouble(&self) -> ClusterTrouble {
-        ClusterTrouble {
+    /// Problems with the cluster.
+    pub(super) fn problems(&self) -> ClusterProblems {
+        ClusterProblems {
             api_server: self.problem.subscribe(),
             certificate: self.notice.subscribe(),
             node: self.node_problem.subscribe(),
@@ -202,10 +202,10 @@ impl Cluster {
         }
     }
 
-    /// Keeps up the node's part in the cluster, for ever.
+    /// Runs the node's part in the cluster, forever.
     ///
     /// # Errors
-    /// A file is missing or damaged: nothing that goes away by waiting.
+    /// A file is missing or corrupt: nothing that waiting would fix.
     pub(super) async fn run(
         mut self,
         parts: RunParts,
@@ -222,7 +222,7 @@ impl Cluster {
         let client = Client::new(config, self.options.clone())
             .map_err(|error| anyhow!("--kubeconfig: {}", ErrorChain(&error)))?;
         // Set once: this runs once.
-        let _ = self.unread.set(client.unread().clone());
+        let _ = self.unread.set(client.unreadable().clone());
         let mut tasks = JoinSet::new();
         let objects = self.objects(&client, &parts, &resolved, &mut tasks);
         let node = self.node(&client, &parts, &resolved, &mut tasks);
@@ -255,7 +255,7 @@ impl Cluster {
         let objects = ClusterObjects::new(ObjectsParts {
             client: client.clone(),
             clock: parts.clock.clone(),
-            folder: self.kept.join("objects"),
+            directory: self.kept.join("objects"),
             secrets: settings::secrets_at_rest(resolved, &parts.node),
             detection: settings::detection(config),
             ttl: Arc::new(ttl),
@@ -323,7 +323,7 @@ impl Cluster {
         tasks.spawn(source::run(SourceParts {
             client: client.clone(),
             node_name: Arc::clone(&node_name),
-            folder: self.kept.join("api-pods"),
+            directory: self.kept.join("api-pods"),
             api: Arc::clone(&self.api),
             gate: Arc::clone(&self.gate),
             intents: parts.intents.clone(),
@@ -336,7 +336,7 @@ impl Cluster {
             runtime: "".into(),
         };
         let (context, follow) = watch::channel(context);
-        tasks.spawn(surroundings(
+        tasks.spawn(follow_status_context(
             parts.runtime_state.clone(),
             node.own.clone(),
             parts.node.ips.clone(),
@@ -370,7 +370,7 @@ impl Cluster {
             .api
             .set_events_dropped(move || counted.load(Ordering::Relaxed));
         tasks.spawn(events::run(EventParts {
-            // Events have a limit of their own and must not use up that of pods.
+            // Events have a separate rate limit and must not use up that of pods.
             client: client.with_limits(0.0, 0, Duration::from_secs(30)),
             recorder: parts.recorder.clone(),
             node_name,
@@ -390,7 +390,7 @@ fn hooks(metrics: &Arc<NodeMetrics>) -> Hooks {
     }
 }
 
-/// Requests per second, as the configuration counts them.
+/// Requests per second, as configured.
 fn rate(number: i32) -> f32 {
     u16::try_from(number).map_or(0.0, f32::from)
 }
@@ -399,7 +399,7 @@ async fn forever(future: impl Future<Output = Infallible>) {
     match future.await {}
 }
 
-/// Shows what is waited for, for ever.
+/// Forwards the current notice, forever.
 async fn tell(
     mut notice: watch::Receiver<Option<String>>,
     problem: watch::Sender<Option<String>>,
@@ -413,8 +413,8 @@ async fn tell(
     }
 }
 
-/// Statuses name the runtime in identifiers of containers, and show the addresses of the node.
-async fn surroundings(
+/// Statuses contain the runtime's name in container IDs, and the addresses of the node.
+async fn follow_status_context(
     mut runtime: watch::Receiver<RuntimeState>,
     mut node: watch::Receiver<Arc<NodeView>>,
     followed: FollowedIps,
@@ -423,7 +423,7 @@ async fn surroundings(
     loop {
         let name = Arc::clone(&runtime.borrow_and_update().name);
         let ips = internal_ips(&node.borrow_and_update());
-        // Pods have the addresses that the node object has.
+        // Pods have the addresses of the node object.
         followed.tell(&ips);
         context.send_if_modified(|context| {
             let before = context.clone();
@@ -433,7 +433,7 @@ async fn surroundings(
             }
             *context != before
         });
-        // Cancel safety: watch receivers keep what was not seen.
+        // Cancel safety: watch receivers keep changes that were not observed.
         let changed = tokio::select! {
             changed = runtime.changed() => changed,
             changed = node.changed() => changed,
@@ -452,7 +452,7 @@ fn internal_ips(node: &NodeView) -> Vec<IpAddr> {
         .collect()
 }
 
-/// Mirror pods belong to the node object.
+/// Mirror pods are owned by the node object.
 async fn tell_uid(mut node: NodeHandle, uid: watch::Sender<Option<Arc<str>>>) {
     loop {
         let now = node.node.borrow_and_update().clone();
@@ -468,7 +468,7 @@ async fn tell_uid(mut node: NodeHandle, uid: watch::Sender<Option<Arc<str>>>) {
     }
 }
 
-/// Removes what was kept for pods that the API server does not name any more, once.
+/// Removes the records of pods that the API server does not list any more, once.
 async fn sweep(objects: ClusterObjects, mut desired: watch::Receiver<Arc<Desired>>) {
     let listed = desired.wait_for(|desired| desired.sources_ready()).await;
     let pods = listed.map(|listed| listed.pods.values().cloned().collect::<Vec<_>>());

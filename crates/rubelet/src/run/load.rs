@@ -1,9 +1,8 @@
 //! The configuration, from the files that the flags name.
 
 use anyhow::anyhow;
+use rubelet_cli::ConfigFiles;
 use rubelet_config::{Flags, Resolved, Sources};
-
-use crate::cli::ConfigFiles;
 
 /// Reads the configuration file and the drop-ins, and resolves them.
 pub(crate) fn resolve(flags: &Flags) -> anyhow::Result<Resolved> {

@@ -1,4 +1,4 @@
-//! One agent for one root folder, and the kubelet's `--lock-file`.
+//! One agent for one root directory, and the kubelet's `--lock-file`.
 
 use std::{fs::File, io, mem::MaybeUninit, path::Path};
 
@@ -6,13 +6,13 @@ use anyhow::{Context as _, bail};
 use rubelet_host::lock::{self, FileLock, LockError};
 use rustix::fs::{FlockOperation, flock, inotify};
 
-/// Takes the root folder.
+/// Locks the root directory.
 pub(super) fn take(root: &Path) -> anyhow::Result<FileLock> {
     let path = root.join("rubelet.lock");
     match lock::take(&path) {
         Ok(held) => Ok(held),
         Err(LockError::Taken { holder }) => bail!(
-            "another agent uses the root folder {} (process {holder}); stop it, or choose another \
+            "another agent uses the root directory {} (process {holder}); stop it, or choose another \
              with --root-dir",
             root.display()
         ),
@@ -22,13 +22,12 @@ pub(super) fn take(root: &Path) -> anyhow::Result<FileLock> {
     }
 }
 
-/// Holds the file of `--lock-file` until it is dropped, or the process dies.
+/// Holds the lock on the file of `--lock-file` until it is dropped, or the process exits.
 pub(super) struct ContendedFile(
     #[expect(dead_code, reason = "the lock lives as long as the file")] File,
 );
 
-/// Takes the file of `--lock-file`; waits for it as long as another agent has it, as the kubelet
-/// does.
+/// Locks the file of `--lock-file`; waits while another agent holds it, as the kubelet does.
 pub(super) fn wait_for_file(path: &Path) -> anyhow::Result<ContendedFile> {
     let file = File::options()
         .create(true)
@@ -42,7 +41,7 @@ pub(super) fn wait_for_file(path: &Path) -> anyhow::Result<ContendedFile> {
     Ok(ContendedFile(file))
 }
 
-/// Blocks until somebody else opens or removes the lock file.
+/// Blocks until another process opens or removes the lock file.
 pub(super) fn wait_for_contention(path: &Path) -> anyhow::Result<()> {
     let failed = || format!("cannot watch the lock file {}", path.display());
     let watch = inotify::init(inotify::CreateFlags::CLOEXEC)

@@ -1,4 +1,4 @@
-//! Log lines in klog's text and JSON forms, so that what reads a kubelet's log reads this one.
+//! Log lines in klog's text and JSON formats, compatible with the kubelet's log.
 
 use std::{fmt, fmt::Write as _, io};
 
@@ -18,7 +18,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-/// The form of a line.
+/// The format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `I1121 08:18:31.123456 12 pleg.rs:10] "Message" key="value"`.
@@ -28,7 +28,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The form that `logging.format` names.
+    /// The format that `logging.format` names.
     pub(super) fn of(format: &str) -> Self {
         match format {
             "json" => Self::Json,
@@ -38,7 +38,7 @@ impl Form {
 }
 
 /// Sends all lines to stderr. Verbosity 4 adds details of decisions, 6 all of Rubelet's own lines,
-/// 8 those of the libraries. Warnings and errors of libraries always show.
+/// 8 those of the libraries. Warnings and errors of libraries are always shown.
 pub(super) fn start(form: Form, verbosity: u32) {
     let own = match verbosity {
         0..=3 => LevelFilter::INFO,
@@ -57,7 +57,7 @@ pub(super) fn start(form: Form, verbosity: u32) {
         .event_format(Lines(form))
         .with_writer(io::stderr)
         .with_filter(filter);
-    // Fails only if there is one already, and then lines go there.
+    // Only fails if a subscriber is set already, which then gets the lines.
     let _ = tracing_subscriber::registry().with(lines).try_init();
 }
 

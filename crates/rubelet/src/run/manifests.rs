@@ -1,4 +1,4 @@
-//! The manifest sources, what they must keep over a restart, and the events they raise.
+//! The manifest sources, their state across restarts, and their events.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ use tracing::warn;
 
 use super::node::Node;
 
-/// Last good definitions whose manifests can't be used now.
+/// Last good definitions of manifests that are invalid now.
 #[derive(Serialize, Deserialize)]
 struct HeldPods(Vec<HeldPod>);
 
@@ -38,13 +38,13 @@ impl Stored for HeldPods {
     const MIGRATIONS: &'static [Migration] = &[];
 }
 
-/// Whether the configuration names a folder or a URL.
+/// Whether the configuration names a directory or a URL.
 pub(super) fn are_configured(resolved: &Resolved) -> bool {
     let config = &resolved.config;
     !config.static_pod_path.is_empty() || !config.static_pod_url.is_empty()
 }
 
-/// Starts the folder and the URL that the configuration names.
+/// Starts the directory and the URL that the configuration names.
 pub(super) async fn start(
     resolved: &Resolved,
     node: &Node,
@@ -103,7 +103,7 @@ fn load(path: &Path) -> Vec<HeldPod> {
     }
 }
 
-/// Keeps the record as the sources say, for ever.
+/// Keeps the record in sync with the sources, forever.
 pub(super) async fn keep_held(mut held: watch::Receiver<Arc<Vec<HeldPod>>>, record: PathBuf) {
     while held.changed().await.is_ok() {
         let pods = HeldPods(held.borrow_and_update().to_vec());
@@ -126,7 +126,7 @@ pub(super) async fn keep_held(mut held: watch::Receiver<Arc<Vec<HeldPod>>>, reco
     }
 }
 
-/// UIDs of pods that a kubelet before this one made from manifests: they keep them.
+/// UIDs of pods that a previous kubelet created from manifests: they keep them.
 pub(super) fn adopted(agent: &Agent) -> AdoptedUids {
     let pods: Arc<Vec<_>> = Arc::clone(&agent.pleg().relists().borrow().pods);
     let ours = pods
@@ -139,7 +139,7 @@ pub(super) fn adopted(agent: &Agent) -> AdoptedUids {
     found
 }
 
-/// Raises what the sources tell, for ever.
+/// Records the sources' events, forever.
 pub(super) async fn raise(mut events: mpsc::UnboundedReceiver<ManifestEvent>, recorder: Recorder) {
     while let Some(event) = events.recv().await {
         let kind = if event.reason.is_warning() {

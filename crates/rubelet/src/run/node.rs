@@ -1,4 +1,4 @@
-//! What this machine is.
+//! Facts about this machine.
 
 mod ips;
 
@@ -21,7 +21,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Looks at the machine, once. Only its addresses are followed.
+    /// Inspects the machine, once. Only its addresses are updated later.
     pub(super) fn look(flags: &Flags, _: &Resolved) -> anyhow::Result<Self> {
         let machine = Machine::read(Path::new("/")).context("cannot tell what this machine is")?;
         let cgroups =
@@ -36,8 +36,8 @@ impl Node {
     }
 }
 
-/// The node's name, as the kubelet makes it: static pods have it behind their own names, so one that
-/// can't stand there would cost every pod.
+/// The node's name, as the kubelet computes it: static pods have it as a suffix, so an invalid one
+/// would break every pod.
 fn name(asked: Option<&str>, hostname: &str) -> anyhow::Result<String> {
     let name = asked.unwrap_or(hostname).trim().to_lowercase();
     if name.is_empty() {
@@ -57,7 +57,7 @@ fn name(asked: Option<&str>, hostname: &str) -> anyhow::Result<String> {
     Ok(name)
 }
 
-/// Makes the agent one of the last processes that the kernel kills for want of memory.
+/// Makes the agent one of the last victims of the OOM killer.
 pub(super) fn set_oom_score(score: i32) {
     match fs::write("/proc/self/oom_score_adj", score.to_string()) {
         Ok(()) => {}
@@ -71,8 +71,8 @@ pub(super) fn set_oom_score(score: i32) {
     }
 }
 
-/// Has this process open so many files: `maxOpenFiles`, as a kubelet does at its start. What it starts
-/// gets the limits that it was started with.
+/// Sets this process's limit of open files: `maxOpenFiles`, as a kubelet does at its start. Its
+/// children get the original limits.
 pub(super) fn allow_open_files(most: i64) {
     let most = u64::try_from(most).unwrap_or_default();
     if let Some(problem) = rubelet_host::open_files::allow(most) {

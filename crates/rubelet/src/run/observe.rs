@@ -10,7 +10,7 @@ use rubelet_server::{
     secure::{RequestLabels, RequestObserver},
 };
 
-/// Counts into the node's numbers.
+/// Counts into the node's metrics.
 pub(super) struct CountRequests(Arc<NodeMetrics>);
 
 impl CountRequests {
@@ -55,6 +55,10 @@ impl RequestObserver for CountRequests {
 
     fn ended(&self, request: &RequestLabels, took: Duration) {
         self.0.http.ended(&labels(request), took);
+    }
+
+    fn websocket(&self, subresource: &'static str) {
+        self.0.http.websocket(subresource);
     }
 
     fn handshake_failed(&self) {

@@ -1,4 +1,5 @@
-//! Pods that run in another runtime of this machine already: the runtime inside would run them twice.
+//! Pods that already run in another runtime of this machine: the embedded runtime would run them
+//! twice.
 
 use std::{path::Path, time::Duration};
 
@@ -6,23 +7,23 @@ use anyhow::bail;
 use rubelet_cri::{RuntimeService, Timeouts, v1};
 use rubelet_cri_grpc::CriClient;
 
-/// Where runtimes listen that a kubelet may have used before.
+/// The sockets of runtimes that a kubelet may have used before.
 const SOCKETS: [&str; 2] = ["/run/containerd/containerd.sock", "/run/crio/crio.sock"];
 
-/// So long such a runtime may take to answer.
+/// Timeout of such a runtime's response.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// So many pods are named.
+/// How many pods the message names.
 const NAMED: usize = 3;
 
-/// Labels that a kubelet gives each sandbox.
+/// Labels that a kubelet sets on each sandbox.
 const LABELS: [&str; 2] = ["io.kubernetes.pod.name", "io.kubernetes.pod.uid"];
 
-/// Refuses a start with the runtime inside while another one runs pods of a kubelet. A runtime that is
-/// not there, or that does not answer, runs nothing that could be told.
+/// Rejects a start with the embedded runtime while another one runs pods of a kubelet. A runtime
+/// that does not exist or does not respond counts as running none.
 ///
 /// # Errors
-/// Such pods run; the message says what to write.
+/// Such pods run; the message says what to configure.
 pub(super) async fn refuse() -> anyhow::Result<()> {
     for socket in SOCKETS {
         if !Path::new(socket).exists() {
@@ -57,7 +58,7 @@ async fn ready_sandboxes(endpoint: &str) -> Vec<v1::PodSandbox> {
     }
 }
 
-/// Why the runtime inside can't be used beside these sandboxes.
+/// Why the embedded runtime can't be used beside these sandboxes.
 fn refusal(endpoint: &str, sandboxes: &[v1::PodSandbox]) -> Option<String> {
     let of_kubelets = sandboxes.iter().filter(|sandbox| {
         let ready = sandbox.state == i32::from(v1::PodSandboxState::SandboxReady);

@@ -14,16 +14,16 @@ use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_cri_grpc::{CriClient, Timeouts};
 use rubelet_kubelet::{
     agent::AgentParts,
-    clock::Clock,
     cluster_view::{ClusterView, NoCluster},
     host::{HostSettings, LocalHost, SwapBehavior},
     image_access::ImageAccess,
+    image_collection::{ImageCollectionPolicy, ImageCollectionSettings},
     images::PullParallelism,
     intents::IntentBoard,
     keyring::NodeLogins,
     metrics::NodeMetrics,
     objects::{NoObjects, ObjectSource},
-    pleg::{PlegSettings, REST},
+    pleg::{PID_QUERY_IDLE, PlegSettings},
     pod_host::PodHost,
     processes::{HostProcesses, Processes},
     records::RecordWriter,
@@ -39,37 +39,43 @@ use super::{
     calls::Calls,
     embedded::{self, InProcess},
     node::Node,
+    open::Opened,
 };
 
-/// So many sandboxes and containers are started at once for each processor.
+/// How many sandboxes and containers are started concurrently per CPU.
 const STARTS_PER_CPU: u64 = 4;
-/// So many are stopped: a runtime mostly waits while it stops one, for processes and for disks.
+/// How many are stopped concurrently: stopping mostly waits for processes and disks.
 const STOPS_PER_CPU: u64 = 32;
 
-/// Where the agent keeps its own files, below the root folder.
-pub(super) fn own_folder(root: &Path) -> PathBuf {
+/// The directory of the agent's own files, below the root directory.
+pub(super) fn own_directory(root: &Path) -> PathBuf {
     root.join("rubelet")
 }
 
-/// Where the agent keeps what it has to know of each pod after a restart.
-fn records_folder(root: &Path) -> PathBuf {
-    own_folder(root).join("pods")
+/// The directory of the agent's records of pods, which it needs after a restart.
+fn records_directory(root: &Path) -> PathBuf {
+    own_directory(root).join("pods")
 }
 
-/// Where the agent keeps what operators asked of each pod.
-fn intents_folder(root: &Path) -> PathBuf {
-    own_folder(root).join("intents")
+/// The directory of operators' intents for pods.
+fn intents_directory(root: &Path) -> PathBuf {
+    own_directory(root).join("intents")
 }
 
-/// Makes [`own_folder`] and the folders of the pods' records, which hold what a restart must not
-/// lose.
-pub(super) fn make_own_folders(root: &Path) -> anyhow::Result<()> {
-    for folder in [records_folder(root), intents_folder(root)] {
+/// Creates [`own_directory`] and the directories of the pods' records, which must survive a
+/// restart.
+pub(super) fn make_own_directories(root: &Path) -> anyhow::Result<()> {
+    for directory in [records_directory(root), intents_directory(root)] {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&folder)
-            .with_context(|| format!("cannot make the folder of records {}", folder.display()))?;
+            .create(&directory)
+            .with_context(|| {
+                format!(
+                    "cannot make the directory of records {}",
+                    directory.display()
+                )
+            })?;
     }
     Ok(())
 }
@@ -83,7 +89,7 @@ pub(super) fn socket(resolved: &Resolved) -> UnixSocket {
     }
 }
 
-/// Where `/healthz` is served; port 0 switches it off.
+/// The address of `/healthz`; port 0 disables it.
 pub(super) fn health_address(resolved: &Resolved) -> anyhow::Result<Option<SocketAddr>> {
     let config = &resolved.config;
     let port = u16::try_from(config.healthz_port).context("healthzPort is not a port")?;
@@ -94,14 +100,14 @@ pub(super) fn health_address(resolved: &Resolved) -> anyhow::Result<Option<Socke
     Ok((port != 0).then_some(SocketAddr::new(ip, port)))
 }
 
-/// What the agent knows of the world around its node.
-pub(super) struct Surroundings {
+/// The agent's dependencies outside its node.
+pub(super) struct ClusterDeps {
     pub(super) cluster: Arc<dyn ClusterView>,
     pub(super) objects: Arc<dyn ObjectSource>,
 }
 
-impl Surroundings {
-    /// A node that is part of no cluster.
+impl ClusterDeps {
+    /// A node without a cluster.
     pub(super) fn alone(config: &KubeletConfiguration) -> Self {
         Self {
             cluster: Arc::new(NoCluster {
@@ -112,7 +118,7 @@ impl Surroundings {
     }
 }
 
-/// The host for real.
+/// The real host.
 pub(super) fn host(
     flags: &Flags,
     resolved: &Resolved,
@@ -165,7 +171,7 @@ pub(super) struct Services {
     is_inside: bool,
 }
 
-/// The runtime behind the configured socket, or the one inside.
+/// The runtime behind the configured socket, or the embedded one.
 pub(super) fn services(
     resolved: &Resolved,
     metrics: &Arc<NodeMetrics>,
@@ -210,22 +216,34 @@ pub(super) fn services(
     })
 }
 
-/// Everything that the node's tasks are made from.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is another part of the node"
-)]
+/// When unused images are removed; `None` is never.
+fn image_collection(config: &KubeletConfiguration) -> Option<ImageCollectionSettings> {
+    // Both are validated: 0 to 100.
+    let percent = |percent: i32| u8::try_from(percent).unwrap_or(100);
+    let policy = ImageCollectionPolicy {
+        high_percent: percent(config.image_gc_high_threshold_percent),
+        low_percent: percent(config.image_gc_low_threshold_percent),
+        min_age: config.image_minimum_gc_age,
+        max_age: Some(config.image_maximum_gc_age).filter(|age| !age.is_zero()),
+    };
+    let disk = |path: &Path| rubelet_host::usage::file_system(path).map(|disk| disk.bytes);
+    (!policy.is_off()).then(|| ImageCollectionSettings {
+        policy,
+        disk: Arc::new(disk),
+    })
+}
+
+/// The parts of the node's tasks. Those whose configuration may be refused are left out.
 pub(super) fn agent(
     resolved: &Resolved,
-    node: &Node,
     root: &Path,
-    clock: Clock,
+    opened: &Opened,
     services: Services,
     runtime_name: Arc<str>,
     host: Arc<dyn PodHost>,
-    metrics: Arc<NodeMetrics>,
-    surroundings: Surroundings,
+    cluster_deps: ClusterDeps,
 ) -> AgentParts {
+    let (node, clock) = (&opened.node, &opened.clock);
     let config = &resolved.config;
     let events = resolved.gates.enabled("EventedPLEG");
     let pulls = match (
@@ -258,14 +276,14 @@ pub(super) fn agent(
         endpoint: services.endpoint,
         runtime_name,
         host,
-        clock,
-        records: RecordWriter::new(records_folder(root)),
-        intents: IntentBoard::new(intents_folder(root)),
-        cluster: surroundings.cluster,
-        objects: surroundings.objects,
+        clock: clock.clone(),
+        records: RecordWriter::new(records_directory(root)),
+        intents: IntentBoard::new(intents_directory(root)),
+        cluster: cluster_deps.cluster,
+        objects: cluster_deps.objects,
         logins: NodeLogins::of_kubelet(root, std::env::home_dir().as_deref()),
         image_access,
-        metrics,
+        metrics: Arc::clone(&opened.metrics),
         net: Arc::new(Prober::new(&format!(
             "{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}"
         ))),
@@ -278,13 +296,16 @@ pub(super) fn agent(
         pleg: PlegSettings {
             relist_period: resolved.rubelet.relist_period,
             events,
-            rest: REST,
+            pid_query_idle: PID_QUERY_IDLE,
         },
-        // The runtime inside tells ends at once, and polling is for those who trust nothing else.
+        // The embedded runtime reports exits at once, and without events polling is the only source,
+        // on purpose.
         processes: (events && !services.is_inside)
             .then(|| Arc::new(HostProcesses::new()) as Arc<dyn Processes>),
         pulls,
         starts_at_once: at_once(STARTS_PER_CPU),
         stops_at_once: at_once(STOPS_PER_CPU),
+        log_rotation: None,
+        image_collection: image_collection(config),
     }
 }

@@ -1,4 +1,4 @@
-//! The kubelet's HTTPS port: who may ask it, and which certificate it shows.
+//! The kubelet's HTTPS port: its access control and its certificate.
 
 use std::{
     future::Future,
@@ -32,7 +32,7 @@ use tracing::{info, warn};
 
 use super::{node::Node, observe::CountRequests};
 
-/// The port, open and not yet served.
+/// The port, open and not served yet.
 pub(super) struct Port {
     listener: TcpListener,
     tls: TlsSettings,
@@ -44,15 +44,15 @@ pub(super) struct Port {
     stopped: watch::Receiver<bool>,
 }
 
-/// The port before there is anything to show on it: mistakes of the configuration and a port that is
-/// taken end the agent at once.
+/// The port before its content exists: an invalid configuration and a port in use end the agent at
+/// once.
 pub(super) struct OpenPort {
     listener: TcpListener,
     tls: TlsSettings,
     client_ca: Option<Arc<ClientCa>>,
 }
 
-/// Opens the port, if the configuration asks for it.
+/// Opens the port, if it is configured.
 pub(super) async fn open(resolved: &Resolved) -> anyhow::Result<Option<OpenPort>> {
     let config = &resolved.config;
     let Some(address) = resolved.secure_address()? else {
@@ -85,7 +85,7 @@ pub(super) async fn open(resolved: &Resolved) -> anyhow::Result<Option<OpenPort>
 }
 
 impl OpenPort {
-    /// With what is shown on it.
+    /// Adds the content that it serves.
     pub(super) fn showing(
         self,
         view: Arc<dyn NodeView>,
@@ -108,7 +108,7 @@ impl OpenPort {
 }
 
 impl Port {
-    /// Its number, also where the system chose it.
+    /// Its number, also if the kernel chose it.
     pub(super) fn number(&self) -> u16 {
         self.listener.local_addr().map_or(0, |at| at.port())
     }
@@ -116,7 +116,7 @@ impl Port {
     /// Serves the port of a node of a cluster, until the agent stops.
     ///
     /// # Errors
-    /// There is no certificate to show.
+    /// There is no server certificate.
     pub(super) async fn serve(
         self,
         client: &Client,
@@ -182,7 +182,7 @@ impl Port {
     /// Serves the port of a node that is part of no cluster, until the agent stops.
     ///
     /// # Errors
-    /// There is no certificate to show.
+    /// There is no server certificate.
     pub(super) fn serve_alone(
         self,
         flags: &Flags,
@@ -274,7 +274,7 @@ fn wall(clock: &Clock) -> WallClock {
     Arc::new(move || clock.now())
 }
 
-/// The names of the node in a certificate, as its addresses change.
+/// The node's names in a certificate, as its addresses change.
 fn names(
     mut node: watch::Receiver<Arc<ClusterNode>>,
 ) -> (

@@ -7,8 +7,8 @@ use rubelet_config::Resolved;
 use rubelet_host::{CgroupFs, CgroupLayout, machine};
 use tracing::warn;
 
-/// Refuses a host that the configuration rules out. Where the configuration says nothing, a lone
-/// node runs on with a warning: nobody can drain it to another one.
+/// Rejects a host that the configuration excludes. Without such a configuration, a standalone node
+/// continues with a warning: it can't be drained to another one.
 pub(super) fn check(resolved: &Resolved, cgroups: &CgroupFs) -> anyhow::Result<()> {
     let config = &resolved.config;
     let given = |field: &str| resolved.origins.within(field).is_some();

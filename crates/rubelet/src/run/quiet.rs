@@ -1,15 +1,15 @@
-//! Memory that a burst of work took goes back when it is over.
+//! Returns memory to the kernel after a burst of work.
 
 use std::{sync::Arc, time::Duration};
 
-use rubelet_host::{alloc, text};
-use rubelet_kubelet::pod_task::PodBoard;
+use rubelet_host::{alloc, file_pages};
+use rubelet_kubelet::pod_board::PodBoard;
 use tokio::{task::spawn_blocking, time::timeout};
 
-/// Nothing happens to any pod for so long.
+/// How long no pod must change.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Gives memory back once after each burst of changes, for ever. Does nothing while nothing happens.
+/// Returns memory once after each burst of changes, forever. Does nothing while nothing changes.
 pub(super) async fn give_back(pods: Arc<PodBoard>) {
     let mut versions = pods.versions();
     loop {
@@ -18,7 +18,7 @@ pub(super) async fn give_back(pods: Arc<PodBoard>) {
                 return;
             }
         }
-        let released = spawn_blocking(|| (alloc::trim(), text::release())).await;
+        let released = spawn_blocking(|| (alloc::trim(), file_pages::release())).await;
         tracing::debug!(?released, "Memory was given back");
         if versions.changed().await.is_err() {
             return;

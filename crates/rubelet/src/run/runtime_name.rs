@@ -1,5 +1,5 @@
-//! What the runtime calls itself, kept over a restart: identifiers of containers are written with
-//! it, and a status is shown before the runtime has answered.
+//! The runtime's name, stored across restarts: it is part of container IDs in statuses, and a
+//! status is shown before the runtime has answered.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::{sync::watch, task::spawn_blocking};
 use tracing::warn;
 
-/// The name, and where the runtime was that said it: another one may have another name.
+/// The name, and the endpoint of the runtime: another runtime may have another name.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct RuntimeName {
     endpoint: String,
@@ -25,18 +25,18 @@ impl Stored for RuntimeName {
     const MIGRATIONS: &'static [Migration] = &[];
 }
 
-/// What the runtime at this endpoint called itself last; empty if that is not known.
+/// The last known name of the runtime at this endpoint; empty if unknown.
 pub(super) async fn load(path: &Path, endpoint: &str) -> Arc<str> {
     let path = path.to_owned();
     let loaded = spawn_blocking(move || Record::<RuntimeName>::at(path).load()).await;
     match loaded {
         Ok(Ok(Loaded::Valid(kept))) if kept.endpoint == endpoint => kept.name.into(),
-        // It is asked for anyway, and written anew.
+        // It is queried anyway, and written again.
         _ => "".into(),
     }
 }
 
-/// Keeps the record as the runtime says, for ever.
+/// Keeps the record in sync with the runtime, forever.
 pub(super) async fn keep(
     mut state: watch::Receiver<RuntimeState>,
     endpoint: Arc<str>,
@@ -74,11 +74,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_name_is_known_again_for_the_same_endpoint_only() {
-        let folder = tempfile::Builder::new()
+        let directory = tempfile::Builder::new()
             .prefix("rubelet-t")
             .tempdir()
             .unwrap();
-        let path = folder.path().join("runtime-name.json");
+        let path = directory.path().join("runtime-name.json");
         assert_eq!(&*load(&path, "embedded").await, "");
         let (say, state) = watch::channel(RuntimeState::default());
         let keeper = tokio::spawn(keep(state, "embedded".into(), path.clone()));

@@ -13,7 +13,7 @@ use crate::Refusal;
 pub struct SpecFile {
     /// Where it is.
     pub path: PathBuf,
-    /// Of two files with the same device that with the higher number counts: that of the later folder.
+    /// Of two files with the same device that with the higher number counts: that of the later directory.
     pub priority: usize,
     /// What is in it, or why it can't be used.
     pub content: Result<Document, String>,
@@ -26,8 +26,8 @@ pub struct Catalog<'a> {
     broken: Vec<(&'a SpecFile, &'a str)>,
 }
 
-/// The files that describe a device with the highest priority. With more than one, nobody can tell
-/// which is meant.
+/// The files that describe a device with the highest priority. With more than one, the device is
+/// ambiguous.
 #[derive(Debug, Clone)]
 struct Entry<'a> {
     priority: usize,
@@ -69,8 +69,8 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// What a container with these devices gets. What a file says for all of its devices comes once,
-    /// before the first of them.
+    /// The edits for a container with these devices. A file's edits for all of its devices come
+    /// once, before the first of them.
     ///
     /// # Errors
     /// A device is not described, or twice.

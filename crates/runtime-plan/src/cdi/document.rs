@@ -86,7 +86,7 @@ pub(super) struct Mount {
     pub(super) options: Vec<String>,
 }
 
-/// Only its name and program are ever told: this runtime runs no hooks.
+/// Only its name and program are ever reported: this runtime runs no hooks.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Hook {
@@ -99,19 +99,34 @@ pub(super) struct Hook {
     pub(super) timeout: Option<i64>,
 }
 
+/// What is wrong with a file, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// It is no document of this form.
+    #[error("{0}")]
+    Syntax(String),
+    /// It has no document, or several.
+    #[error("it has {0} documents, not one")]
+    Documents(usize),
+    /// A field has a value that it can't have.
+    #[error("{0}")]
+    Field(String),
+}
+
 /// Reads a file, JSON or YAML.
 ///
 /// # Errors
-/// What is wrong with it, and where.
-pub fn read(text: &str) -> Result<Document, String> {
-    let documents = rubelet_yaml::documents(text).map_err(|error| error.to_string())?;
+/// See [`SpecError`].
+pub fn read(text: &str) -> Result<Document, SpecError> {
+    let documents =
+        rubelet_yaml::documents(text).map_err(|error| SpecError::Syntax(error.to_string()))?;
     let [document] = documents.as_slice() else {
-        return Err(format!("it has {} documents, not one", documents.len()));
+        return Err(SpecError::Documents(documents.len()));
     };
     let found: Document = document
         .decode_strict()
-        .map_err(|error| error.to_string())?;
-    check(&found)?;
+        .map_err(|error| SpecError::Syntax(error.to_string()))?;
+    check(&found).map_err(SpecError::Field)?;
     Ok(found)
 }
 
@@ -120,7 +135,7 @@ fn check(document: &Document) -> Result<(), String> {
     let plain = version.strip_prefix('v').unwrap_or(version);
     if !VERSIONS.contains(&plain) {
         return Err(format!(
-            "cdiVersion {version:?} is none of {}",
+            "cdiVersion {version:?} is not supported: use {}",
             VERSIONS.join(", ")
         ));
     }
@@ -165,7 +180,10 @@ fn check_edits(at: &str, edits: &ContainerEdits) -> Result<(), String> {
             }
         }
         if !matches!(node.kind.as_str(), "" | "b" | "c" | "u" | "p") {
-            return Err(format!("{at}.type: {:?} is none of b, c, u, p", node.kind));
+            return Err(format!(
+                "{at}.type: {:?} is not supported: use b, c, u or p",
+                node.kind
+            ));
         }
         if node.permissions.chars().any(|one| !"rwm".contains(one)) {
             let wrong = &node.permissions;
@@ -197,7 +215,7 @@ fn check_edits(at: &str, edits: &ContainerEdits) -> Result<(), String> {
         ];
         if !known.contains(&hook.hook_name.as_str()) {
             return Err(format!(
-                "{at}.hooks[{index}].hookName: {:?} is none of {}",
+                "{at}.hooks[{index}].hookName: {:?} is not supported: use {}",
                 hook.hook_name,
                 known.join(", ")
             ));

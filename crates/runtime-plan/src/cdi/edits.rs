@@ -29,8 +29,8 @@ impl Edits {
         self.parts.push((name.to_owned(), edits.clone()));
     }
 
-    /// The nodes of the host that must be looked at before [`apply`], in its order: those whose
-    /// numbers the files do not tell.
+    /// The device nodes of the host that must be inspected before [`apply`], in its order: those
+    /// whose numbers the files omit.
     #[must_use]
     pub fn nodes_to_look_at(&self) -> Vec<PathBuf> {
         let nodes = self.parts.iter().flat_map(|(_, edits)| &edits.device_nodes);
@@ -41,7 +41,7 @@ impl Edits {
     }
 }
 
-/// Whether the file says all about a node.
+/// Whether the file describes a node completely.
 fn is_told(node: &DeviceNode) -> bool {
     !node.kind.is_empty() && (node.major != 0 || node.kind == "p")
 }

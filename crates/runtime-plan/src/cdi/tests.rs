@@ -30,7 +30,7 @@ fn file(name: &str, priority: usize, text: &str) -> SpecFile {
     SpecFile {
         path: name.into(),
         priority,
-        content: read(text),
+        content: read(text).map_err(|error| error.to_string()),
     }
 }
 
@@ -129,7 +129,7 @@ fn what_the_runtime_does_not_do_is_refused() {
 }
 
 #[test]
-fn the_later_folder_counts_and_two_files_of_one_folder_do_not() {
+fn the_later_directory_counts_and_two_files_of_one_directory_do_not() {
     let other = GPU.replace("195, minor: 1", "195, minor: 7");
     let device = names(&["vendor.example/gpu=1"]);
     let files = [
@@ -156,7 +156,7 @@ fn the_later_folder_counts_and_two_files_of_one_folder_do_not() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_told_with_those_that_are() {
+fn a_device_that_is_not_there_is_reported_with_those_that_are() {
     let files = [
         file("/etc/cdi/gpu.yaml", 0, GPU),
         file("/etc/cdi/broken.json", 0, "{\"kind\": 1"),
@@ -176,9 +176,13 @@ fn a_device_that_is_not_there_is_told_with_those_that_are() {
 }
 
 #[test]
-fn files_that_can_not_be_are_told_with_the_place() {
+fn files_that_can_not_be_are_reported_with_the_place() {
     for (from, to, part) in [
-        ("0.6.0", "2.0.0", "cdiVersion \"2.0.0\""),
+        (
+            "0.6.0",
+            "2.0.0",
+            "cdiVersion \"2.0.0\" is not supported: use 0.1.0, ",
+        ),
         (
             "vendor.example/gpu",
             "vendor.example",
@@ -197,12 +201,16 @@ fn files_that_can_not_be_are_told_with_the_place() {
             "devices[1].containerEdits.env[0]",
         ),
         ("permissions: rw", "permissions: rx", "permissions"),
-        ("type: c", "type: x", "\"x\""),
+        (
+            "type: c",
+            "type: x",
+            "\"x\" is not supported: use b, c, u or p",
+        ),
         ("path: /dev/gpu0", "path: dev/gpu0", "absolute"),
         ("permissions: rw", "permision: rw", "permision"),
         ("kind:", "kindd:", "kind"),
     ] {
-        let error = read(&GPU.replace(from, to)).unwrap_err();
+        let error = read(&GPU.replace(from, to)).unwrap_err().to_string();
         assert!(error.contains(part), "{part}: {error}");
     }
     assert!(read("").is_err() && read("[]").is_err() && read("a: 1\n---\nb: 1").is_err());

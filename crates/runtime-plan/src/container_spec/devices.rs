@@ -113,7 +113,7 @@ fn add(nodes: &mut Vec<Device>, device: &HostDevice, path: PathBuf) {
     });
 }
 
-/// A folder keeps its shape inside.
+/// A directory keeps its shape inside.
 fn inside(wanted: &v1::Device, device: &HostDevice) -> PathBuf {
     let top = Path::new(&wanted.container_path);
     match device.path.strip_prefix(&wanted.host_path) {

@@ -38,7 +38,7 @@ pub struct SpecInput<'a> {
     /// was made for each.
     pub image_volumes: &'a [ImageVolume],
     /// What was found at each `container.devices[n].host_path`, in the same order: one node, or all
-    /// those below a folder.
+    /// those below a directory.
     pub devices: &'a [Vec<HostDevice>],
     /// All devices of the host, for privileged containers; empty for others.
     pub host_devices: &'a [HostDevice],
@@ -99,7 +99,7 @@ pub struct MountSource {
     pub mount_point: PathBuf,
     /// How mounts below that mount point spread.
     pub propagation: Propagation,
-    /// Folders of the layers of the image that is mounted, the topmost first; empty for a path of the
+    /// Directories of the layers of the image that is mounted, the topmost first; empty for a path of the
     /// host.
     pub layers: Vec<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What runtimes other than the embedded one need to have told differently.
+//! Changes of the specification for runtimes other than the embedded one.
 
 use rubelet_oci::{NO_SYMLINKS, Spec};
 

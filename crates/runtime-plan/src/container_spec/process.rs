@@ -6,7 +6,7 @@ use rubelet_oci::{Process, User, image::ImageConfig};
 use super::SpecInput;
 use crate::{Refusal, capability, profile, resources};
 
-/// Where programs are looked for if nobody says otherwise.
+/// The default of `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 pub(super) fn process(
@@ -20,7 +20,7 @@ pub(super) fn process(
         .and_then(|linux| linux.resources.as_ref());
     let cwd = [&container.working_dir, &input.image.working_dir]
         .into_iter()
-        .find(|folder| !folder.is_empty())
+        .find(|directory| !directory.is_empty())
         .map_or("/", String::as_str);
     if !cwd.starts_with('/') {
         return Err(Refusal::new(
@@ -41,8 +41,8 @@ pub(super) fn process(
         env: env(input)?,
         cwd: cwd.into(),
         capabilities: Some(capability::container(security, input.host.capabilities)?),
-        // CRI has no field for them. containerd takes its defaults away, too (`Rlimits = nil`): limits are
-        // those of whoever started the runtime.
+        // CRI has no field for them. containerd removes its defaults, too (`Rlimits = nil`): the
+        // limits are inherited from the runtime's parent.
         rlimits: Vec::new(),
         no_new_privileges: security.no_new_privs,
         apparmor_profile: profile::apparmor(security, input.host, input.apparmor_profiles)?,

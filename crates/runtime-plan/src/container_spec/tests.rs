@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A request and what was found on the host for it.
-struct Asked {
+struct SpecRequest {
     sandbox: v1::PodSandboxConfig,
     container: v1::ContainerConfig,
     image: ImageConfig,
@@ -25,7 +25,7 @@ struct Asked {
     profile: Option<&'static str>,
 }
 
-impl Asked {
+impl SpecRequest {
     fn new() -> Self {
         Self {
             sandbox: v1::PodSandboxConfig {
@@ -149,7 +149,7 @@ fn at<'a>(spec: &'a Spec, destination: &str) -> &'a rubelet_oci::Mount {
 
 #[test]
 fn an_ordinary_container_is_confined_and_knows_its_pod() {
-    let spec = Asked::new().build().unwrap();
+    let spec = SpecRequest::new().build().unwrap();
     assert_eq!(spec.process.args, ["/app", "--serve"]);
     assert_eq!(
         spec.process.env,
@@ -185,7 +185,7 @@ fn an_ordinary_container_is_confined_and_knows_its_pod() {
 #[test]
 fn commands_and_arguments_replace_the_images_as_in_docker() {
     let args = |command: &[&str], args: &[&str]| {
-        let mut asked = Asked::new();
+        let mut asked = SpecRequest::new();
         let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         asked.container.command = list(command);
         asked.container.args = list(args);
@@ -194,7 +194,7 @@ fn commands_and_arguments_replace_the_images_as_in_docker() {
     assert_eq!(args(&["/x"], &[]), ["/x"]);
     assert_eq!(args(&["/x"], &["y"]), ["/x", "y"]);
     assert_eq!(args(&[], &["y"]), ["/app", "y"]);
-    let mut asked = Asked::new();
+    let mut asked = SpecRequest::new();
     asked.image.entrypoint = vec![String::new()];
     assert_eq!(asked.build().unwrap().process.args, ["--serve"]);
     asked.image.cmd.clear();
@@ -203,7 +203,7 @@ fn commands_and_arguments_replace_the_images_as_in_docker() {
 
 #[test]
 fn the_containers_environment_wins_over_the_images() {
-    let mut asked = Asked::new();
+    let mut asked = SpecRequest::new();
     asked.container.tty = true;
     for (key, value) in [("A", "pod"), ("HOME", "/h"), ("B", "x=y")] {
         asked.container.envs.push(v1::KeyValue {
@@ -228,7 +228,7 @@ fn the_containers_environment_wins_over_the_images() {
 
 #[test]
 fn mounts_hide_defaults_and_never_each_other() {
-    let mut asked = Asked::new();
+    let mut asked = SpecRequest::new();
     asked
         .mount(plain("/a/b/c"), Propagation::Private)
         .mount(plain("/a"), Propagation::Private)
@@ -242,7 +242,7 @@ fn mounts_hide_defaults_and_never_each_other() {
     assert!(place("/a") < place("/a/b/c"));
     assert_eq!(at(&spec, "/etc/hostname").source, Path::new("/srv/data"));
     assert_eq!(at(&spec, "/sys/fs/cgroup").kind, "bind");
-    let mut own_dev = Asked::new();
+    let mut own_dev = SpecRequest::new();
     own_dev.mount(plain("/dev"), Propagation::Private);
     let spec = own_dev.build().unwrap();
     let pts = |mount: &rubelet_oci::Mount| mount.destination.ends_with("pts");
@@ -253,7 +253,7 @@ fn mounts_hide_defaults_and_never_each_other() {
 #[test]
 fn propagation_needs_a_mount_of_the_host_that_spreads() {
     let with = |wanted: v1::MountPropagation, host: Propagation| {
-        let mut asked = Asked::new();
+        let mut asked = SpecRequest::new();
         let mount = v1::Mount {
             propagation: wanted.into(),
             ..plain("/m")
@@ -284,7 +284,7 @@ fn propagation_needs_a_mount_of_the_host_that_spreads() {
 #[test]
 fn read_only_is_recursive_only_where_that_can_be_kept() {
     let with = |readonly, recursive, host: fn(&mut HostFacts)| {
-        let mut asked = Asked::new();
+        let mut asked = SpecRequest::new();
         host(&mut asked.host);
         let mount = v1::Mount {
             readonly,
@@ -315,7 +315,7 @@ fn image(container_path: &str) -> v1::Mount {
 
 #[test]
 fn an_image_is_mounted_as_its_layers_for_reading_only() {
-    let mut asked = Asked::new();
+    let mut asked = SpecRequest::new();
     let part = v1::Mount {
         image_sub_path: "usr/share".into(),
         mount_options: vec!["noexec".into()],
@@ -338,7 +338,7 @@ fn an_image_is_mounted_as_its_layers_for_reading_only() {
 #[test]
 fn mounts_that_can_not_be_made_are_refused() {
     let refused = |mount: v1::Mount| {
-        let mut asked = Asked::new();
+        let mut asked = SpecRequest::new();
         asked.mount(mount, Propagation::Private).refused()
     };
     assert!(refused(plain("relative")).contains("not an absolute path"));
@@ -377,7 +377,7 @@ fn mounts_that_can_not_be_made_are_refused() {
 
 #[test]
 fn a_privileged_container_has_everything_and_its_pod_must_allow_it() {
-    let mut asked = Asked::new();
+    let mut asked = SpecRequest::new();
     let security = asked.security();
     security.privileged = true;
     security.masked_paths = vec!["/proc/kcore".into()];
@@ -407,8 +407,8 @@ fn a_privileged_container_has_everything_and_its_pod_must_allow_it() {
 }
 
 #[test]
-fn a_folder_of_devices_keeps_its_shape_and_each_gets_its_rule() {
-    let mut asked = Asked::new();
+fn a_directory_of_devices_keeps_its_shape_and_each_gets_its_rule() {
+    let mut asked = SpecRequest::new();
     asked.container.devices.push(v1::Device {
         container_path: "/dev/in".into(),
         host_path: "/dev/snd".into(),
@@ -440,7 +440,7 @@ fn a_folder_of_devices_keeps_its_shape_and_each_gets_its_rule() {
 
 #[test]
 fn volumes_of_an_image_are_directories_of_the_runtime() {
-    let mut asked = Asked::new();
+    let mut asked = SpecRequest::new();
     asked.image_volumes = vec![ImageVolume {
         destination: "/data".into(),
         source: "/store/volumes/0".into(),
@@ -481,7 +481,7 @@ fn a_user_namespace_is_the_pods_and_maps_its_mounts() {
         }),
         ..Default::default()
     };
-    let mut asked = Asked::new();
+    let mut asked = SpecRequest::new();
     asked.namespaces.user = Placement::Join("/run/user".into());
     asked.security().namespace_options = Some(options.clone());
     assert!(asked.refused().contains("must be that of its sandbox"));
@@ -504,7 +504,7 @@ fn a_user_namespace_is_the_pods_and_maps_its_mounts() {
 
 #[test]
 fn profiles_and_limits_arrive_in_the_specification() {
-    let mut asked = Asked::new();
+    let mut asked = SpecRequest::new();
     let security = asked.security();
     security.no_new_privs = true;
     security.masked_paths = vec!["/proc/kcore".into()];
@@ -531,8 +531,8 @@ fn profiles_and_limits_arrive_in_the_specification() {
 }
 
 #[test]
-fn a_working_folder_that_is_not_absolute_is_refused() {
-    let mut relative = Asked::new();
+fn a_working_directory_that_is_not_absolute_is_refused() {
+    let mut relative = SpecRequest::new();
     relative.container.working_dir = "work".into();
     assert!(relative.refused().starts_with("working_dir"));
 }

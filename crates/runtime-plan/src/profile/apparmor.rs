@@ -2,7 +2,7 @@
 
 use rubelet_cri::v1;
 
-use super::{Wanted, wanted};
+use super::{RequestedProfile, wanted};
 use crate::{Refusal, host::HostFacts};
 
 const FIELD: &str = "linux.security_context.apparmor";
@@ -12,9 +12,9 @@ pub const APPARMOR_DEFAULT: &str = "rubelet-default";
 
 /// The profile's name, empty for none. `loaded` are the profiles in the kernel.
 ///
-/// A container that asks for nothing gets the runtime's own profile if it is loaded, unless it is
-/// privileged. What is asked for and not there is refused. Only on a host without AppArmor the
-/// runtime's default is to have none.
+/// A container that requests no profile gets the runtime's own if it is loaded, unless it is
+/// privileged. A requested profile that is not loaded is refused. Only on a host without AppArmor
+/// the runtime's default means none.
 ///
 /// # Errors
 /// A malformed profile, a profile that is not loaded, one of the host's on a host without AppArmor.
@@ -26,29 +26,29 @@ pub fn apparmor(
     let wanted = wanted(FIELD, security.apparmor.as_ref(), old_text(security))?;
     let is_loaded = |name: &str| loaded.iter().any(|one| one == name);
     match wanted {
-        Some(Wanted::Unconfined) => Ok(String::new()),
-        Some(Wanted::Localhost(name)) if !host.apparmor => Err(Refusal::new(
+        Some(RequestedProfile::Unconfined) => Ok(String::new()),
+        Some(RequestedProfile::Localhost(name)) if !host.apparmor => Err(Refusal::new(
             FIELD,
             format!(
                 "apparmor is not supported, so the profile {name} can't be applied: the host's kernel has no AppArmor, or it is switched off"
             ),
         )),
-        None | Some(Wanted::RuntimeDefault) if !host.apparmor || security.privileged => {
+        None | Some(RequestedProfile::RuntimeDefault) if !host.apparmor || security.privileged => {
             Ok(String::new())
         }
         None if !is_loaded(APPARMOR_DEFAULT) => Ok(String::new()),
         None => Ok(APPARMOR_DEFAULT.to_owned()),
-        Some(Wanted::RuntimeDefault) if is_loaded(APPARMOR_DEFAULT) => {
+        Some(RequestedProfile::RuntimeDefault) if is_loaded(APPARMOR_DEFAULT) => {
             Ok(APPARMOR_DEFAULT.to_owned())
         }
-        Some(Wanted::RuntimeDefault) => Err(Refusal::new(
+        Some(RequestedProfile::RuntimeDefault) => Err(Refusal::new(
             FIELD,
             format!(
                 "the profile {APPARMOR_DEFAULT} is not loaded into the kernel and could not be: see `rubelet doctor`"
             ),
         )),
-        Some(Wanted::Localhost(name)) if is_loaded(&name) => Ok(name),
-        Some(Wanted::Localhost(name)) => Err(Refusal::new(
+        Some(RequestedProfile::Localhost(name)) if is_loaded(&name) => Ok(name),
+        Some(RequestedProfile::Localhost(name)) => Err(Refusal::new(
             FIELD,
             format!(
                 "apparmor profile not found {name}: load it into the kernel of this machine first"
@@ -75,8 +75,8 @@ pub fn apparmor_default_text() -> String {
     for rule in [
         "file",
         "network",
-        // The families that the default filter of system calls denies. That can't look into
-        // `socketcall` of 32-bit programs; this is asked wherever a socket is made.
+        // The families that the default filter of system calls denies. That can't inspect
+        // `socketcall` of 32-bit programs; this is checked wherever a socket is made.
         "deny network alg",
         "deny network vsock",
         "capability",
@@ -112,63 +112,4 @@ pub fn apparmor_default_text() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::tests::host;
-    use rubelet_cri::v1::security_profile::ProfileType;
-
-    fn asks(kind: ProfileType, name: &str) -> v1::LinuxContainerSecurityContext {
-        v1::LinuxContainerSecurityContext {
-            apparmor: Some(v1::SecurityProfile {
-                profile_type: kind.into(),
-                localhost_ref: name.into(),
-            }),
-            ..Default::default()
-        }
-    }
-
-    #[test]
-    fn a_host_without_apparmor_refuses_its_own_profiles_and_nothing_else() {
-        let without = host();
-        for silent in [
-            v1::LinuxContainerSecurityContext::default(),
-            asks(ProfileType::Unconfined, ""),
-            asks(ProfileType::RuntimeDefault, ""),
-        ] {
-            assert_eq!(apparmor(&silent, &without, &[]).as_deref(), Ok(""));
-        }
-        let error = apparmor(&asks(ProfileType::Localhost, "mine"), &without, &[]).unwrap_err();
-        assert!(error.message.starts_with("apparmor is not supported"));
-        assert!(error.message.contains("mine"), "{error:?}");
-    }
-
-    #[test]
-    fn a_host_with_apparmor_confines_with_what_is_loaded() {
-        let with = HostFacts {
-            apparmor: true,
-            ..host()
-        };
-        let loaded = [APPARMOR_DEFAULT.to_owned(), "mine".to_owned()];
-        let nothing = v1::LinuxContainerSecurityContext::default();
-        let own = asks(ProfileType::Localhost, "mine");
-        assert_eq!(
-            apparmor(&nothing, &with, &loaded).as_deref(),
-            Ok(APPARMOR_DEFAULT)
-        );
-        assert_eq!(apparmor(&nothing, &with, &[]).as_deref(), Ok(""));
-        assert_eq!(apparmor(&own, &with, &loaded).as_deref(), Ok("mine"));
-        assert!(apparmor(&own, &with, &[]).is_err());
-        assert!(apparmor(&asks(ProfileType::RuntimeDefault, ""), &with, &[]).is_err());
-        let privileged = v1::LinuxContainerSecurityContext {
-            privileged: true,
-            ..asks(ProfileType::RuntimeDefault, "")
-        };
-        assert_eq!(apparmor(&privileged, &with, &loaded).as_deref(), Ok(""));
-        let set = v1::LinuxContainerSecurityContext {
-            privileged: true,
-            ..own
-        };
-        assert_eq!(apparmor(&set, &with, &loaded).as_deref(), Ok("mine"));
-        assert!(apparmor(&asks(ProfileType::Unconfined, "mine"), &with, &loaded).is_err());
-    }
-}
+mod tests;

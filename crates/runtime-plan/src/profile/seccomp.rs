@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rubelet_cri::v1;
 
-use super::{Wanted, wanted};
+use super::{RequestedProfile, wanted};
 use crate::{Refusal, host::HostFacts};
 
 const FIELD: &str = "linux.security_context.seccomp";
@@ -20,8 +20,8 @@ pub enum Seccomp {
     Localhost(PathBuf),
 }
 
-/// Decides on the filter. A privileged container never has one, and neither has one that asks for
-/// nothing: kubelets ask for the default where they want it.
+/// Decides on the filter. A privileged container never has one, and neither has one that requests
+/// none: kubelets request the default where they want it.
 ///
 /// # Errors
 /// A malformed profile, or a filter on a kernel that can't filter.
@@ -35,10 +35,12 @@ pub fn seccomp(
     let old = old_text(security);
     let wanted = wanted(FIELD, security.seccomp.as_ref(), old)?;
     let chosen = match wanted {
-        None | Some(Wanted::Unconfined) => return Ok(Seccomp::Unconfined),
-        Some(Wanted::RuntimeDefault) => Seccomp::RuntimeDefault,
-        Some(Wanted::Localhost(path)) if path.starts_with('/') => Seccomp::Localhost(path.into()),
-        Some(Wanted::Localhost(path)) => {
+        None | Some(RequestedProfile::Unconfined) => return Ok(Seccomp::Unconfined),
+        Some(RequestedProfile::RuntimeDefault) => Seccomp::RuntimeDefault,
+        Some(RequestedProfile::Localhost(path)) if path.starts_with('/') => {
+            Seccomp::Localhost(path.into())
+        }
+        Some(RequestedProfile::Localhost(path)) => {
             return Err(Refusal::new(
                 FIELD,
                 format!("the path of a Localhost profile must be absolute, not {path:?}"),

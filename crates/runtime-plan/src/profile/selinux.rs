@@ -1,4 +1,4 @@
-//! SELinux: containers have no labels of their own, and those that ask for some are refused.
+//! SELinux: containers have no labels of their own, and those that request some are refused.
 
 use rubelet_cri::v1;
 
@@ -6,9 +6,9 @@ use crate::{Refusal, host::HostFacts};
 
 /// Refuses labels that would have to be applied.
 ///
-/// On a host without SELinux options are taken for a wish that concerns other nodes, as upstream
-/// runtimes do. On a host that has it containers run under the label of this program, as they do
-/// with containerd unless its `enable_selinux` is set.
+/// On a host without SELinux options are ignored, as upstream runtimes do: they may concern other
+/// nodes. On a host that has it containers run under the label of this program, as they do with
+/// containerd unless its `enable_selinux` is set.
 ///
 /// # Errors
 /// Options on a host with SELinux.

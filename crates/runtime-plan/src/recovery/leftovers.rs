@@ -1,17 +1,17 @@
 //! What has no record, or belongs to a sandbox that is not adopted.
 
 use super::{
-    Found, Step,
-    plan::{Fate, Steps, fate_of},
+    RecoveryInput, Step,
+    decision::{RecoveryDecision, Steps, fate_of},
 };
-use crate::{cgroup::sandbox_of, record::folders, state::ContainerPhase};
+use crate::{cgroup::sandbox_of, record::directories, state::ContainerPhase};
 
 const NOBODY: &str = "it belongs to nobody";
 
-pub(super) fn leftovers(found: &Found<'_>, steps: &mut Steps) {
+pub(super) fn leftovers(found: &RecoveryInput<'_>, steps: &mut Steps) {
     shims(found, steps);
     mounts(found, steps);
-    run_folders(found, steps);
+    run_directories(found, steps);
     for container in &found.snapshots {
         if !keeps_files(found, container) {
             let sandbox = keeper_of(found, container);
@@ -22,20 +22,21 @@ pub(super) fn leftovers(found: &Found<'_>, steps: &mut Steps) {
 }
 
 /// The sandbox in which a container may still run; empty if there is none.
-fn keeper_of<'a>(found: &'a Found<'_>, container: &str) -> &'a str {
+fn keeper_of<'a>(found: &'a RecoveryInput<'_>, container: &str) -> &'a str {
     if let Some(record) = found.containers.get(container) {
         return &record.sandbox_id;
     }
     let mut shims = found.shims.iter();
     let shim = shims.find(|(_, containers)| containers.contains_key(container));
-    let mut folders = found.folders.iter();
-    let folder = folders.find(|(_, bundles)| bundles.iter().any(|bundle| bundle == container));
-    let sandbox = shim.map(|(id, _)| id).or(folder.map(|(id, _)| id));
+    let mut directories = found.directories.iter();
+    let directory =
+        directories.find(|(_, bundles)| bundles.iter().any(|bundle| bundle == container));
+    let sandbox = shim.map(|(id, _)| id).or(directory.map(|(id, _)| id));
     sandbox.map_or("", String::as_str)
 }
 
 /// Supervisors whose sandbox is not adopted, and containers of others that nobody knows.
-fn shims(found: &Found<'_>, steps: &mut Steps) {
+fn shims(found: &RecoveryInput<'_>, steps: &mut Steps) {
     for (sandbox, containers) in &found.shims {
         if !is_adopted(found, sandbox) {
             let step = Step::EndShim {
@@ -61,14 +62,14 @@ fn shims(found: &Found<'_>, steps: &mut Steps) {
             steps.add(
                 sandbox_of(name),
                 Step::KillCgroup(cgroup),
-                "the sandbox of that supervisor is not ready",
+                "the sandbox of that shim is not ready",
             );
         }
     }
 }
 
 /// What lies deeper is unmounted first.
-fn mounts(found: &Found<'_>, steps: &mut Steps) {
+fn mounts(found: &RecoveryInput<'_>, steps: &mut Steps) {
     let sandboxes = found.run.join("sandboxes");
     let mut mounts: Vec<_> = found.mounts.iter().collect();
     mounts.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
@@ -91,28 +92,28 @@ fn mounts(found: &Found<'_>, steps: &mut Steps) {
     }
 }
 
-fn run_folders(found: &Found<'_>, steps: &mut Steps) {
-    for (sandbox, bundles) in &found.folders {
-        if matches!(fate_of(found, sandbox), Fate::Discard(_)) {
-            let folder = folders::sandbox(found.run, sandbox);
-            steps.add(sandbox, Step::RemoveFolder(folder), NOBODY);
+fn run_directories(found: &RecoveryInput<'_>, steps: &mut Steps) {
+    for (sandbox, bundles) in &found.directories {
+        if matches!(fate_of(found, sandbox), RecoveryDecision::Discard(_)) {
+            let directory = directories::sandbox(found.run, sandbox);
+            steps.add(sandbox, Step::RemoveDirectory(directory), NOBODY);
             continue;
         }
         for container in bundles {
             if !belongs(found, sandbox, container) {
-                let folder = folders::container(found.run, sandbox, container);
-                steps.add(sandbox, Step::RemoveFolder(folder), NOBODY);
+                let directory = directories::container(found.run, sandbox, container);
+                steps.add(sandbox, Step::RemoveDirectory(directory), NOBODY);
             }
         }
     }
 }
 
-fn is_adopted(found: &Found<'_>, sandbox: &str) -> bool {
-    fate_of(found, sandbox) == Fate::Adopt
+fn is_adopted(found: &RecoveryInput<'_>, sandbox: &str) -> bool {
+    fate_of(found, sandbox) == RecoveryDecision::Adopt
 }
 
 /// Whether the container is one of that sandbox, and stays.
-fn belongs(found: &Found<'_>, sandbox: &str, container: &str) -> bool {
+fn belongs(found: &RecoveryInput<'_>, sandbox: &str, container: &str) -> bool {
     found
         .containers
         .get(container)
@@ -120,12 +121,15 @@ fn belongs(found: &Found<'_>, sandbox: &str, container: &str) -> bool {
         && keeps_files(found, container)
 }
 
-/// Whether the container stays, be it as one that ended: its files can still be looked at.
-fn keeps_files(found: &Found<'_>, container: &str) -> bool {
+/// Whether the container stays, even if it has exited: its files can still be read.
+fn keeps_files(found: &RecoveryInput<'_>, container: &str) -> bool {
     found.containers.get(container).is_some_and(|record| {
         !matches!(
             record.phase,
             ContainerPhase::Creating | ContainerPhase::Removing
-        ) && !matches!(fate_of(found, &record.sandbox_id), Fate::Discard(_))
+        ) && !matches!(
+            fate_of(found, &record.sandbox_id),
+            RecoveryDecision::Discard(_)
+        )
     })
 }

@@ -105,7 +105,7 @@ fn after_a_boot_nothing_is_killed_and_everything_has_ended() {
     assert!(!steps.iter().any(kills), "{steps:#?}");
     assert!(steps.iter().any(|step| matches!(
         step,
-        Step::MarkExited { exit, .. } if exit.message.contains("started anew")
+        Step::MarkExited { exit, .. } if exit.message.contains("rebooted")
     )));
     assert_ne!(host.boot_id, BOOT);
 }
@@ -128,7 +128,7 @@ fn what_was_half_made_or_half_removed_goes() {
         Step::RemoveSnapshot {
             container: "c2".into(),
         },
-        Step::RemoveFolder("/run/r/sandboxes/s1/containers/c3".into()),
+        Step::RemoveDirectory("/run/r/sandboxes/s1/containers/c3".into()),
         Step::RemoveContainer {
             container: "c3".into(),
         },
@@ -139,7 +139,7 @@ fn what_was_half_made_or_half_removed_goes() {
         Step::FreeNetwork {
             sandbox: "s2".into(),
         },
-        Step::RemoveFolder("/run/r/sandboxes/s2".into()),
+        Step::RemoveDirectory("/run/r/sandboxes/s2".into()),
         Step::RemoveSandbox {
             sandbox: "s2".into(),
         },
@@ -163,7 +163,7 @@ fn what_belongs_to_nobody_goes() {
         },
         cgroup("/shims/s1"),
         Step::Unmount("/run/r/sandboxes/s1/shm".into()),
-        Step::RemoveFolder("/run/r/sandboxes/s1".into()),
+        Step::RemoveDirectory("/run/r/sandboxes/s1".into()),
         Step::RemoveSnapshot {
             container: "c9".into(),
         },

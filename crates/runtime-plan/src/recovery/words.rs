@@ -7,13 +7,10 @@ use super::Step;
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Adopt { sandbox } => write!(f, "keep the supervisor of sandbox {sandbox}"),
-            Self::EndShim { sandbox } => write!(f, "end the supervisor of sandbox {sandbox}"),
+            Self::Adopt { sandbox } => write!(f, "keep the shim of sandbox {sandbox}"),
+            Self::EndShim { sandbox } => write!(f, "end the shim of sandbox {sandbox}"),
             Self::DeleteInShim { container, .. } => {
-                write!(
-                    f,
-                    "have its supervisor kill and forget container {container}"
-                )
+                write!(f, "have its shim kill and forget container {container}")
             }
             Self::KillCgroup(path) => write!(f, "kill and remove cgroup {path}"),
             Self::MarkRunning { container, pid, .. } => {
@@ -29,7 +26,7 @@ impl fmt::Display for Step {
                 write!(f, "take sandbox {sandbox} off the network")
             }
             Self::Unmount(path) => write!(f, "unmount {}", path.display()),
-            Self::RemoveFolder(path) => write!(f, "remove folder {}", path.display()),
+            Self::RemoveDirectory(path) => write!(f, "remove directory {}", path.display()),
             Self::RemoveSnapshot { container } => {
                 write!(f, "remove the files of container {container}")
             }

@@ -21,7 +21,7 @@ pub(super) fn sysctls(
             ))
         };
         let safe = dotted.split('.').all(|part| {
-            // A slash stands for a dot in a name: of these alone none is a name.
+            // In a sysctl name a slash means a dot: a part of slashes alone is invalid.
             !part.chars().all(|c| c == '/')
                 && part
                     .chars()

@@ -114,7 +114,8 @@ pub(super) fn if_all(comparisons: &[ArgRule], wide: bool, value: u32) -> Code {
     code
 }
 
-/// Goes on behind itself if the comparison holds, else `miss` instructions further.
+/// Falls through to the code after it if the comparison holds, else jumps `miss` instructions
+/// further.
 fn compare(rule: &ArgRule, wide: bool, miss: u8) -> Code {
     let low_at = ARGUMENTS + 8 * rule.index;
     let (low_at, high_at) = if cfg!(target_endian = "little") {

@@ -83,8 +83,8 @@ struct Decision {
 /// always named.
 ///
 /// # Errors
-/// Asks for an agent that decides (`SCMP_ACT_NOTIFY`), has an error number or index of an argument
-/// that can't be, or is too long for the kernel.
+/// An action that needs an agent (`SCMP_ACT_NOTIFY`), an invalid error number or index of an
+/// argument, or a program that is too long for the kernel.
 pub fn compile(profile: &Seccomp, arch: Arch) -> Result<Vec<u8>, Refusal> {
     let default = verdict(profile.default_action, profile.default_errno_ret)?;
     for rule in &profile.syscalls {
@@ -186,7 +186,8 @@ fn ranges_of(
             cases,
             otherwise: flat.unwrap_or(default),
         };
-        // What follows a call is what was there before it, until the next call says otherwise.
+        // The numbers after a call have the decision of those before it, up to the next call in the
+        // list.
         let before = decisions.range(..=number).next_back();
         let behind = before.map_or(Decision::flat(default), |(_, before)| before.clone());
         decisions.insert(number, decision);

@@ -1,5 +1,5 @@
-//! The filter of containers that ask for the runtime's own: all calls but the dangerous ones, with
-//! groups of those opened by the capability that they need anyway.
+//! The filter of containers that request the runtime's default: all calls but the dangerous ones,
+//! with groups of those allowed by the capability that they need anyway.
 
 use std::collections::BTreeSet;
 
@@ -156,8 +156,8 @@ pub fn runtime_default(capabilities: &CapSet, socketcall: Socketcall, arch: Arch
         .map(str::to_owned)
         .collect();
     let mut syscalls = vec![allow(names, Vec::new())];
-    // No address family of hypervisors and of the kernel's ciphers, 40 and 38. Told as what is
-    // allowed, in comparisons of which each stands alone: runtimes understand denials differently.
+    // No address family of hypervisors and of the kernel's ciphers, 40 and 38. Written as what is
+    // allowed, in rules with one comparison each: runtimes interpret denials differently.
     for comparison in [
         compare(Operator::Less, 38, 0),
         compare(Operator::Equal, 39, 0),

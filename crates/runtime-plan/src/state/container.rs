@@ -3,7 +3,7 @@
 use rubelet_cri::v1;
 use serde::{Deserialize, Serialize};
 
-use super::{SandboxPhase, StateError, Verdict};
+use super::{CallDecision, SandboxPhase, StateError};
 
 /// How far a container is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub enum ContainerPhase {
     Exited,
     /// It is being removed.
     Removing,
-    /// Nobody can tell: its supervisor does not answer.
+    /// Unknown: its shim does not answer.
     Unknown,
 }
 
@@ -65,19 +65,19 @@ pub enum ContainerCall {
 /// phase of its pod.
 ///
 /// # Errors
-/// There is none, or it is in a state in which the call makes no sense. Stopping and removing what
-/// is gone is success.
+/// It does not exist, or it is in a state in which the call makes no sense. Stopping and removing
+/// what is gone succeeds.
 pub fn container(
     call: ContainerCall,
     id: &str,
     phase: Option<ContainerPhase>,
     sandbox: Option<SandboxPhase>,
-) -> Result<Verdict, StateError> {
+) -> Result<CallDecision, StateError> {
     use ContainerCall as Call;
     use ContainerPhase as Phase;
     let Some(phase) = phase.filter(|phase| *phase != Phase::Creating) else {
         return match call {
-            Call::Stop | Call::Remove => Ok(Verdict::Nothing),
+            Call::Stop | Call::Remove => Ok(CallDecision::Nothing),
             _ => Err(StateError::NotFound(format!(
                 "an error occurred when try to find container {id:?}: not found"
             ))),
@@ -87,9 +87,9 @@ pub fn container(
     let precondition =
         |text: String| Err(StateError::Precondition(format!("container {id:?} {text}")));
     match (call, phase) {
-        (Call::Status | Call::Stats, _) => Ok(Verdict::Proceed),
+        (Call::Status | Call::Stats, _) => Ok(CallDecision::Proceed),
         (Call::Start, Phase::Created) if sandbox == Some(SandboxPhase::Ready) => {
-            Ok(Verdict::Proceed)
+            Ok(CallDecision::Proceed)
         }
         (Call::Start, Phase::Created) => {
             precondition("can't be started: its sandbox is not ready".to_owned())
@@ -98,13 +98,15 @@ pub fn container(
             precondition("is being removed".to_owned())
         }
         (Call::Start, _) => precondition(format!("can't be started: it is in state {is}")),
-        (Call::Stop, Phase::Exited | Phase::Removing) => Ok(Verdict::Nothing),
-        (Call::Stop, _) => Ok(Verdict::Proceed),
-        (Call::Remove, Phase::Created | Phase::Running | Phase::Unknown) => Ok(Verdict::StopFirst),
-        (Call::Remove, _) => Ok(Verdict::Proceed),
-        (Call::Update, Phase::Created | Phase::Running) => Ok(Verdict::Proceed),
+        (Call::Stop, Phase::Exited | Phase::Removing) => Ok(CallDecision::Nothing),
+        (Call::Stop, _) => Ok(CallDecision::Proceed),
+        (Call::Remove, Phase::Created | Phase::Running | Phase::Unknown) => {
+            Ok(CallDecision::StopFirst)
+        }
+        (Call::Remove, _) => Ok(CallDecision::Proceed),
+        (Call::Update, Phase::Created | Phase::Running) => Ok(CallDecision::Proceed),
         (Call::Exec | Call::Attach | Call::ReopenLog | Call::Target, Phase::Running) => {
-            Ok(Verdict::Proceed)
+            Ok(CallDecision::Proceed)
         }
         (Call::Exec | Call::Attach | Call::ReopenLog | Call::Target | Call::Update, _) => {
             precondition(format!("is not running: it is in state {is}"))
@@ -113,58 +115,4 @@ pub fn container(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{ContainerCall as Call, ContainerPhase as Phase, *};
-
-    const PHASES: [Phase; 5] = [
-        Phase::Created,
-        Phase::Running,
-        Phase::Exited,
-        Phase::Removing,
-        Phase::Unknown,
-    ];
-
-    fn ask(call: Call, phase: Option<Phase>) -> Result<Verdict, StateError> {
-        container(call, "c", phase, Some(SandboxPhase::Ready))
-    }
-
-    #[test]
-    fn only_a_created_container_of_a_ready_sandbox_starts() {
-        assert_eq!(ask(Call::Start, Some(Phase::Created)), Ok(Verdict::Proceed));
-        for phase in &PHASES[1..] {
-            let error = ask(Call::Start, Some(*phase)).unwrap_err();
-            assert!(matches!(error, StateError::Precondition(_)), "{phase:?}");
-        }
-        let stopped = Some(SandboxPhase::NotReady);
-        assert!(container(Call::Start, "c", Some(Phase::Created), stopped).is_err());
-    }
-
-    #[test]
-    fn stopping_and_removing_never_fail() {
-        for phase in PHASES.into_iter().map(Some).chain([None]) {
-            assert!(ask(Call::Stop, phase).is_ok(), "{phase:?}");
-            assert!(ask(Call::Remove, phase).is_ok(), "{phase:?}");
-        }
-        assert_eq!(ask(Call::Stop, Some(Phase::Exited)), Ok(Verdict::Nothing));
-        assert_eq!(
-            ask(Call::Remove, Some(Phase::Running)),
-            Ok(Verdict::StopFirst)
-        );
-        assert_eq!(ask(Call::Remove, Some(Phase::Exited)), Ok(Verdict::Proceed));
-    }
-
-    #[test]
-    fn commands_need_a_running_container_and_limits_one_that_has_not_ended() {
-        for call in [Call::Exec, Call::ReopenLog, Call::Target] {
-            for phase in PHASES {
-                assert_eq!(ask(call, Some(phase)).is_ok(), phase == Phase::Running);
-            }
-        }
-        for phase in PHASES {
-            let fits = matches!(phase, Phase::Created | Phase::Running);
-            assert_eq!(ask(Call::Update, Some(phase)).is_ok(), fits, "{phase:?}");
-        }
-        let error = ask(Call::Exec, None).unwrap_err().into_cri("ExecSync");
-        assert!(error.is_not_found());
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 use rubelet_cri::v1;
 use serde::{Deserialize, Serialize};
 
-use super::{StateError, Verdict};
+use super::{CallDecision, StateError};
 
 /// How far a sandbox is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ pub enum SandboxPhase {
     Creating,
     /// Containers can be made in it.
     Ready,
-    /// It was stopped, or its supervisor died, or the host booted.
+    /// It was stopped, or its shim died, or the host booted.
     NotReady,
     /// It is being removed.
     Removing,
@@ -52,37 +52,37 @@ pub enum SandboxCall {
 /// What `call` does on the sandbox `id`; `phase` is `None` if there is none.
 ///
 /// # Errors
-/// There is none, or it is not ready. Stopping and removing what is gone is success.
+/// It does not exist, or it is not ready. Stopping and removing what is gone succeeds.
 pub fn sandbox(
     call: SandboxCall,
     id: &str,
     phase: Option<SandboxPhase>,
-) -> Result<Verdict, StateError> {
+) -> Result<CallDecision, StateError> {
     use SandboxCall as Call;
     use SandboxPhase as Phase;
     let precondition = |text: &str| Err(StateError::Precondition(format!("sandbox {id:?} {text}")));
     let Some(phase) = phase.filter(|phase| *phase != Phase::Creating) else {
         return match call {
-            Call::Stop | Call::Remove => Ok(Verdict::Nothing),
+            Call::Stop | Call::Remove => Ok(CallDecision::Nothing),
             _ => Err(StateError::NotFound(format!(
                 "an error occurred when try to find sandbox {id:?}: not found"
             ))),
         };
     };
     match (call, phase) {
-        (Call::Status | Call::Stats, _) => Ok(Verdict::Proceed),
+        (Call::Status | Call::Stats, _) => Ok(CallDecision::Proceed),
         // A stop that was cut off half way is finished by the next one.
-        (Call::Stop, _) => Ok(Verdict::Proceed),
-        (Call::Remove, Phase::Ready) => Ok(Verdict::StopFirst),
-        (Call::Remove, _) => Ok(Verdict::Proceed),
+        (Call::Stop, _) => Ok(CallDecision::Proceed),
+        (Call::Remove, Phase::Ready) => Ok(CallDecision::StopFirst),
+        (Call::Remove, _) => Ok(CallDecision::Proceed),
         (Call::CreateContainer | Call::PortForward | Call::Update, Phase::Ready) => {
-            Ok(Verdict::Proceed)
+            Ok(CallDecision::Proceed)
         }
         (Call::CreateContainer | Call::PortForward | Call::Update, Phase::Removing) => {
             precondition("is being removed")
         }
         (Call::CreateContainer | Call::PortForward | Call::Update, _) => {
-            precondition("is not ready: it was stopped, or its supervisor is gone")
+            precondition("is not ready: it was stopped, or its shim is gone")
         }
     }
 }
@@ -95,22 +95,25 @@ mod tests {
     fn stopping_and_removing_can_be_repeated_for_ever() {
         for call in [Call::Stop, Call::Remove] {
             for gone in [None, Some(Phase::Creating)] {
-                assert_eq!(sandbox(call, "s", gone), Ok(Verdict::Nothing));
+                assert_eq!(sandbox(call, "s", gone), Ok(CallDecision::Nothing));
             }
             for phase in [Phase::NotReady, Phase::Removing] {
-                assert_eq!(sandbox(call, "s", Some(phase)), Ok(Verdict::Proceed));
+                assert_eq!(sandbox(call, "s", Some(phase)), Ok(CallDecision::Proceed));
             }
         }
         assert_eq!(
             sandbox(Call::Remove, "s", Some(Phase::Ready)),
-            Ok(Verdict::StopFirst)
+            Ok(CallDecision::StopFirst)
         );
     }
 
     #[test]
     fn containers_are_made_in_ready_sandboxes_only() {
         let call = Call::CreateContainer;
-        assert_eq!(sandbox(call, "s", Some(Phase::Ready)), Ok(Verdict::Proceed));
+        assert_eq!(
+            sandbox(call, "s", Some(Phase::Ready)),
+            Ok(CallDecision::Proceed)
+        );
         for phase in [Phase::NotReady, Phase::Removing] {
             let error = sandbox(call, "s", Some(phase)).unwrap_err();
             assert!(matches!(error, StateError::Precondition(_)));

@@ -66,8 +66,8 @@ pub(super) fn groups(text: &str) -> impl Iterator<Item = Group<'_>> {
     })
 }
 
-/// The largest number is none: it tells the kernel that an ID stays as it is, and a process that
-/// "becomes" it stays root.
+/// The largest number is not an ID: to the kernel it means that an ID stays as it is, and a process
+/// that "becomes" it stays root.
 fn id(text: &str) -> Option<u32> {
     text.trim().parse().ok().filter(|id| *id != u32::MAX)
 }

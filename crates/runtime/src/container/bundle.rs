@@ -1,4 +1,4 @@
-//! The bundle of a container: its specification, its filter of system calls, its cgroup.
+//! The bundle of a container: its specification, its seccomp filter, its cgroup.
 
 use std::{
     fs::{self, File},
@@ -23,13 +23,13 @@ use rubelet_runtime_plan::{
 use rubelet_shim::{log, protocol::CreateContainer};
 
 use super::{
-    create::Making,
-    scope::{self, Holder},
+    creation::ContainerCreation,
+    scope::{self, ScopePlaceholder},
 };
 use crate::{
     apparmor, cdi,
     engine::Engine,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
     handler::Handler,
     host_devices,
     layout::private_dir,
@@ -37,20 +37,20 @@ use crate::{
 };
 use rubelet_cri::v1::{self, NamespaceMode};
 
-/// Longest profile of system calls that is read.
-const LONGEST_PROFILE: u64 = 4 << 20;
+/// Largest seccomp profile that is read.
+const MAX_PROFILE_SIZE: u64 = 4 << 20;
 
-/// What the supervisor and the record have to know.
+/// The prepared bundle: what the shim and the record need.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedBundle {
     pub(super) has_seccomp: bool,
     pub(super) user: UserRecord,
-    /// Keeps the scope until the container is in it.
-    pub(super) holder: Option<Holder>,
+    /// Keeps the scope alive until the container is in it.
+    pub(super) holder: Option<ScopePlaceholder>,
 }
 
-/// What was found on the host, in what a container asks for.
-struct Found {
+/// What the container requests, as found on the host.
+struct HostInputs {
     passwd: Option<String>,
     group: Option<String>,
     sources: Vec<container_spec::MountSource>,
@@ -62,38 +62,39 @@ struct Found {
     apparmor: apparmor::Loaded,
 }
 
-/// Writes the bundle and makes the cgroup.
+/// Writes the bundle and creates the cgroup.
 pub(super) async fn prepare(
-    making: &Making,
+    creation: &ContainerCreation,
     layers: &RootfsLayers,
     volumes: Vec<Vec<PathBuf>>,
     image_volumes: Vec<ImageVolume>,
-) -> Outcome<Prepared> {
-    let namespaces = namespaces(making)?;
-    let mut found = find(making, layers, volumes).await?;
+) -> Result<PreparedBundle> {
+    let namespaces = namespaces(creation)?;
+    let mut found = find(creation, layers, volumes).await?;
     found.image_volumes = image_volumes;
     let accounts = Accounts {
         passwd: found.passwd.as_deref(),
         group: found.group.as_deref(),
     };
-    let security = security(&making.config);
-    let user = user::resolve(accounts, &making.image.config.user, security)?;
-    let built = build(making, &found, namespaces, &user)?;
-    let (spec, filter) = filter(making, built)?;
-    let engine = Arc::clone(&making.engine);
+    let security = security(&creation.config);
+    let user = user::resolve(accounts, &creation.image.config.user, security)?;
+    let built = build(creation, &found, namespaces, &user)?;
+    let (spec, filter) = filter(creation, built)?;
+    let engine = Arc::clone(&creation.engine);
     let dir = engine
         .layout
-        .sandbox(&making.sandbox.id)
-        .bundle(&making.container.id);
-    let log_path = making.container.record().log_path.clone();
-    // Whoever makes the container by himself makes its cgroup, too.
-    let cgroup = matches!(making.handler, Handler::Embedded).then(|| making.cgroup.path.clone());
+        .sandbox(&creation.sandbox.id)
+        .bundle(&creation.container.id);
+    let log_path = creation.container.record().log_path.clone();
+    // An external runtime creates the cgroup itself.
+    let cgroup =
+        matches!(creation.handler, Handler::Embedded).then(|| creation.cgroup.path.clone());
     let record = UserRecord {
         uid: user.uid,
         gid: user.gid,
         groups: user.additional_gids,
     };
-    let holder = match &making.cgroup.scope {
+    let holder = match &creation.cgroup.scope {
         Some(scope) if cgroup.is_some() => {
             let limits = spec.linux.resources.clone().unwrap_or_default();
             let layout = engine.cgroups.layout();
@@ -102,13 +103,13 @@ pub(super) async fn prepare(
         }
         _ => None,
     };
-    making
+    creation
         .engine
         .blocking(move || {
             write(&dir, &spec, filter.as_deref())?;
             if !log_path.is_empty() {
                 log::make_dir(Path::new(&log_path)).map_err(|error| {
-                    Fault::because(
+                    RuntimeError::because(
                         format!("cannot create the directory of the log {log_path}"),
                         &error,
                     )
@@ -118,7 +119,7 @@ pub(super) async fn prepare(
                 let resources = spec.linux.resources.unwrap_or_default();
                 make_cgroup(&engine, &path, &resources)?;
             }
-            Ok(Prepared {
+            Ok(PreparedBundle {
                 has_seccomp: filter.is_some(),
                 user: record,
                 holder,
@@ -127,32 +128,32 @@ pub(super) async fn prepare(
         .await
 }
 
-/// The text of a file of the image.
-fn image_file(layers: &RootfsLayers, path: &str) -> Outcome<Option<String>> {
+/// Reads a text file of the image.
+fn image_file(layers: &RootfsLayers, path: &str) -> Result<Option<String>> {
     layers
         .read_text(Path::new(path))
         .map_err(|error| match error {
-            StoreError::LongFile { .. } => Fault::invalid(error.to_string()),
-            error => Fault::because("cannot look into the image", &error),
+            StoreError::LongFile { .. } => RuntimeError::invalid(error.to_string()),
+            error => RuntimeError::because("cannot read a file of the image", &error),
         })
 }
 
-/// Looks at the host.
+/// Looks up what the container requests on the host.
 async fn find(
-    making: &Making,
+    creation: &ContainerCreation,
     layers: &RootfsLayers,
     volumes: Vec<Vec<PathBuf>>,
-) -> Outcome<Found> {
-    let (config, layers) = (Arc::clone(&making.config), layers.clone());
-    let file = profile::seccomp_file(&config, &making.engine.facts)?;
-    let has_apparmor = making.engine.facts.apparmor;
+) -> Result<HostInputs> {
+    let (config, layers) = (Arc::clone(&creation.config), layers.clone());
+    let file = profile::seccomp_file(&config, &creation.engine.facts)?;
+    let has_apparmor = creation.engine.facts.apparmor;
     let named = rubelet_runtime_plan::cdi::wanted(&config)?;
-    let cdi_dirs = making.engine.settings.cdi_spec_dirs.clone();
+    let cdi_dirs = creation.engine.settings.cdi_spec_dirs.clone();
     let paths = config.mounts.iter().map(|mount| mount.host_path.clone());
     let paths = paths.filter(|path| !path.is_empty()).collect();
     let work = move || {
         let privileged = security(&config).is_some_and(|security| security.privileged);
-        Ok(Found {
+        Ok(HostInputs {
             passwd: image_file(&layers, "etc/passwd")?,
             group: image_file(&layers, "etc/group")?,
             sources: mount_sources::find(&config.mounts, volumes)?,
@@ -172,34 +173,34 @@ async fn find(
             },
         })
     };
-    making.engine.paths.look(paths, work).await
+    creation.engine.paths.look(paths, work).await
 }
 
 fn build(
-    making: &Making,
-    found: &Found,
+    creation: &ContainerCreation,
+    found: &HostInputs,
     namespaces: Namespaces,
     user: &user::ResolvedUser,
-) -> Outcome<Built> {
-    let engine = &making.engine;
-    let dir = engine.layout.sandbox(&making.sandbox.id);
-    let rootfs = dir.bundle(&making.container.id).join("rootfs");
-    let host_ipc = making.sandbox.record().namespaces.ipc == NamespaceMode::Node as i32;
+) -> Result<Built> {
+    let engine = &creation.engine;
+    let dir = engine.layout.sandbox(&creation.sandbox.id);
+    let rootfs = dir.bundle(&creation.container.id).join("rootfs");
+    let host_ipc = creation.sandbox.record().namespaces.ipc == NamespaceMode::Node as i32;
     let shm = if host_ipc {
         PathBuf::from("/dev/shm")
     } else {
         dir.shm()
     };
     let input = SpecInput {
-        id: &making.container.id,
-        sandbox_id: &making.sandbox.id,
-        sandbox: &making.pod,
-        container: &making.config,
-        image: &making.image.config,
+        id: &creation.container.id,
+        sandbox_id: &creation.sandbox.id,
+        sandbox: &creation.pod,
+        container: &creation.config,
+        image: &creation.image.config,
         user,
         host: &engine.facts,
         namespaces,
-        cgroup: &making.cgroup,
+        cgroup: &creation.cgroup,
         rootfs: &rootfs,
         files: PodFiles {
             shm: &shm,
@@ -224,20 +225,23 @@ pub(super) fn security(config: &v1::ContainerConfig) -> Option<&v1::LinuxContain
     config.linux.as_ref()?.security_context.as_ref()
 }
 
-/// In which namespaces the container is. Those of the pod are held by its supervisor.
-fn namespaces(making: &Making) -> Outcome<Namespaces> {
-    let sandbox = making.sandbox.record();
-    let dir = making.engine.layout.sandbox(&sandbox.id);
+/// The namespaces of the container. Those of the pod are held open by its shim.
+fn namespaces(creation: &ContainerCreation) -> Result<Namespaces> {
+    let sandbox = creation.sandbox.record();
+    let dir = creation.engine.layout.sandbox(&sandbox.id);
     let node = NamespaceMode::Node as i32;
     let joined = |kind: &str| {
-        making
+        creation
             .sandbox
             .namespace(kind)
             .map(Placement::Join)
-            .ok_or_else(|| Fault::failed(format!("the pod's supervisor holds no {kind} namespace")))
+            .ok_or_else(|| {
+                RuntimeError::failed(format!("the pod's shim holds no {kind} namespace"))
+            })
     };
-    let options = security(&making.config).and_then(|security| security.namespace_options.as_ref());
-    // A container may see other processes than the pod says, as ephemeral ones do.
+    let options =
+        security(&creation.config).and_then(|security| security.namespace_options.as_ref());
+    // A container may have another PID mode than its pod, as ephemeral containers do.
     let pid = options.map_or(sandbox.namespaces.pid, |options| options.pid);
     Ok(Namespaces {
         network: if sandbox.namespaces.network == node {
@@ -261,9 +265,13 @@ fn namespaces(making: &Making) -> Outcome<Namespaces> {
             Ok(NamespaceMode::Container) => Placement::New,
             Ok(NamespaceMode::Node) => Placement::Host,
             Ok(NamespaceMode::Target) => {
-                target(making, options.map_or("", |options| &options.target_id))?
+                target(creation, options.map_or("", |options| &options.target_id))?
             }
-            Err(_) => return Err(Fault::invalid(format!("unknown PID namespace mode {pid}"))),
+            Err(_) => {
+                return Err(RuntimeError::invalid(format!(
+                    "unknown PID namespace mode {pid}"
+                )));
+            }
         },
         user: if sandbox.namespaces.user.is_some() {
             joined("user")?
@@ -273,50 +281,51 @@ fn namespaces(making: &Making) -> Outcome<Namespaces> {
     })
 }
 
-/// The container whose processes this one sees, if it asks for that.
+/// The target container of the PID namespace, if one is requested.
 pub(super) fn target_id(config: &v1::ContainerConfig) -> Option<&str> {
     let options = security(config)?.namespace_options.as_ref()?;
     (options.pid == NamespaceMode::Target as i32).then_some(&options.target_id)
 }
 
-fn target(making: &Making, id: &str) -> Outcome<Placement> {
-    let found = making.engine.container(ContainerCall::Target, id)?;
-    let target = found.ok_or_else(|| Fault::not_found(format!("there is no container {id:?}")))?;
-    if target.sandbox.id != making.sandbox.id {
-        return Err(Fault::invalid(format!(
+fn target(creation: &ContainerCreation, id: &str) -> Result<Placement> {
+    let found = creation.engine.container(ContainerCall::Target, id)?;
+    let target = found.ok_or_else(|| RuntimeError::no_container(id))?;
+    if target.sandbox.id != creation.sandbox.id {
+        return Err(RuntimeError::invalid(format!(
             "the target container {id:?} is in another sandbox"
         )));
     }
-    target.verdict(ContainerCall::Target)?;
-    // The supervisor makes it, from a descriptor: a process ID may be another process's by then.
-    let dir = making.engine.layout.sandbox(&making.sandbox.id);
+    target.decision(ContainerCall::Target)?;
+    // The shim creates this file from a descriptor: a path with a PID could name another process by
+    // then.
+    let dir = creation.engine.layout.sandbox(&creation.sandbox.id);
     let link = dir
-        .bundle(&making.container.id)
+        .bundle(&creation.container.id)
         .join(CreateContainer::PID_NAMESPACE);
     Ok(Placement::Join(link))
 }
 
-fn read_profile(file: &Path) -> Outcome<String> {
+fn read_profile(file: &Path) -> Result<String> {
     let failed = |error: io::Error| {
-        Fault::because(
+        RuntimeError::because(
             format!("cannot read the seccomp profile {}", file.display()),
             &error,
         )
     };
     let size = fs::metadata(file).map_err(failed)?.len();
-    if size > LONGEST_PROFILE {
-        return Err(Fault::invalid(format!(
-            "the seccomp profile {} has {size} bytes, which is no profile",
+    if size > MAX_PROFILE_SIZE {
+        return Err(RuntimeError::invalid(format!(
+            "the seccomp profile {} is too large: {size} bytes, at most {MAX_PROFILE_SIZE} are allowed",
             file.display()
         )));
     }
     fs::read_to_string(file).map_err(failed)
 }
 
-/// The specification as who makes the container reads it, and the compiled filter of system calls.
-fn filter(making: &Making, built: Built) -> Outcome<(Spec, Option<Arc<[u8]>>)> {
-    let arch = making.engine.facts.arch;
-    if making.handler != Handler::Embedded {
+/// The specification in the form for the handler, and the compiled seccomp filter.
+fn filter(creation: &ContainerCreation, built: Built) -> Result<(Spec, Option<Arc<[u8]>>)> {
+    let arch = creation.engine.facts.arch;
+    if creation.handler != Handler::Embedded {
         let mut spec = built.whole(arch);
         container_spec::for_other_runtime(&mut spec);
         return Ok((spec, None));
@@ -324,7 +333,7 @@ fn filter(making: &Making, built: Built) -> Outcome<(Spec, Option<Arc<[u8]>>)> {
     let program = match built.filter {
         Filter::Unconfined => None,
         Filter::Default(capabilities, socketcall) => {
-            let filters = &making.engine.filters;
+            let filters = &creation.engine.filters;
             Some(filters.of(capabilities, socketcall, arch)?)
         }
         Filter::Profile => {
@@ -337,15 +346,18 @@ fn filter(making: &Making, built: Built) -> Outcome<(Spec, Option<Arc<[u8]>>)> {
 }
 
 /// Writes the files of a bundle.
-fn write(dir: &Path, spec: &Spec, filter: Option<&[u8]>) -> Outcome<()> {
+fn write(dir: &Path, spec: &Spec, filter: Option<&[u8]>) -> Result<()> {
     let failed = |path: PathBuf| {
-        move |error: io::Error| Fault::because(format!("cannot create {}", path.display()), &error)
+        move |error: io::Error| {
+            RuntimeError::because(format!("cannot create {}", path.display()), &error)
+        }
     };
     let rootfs = dir.join("rootfs");
     private_dir(&rootfs).map_err(failed(rootfs.clone()))?;
     let config = dir.join("config.json");
-    let text = serde_json::to_vec(spec)
-        .map_err(|error| Fault::because("cannot write the container's specification", &error))?;
+    let text = serde_json::to_vec(spec).map_err(|error| {
+        RuntimeError::because("cannot write the container's OCI specification", &error)
+    })?;
     put(&config, &text).map_err(failed(config.clone()))?;
     if let Some(filter) = filter {
         let file = dir.join("seccomp.bpf");
@@ -364,21 +376,22 @@ fn put(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// A limit or a device rule that is not in force must not go unnoticed.
+/// Fails if any limit or device rule can't be applied: a container must not run without it
+/// unnoticed.
 fn make_cgroup(
     engine: &Engine,
     path: &rubelet_base::cgroup::CgroupPath,
     resources: &LinuxResources,
-) -> Outcome<()> {
+) -> Result<()> {
     let cgroups = &engine.cgroups;
-    let failed = "cannot make the container's cgroup";
+    let failed = "cannot create the container's cgroup";
     cgroups
         .create(path)
-        .map_err(|error| Fault::because(failed, &error))?;
+        .map_err(|error| RuntimeError::because(failed, &error))?;
     cgroups
         .apply(path, resources)
-        .map_err(|error| Fault::because(failed, &error))?;
+        .map_err(|error| RuntimeError::because(failed, &error))?;
     cgroups
         .apply_devices(path, &resources.devices)
-        .map_err(|error| Fault::because(failed, &error))
+        .map_err(|error| RuntimeError::because(failed, &error))
 }

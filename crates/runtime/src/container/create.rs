@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::v1::{self, ContainerEventType};
-use rubelet_images::{Image, ImageId, Mappings, RootfsLayers};
+use rubelet_images::{Image, Mappings, RootfsLayers};
 use rubelet_runtime_plan::{
     cgroup::{self, ContainerCgroup},
     cri_status::sandbox_metadata,
@@ -15,45 +15,46 @@ use rubelet_runtime_plan::{
 };
 use rubelet_shim::{
     log,
-    protocol::{Answer, Call, CreateContainer, Rootfs},
+    protocol::{Call, CreateContainer, Rootfs, ShimReply},
 };
 
-use super::{Container, bundle, image_volumes, scope, volumes};
+use super::{Container, bundle, creation::ContainerCreation, image_volumes, scope, volumes};
 use crate::{
     clock,
     engine::Engine,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
     handler::Handler,
     identifier,
-    kept::{self, KeptContainer},
+    records::{self, StoredContainer},
     sandbox::{Sandbox, remove::remove_dir},
     table::Name,
 };
 
-/// Makes a container; its identifier. Everything is undone when a step fails.
+/// Creates a container and returns its identifier. Rolls back when a step fails.
 pub(crate) async fn create(
     engine: Arc<Engine>,
     request: v1::CreateContainerRequest,
-) -> Outcome<String> {
+) -> Result<String> {
     let id = &request.pod_sandbox_id;
     let found = engine.sandbox(SandboxCall::CreateContainer, id)?;
-    let sandbox = found.ok_or_else(|| Fault::not_found(format!("there is no sandbox {id:?}")))?;
-    // The sandbox stays until this is done.
+    let sandbox = found.ok_or_else(|| RuntimeError::no_sandbox(id))?;
+    // Keeps the sandbox from being stopped or removed meanwhile.
     let _shared = sandbox.calls.read().await;
-    sandbox.verdict(SandboxCall::CreateContainer)?;
+    sandbox.decision(SandboxCall::CreateContainer)?;
 
     let mut config = request
         .config
-        .ok_or_else(|| Fault::invalid("the request has no config"))?;
+        .ok_or_else(|| RuntimeError::invalid("the request has no config"))?;
     let pod = request
         .sandbox_config
-        .ok_or_else(|| Fault::invalid("the request has no sandbox_config"))?;
+        .ok_or_else(|| RuntimeError::invalid("the request has no sandbox_config"))?;
     let metadata = config
         .metadata
         .clone()
-        .ok_or_else(|| Fault::invalid("the container's config has no metadata"))?;
+        .ok_or_else(|| RuntimeError::invalid("the container's config has no metadata"))?;
     let image = image(&engine, &config)?;
-    let id = identifier::random().map_err(|error| Fault::because("no identifier", &error))?;
+    let id = identifier::random()
+        .map_err(|error| RuntimeError::because("cannot generate an identifier", &error))?;
     let name = Name::Container(names::container(
         &metadata,
         &sandbox_metadata(&sandbox.record()),
@@ -64,7 +65,7 @@ pub(crate) async fn create(
     let volumes = volumes::resolve(&engine.images, &handler, &mut config.mounts)?;
     let parent = sandbox.record().cgroup_parent.clone();
     let cgroup = cgroup::container(&parent, &id, engine.facts.driver)?;
-    let making = Making {
+    let creation = ContainerCreation {
         engine: Arc::clone(&engine),
         sandbox: Arc::clone(&sandbox),
         container: Container::new(
@@ -80,36 +81,37 @@ pub(crate) async fn create(
         cgroup,
         handler,
     };
-    let container = Arc::clone(&making.container);
+    let container = Arc::clone(&creation.container);
     let _call = container.calls.lock().await;
-    // Before the supervisor may tell of it.
+    // Before the shim can report events of it.
     sandbox.add_member(&container);
-    if let Err(fault) = making.make().await {
-        making.undo().await;
-        return Err(fault);
+    if let Err(error) = creation.make().await {
+        creation.undo().await;
+        return Err(error);
     }
     reservation.keep();
     engine.table.add_container(&container);
-    engine.tell(ContainerEventType::ContainerCreatedEvent, &container);
-    if container.has_ended() {
-        // Its init was killed before anybody knew it.
-        engine.tell(ContainerEventType::ContainerStoppedEvent, &container);
+    engine.publish(ContainerEventType::ContainerCreatedEvent, &container);
+    if container.has_exited() {
+        // Its init was killed before the container was published.
+        engine.publish(ContainerEventType::ContainerStoppedEvent, &container);
     }
     Ok(container.id.clone())
 }
 
-fn image(engine: &Engine, config: &v1::ContainerConfig) -> Outcome<Arc<Image>> {
+fn image(engine: &Engine, config: &v1::ContainerConfig) -> Result<Arc<Image>> {
     let wanted = config.image.as_ref().map(|image| &*image.image);
     let wanted = wanted.filter(|image| !image.is_empty());
-    let wanted = wanted.ok_or_else(|| Fault::invalid("the container's config has no image"))?;
+    let wanted =
+        wanted.ok_or_else(|| RuntimeError::invalid("the container's config has no image"))?;
     engine.images.find(wanted).ok_or_else(|| {
-        Fault::not_found(format!(
-            "there is no image {wanted:?} on this node; pull it first"
+        RuntimeError::not_found(format!(
+            "image {wanted:?} not found on this node: pull it first"
         ))
     })
 }
 
-/// The name by which a status tells the image: kubelets pass identifiers, people want names.
+/// The image name for the status: kubelets pass identifiers, users expect names.
 fn name_of(image: &Image, wanted: &v1::ImageSpec) -> String {
     let written = [&wanted.image, &wanted.user_specified_image];
     let known = written
@@ -134,7 +136,7 @@ fn record(
     image: &Image,
     cgroup: &ContainerCgroup,
     id: String,
-) -> Outcome<ContainerRecord> {
+) -> Result<ContainerRecord> {
     let wanted = config.image.clone().unwrap_or_default();
     let linux = config.linux.as_ref();
     let limits = linux
@@ -180,22 +182,8 @@ fn record(
     })
 }
 
-/// A container on its way.
-pub(super) struct Making {
-    pub(super) engine: Arc<Engine>,
-    pub(super) sandbox: Arc<Sandbox>,
-    pub(super) container: Arc<Container>,
-    pub(super) config: Arc<v1::ContainerConfig>,
-    pub(super) pod: Arc<v1::PodSandboxConfig>,
-    pub(super) image: Arc<Image>,
-    /// The images that it mounts, in the order of the mounts.
-    pub(super) volumes: Vec<ImageId>,
-    pub(super) cgroup: ContainerCgroup,
-    pub(super) handler: Handler,
-}
-
-impl Making {
-    async fn make(&self) -> Outcome<()> {
+impl ContainerCreation {
+    async fn make(&self) -> Result<()> {
         let (engine, container) = (&self.engine, &self.container);
         let user = self.sandbox.record().namespaces.user.clone();
         let mappings = user.map(|user| Mappings {
@@ -206,7 +194,7 @@ impl Making {
             .images
             .prepare_rootfs(&container.id, &self.image.id, mappings.as_ref())
             .await
-            .map_err(|error| Fault::because("cannot make the root file system", &error))?;
+            .map_err(|error| RuntimeError::because("cannot create the root file system", &error))?;
         let volumes = volumes::hold(&engine.images, &container.id, &self.volumes).await?;
         let image_volumes = image_volumes::make(self, mappings.as_ref()).await?;
         let prepared = bundle::prepare(self, &layers, volumes, image_volumes).await?;
@@ -219,18 +207,22 @@ impl Making {
             .await;
         drop(prepared.holder);
         match answer? {
-            Answer::Created { pid } => container.change(|record| {
+            ShimReply::Created { pid } => container.change(|record| {
                 if record.exit.is_none() {
                     record.pid = pid;
                     record.phase = ContainerPhase::Created;
                 }
             }),
-            other => return Err(Fault::failed(format!("unexpected answer: {other:?}"))),
+            other => {
+                return Err(RuntimeError::failed(format!(
+                    "unexpected answer of the shim: {other:?}"
+                )));
+            }
         }
         engine.save_container(container).await
     }
 
-    fn call(&self, layers: RootfsLayers, prepared: &bundle::Prepared) -> CreateContainer {
+    fn call(&self, layers: RootfsLayers, prepared: &bundle::PreparedBundle) -> CreateContainer {
         let record = self.container.record();
         let (engine, id) = (&self.engine, &self.container.id);
         CreateContainer {
@@ -254,27 +246,27 @@ impl Making {
         }
     }
 
-    /// Puts everything back as it was before. What can't be undone now is found at the next start.
+    /// Rolls back. What can't be undone now is removed at the next start.
     async fn undo(&self) {
         let (engine, container) = (&self.engine, &self.container);
         container.change(|record| record.phase = ContainerPhase::Removing);
         let cleaned = clean(engine, container).await;
-        if let Err(fault) = cleaned {
-            tracing::warn!(container = container.id, %fault, "a container that could not be made left something behind");
+        if let Err(error) = cleaned {
+            tracing::warn!(container = container.id, %error, "Failed to clean up after a container could not be created");
         }
         self.sandbox.remove_member(&container.id);
     }
 }
 
-/// Kills what is left of a container and removes everything of it but its log. May be repeated.
-pub(super) async fn clean(engine: &Arc<Engine>, container: &Arc<Container>) -> Outcome<()> {
+/// Kills the processes of a container and removes everything but its log. Idempotent.
+pub(super) async fn clean(engine: &Arc<Engine>, container: &Arc<Container>) -> Result<()> {
     let id = &container.id;
     if let Some(link) = container.sandbox.live_link() {
         let deleted = link.call(Call::Delete { id: id.clone() }).await;
-        if let Err(fault) = deleted
-            && !link.has_ended()
+        if let Err(error) = deleted
+            && !link.has_exited()
         {
-            return Err(fault);
+            return Err(error);
         }
     }
     let cgroup: CgroupPath = container.cgroup()?;
@@ -284,21 +276,22 @@ pub(super) async fn clean(engine: &Arc<Engine>, container: &Arc<Container>) -> O
         scope::stop(unit).await?;
     }
     let removed = engine.images.remove_rootfs(id).await;
-    removed.map_err(|error| Fault::because("cannot remove the root file system", &error))?;
+    removed.map_err(|error| RuntimeError::because("cannot remove the root file system", &error))?;
     let bundle = engine.layout.sandbox(&container.sandbox.id).bundle(id);
     let record = engine.layout.container_record(id);
-    // Kubelets count a container's starts by its logs: one that never ran has none.
+    // The kubelet derives restart counts from log files: a container that never ran must leave
+    // none.
     let known = container.record();
     let unused = (known.started_at == 0 && !known.log_path.is_empty())
         .then(|| PathBuf::from(&known.log_path));
     engine
         .blocking(move || {
             if let Some(unused) = unused {
-                // What stays is an empty file.
+                // A failure leaves an empty file.
                 let _ = log::remove_if_empty(&unused);
             }
             remove_dir(&bundle)?;
-            kept::forget::<KeptContainer>(&record)
+            records::remove::<StoredContainer>(&record)
         })
         .await
 }

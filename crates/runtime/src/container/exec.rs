@@ -1,59 +1,44 @@
-//! `ExecSync`, and `ReopenContainerLog`.
+//! Commands in containers, `ExecSync`, and `ReopenContainerLog`.
 
-use std::{sync::Arc, time::Duration};
+use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use rubelet_cri::{CriErrorKind, v1};
 use rubelet_oci::Spec;
 use rubelet_runtime_plan::{exec_spec, state::ContainerCall};
 use rubelet_shim::protocol::{Call, SignalTarget, StartExec, StreamFds};
-use tokio::sync::oneshot;
 
 use super::Container;
 use crate::{
     engine::Engine,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
     identifier,
     output::{Output, drain},
+    sandbox::ExecEnd,
 };
 
 const SIGKILL: i32 = 9;
 
-/// Runs a command in a container and waits for its end.
+/// Runs a command in a container and waits until it exits.
 pub(crate) async fn exec_sync(
     engine: Arc<Engine>,
     request: v1::ExecSyncRequest,
-) -> Outcome<v1::ExecSyncResponse> {
-    if request.cmd.is_empty() {
-        return Err(Fault::invalid("the request has no command"));
-    }
-    let id = &request.container_id;
-    let found = engine.container(ContainerCall::Exec, id)?;
-    let container =
-        found.ok_or_else(|| Fault::not_found(format!("there is no container {id:?}")))?;
-    container.verdict(ContainerCall::Exec)?;
-    let spec = spec(&engine, &container).await?;
-    let process = exec_spec::build(&spec, &request.cmd, false);
-    let exec_id = identifier::random().map_err(|error| Fault::because("no identifier", &error))?;
-
-    let pipe = |error: std::io::Error| Fault::because("cannot make a pipe", &error);
+) -> Result<v1::ExecSyncResponse> {
+    let pipe = |error: std::io::Error| RuntimeError::because("cannot create a pipe", &error);
     let (mut stdout, stdout_end) = Output::new().map_err(pipe)?;
     let (mut stderr, stderr_end) = Output::new().map_err(pipe)?;
-    let waiting = Waiting::new(&container, exec_id);
-    let start = StartExec {
-        id: container.id.clone(),
-        exec_id: waiting.exec_id.clone(),
-        process,
-        streams: StreamFds {
-            stdin: false,
-            stdout: true,
-            stderr: true,
-        },
+    let streams = StreamFds {
+        stdin: false,
+        stdout: true,
+        stderr: true,
     };
-    let link = container.sandbox.link()?;
-    let fds = vec![stdout_end, stderr_end];
-    link.call_with(Call::Exec(Box::new(start)), fds)
-        .await
-        .map_err(|fault| Fault::new(fault.kind, format!("cannot execute the command: {fault}")))?;
+    let command = Command {
+        container: &request.container_id,
+        args: &request.cmd,
+        tty: false,
+        streams,
+        fds: vec![stdout_end, stderr_end],
+    };
+    let (waiting, _) = start(&engine, command).await?;
 
     let timeout = u64::try_from(request.timeout)
         .ok()
@@ -68,8 +53,52 @@ pub(crate) async fn exec_sync(
     })
 }
 
-/// What a container was made from. Read anew for each command: an idle container holds no memory.
-async fn spec(engine: &Engine, container: &Container) -> Outcome<Spec> {
+/// A command for a running container.
+pub(crate) struct Command<'a> {
+    /// Identifier of the container, or the beginning of one.
+    pub(crate) container: &'a str,
+    pub(crate) args: &'a [String],
+    pub(crate) tty: bool,
+    /// Which streams `fds` are; the others are `/dev/null`. None with a terminal.
+    pub(crate) streams: StreamFds,
+    pub(crate) fds: Vec<OwnedFd>,
+}
+
+/// Starts a command, as the container's user with its capabilities, profile and cgroup. Returns the
+/// descriptor of the terminal, if it has one.
+pub(crate) async fn start(
+    engine: &Engine,
+    command: Command<'_>,
+) -> Result<(PendingExec, Option<OwnedFd>)> {
+    if command.args.is_empty() {
+        return Err(RuntimeError::invalid("the request has no command"));
+    }
+    let id = command.container;
+    let found = engine.container(ContainerCall::Exec, id)?;
+    let container = found.ok_or_else(|| RuntimeError::no_container(id))?;
+    container.decision(ContainerCall::Exec)?;
+    let spec = spec(engine, &container).await?;
+    let exec_id = identifier::random()
+        .map_err(|error| RuntimeError::because("cannot generate an identifier", &error))?;
+    let pending = PendingExec::new(&container, exec_id);
+    let start = StartExec {
+        id: container.id.clone(),
+        exec_id: pending.exec_id.clone(),
+        process: exec_spec::build(&spec, command.args, command.tty),
+        streams: command.streams,
+    };
+    let link = container.sandbox.link()?;
+    let call = Call::Exec(Box::new(start));
+    let started = link.call_with(call, command.fds).await;
+    let (_, mut fds) = started.map_err(|error| {
+        RuntimeError::new(error.kind, format!("cannot execute the command: {error}"))
+    })?;
+    Ok((pending, fds.pop()))
+}
+
+/// The specification of a container. Read from disk for each command, so that an idle container
+/// needs no memory for it.
+async fn spec(engine: &Engine, container: &Container) -> Result<Spec> {
     let dir = engine
         .layout
         .sandbox(&container.sandbox.id)
@@ -78,28 +107,35 @@ async fn spec(engine: &Engine, container: &Container) -> Outcome<Spec> {
         .blocking(move || {
             let file = dir.join("config.json");
             let text = std::fs::read(&file).map_err(|error| {
-                Fault::because(format!("cannot read {}", file.display()), &error)
+                RuntimeError::because(format!("cannot read {}", file.display()), &error)
             })?;
-            serde_json::from_slice(&text)
-                .map_err(|error| Fault::because(format!("cannot read {}", file.display()), &error))
+            serde_json::from_slice(&text).map_err(|error| {
+                RuntimeError::because(format!("cannot read {}", file.display()), &error)
+            })
         })
         .await
 }
 
-/// A command that was started, or is about to be. Whoever waited for it going away kills it.
-struct Waiting {
+/// A command that was started, or is about to be. Killed when this is dropped, as when the caller
+/// goes away.
+pub(crate) struct PendingExec {
     container: Arc<Container>,
     exec_id: String,
-    end: Option<oneshot::Receiver<i32>>,
+    end: Option<ExecEnd>,
 }
 
-impl Waiting {
+impl PendingExec {
     fn new(container: &Arc<Container>, exec_id: String) -> Self {
         Self {
-            end: Some(container.sandbox.await_exec(&exec_id)),
+            end: Some(container.sandbox.waiters.await_exec(&exec_id)),
             container: Arc::clone(container),
             exec_id,
         }
+    }
+
+    /// Its end. From now on nothing kills it.
+    pub(crate) fn detach(mut self) -> Option<ExecEnd> {
+        self.end.take()
     }
 
     async fn wait(
@@ -107,9 +143,11 @@ impl Waiting {
         stdout: &mut Output,
         stderr: &mut Output,
         timeout: Option<Duration>,
-    ) -> Outcome<i32> {
+    ) -> Result<i32> {
         let Some(end) = self.end.as_mut() else {
-            return Err(Fault::failed("the command was waited for already"));
+            return Err(RuntimeError::failed(
+                "the exit of the command was waited for already",
+            ));
         };
         let ended = async {
             let output = async {
@@ -117,8 +155,8 @@ impl Waiting {
                 std::future::pending::<()>().await;
             };
             tokio::select! {
-                ended = end => ended,
-                () = output => unreachable!("it never ends"),
+                ended = &mut end.code => ended,
+                () = output => unreachable!("it never returns"),
             }
         };
         let ended = match timeout {
@@ -130,18 +168,15 @@ impl Waiting {
                 self.end = None;
                 Ok(exit_code)
             }
-            // Nobody can tell any more: the container or its supervisor has ended.
+            // The exit code is lost: the container or its shim has exited.
             Ok(Err(_)) => {
                 self.end = None;
-                Err(Fault::failed(format!(
-                    "the supervisor of container {:?} ended before the command did",
-                    self.container.id
-                )))
+                Err(exit_code_lost())
             }
-            // Kubelets look for the code and show the words.
+            // The kubelet checks the code and shows the message.
             Err(_) => {
                 let timeout = timeout.unwrap_or_default();
-                Err(Fault::new(
+                Err(RuntimeError::new(
                     CriErrorKind::DeadlineExceeded(timeout),
                     format!(
                         "timeout {}s exceeded: context deadline exceeded",
@@ -153,12 +188,17 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+/// The error where the exit of a command is not reported.
+pub(crate) fn exit_code_lost() -> RuntimeError {
+    RuntimeError::failed("the shim of the pod exited before the command")
+}
+
+impl Drop for PendingExec {
     fn drop(&mut self) {
         if self.end.is_none() {
             return;
         }
-        self.container.sandbox.forget_exec(&self.exec_id);
+        self.container.sandbox.waiters.forget_exec(&self.exec_id);
         let Some(link) = self.container.sandbox.live_link() else {
             return;
         };
@@ -167,23 +207,22 @@ impl Drop for Waiting {
             signal: SIGKILL,
             target: SignalTarget::Exec(self.exec_id.clone()),
         };
-        // Not inside of a runtime only while the program ends.
+        // There is no async runtime only while the process exits.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                if let Err(fault) = link.call(call).await {
-                    tracing::debug!(%fault, "a command that nobody waits for was not killed");
+                if let Err(error) = link.call(call).await {
+                    tracing::debug!(%error, "Failed to kill a command whose caller went away");
                 }
             });
         }
     }
 }
 
-/// Opens the log of a running container anew.
-pub(crate) async fn reopen_log(engine: Arc<Engine>, id: String) -> Outcome<()> {
+/// Reopens the log of a running container.
+pub(crate) async fn reopen_log(engine: Arc<Engine>, id: String) -> Result<()> {
     let found = engine.container(ContainerCall::ReopenLog, &id)?;
-    let container =
-        found.ok_or_else(|| Fault::not_found(format!("there is no container {id:?}")))?;
-    container.verdict(ContainerCall::ReopenLog)?;
+    let container = found.ok_or_else(|| RuntimeError::no_container(&id))?;
+    container.decision(ContainerCall::ReopenLog)?;
     let call = Call::ReopenLog {
         id: container.id.clone(),
     };

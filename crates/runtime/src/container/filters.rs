@@ -1,25 +1,23 @@
-//! The default filters of system calls, compiled once for each set of capabilities that makes another
-//! one. Nearly all containers of a node have the same.
+//! A cache of compiled default seccomp filters, by the capabilities that they depend on. Nearly all
+//! containers of a node use the same.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::Mutex;
 use rubelet_runtime_plan::{
     capability::CapSet,
     seccomp::{self, Arch, Socketcall},
 };
 
-use crate::{events::lock, fault::Outcome};
+use crate::error::Result;
 
-/// How many are kept. Each has some ten KiB.
-const MOST: usize = 16;
+/// Filters in the cache, of some ten KiB each.
+const CAPACITY: usize = 16;
 
-/// What a filter depends on: the bits of the capabilities that decide about it, and `socketcall`.
+/// What a filter depends on: the capabilities that open system calls, and `socketcall`.
 type Key = (u64, Socketcall);
 
-/// Compiled filters by what they depend on.
+/// Compiled filters by [`Key`].
 #[derive(Debug, Default)]
 pub(crate) struct DefaultFilters {
     known: Mutex<BTreeMap<Key, Arc<[u8]>>>,
@@ -32,16 +30,16 @@ impl DefaultFilters {
         capabilities: CapSet,
         socketcall: Socketcall,
         arch: Arch,
-    ) -> Outcome<Arc<[u8]>> {
+    ) -> Result<Arc<[u8]>> {
         let deciding = seccomp::deciding(capabilities);
         let key = (deciding.bits(), socketcall);
-        if let Some(known) = lock(&self.known).get(&key) {
+        if let Some(known) = self.known.lock().get(&key) {
             return Ok(Arc::clone(known));
         }
         let profile = seccomp::runtime_default(&deciding, socketcall, arch);
         let program: Arc<[u8]> = seccomp::compile(&profile, arch)?.into();
-        let mut known = lock(&self.known);
-        if known.len() >= MOST {
+        let mut known = self.known.lock();
+        if known.len() >= CAPACITY {
             known.pop_first();
         }
         known.insert(key, Arc::clone(&program));
@@ -83,6 +81,6 @@ mod tests {
             let set = CapSet::of(names.map(|(_, name)| name.as_str()));
             filters.of(set, Socketcall::Absent, Arch::X86_64).unwrap();
         }
-        assert_eq!(lock(&filters.known).len(), MOST);
+        assert_eq!(filters.known.lock().len(), CAPACITY);
     }
 }

@@ -1,21 +1,24 @@
-//! The volumes that a container's image declares, made before the container.
+//! The volumes that a container's image declares (`VOLUME`), created before the container.
 
 use rubelet_images::Mappings;
 use rubelet_runtime_plan::{container_spec::ImageVolume, image_volumes};
 
-use super::create::Making;
-use crate::fault::{Fault, Outcome};
+use super::creation::ContainerCreation;
+use crate::error::{Result, RuntimeError};
 
-/// Makes and fills a directory for each volume that the container gets. They go with its root file
-/// system, which must be there.
-pub(super) async fn make(making: &Making, userns: Option<&Mappings>) -> Outcome<Vec<ImageVolume>> {
-    let mounts = &making.config.mounts;
-    let declared = image_volumes::declared(&making.image.config, mounts)?;
+/// Creates and fills a directory for each of these volumes. They are removed together with the
+/// container's root file system, which must exist.
+pub(super) async fn make(
+    creation: &ContainerCreation,
+    userns: Option<&Mappings>,
+) -> Result<Vec<ImageVolume>> {
+    let mounts = &creation.config.mounts;
+    let declared = image_volumes::declared(&creation.image.config, mounts)?;
     if declared.is_empty() {
         return Ok(Vec::new());
     }
-    let (images, id) = (&making.engine.images, &making.container.id);
-    let failed = |error| Fault::because("cannot make the volumes of the image", &error);
+    let (images, id) = (&creation.engine.images, &creation.container.id);
+    let failed = |error| RuntimeError::because("cannot create the volumes of the image", &error);
     let resolved = images.resolve_volumes(id, declared).await.map_err(failed)?;
     let placed = image_volumes::placed(resolved, mounts)?;
     let filled = images.fill_volumes(id, placed.clone(), userns).await;

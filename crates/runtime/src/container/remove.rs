@@ -6,14 +6,14 @@ use rubelet_cri::v1::{ContainerEventType, ContainerMetadata};
 use rubelet_runtime_plan::{
     cri_status::sandbox_metadata,
     record::names,
-    state::{ContainerCall, ContainerPhase, Verdict},
+    state::{CallDecision, ContainerCall, ContainerPhase},
 };
 
 use super::{Container, create::clean, stop};
-use crate::{engine::Engine, fault::Outcome, table::Name};
+use crate::{engine::Engine, error::Result, table::Name};
 
-/// Removes the container; kills it first if it has not ended.
-pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Outcome<()> {
+/// Removes the container; kills it first if it has not exited.
+pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Result<()> {
     let Some(container) = engine.container(ContainerCall::Remove, &id)? else {
         return Ok(());
     };
@@ -22,29 +22,29 @@ pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Outcome<()> {
     remove_alone(&engine, &container).await
 }
 
-/// As [`remove`], for a caller that has the container alone.
-pub(crate) async fn remove_alone(engine: &Arc<Engine>, container: &Arc<Container>) -> Outcome<()> {
+/// As [`remove`], for a caller that holds the container's lock.
+pub(crate) async fn remove_alone(engine: &Arc<Engine>, container: &Arc<Container>) -> Result<()> {
     if engine.table.container(&container.id).is_none() {
-        // Another call has removed it meanwhile.
+        // A concurrent call removed it.
         return Ok(());
     }
-    if container.verdict(ContainerCall::Remove)? == Verdict::StopFirst {
+    if container.decision(ContainerCall::Remove)? == CallDecision::StopFirst {
         stop::kill(engine, container).await?;
     }
     container.change(|record| record.phase = ContainerPhase::Removing);
     {
-        // A record that is being written must not come after its removal.
+        // Waits for a write in progress, which would recreate the record after its removal.
         let _order = container.saving.lock().await;
         clean(engine, container).await?;
     }
     engine.table.remove_container(&container.id);
     engine.table.release(&name(container));
     container.sandbox.remove_member(&container.id);
-    engine.tell(ContainerEventType::ContainerDeletedEvent, container);
+    engine.publish(ContainerEventType::ContainerDeletedEvent, container);
     Ok(())
 }
 
-/// The name that a container has taken.
+/// The reserved name of a container.
 pub(crate) fn name(container: &Container) -> Name {
     let record = container.record();
     let metadata = ContainerMetadata {

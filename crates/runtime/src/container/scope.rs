@@ -1,5 +1,5 @@
-//! Scopes: where systemd keeps the cgroups, it is asked for that of each container, and told of its
-//! limits, and for that of each supervisor.
+//! systemd scopes: with the systemd cgroup driver, systemd creates the cgroups of containers and
+//! shims and gets the limits of containers.
 
 use std::{
     path::Path,
@@ -15,18 +15,18 @@ use rubelet_oci::LinuxResources;
 use rubelet_runtime_plan::cgroup;
 
 use crate::{
-    engine::unbounded,
-    fault::{Fault, Outcome},
+    blocking::unbounded,
+    error::{Result, RuntimeError},
 };
 
-/// A process that does nothing in a scope, until the container's own is there: systemd takes a scope
-/// without a process for one that has ended.
+/// A placeholder process in a scope until the container's init joins: systemd refuses a scope
+/// without a process, and removes one whose last process exits.
 #[derive(Debug)]
-pub(super) struct Holder(Child);
+pub(super) struct ScopePlaceholder(Child);
 
-impl Drop for Holder {
+impl Drop for ScopePlaceholder {
     fn drop(&mut self) {
-        // It ends with its input, unless it was killed with all others in the cgroup.
+        // It exits at the end of its input, unless it was killed with its cgroup.
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
@@ -38,9 +38,9 @@ pub(super) async fn start(
     executable: &Path,
     layout: CgroupLayout,
     limits: LinuxResources,
-) -> Outcome<Holder> {
+) -> Result<ScopePlaceholder> {
     let mut command = Command::new(executable);
-    // systemd may take its time, which is nobody else's.
+    // systemd may be slow; other operations must not wait for it.
     unbounded(move || {
         let systemd = systemd()?;
         let holder = limit_as_before(&mut command)
@@ -49,72 +49,78 @@ pub(super) async fn start(
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| Fault::because("cannot start a process for a scope", &error))?;
-        let holder = Holder(holder);
+            .map_err(|error| {
+                RuntimeError::because(
+                    "cannot start the placeholder process of a systemd scope",
+                    &error,
+                )
+            })?;
+        let holder = ScopePlaceholder(holder);
         let scope = Scope {
             unit: &scope.name,
             slice: &scope.slice,
-            description: "container of a pod",
+            description: "Rubelet container",
             pids: &[holder.0.id()],
             limits: Some(&limits),
             layout,
         };
-        systemd
-            .start_scope(&scope)
-            .map_err(|error| Fault::because("cannot make the container's cgroup", &error))?;
+        systemd.start_scope(&scope).map_err(|error| {
+            RuntimeError::because("cannot create the container's cgroup", &error)
+        })?;
         Ok(holder)
     })
     .await
 }
 
-/// Starts the scope of a supervisor that runs already. Blocks.
+/// Starts the scope of a running shim. Blocks.
 pub(crate) fn start_for(
     scope: &cgroup::Scope,
     pid: i32,
     layout: CgroupLayout,
-) -> Result<(), Fault> {
+) -> Result<(), RuntimeError> {
     let started = systemd()?.start_scope(&Scope {
         unit: &scope.name,
         slice: &scope.slice,
-        description: "supervisor of a pod",
+        description: "Rubelet shim",
         pids: &[pid.cast_unsigned()],
         limits: None,
         layout,
     });
-    started
-        .map_err(|error| Fault::because("cannot make the cgroup of the pod's supervisor", &error))
+    started.map_err(|error| {
+        RuntimeError::because("cannot create the cgroup of the pod's shim", &error)
+    })
 }
 
-/// Tells systemd of new limits, which it would undo otherwise when it is reloaded.
+/// Sets new limits through systemd, which would otherwise undo them at `systemctl daemon-reload`.
 pub(super) async fn set_limits(
     unit: String,
     layout: CgroupLayout,
     limits: LinuxResources,
-) -> Outcome<()> {
+) -> Result<()> {
     unbounded(move || {
         systemd()?
             .set_limits(&unit, layout, &limits)
-            .map_err(|error| Fault::because("cannot change the limits", &error))
+            .map_err(|error| RuntimeError::because("cannot update the resource limits", &error))
     })
     .await
 }
 
-/// Forgets the scope of what has ended.
-pub(crate) async fn stop(unit: String) -> Outcome<()> {
+/// Stops the scope of a container or shim that exited.
+pub(crate) async fn stop(unit: String) -> Result<()> {
     unbounded(move || match Systemd::find() {
-        Some(systemd) => systemd
-            .stop(&unit)
-            .map_err(|error| Fault::because(format!("cannot remove the cgroup {unit}"), &error)),
-        // Then there can't be one.
+        Some(systemd) => systemd.stop(&unit).map_err(|error| {
+            RuntimeError::because(format!("cannot remove the cgroup {unit}"), &error)
+        }),
+        // Without systemd there is no scope.
         None => Ok(()),
     })
     .await
 }
 
-pub(crate) fn systemd() -> Outcome<Systemd> {
+pub(crate) fn systemd() -> Result<Systemd> {
     Systemd::find().ok_or_else(|| {
-        Fault::failed(
-            "the cgroup driver is systemd, but systemd does not run this machine: set cgroupDriver \
+        RuntimeError::failed(
+            "cgroupDriver is systemd, but systemd is not the init system of this machine: set cgroupDriver \
              to cgroupfs",
         )
     })

@@ -13,25 +13,24 @@ use super::Container;
 use crate::{
     clock,
     engine::Engine,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
 };
 
-/// Starts a created container. One whose program can't be executed is exited afterwards, with the
-/// reason `StartError`.
-pub(crate) async fn start(engine: Arc<Engine>, id: String) -> Outcome<()> {
+/// Starts a created container. If its program can't be executed, the container is exited afterwards
+/// with the reason `StartError`.
+pub(crate) async fn start(engine: Arc<Engine>, id: String) -> Result<()> {
     let found = engine.container(ContainerCall::Start, &id)?;
-    let container =
-        found.ok_or_else(|| Fault::not_found(format!("there is no container {id:?}")))?;
+    let container = found.ok_or_else(|| RuntimeError::no_container(&id))?;
     let _call = container.calls.lock().await;
-    container.verdict(ContainerCall::Start)?;
+    container.decision(ContainerCall::Start)?;
     let link = container.sandbox.link()?;
     let call = Call::Start {
         id: container.id.clone(),
     };
-    if let Err(fault) = link.call(call).await {
-        fail(&engine, &container, &fault);
-        let message = format!("cannot start container {:?}: {fault}", container.id);
-        return Err(Fault::new(fault.kind, message));
+    if let Err(error) = link.call(call).await {
+        fail(&engine, &container, &error);
+        let message = format!("cannot start container {:?}: {error}", container.id);
+        return Err(RuntimeError::new(error.kind, message));
     }
     let running = container.change(|record| {
         if record.started_at == 0 {
@@ -43,21 +42,21 @@ pub(crate) async fn start(engine: Arc<Engine>, id: String) -> Outcome<()> {
         }
         running
     });
-    // One that has ended meanwhile was told of as it ended.
+    // If it has exited meanwhile, both events were published with the exit.
     if running {
-        engine.tell(ContainerEventType::ContainerStartedEvent, &container);
+        engine.publish(ContainerEventType::ContainerStartedEvent, &container);
         engine.save_container_later(&container);
     }
     Ok(())
 }
 
-/// Its init ends, too, and may have been seen to before this.
-fn fail(engine: &Arc<Engine>, container: &Arc<Container>, fault: &Fault) {
-    let exit = ExitRecord::start_failed(clock::now_ns(), fault.message.clone());
+/// The init exits as well; the shim may have reported that already.
+fn fail(engine: &Arc<Engine>, container: &Arc<Container>, error: &RuntimeError) {
+    let exit = ExitRecord::start_failed(clock::now_ns(), error.message.clone());
     let first = container.set_exit(exit.clone());
     container.change(|record| record.exit = Some(exit));
     if first {
-        engine.tell(ContainerEventType::ContainerStoppedEvent, container);
+        engine.publish(ContainerEventType::ContainerStoppedEvent, container);
     }
     engine.save_container_later(container);
 }

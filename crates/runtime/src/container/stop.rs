@@ -3,44 +3,43 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_cri::CriErrorKind;
-use rubelet_runtime_plan::state::{ContainerCall, Verdict};
+use rubelet_runtime_plan::state::{CallDecision, ContainerCall};
 use rubelet_shim::protocol::{Call, SignalTarget};
 
-use super::Container;
+use super::{Container, orphan::kill_orphan};
 use crate::{
     engine::Engine,
-    fault::{Fault, Outcome},
-    sandbox::lost,
+    error::{Result, RuntimeError},
 };
 
 const SIGKILL: i32 = 9;
 
-/// How long a container may take to be gone that was killed. One that hangs in the kernel may need
-/// for ever; the caller comes again.
-const DYING: Duration = Duration::from_secs(10);
+/// How long to wait for the exit after SIGKILL. A process in uninterruptible sleep may never exit;
+/// the kubelet repeats the call.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Asks the container to end, waits, kills. Any number of callers may wait for one container, each
-/// with its own patience.
-pub(crate) async fn stop(engine: Arc<Engine>, id: String, grace: i64) -> Outcome<()> {
+/// Sends the stop signal, waits for the grace period, kills. Concurrent calls may have different
+/// grace periods.
+pub(crate) async fn stop(engine: Arc<Engine>, id: String, grace: i64) -> Result<()> {
     let Some(container) = engine.container(ContainerCall::Stop, &id)? else {
         return Ok(());
     };
-    if container.verdict(ContainerCall::Stop)? == Verdict::Nothing {
+    if container.decision(ContainerCall::Stop)? == CallDecision::Nothing {
         return Ok(());
     }
     let grace = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
     if !grace.is_zero() {
         let signal = container.record().stop_signal;
-        // A container that was never started has no program that could listen.
+        // A container that was never started has no program that handles a signal.
         if container.record().started_at != 0 {
             match send(&container, signal, SignalTarget::Init).await {
                 Ok(()) => {
-                    if container.wait_for_end(grace).await {
+                    if container.wait_for_exit(grace).await {
                         return Ok(());
                     }
                 }
-                Err(fault) => {
-                    tracing::debug!(container = container.id, %fault, "the stop signal was not sent");
+                Err(error) => {
+                    tracing::debug!(container = container.id, %error, "Failed to send the stop signal");
                 }
             }
         }
@@ -48,38 +47,38 @@ pub(crate) async fn stop(engine: Arc<Engine>, id: String, grace: i64) -> Outcome
     kill(&engine, &container).await
 }
 
-/// Kills everything in the container and waits until its end was seen.
-pub(crate) async fn kill(engine: &Arc<Engine>, container: &Arc<Container>) -> Outcome<()> {
-    if container.has_ended() {
+/// Kills all processes of the container and waits until its exit is recorded.
+pub(crate) async fn kill(engine: &Arc<Engine>, container: &Arc<Container>) -> Result<()> {
+    if container.has_exited() {
         return Ok(());
     }
-    if let Err(fault) = send(container, SIGKILL, SignalTarget::Everyone).await {
-        // It has ended, and that is about to be known.
-        if container.wait_for_end(KNOWN).await {
+    if let Err(error) = send(container, SIGKILL, SignalTarget::Everyone).await {
+        // It has probably exited, and the exit is about to be recorded.
+        if container.wait_for_exit(EXIT_RECORD_TIMEOUT).await {
             return Ok(());
         }
         if container.sandbox.live_link().is_some() {
-            return Err(fault);
+            return Err(error);
         }
-        return lost::bury(engine, container).await;
+        return kill_orphan(engine, container).await;
     }
-    if container.wait_for_end(DYING).await {
+    if container.wait_for_exit(KILL_TIMEOUT).await {
         return Ok(());
     }
-    Err(Fault::new(
-        CriErrorKind::DeadlineExceeded(DYING),
+    Err(RuntimeError::new(
+        CriErrorKind::DeadlineExceeded(KILL_TIMEOUT),
         format!(
-            "container {:?} was killed and does not end within {} s; the kernel has it",
+            "container {:?} did not exit within {} s after SIGKILL; a process may be in uninterruptible sleep (state D)",
             container.id,
-            DYING.as_secs()
+            KILL_TIMEOUT.as_secs()
         ),
     ))
 }
 
-/// How long an end that was seen may take to be on disk.
-const KNOWN: Duration = Duration::from_secs(2);
+/// How long it may take until a reported exit is on disk.
+const EXIT_RECORD_TIMEOUT: Duration = Duration::from_secs(2);
 
-async fn send(container: &Container, signal: i32, target: SignalTarget) -> Outcome<()> {
+async fn send(container: &Container, signal: i32, target: SignalTarget) -> Result<()> {
     let call = Call::Signal {
         id: container.id.clone(),
         signal,

@@ -12,24 +12,23 @@ use rubelet_runtime_plan::{
 use super::scope;
 use crate::{
     engine::Engine,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
 };
 
-/// Changes limits of a container. Those that the request leaves at zero stay as they are; when one
-/// is refused by the kernel, those from before are put back.
+/// Updates limits of a container. Those that are zero in the request stay as they are. If the
+/// kernel refuses one, the previous limits are restored.
 pub(crate) async fn update(
     engine: Arc<Engine>,
     request: v1::UpdateContainerResourcesRequest,
-) -> Outcome<()> {
+) -> Result<()> {
     let id = &request.container_id;
     let found = engine.container(ContainerCall::Update, id)?;
-    let container =
-        found.ok_or_else(|| Fault::not_found(format!("there is no container {id:?}")))?;
+    let container = found.ok_or_else(|| RuntimeError::no_container(id))?;
     let _call = container.calls.lock().await;
-    container.verdict(ContainerCall::Update)?;
+    container.decision(ContainerCall::Update)?;
     let wanted = request
         .linux
-        .ok_or_else(|| Fault::invalid("the request has no limits for Linux"))?;
+        .ok_or_else(|| RuntimeError::invalid("the request has no linux resources"))?;
     let before = container.record().resources.clone();
     let after = resources::merge(&before, &wanted, &engine.facts)?;
     let cgroup = container.cgroup()?;
@@ -42,9 +41,10 @@ pub(crate) async fn update(
         let cgroups = engine.cgroups.clone();
         engine
             .blocking(move || {
-                let refused = |error| Fault::because("cannot change the limits", &error);
+                let refused =
+                    |error| RuntimeError::because("cannot update the resource limits", &error);
                 cgroups.apply(&cgroup, &limits(&after)).map_err(|error| {
-                    // The first error is the one to tell.
+                    // The first error is the one to report.
                     let _ = cgroups.apply(&cgroup, &limits(&before));
                     refused(error)
                 })
@@ -55,7 +55,7 @@ pub(crate) async fn update(
     engine.save_container(&container).await
 }
 
-/// Device rules are made once, with the container.
+/// Device rules are set once, at creation.
 fn limits(resources: &LinuxResources) -> LinuxResources {
     LinuxResources {
         devices: Vec::new(),
@@ -63,14 +63,14 @@ fn limits(resources: &LinuxResources) -> LinuxResources {
     }
 }
 
-/// The kubelet tells of limits of the pod that it has set itself, on the pod's cgroup: there is
-/// nothing to do, as with containerd.
+/// A notification: the kubelet has set these limits on the pod's cgroup itself. Nothing to do, as
+/// in containerd.
 pub(crate) fn update_sandbox(
     engine: &Engine,
     request: &v1::UpdatePodSandboxResourcesRequest,
-) -> Outcome<()> {
+) -> Result<()> {
     let id = &request.pod_sandbox_id;
     let found = engine.sandbox(SandboxCall::Update, id)?;
-    let sandbox = found.ok_or_else(|| Fault::not_found(format!("there is no sandbox {id:?}")))?;
-    sandbox.verdict(SandboxCall::Update).map(|_| ())
+    let sandbox = found.ok_or_else(|| RuntimeError::no_sandbox(id))?;
+    sandbox.decision(SandboxCall::Update).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! Images that a container mounts beside its own.
+//! Image volumes: images that a container mounts.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -6,17 +6,17 @@ use rubelet_cri::v1;
 use rubelet_images::{ImageId, ImageStore};
 
 use crate::{
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
     handler::Handler,
 };
 
-/// Finds the images of the mounts, in their order, and writes their identifiers into the mounts: by
-/// those a kubelet knows which images are in use, whatever their names are later.
+/// Finds the images of the mounts, in their order, and writes their identifiers into the mounts:
+/// the kubelet detects by them which images are in use, even if a tag moves.
 pub(super) fn resolve(
     images: &ImageStore,
     handler: &Handler,
     mounts: &mut [v1::Mount],
-) -> Outcome<Vec<ImageId>> {
+) -> Result<Vec<ImageId>> {
     let mut found = Vec::new();
     for (index, mount) in mounts.iter_mut().enumerate() {
         let Some(wanted) = &mut mount.image else {
@@ -24,16 +24,16 @@ pub(super) fn resolve(
         };
         let field = format!("mounts[{index}].image");
         if let Handler::External { name, .. } = handler {
-            return Err(Fault::invalid(format!(
+            return Err(RuntimeError::invalid(format!(
                 "{field}: the runtime handler {name:?} can't mount images; the default handler can"
             )));
         }
         if wanted.image.is_empty() {
-            return Err(Fault::invalid(format!("{field} names no image")));
+            return Err(RuntimeError::invalid(format!("{field} names no image")));
         }
         let image = images.find(&wanted.image).ok_or_else(|| {
-            Fault::not_found(format!(
-                "{field}: there is no image {:?} on this node; pull it first",
+            RuntimeError::not_found(format!(
+                "{field}: image {:?} not found on this node: pull it first",
                 wanted.image
             ))
         })?;
@@ -46,15 +46,16 @@ pub(super) fn resolve(
     Ok(found)
 }
 
-/// Keeps the images as long as the container has a root file system; the layers of each.
+/// Keeps the images from being removed while the container has a root file system; returns the
+/// layers of each.
 pub(super) async fn hold(
     images: &Arc<ImageStore>,
     container: &str,
     volumes: &[ImageId],
-) -> Outcome<Vec<Vec<PathBuf>>> {
+) -> Result<Vec<Vec<PathBuf>>> {
     if volumes.is_empty() {
         return Ok(Vec::new());
     }
     let held = images.hold_volumes(container, volumes).await;
-    held.map_err(|error| Fault::because("cannot mount an image", &error))
+    held.map_err(|error| RuntimeError::because("cannot mount an image", &error))
 }

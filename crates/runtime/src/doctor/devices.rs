@@ -1,18 +1,18 @@
-//! Files in which vendors describe their devices.
+//! CDI specifications.
 
 use super::{Finding, Severity};
 use crate::{RuntimeSettings, cdi};
 
-/// Files that can't be used, and devices that nobody can tell apart.
+/// Specifications that can't be used, and devices that two files specify.
 pub(super) fn specifications(settings: &RuntimeSettings) -> Vec<Finding> {
     let faults = cdi::faults(&settings.cdi_spec_dirs).into_iter();
     faults
-        .map(|fault| {
+        .map(|error| {
             Finding::new(
                 Severity::Warning,
-                format!("a CDI specification can't be used: {fault}"),
-                "containers that ask for these devices are refused",
-                "correct the file or remove it; the vendor's tool makes it anew",
+                format!("a CDI specification can't be used: {error}"),
+                "containers that request these devices are refused",
+                "correct or remove the file; the vendor's tool can regenerate it",
             )
         })
         .collect()

@@ -1,4 +1,4 @@
-//! What the kernel must be able to do.
+//! Kernel features.
 
 use std::{
     fs,
@@ -14,9 +14,9 @@ use crate::{
     apparmor::{self, Obstacle},
 };
 
-/// Kernels without these calls: `clone3` and `openat2` (5.6), `close_range` (5.9).
+/// Older kernels lack `openat2` (5.6) or `close_range` (5.9).
 const OLDEST: (u32, u32) = (5, 10);
-/// Overlay file systems that can be mapped into a user namespace.
+/// The first kernel with ID-mapped overlay mounts.
 const IDMAPPED_OVERLAY: (u32, u32) = (5, 19);
 
 pub(super) fn release(release: &str) -> Option<Finding> {
@@ -34,7 +34,7 @@ pub(super) fn release(release: &str) -> Option<Finding> {
             Severity::Warning,
             format!("the kernel is {release}"),
             "pods with hostUsers: false need idmapped overlay mounts, which came with 5.19",
-            "boot a newer kernel, or do without user namespaces",
+            "boot a newer kernel, or do not use user namespaces",
         )
     })
 }
@@ -53,9 +53,9 @@ pub(super) fn file_systems(root: &Path) -> Vec<Finding> {
             .any(|line| line.split_whitespace().last() == Some(name))
     };
     [
-        ("overlay", "the layers of images are put together with it"),
+        ("overlay", "image layers are combined with it"),
         ("tmpfs", "/dev and /dev/shm of containers are on it"),
-        ("mqueue", "containers have their own message queues in it"),
+        ("mqueue", "containers have their own POSIX message queues"),
     ]
     .into_iter()
     .filter(|(name, _)| !has(name) && !module_can_be_loaded(root, name))
@@ -74,7 +74,7 @@ pub(super) fn file_systems(root: &Path) -> Vec<Finding> {
     .collect()
 }
 
-/// Whether a module is loaded or built in, or is there to be loaded by the kernel on first use.
+/// Whether a module is loaded, built in, or can be loaded by the kernel on first use.
 fn module_can_be_loaded(root: &Path, name: &str) -> bool {
     if root.join("sys/module").join(name).exists() {
         return true;
@@ -135,7 +135,7 @@ fn missing_controllers(mount: &Path, cgroups: &CgroupFs) -> Vec<Finding> {
                     Severity::Warning
                 },
                 format!("the cgroup controller `{name}` is missing"),
-                "limits of this kind can't be set, and pods that ask for them are refused",
+                "limits of this kind can't be set, and pods with such limits are refused",
                 format!("boot without `cgroup_disable={name}`, with the controller enabled"),
             )
         })
@@ -151,22 +151,22 @@ fn missing_controllers(mount: &Path, cgroups: &CgroupFs) -> Vec<Finding> {
     findings
 }
 
-/// Whether whoever is to make the cgroups is there.
+/// Whether the configured cgroup driver fits the init system.
 pub(super) fn cgroup_driver(root: &Path, driver: CgroupDriver) -> Option<Finding> {
-    // The sign that `sd_booted(3)` describes.
+    // See `sd_booted(3)`.
     let is_systemd = root.join("run/systemd/system").is_dir();
     match driver {
         CgroupDriver::Systemd if !is_systemd => Some(Finding::new(
             Severity::Error,
-            "the cgroup driver is systemd, but systemd does not run this machine",
-            "cgroups of pods are asked from systemd",
+            "cgroupDriver is systemd, but systemd is not the init system of this machine",
+            "systemd has to create the cgroups of pods",
             "set cgroupDriver to cgroupfs",
         )),
         CgroupDriver::Cgroupfs if is_systemd => Some(Finding::new(
             Severity::Note,
-            "the cgroup driver is cgroupfs on a machine that systemd runs",
-            "two programs keep cgroups without knowing of each other; under pressure limits may come out differently",
-            "set cgroupDriver to systemd, after the node's pods are gone",
+            "cgroupDriver is cgroupfs on a machine with systemd",
+            "two programs manage cgroups independently; the node may become unstable under resource pressure",
+            "drain the node, then set cgroupDriver to systemd",
         )),
         _ => None,
     }
@@ -194,7 +194,7 @@ pub(super) fn namespaces(root: &Path) -> Vec<Finding> {
     if users.is_empty() || users == "0" {
         findings.push(Finding::new(
             Severity::Warning,
-            "user namespaces are switched off",
+            "user namespaces are disabled",
             "pods with hostUsers: false will not start",
             "set the sysctl user.max_user_namespaces, with CONFIG_USER_NS in the kernel",
         ));
@@ -215,7 +215,7 @@ pub(super) fn network(root: &Path) -> Vec<Finding> {
             findings.push(Finding::new(
                 Severity::Note,
                 format!("{name} is 0"),
-                "packets of pods don't leave the machine; the built-in bridge switches it on with its first pod",
+                "packets of pods don't leave the machine; the built-in bridge enables it with its first pod",
                 format!("`sysctl -w {name}=1`"),
             ));
         }
@@ -238,19 +238,19 @@ pub(super) fn network(root: &Path) -> Vec<Finding> {
     findings
 }
 
-/// What follows where the kernel refuses the rules for what pods send.
+/// The finding if the kernel refuses the nftables rules that check the senders of pods' packets.
 pub(super) fn sender_rules(missing: Option<String>) -> Option<Finding> {
     missing.map(|why| {
         Finding::new(
             Severity::Warning,
-            format!("the kernel refuses rules for frames on bridges: {why}"),
+            format!("the kernel does not support nftables rules for bridges: {why}"),
             "a pod with CAP_NET_RAW or CAP_NET_ADMIN can send with the addresses of other pods",
             "`modprobe nft_meta_bridge`, or boot a kernel with CONFIG_NF_TABLES_BRIDGE; or use a CNI plugin that checks senders",
         )
     })
 }
 
-/// A feature that is built in and has parameters or symbols shows in `kallsyms`, where readable.
+/// A built-in feature shows in `/proc/kallsyms`, if that is readable.
 fn in_kernel(root: &Path, module: &str) -> bool {
     let symbol = match module {
         "bridge" => " br_add_bridge",
@@ -274,23 +274,23 @@ pub(super) fn security_modules(root: &Path) -> Vec<Finding> {
         findings.push(Finding::new(
             Severity::Note,
             "AppArmor is not enabled",
-            "containers that name an AppArmor profile are refused; others run without one",
+            "containers with a Localhost AppArmor profile are refused; others run unconfined",
             "boot with `apparmor=1 security=apparmor` if you want it",
         ));
     } else if let Some(Obstacle { what, remedy }) = apparmor::obstacle(root) {
         findings.push(Finding::new(
             Severity::Warning,
             format!("the AppArmor profile {APPARMOR_DEFAULT} can't be loaded: {what}"),
-            "containers that ask for no AppArmor profile run without one, and those that ask for RuntimeDefault are refused",
+            "containers that request no AppArmor profile run unconfined, and those that request RuntimeDefault are refused",
             remedy,
         ));
     }
     if exists(&root.join("sys/fs/selinux/enforce")) {
         findings.push(Finding::new(
             Severity::Warning,
-            "SELinux is switched on, and this runtime does not apply its labels",
+            "SELinux is enabled, and this runtime does not apply its labels",
             "containers run under the label of rubelet itself; pods with seLinuxOptions are refused",
-            "name another runtime in containerRuntimeEndpoint if containers have to be confined by SELinux",
+            "set containerRuntimeEndpoint to another runtime if containers must be confined by SELinux",
         ));
     }
     findings
@@ -306,70 +306,4 @@ fn read(root: &Path, file: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn root() -> tempfile::TempDir {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("rubelet-t").tempdir().unwrap()
-    }
-
-    fn write(root: &Path, name: &str, text: &str) {
-        let path = root.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    #[test]
-    fn an_old_kernel_is_named_with_what_it_lacks() {
-        assert_eq!(release("6.1.0-18-amd64"), None);
-        let severity = |text| release(text).map(|finding| finding.severity);
-        assert_eq!(severity("5.4.0-generic"), Some(Severity::Error));
-        assert_eq!(severity("5.10.0"), Some(Severity::Warning));
-    }
-
-    #[test]
-    fn a_kernel_without_rules_for_bridges_is_told() {
-        assert_eq!(sender_rules(None), None);
-        let found = sender_rules(Some("not supported".to_owned())).unwrap();
-        assert!(found.what.contains("not supported"), "{found:?}");
-        assert_eq!(found.severity, Severity::Warning);
-    }
-
-    #[test]
-    fn security_modules_and_cgroup_drivers_that_do_not_fit_are_told() {
-        let root = root();
-        let write = |name: &str, text: &str| write(root.path(), name, text);
-        let told = |text: &str| {
-            let findings = security_modules(root.path());
-            findings.iter().any(|finding| finding.what.contains(text))
-        };
-        assert!(told("AppArmor is not enabled") && !told("SELinux"));
-        write("sys/module/apparmor/parameters/enabled", "Y\n");
-        write("sys/fs/selinux/enforce", "1");
-        assert!(told("rubelet-default can't be loaded") && told("SELinux is switched on"));
-
-        let severity = |driver| cgroup_driver(root.path(), driver).map(|finding| finding.severity);
-        assert_eq!(severity(CgroupDriver::Systemd), Some(Severity::Error));
-        assert_eq!(severity(CgroupDriver::Cgroupfs), None);
-        fs::create_dir_all(root.path().join("run/systemd/system")).unwrap();
-        assert_eq!(severity(CgroupDriver::Systemd), None);
-        assert_eq!(severity(CgroupDriver::Cgroupfs), Some(Severity::Note));
-    }
-
-    #[test]
-    fn a_missing_file_system_is_an_error_unless_its_module_can_be_loaded() {
-        let root = root();
-        let write = |name: &str, text: &str| write(root.path(), name, text);
-        write("proc/filesystems", "nodev\ttmpfs\nnodev\tmqueue\n\text4\n");
-        let found = file_systems(root.path());
-        assert_eq!(found.len(), 1);
-        assert!(found[0].what.contains("`overlay`"), "{found:?}");
-        write("proc/sys/kernel/osrelease", "6.1.0\n");
-        write(
-            "lib/modules/6.1.0/modules.dep",
-            "kernel/fs/overlayfs/overlay.ko.xz:\n",
-        );
-        assert_eq!(file_systems(root.path()), []);
-    }
-}
+mod tests;

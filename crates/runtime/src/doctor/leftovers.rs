@@ -12,7 +12,7 @@ use rubelet_runtime_plan::cgroup::sandbox_of;
 use super::{Finding, Severity};
 use crate::{RuntimeSettings, identifier::is_identifier, layout::Layout, recover::shims};
 
-const REMEDY: &str = "the next start of the runtime removes it";
+const REMEDY: &str = "restart rubelet: the runtime removes it at the start";
 
 pub(super) fn find(settings: &RuntimeSettings) -> Vec<Finding> {
     let layout = Layout::new(&settings.root, &settings.run);
@@ -38,8 +38,8 @@ pub(super) fn find(settings: &RuntimeSettings) -> Vec<Finding> {
     let on_network = records(&settings.network.state_dir.join("attachments"));
     for id in on_network.difference(&sandboxes) {
         findings.push(leftover(
-            format!("the addresses of the sandbox {id} are taken"),
-            "nobody knows that sandbox, and no pod gets them",
+            format!("the IP addresses of the sandbox {id} are still allocated"),
+            "the sandbox does not exist, and no pod can get these addresses",
         ));
     }
     for entry in mountinfo::read().unwrap_or_default() {
@@ -63,7 +63,7 @@ pub(super) fn find(settings: &RuntimeSettings) -> Vec<Finding> {
                     "the cgroup {}/{id} belongs to no sandbox",
                     settings.shim_cgroup
                 ),
-                "a supervisor of a pod that nobody knows may run in it",
+                "a shim of an unknown pod may run in it",
             ));
         }
     }
@@ -74,7 +74,7 @@ fn leftover(what: String, why: &str) -> Finding {
     Finding::new(Severity::Warning, what, why, REMEDY)
 }
 
-/// Records that were moved aside.
+/// Damaged records, which were renamed.
 fn damaged(dirs: &[PathBuf]) -> Vec<Finding> {
     let files = dirs
         .iter()
@@ -85,19 +85,19 @@ fn damaged(dirs: &[PathBuf]) -> Vec<Finding> {
             Finding::new(
                 Severity::Warning,
                 format!("{} is a damaged record", entry.path().display()),
-                "a disk or a file system loses data, or somebody has changed the file; what it was about is removed",
-                "look at the disk, and remove the file",
+                "the disk or file system loses data, or somebody changed the file; its pod or container was removed",
+                "check the disk, then remove the file",
             )
         })
         .collect()
 }
 
-/// Identifiers of the records in a folder.
+/// Identifiers of the records in a directory.
 fn records(dir: &Path) -> BTreeSet<String> {
     names_with(dir, |name| name.strip_suffix(".json"))
 }
 
-/// Identifiers among the names in a folder.
+/// Identifiers among the names in a directory.
 fn names(dir: &Path) -> BTreeSet<String> {
     names_with(dir, |name| Some(name))
 }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_record_is_told_and_what_has_one_is_not() {
+    fn what_has_no_record_is_reported_and_what_has_one_is_not() {
         let dir = tempfile::Builder::new()
             .prefix("rubelet-t")
             .tempdir()

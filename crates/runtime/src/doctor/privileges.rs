@@ -1,11 +1,11 @@
-//! What this process may do, and the programs it needs.
+//! Capabilities of this process, and programs it needs.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use super::{Finding, Severity};
 use crate::RuntimeSettings;
 
-/// Capabilities by their number in the kernel's `capability.h`, and what is done with them.
+/// Capabilities by their number in the kernel's `capability.h`, and what they are needed for.
 const NEEDED: [(u32, &str, &str); 12] = [
     (0, "CAP_CHOWN", "files of images belong to many users"),
     (
@@ -29,17 +29,17 @@ const NEEDED: [(u32, &str, &str); 12] = [
     (27, "CAP_MKNOD", "containers have device nodes"),
 ];
 
-/// Missing ones cost single features.
+/// Without these, single features don't work.
 const USEFUL: [(u32, &str, &str); 2] = [
     (
         24,
         "CAP_SYS_RESOURCE",
-        "oom_score_adj can't be lowered and hard limits can't be raised; pods run with what there is",
+        "oom_score_adj can't be lowered and hard limits can't be raised",
     ),
     (
         31,
         "CAP_SETFCAP",
-        "capabilities of files in images can't be set",
+        "file capabilities in images can't be set",
     ),
 ];
 
@@ -69,7 +69,7 @@ pub(super) fn capabilities(root: &Path) -> Vec<Finding> {
         .collect()
 }
 
-/// Runtime handlers whose program is not there.
+/// Runtime handlers whose program is missing.
 pub(super) fn handlers(settings: &RuntimeSettings) -> Vec<Finding> {
     settings
         .handlers
@@ -80,7 +80,7 @@ pub(super) fn handlers(settings: &RuntimeSettings) -> Vec<Finding> {
                 Severity::Warning,
                 format!("{} is not an executable file", binary.display()),
                 format!("pods of the runtime handler `{name}` are refused"),
-                format!("install {name}, or take the handler away"),
+                format!("install {name}, or remove the handler from the configuration"),
             )
         })
         .collect()

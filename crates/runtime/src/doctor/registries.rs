@@ -1,17 +1,17 @@
-//! Folders that say where images come from.
+//! Registry configuration (`hosts.toml`).
 
 use super::{Finding, Severity};
 use crate::RuntimeSettings;
 
-/// What pulls can't use of them.
-pub(super) fn folders(settings: &RuntimeSettings) -> Vec<Finding> {
-    let faults = rubelet_images::hosts::faults(&settings.images.hosts_dirs);
-    let finding = |fault: String| {
+/// Registry settings that pulls can't use.
+pub(super) fn directories(settings: &RuntimeSettings) -> Vec<Finding> {
+    let faults = rubelet_images::hosts::check(&settings.images.hosts_dirs);
+    let finding = |error: String| {
         Finding::new(
             Severity::Warning,
-            format!("the settings of a registry can't be used: {fault}"),
-            "pulls of images from that registry fail; those of `_default` are for all that have no settings of their own",
-            "correct the file, or remove the registry's folder; no restart is needed",
+            format!("the settings of a registry can't be used: {error}"),
+            "pulls of images from that registry fail; `_default` is for all registries without settings of their own",
+            "correct the file, or remove the registry's directory; no restart is needed",
         )
     };
     faults.into_iter().map(finding).collect()
@@ -22,16 +22,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_with_a_mistake_is_told_with_its_place() {
-        let folder = tempfile::tempdir().unwrap();
+    fn a_file_with_a_mistake_is_reported_with_its_place() {
+        let directory = tempfile::tempdir().unwrap();
         let mut settings =
-            RuntimeSettings::new(folder.path().join("root"), folder.path().join("run"));
-        settings.images.hosts_dirs = vec![folder.path().join("certs.d")];
-        assert_eq!(folders(&settings), []);
-        let registry = folder.path().join("certs.d/r.test");
+            RuntimeSettings::new(directory.path().join("root"), directory.path().join("run"));
+        settings.images.hosts_dirs = vec![directory.path().join("certs.d")];
+        assert_eq!(directories(&settings), []);
+        let registry = directory.path().join("certs.d/r.test");
         std::fs::create_dir_all(&registry).unwrap();
         std::fs::write(registry.join("hosts.toml"), "server = 1\n").unwrap();
-        let found = folders(&settings);
+        let found = directories(&settings);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].severity, Severity::Warning);
         let what = &found[0].what;

@@ -1,4 +1,4 @@
-//! Whether there is space where the runtime writes.
+//! Free space where the runtime writes.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use rubelet_host::usage::{self, Usage};
 use super::{Finding, Severity};
 use crate::RuntimeSettings;
 
-pub(super) fn folders(settings: &RuntimeSettings) -> Vec<Finding> {
-    let folders = [
+pub(super) fn directories(settings: &RuntimeSettings) -> Vec<Finding> {
+    let directories = [
         (&*settings.root, "images, layers and records are kept there"),
         (
             &*settings.run,
             "sockets and bundles of running pods are kept there",
         ),
     ];
-    folders
+    directories
         .into_iter()
         .flat_map(|(dir, why)| {
             let Ok(found) = usage::file_system(existing(dir)) else {
@@ -32,14 +32,14 @@ pub(super) fn folders(settings: &RuntimeSettings) -> Vec<Finding> {
         .collect()
 }
 
-/// The folder, or the one above in which it will be made.
+/// The directory, or its closest parent that exists.
 fn existing(dir: &Path) -> &Path {
     dir.ancestors()
         .find(|dir| dir.exists())
         .unwrap_or(Path::new("/"))
 }
 
-/// Less than a twentieth left. File systems that make inodes as needed have no capacity of them.
+/// Less than 5 % left. File systems with dynamic inodes report no inode capacity.
 fn low(usage: Usage) -> bool {
     usage.capacity > 0 && usage.available < usage.capacity / 20
 }
@@ -55,7 +55,7 @@ fn finding(dir: &Path, what: &str, left: Usage, why: &str) -> Finding {
         severity,
         format!("{percent} % of the {what} of {} is left", dir.display()),
         why,
-        "remove images that are not used (`rubelet image ls`), or make room",
+        "remove unused images (`rubelet image ls`), or free space",
     )
 }
 

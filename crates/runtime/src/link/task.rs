@@ -8,7 +8,7 @@ use std::{
 };
 
 use rubelet_shim::{
-    protocol::{Answer, Decoder, Failure, FromAgent, FromShim, encode, from_shim},
+    protocol::{Decoder, Failure, FromAgent, FromShim, ShimReply, encode, from_shim},
     wire,
 };
 use tokio::{
@@ -17,10 +17,10 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
 };
 
-use super::{Outgoing, Reply, Report, Reporter, watch_process};
+use super::{Outgoing, Report, Reporter, ShimResponse, watch_process};
 
 /// Bytes read at once.
-const PORTION: usize = 16 * 1024;
+const READ_SIZE: usize = 16 * 1024;
 
 pub(super) struct Task {
     socket: UnixStream,
@@ -30,10 +30,10 @@ pub(super) struct Task {
     reporter: Reporter,
     ended: watch::Sender<bool>,
     decoder: Decoder,
-    /// Descriptors that have arrived and belong to frames that have not.
+    /// Descriptors that arrived before their frame was complete.
     fds: Vec<OwnedFd>,
-    waiting: HashMap<u64, oneshot::Sender<Reply>>,
-    /// What is being sent, and how much of it was.
+    waiting: HashMap<u64, oneshot::Sender<ShimResponse>>,
+    /// The frame that is being sent, and the bytes sent so far.
     sending: Option<(Outgoing, usize)>,
 }
 
@@ -62,17 +62,17 @@ impl Task {
 
     pub(super) async fn run(mut self) {
         let reason = match self.work().await {
-            Ok(()) => "it was let go of".to_owned(),
+            Ok(()) => "the runtime closed it".to_owned(),
             Err(error) => error.to_string(),
         };
-        // Calls that wait get their error from the senders that are dropped here.
+        // Dropping the senders fails the pending calls.
         self.waiting.clear();
         self.queue.close();
         self.ended.send_replace(true);
         (self.reporter)(Report::Ended { reason });
     }
 
-    /// Until the shim has ended, or nobody has the link any more.
+    /// Runs until the shim exits or the link is dropped.
     async fn work(&mut self) -> io::Result<()> {
         let process = watch_process(&self.handle)?;
         loop {
@@ -98,10 +98,10 @@ impl Task {
                     }
                     None => return Ok(()),
                 },
-                // What it said last may still be in the socket.
+                // Its last messages may still be in the socket.
                 _ = process.readable() => {
                     self.receive()?;
-                    return Err(io::Error::other("its process has ended"));
+                    return Err(io::Error::other("its process exited"));
                 }
             }
         }
@@ -138,7 +138,7 @@ impl Task {
     }
 
     fn receive(&mut self) -> io::Result<()> {
-        let mut portion = vec![0; PORTION];
+        let mut portion = vec![0; READ_SIZE];
         loop {
             let (socket, fds) = (&self.socket, &mut self.fds);
             let result = socket.try_io(Interest::READABLE, || {
@@ -164,10 +164,10 @@ impl Task {
         match message {
             FromShim::Hello(_) => {}
             FromShim::Reply { id, outcome } => {
-                let outcome: Result<Answer, Failure> = outcome.into();
+                let outcome: Result<ShimReply, Failure> = outcome.into();
                 if let Some(waits) = self.waiting.remove(&id) {
-                    // Whoever waited has given up.
-                    let _ = waits.send(Reply { outcome, fds });
+                    // The receiver is gone if the caller gave up.
+                    let _ = waits.send(ShimResponse { outcome, fds });
                 }
             }
             FromShim::Event { sequence, event } => {
@@ -179,12 +179,12 @@ impl Task {
         Ok(())
     }
 
-    /// What an event tells stays in the shim's state and on its disk until the container is
-    /// deleted; so it may be forgotten as an event once it was heard.
+    /// Acknowledged on receipt, before it is recorded: the shim keeps exits in its state and on
+    /// disk until the container is deleted, so nothing is lost.
     fn acknowledge(&self, upto: u64) -> io::Result<()> {
         let frame = encode(&FromAgent::Ack { upto }, 0).map_err(io::Error::other)?;
         if let Some(acks) = self.acks.upgrade() {
-            // The queue is closed only by this task.
+            // Only this task closes the queue.
             let _ = acks.send(Outgoing {
                 frame,
                 fds: Vec::new(),

@@ -1,4 +1,4 @@
-//! Carries a recovery out: step by step for each sandbox, and the sandboxes side by side.
+//! Carries out a recovery: the steps of one sandbox in order, different sandboxes in parallel.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -10,25 +10,25 @@ use rubelet_shim::protocol::Call;
 
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use super::{Known, shims::LiveShim};
+use super::{RecordedState, shims::LiveShim};
 use crate::{
     container::remove as container,
     engine::Engine,
-    fault::{Fault, Outcome},
-    kept::{self, KeptContainer, KeptSandbox},
+    error::{Result, RuntimeError},
+    records::{self, StoredContainer, StoredSandbox},
     sandbox::{network_request, remove as sandbox, stop::unmount_all},
 };
 
-/// How long a supervisor may take to end that is not wanted any more.
-const LEAVING: Duration = Duration::from_secs(5);
+/// How long a shim may take to exit on request.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many sandboxes are brought in order at a time. What takes long there waits: for a plugin, or
-/// for processes that the kernel has.
-const AT_A_TIME: usize = 32;
+/// How many sandboxes are recovered at a time. Long steps only wait, for a plugin or for processes
+/// to exit.
+const CONCURRENCY: usize = 32;
 
-/// Lets the pods that run go on; how many, and what is left to do.
+/// Adopts running pods; returns how many, and the other steps.
 pub(super) fn adopt(
-    known: &Known,
+    known: &RecordedState,
     shims: &mut BTreeMap<String, LiveShim>,
     steps: Vec<Planned>,
 ) -> (usize, Vec<Planned>) {
@@ -38,12 +38,12 @@ pub(super) fn adopt(
             others.push(planned);
             continue;
         };
-        // The plan saw both.
+        // The plan was made from both.
         let (Some(shim), Some(sandbox)) = (shims.remove(id), known.sandboxes.get(id)) else {
             continue;
         };
         adopted += 1;
-        tracing::debug!(sandbox = id, why = planned.why, "a pod goes on");
+        tracing::debug!(sandbox = id, why = planned.why, "Adopted a running pod");
         let state = shim.state.sandbox.unwrap_or_default();
         sandbox.set_namespaces(state.namespaces);
         sandbox.change(|record| record.shim_pid = shim.link.pid());
@@ -52,11 +52,11 @@ pub(super) fn adopt(
     (adopted, others)
 }
 
-/// Does all other steps. Those of one sandbox come after each other, with the sandbox held as by a
-/// call that stops it; one that fails does not hold up the next.
+/// Carries out all other steps. Those of one sandbox run in order with the sandbox's write lock, as
+/// in a StopPodSandbox call; after a failed step the next ones still run.
 pub(super) async fn apply(
     engine: &Arc<Engine>,
-    known: &Arc<Known>,
+    known: &Arc<RecordedState>,
     mut shims: BTreeMap<String, LiveShim>,
     steps: Vec<Planned>,
 ) {
@@ -65,13 +65,13 @@ pub(super) async fn apply(
         let id = planned.sandbox.clone();
         of_each.entry(id).or_default().push(planned);
     }
-    let turns = Arc::new(Semaphore::new(AT_A_TIME));
+    let turns = Arc::new(Semaphore::new(CONCURRENCY));
     let mut working = JoinSet::new();
     for (id, steps) in of_each {
         let (engine, known, turns) = (Arc::clone(engine), Arc::clone(known), Arc::clone(&turns));
         let shim = shims.remove(&id);
         working.spawn(async move {
-            // It is never closed.
+            // The semaphore is never closed.
             let _turn = turns.acquire().await;
             let sandbox = known.sandboxes.get(&id);
             let _alone = match sandbox {
@@ -79,38 +79,38 @@ pub(super) async fn apply(
                 None => None,
             };
             for Planned { step, why, .. } in steps {
-                tracing::info!(%step, why, "brings in order what was left");
-                if let Err(fault) = take(&engine, &known, shim.as_ref(), &step).await {
-                    tracing::warn!(%step, why, %fault, "a leftover stays");
+                tracing::info!(%step, why, "Recovering");
+                if let Err(error) = take(&engine, &known, shim.as_ref(), &step).await {
+                    tracing::warn!(%step, why, %error, "Recovery step failed");
                 }
             }
         });
     }
     while let Some(done) = working.join_next().await {
         if let Err(error) = done {
-            tracing::warn!(%error, "a leftover stays");
+            tracing::warn!(%error, "Recovery step failed");
         }
     }
 }
 
 async fn take(
     engine: &Arc<Engine>,
-    known: &Known,
+    known: &RecordedState,
     shim: Option<&LiveShim>,
     step: &Step,
-) -> Outcome<()> {
+) -> Result<()> {
     match step {
-        // Done before.
+        // Done in `adopt`.
         Step::Adopt { .. } => Ok(()),
         Step::EndShim { sandbox } => {
             if let Some(sandbox) = known.sandboxes.get(sandbox) {
-                sandbox.expect_end();
+                sandbox.expect_exit();
             }
             let Some(shim) = shim else {
                 return Ok(());
             };
             let told = shim.link.call(Call::Shutdown).await;
-            if told.is_err() || !shim.link.wait_for_end(LEAVING).await {
+            if told.is_err() || !shim.link.wait_for_exit(SHUTDOWN_TIMEOUT).await {
                 shim.link.kill();
             }
             engine.reap(&shim.link).await;
@@ -139,7 +139,7 @@ async fn take(
             let netns = engine.layout.sandbox(&sandbox.id).netns();
             let request = network_request(&sandbox.record(), netns);
             let freed = engine.network.del(&request).await;
-            freed.map_err(|error| Fault::failed(error.to_string()))?;
+            freed.map_err(|error| RuntimeError::failed(error.to_string()))?;
             sandbox.change(|record| {
                 record.network_held = false;
                 record.ips.clear();
@@ -150,13 +150,15 @@ async fn take(
             let path = path.clone();
             engine.blocking(move || unmount_all(&path)).await
         }
-        Step::RemoveFolder(path) => {
+        Step::RemoveDirectory(path) => {
             let path = path.clone();
             engine.blocking(move || sandbox::remove_dir(&path)).await
         }
         Step::RemoveSnapshot { container } => {
             let removed = engine.images.remove_rootfs(container).await;
-            removed.map_err(|error| Fault::because("cannot remove it", &error))
+            removed.map_err(|error| {
+                RuntimeError::because("cannot remove the root file system", &error)
+            })
         }
         Step::RemoveContainer { .. } | Step::RemoveSandbox { .. } => {
             forget(engine, known, step).await
@@ -164,7 +166,7 @@ async fn take(
     }
 }
 
-async fn mark(engine: &Arc<Engine>, known: &Known, step: &Step) -> Outcome<()> {
+async fn mark(engine: &Arc<Engine>, known: &RecordedState, step: &Step) -> Result<()> {
     match step {
         Step::MarkRunning {
             container,
@@ -175,11 +177,11 @@ async fn mark(engine: &Arc<Engine>, known: &Known, step: &Step) -> Outcome<()> {
                 return Ok(());
             };
             container.change(|record| {
-                // It may have ended since it was looked at.
+                // It may have exited since the observation.
                 if record.exit.is_none() {
                     record.phase = ContainerPhase::Running;
                     record.pid = *pid;
-                    // The one that was told already stays.
+                    // An exit that was reported already stays.
                     if record.started_at == 0 {
                         record.started_at = *started_at;
                     }
@@ -205,12 +207,12 @@ async fn mark(engine: &Arc<Engine>, known: &Known, step: &Step) -> Outcome<()> {
     }
 }
 
-async fn forget(engine: &Arc<Engine>, known: &Known, step: &Step) -> Outcome<()> {
+async fn forget(engine: &Arc<Engine>, known: &RecordedState, step: &Step) -> Result<()> {
     match step {
         Step::RemoveContainer { container: id } => {
             let record = engine.layout.container_record(id);
             engine
-                .blocking(move || kept::forget::<KeptContainer>(&record))
+                .blocking(move || records::remove::<StoredContainer>(&record))
                 .await?;
             if let Some(found) = known.containers.get(id)
                 && engine.table.container(id).is_some()
@@ -225,9 +227,9 @@ async fn forget(engine: &Arc<Engine>, known: &Known, step: &Step) -> Outcome<()>
         Step::RemoveSandbox { sandbox: id } => {
             let record = engine.layout.sandbox_record(id);
             engine
-                .blocking(move || kept::forget::<KeptSandbox>(&record))
+                .blocking(move || records::remove::<StoredSandbox>(&record))
                 .await?;
-            // A call may have removed it meanwhile, and the name may be another's by now.
+            // A concurrent call may have removed it, and its name may be in use again.
             if let Some(found) = known.sandboxes.get(id)
                 && engine.table.sandbox(id).is_some()
             {

@@ -1,18 +1,18 @@
-//! Whether the pods that go on are still on their networks: somebody may have flushed rules or removed
-//! interfaces while no runtime was there to see it.
+//! Checks that adopted pods are still on their networks: somebody may have flushed rules or removed
+//! interfaces while no runtime ran.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Known, shims::LiveShim};
+use super::{RecordedState, shims::LiveShim};
 use crate::{
     engine::Engine,
     sandbox::{Sandbox, network_request},
 };
 
-/// The sandboxes of those supervisors that were adopted, and so are not among those left over, as far
-/// as they have a network of their own.
+/// The adopted sandboxes with a network of their own: those whose shims are not among the leftover
+/// ones.
 pub(super) fn to_check(
-    known: &Known,
+    known: &RecordedState,
     supervised: &[String],
     left: &BTreeMap<String, LiveShim>,
 ) -> Vec<Arc<Sandbox>> {
@@ -24,8 +24,8 @@ pub(super) fn to_check(
         .collect()
 }
 
-/// Asks for one after the other, once: a plugin is a process, and pods that start need the processor
-/// more. What is wrong is logged, and is among the warnings of the network as long as the pod is there.
+/// Checks one after the other, once: a plugin is a process, and starting pods need the processor
+/// more. Failures are logged, and stay among the network's warnings until the pod is removed.
 pub(super) async fn check(engine: Arc<Engine>, sandboxes: Vec<Arc<Sandbox>>) {
     for sandbox in sandboxes {
         let record = sandbox.record();
@@ -35,12 +35,12 @@ pub(super) async fn check(engine: Arc<Engine>, sandboxes: Vec<Arc<Sandbox>>) {
         let netns = engine.layout.sandbox(&sandbox.id).netns();
         let request = network_request(&record, netns);
         let checked = engine.network.check(&request).await;
-        // One that is being stopped meanwhile is off the network on purpose.
+        // A pod that was stopped meanwhile is off the network on purpose.
         if let Err(error) = checked
             && sandbox.record().network_held
         {
             let pod = format!("{}/{}", record.namespace, record.name);
-            tracing::warn!(sandbox = %sandbox.id, pod, %error, "a pod is not on the network as it was added");
+            tracing::warn!(sandbox = %sandbox.id, pod, %error, "The network of a running pod is damaged");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Supervisors that are still there.
+//! Shims that are still running.
 
 use std::{
     collections::BTreeMap,
@@ -13,32 +13,33 @@ use std::{
 use rubelet_host::CgroupFs;
 use rubelet_runtime_plan::recovery::SeenContainer;
 use rubelet_shim::{
-    protocol::{Answer, Call, ContainerPhase, State},
+    protocol::{Call, ContainerPhase, ShimReply, ShimState},
     spawn,
 };
 use tokio::task::JoinSet;
 
-use super::Known;
+use super::RecordedState;
 use crate::{
     RuntimeSettings,
-    container::end::{from_shim, time},
-    engine::{Engine, unbounded},
-    fault::{Fault, Outcome},
+    blocking::unbounded,
+    container::exit::{from_shim, time},
+    engine::Engine,
+    error::{Result, RuntimeError},
     link::{Reporter, ShimLink, process_handle},
     sandbox::reports,
 };
 
-/// How long a supervisor may take to tell of its pod. One that needs longer hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a shim may take to report its pod. One that takes longer hangs.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A supervisor that answers.
+/// A shim that answers.
 pub(crate) struct LiveShim {
     pub(crate) link: Arc<ShimLink>,
-    pub(super) state: State,
+    pub(super) state: ShimState,
 }
 
 impl LiveShim {
-    /// Its containers as the plan wants to know them.
+    /// Its containers in the form that the plan takes.
     pub(super) fn containers(&self) -> BTreeMap<String, SeenContainer> {
         let containers = self.state.containers.iter();
         containers
@@ -49,8 +50,7 @@ impl LiveShim {
                         pid: container.pid,
                         started_at: time(container.started_at_ns),
                     },
-                    // One that has ended and does not tell how is as good as one that hangs: it is
-                    // killed when it is removed.
+                    // Exited without an exit record: treated as hanging; the removal kills it.
                     (None, _) => SeenContainer::Created { pid: container.pid },
                 };
                 (container.id.clone(), seen)
@@ -59,14 +59,14 @@ impl LiveShim {
     }
 }
 
-/// Connects to all supervisors at the same time. Those that don't answer are left out.
+/// Connects to all shims concurrently. Those that don't answer are omitted.
 pub(super) async fn connect<'a>(
     engine: &Arc<Engine>,
-    known: &Known,
-    folders: impl Iterator<Item = &'a String>,
+    known: &RecordedState,
+    directories: impl Iterator<Item = &'a String>,
 ) -> BTreeMap<String, LiveShim> {
     let mut connecting = JoinSet::new();
-    for id in folders {
+    for id in directories {
         let reporter: Reporter = match known.sandboxes.get(id) {
             Some(sandbox) => reports::reporter(engine, sandbox),
             None => Box::new(|_| {}),
@@ -74,7 +74,7 @@ pub(super) async fn connect<'a>(
         let dir = engine.layout.sandbox(id).path().to_owned();
         let id = id.clone();
         connecting.spawn(async move {
-            let shim = tokio::time::timeout(PATIENCE, connect_one(dir, reporter)).await;
+            let shim = tokio::time::timeout(CONNECT_TIMEOUT, connect_one(dir, reporter)).await;
             (id, shim)
         });
     }
@@ -85,40 +85,40 @@ pub(super) async fn connect<'a>(
                 live.insert(id, shim);
             }
             Ok((_, Ok(Ok(None)))) => {}
-            Ok((sandbox, Ok(Err(fault)))) => {
-                tracing::warn!(sandbox, %fault, "a supervisor can't be asked");
+            Ok((sandbox, Ok(Err(error)))) => {
+                tracing::warn!(sandbox, %error, "Failed to query a shim");
             }
-            Ok((sandbox, Err(_))) => tracing::warn!(sandbox, "a supervisor does not answer"),
-            Err(error) => tracing::warn!(%error, "a supervisor can't be asked"),
+            Ok((sandbox, Err(_))) => tracing::warn!(sandbox, "A shim does not answer"),
+            Err(error) => tracing::warn!(%error, "Failed to query a shim"),
         }
     }
     live
 }
 
-/// Names of the supervisors' cgroups, without those of another runtime's: two runtimes on one machine
-/// have folders of their own, and share the cgroup if nobody has given them others.
-pub(crate) fn cgroups(cgroups: &CgroupFs, settings: &RuntimeSettings) -> Outcome<Vec<String>> {
-    const FAILED: &str = "cannot look at the supervisors' cgroups";
+/// Names of the shims' cgroups, without those of another runtime: two runtimes on one machine have
+/// different directories, but share the parent cgroup unless configured otherwise.
+pub(crate) fn cgroups(cgroups: &CgroupFs, settings: &RuntimeSettings) -> Result<Vec<String>> {
+    const FAILED: &str = "cannot list the shims' cgroups";
     let parent = &settings.shim_cgroup;
     let run = canonical(&settings.run);
     let mut ours = Vec::new();
     let children = cgroups.children(parent);
-    for name in children.map_err(|error| Fault::because(FAILED, &error))? {
+    for name in children.map_err(|error| RuntimeError::because(FAILED, &error))? {
         let Ok(cgroup) = parent.join(&name) else {
             continue;
         };
         let processes = cgroups.processes(&cgroup);
-        let processes = processes.map_err(|error| Fault::because(FAILED, &error))?;
-        let mut folders = processes.into_iter().filter_map(folder_of);
-        if folders.all(|folder| canonical(&folder).starts_with(&run)) {
+        let processes = processes.map_err(|error| RuntimeError::because(FAILED, &error))?;
+        let mut directories = processes.into_iter().filter_map(directory_of);
+        if directories.all(|directory| canonical(&directory).starts_with(&run)) {
             ours.push(name);
         }
     }
     Ok(ours)
 }
 
-/// The folder that a supervisor was started for, from its command line.
-fn folder_of(pid: i32) -> Option<PathBuf> {
+/// The directory of a shim, from its command line.
+fn directory_of(pid: i32) -> Option<PathBuf> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let mut words = line.split(|byte| *byte == 0);
     words.find(|word| *word == b"--dir")?;
@@ -129,35 +129,44 @@ fn canonical(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The supervisor in a folder, if there is one.
-pub(crate) async fn connect_one(dir: PathBuf, reporter: Reporter) -> Outcome<Option<LiveShim>> {
+/// Connects to the shim of a directory, if there is one.
+pub(crate) async fn connect_one(dir: PathBuf, reporter: Reporter) -> Result<Option<LiveShim>> {
     let reached = unbounded(move || reach(&dir)).await?;
     let Some((socket, pid, handle)) = reached else {
         return Ok(None);
     };
     let link = ShimLink::open(socket, pid, handle, reporter)
-        .map_err(|error| Fault::because("cannot talk to it", &error))?;
+        .map_err(|error| RuntimeError::because("cannot communicate with the shim", &error))?;
     match link.call(Call::State).await? {
-        Answer::State(state) => Ok(Some(LiveShim {
+        ShimReply::State(state) => Ok(Some(LiveShim {
             link,
             state: *state,
         })),
-        other => Err(Fault::failed(format!("unexpected answer: {other:?}"))),
+        other => Err(RuntimeError::failed(format!(
+            "unexpected answer of the shim: {other:?}"
+        ))),
     }
 }
 
 type Reached = (std::os::unix::net::UnixStream, i32, OwnedFd);
 
-fn reach(dir: &Path) -> Outcome<Option<Reached>> {
+fn reach(dir: &Path) -> Result<Option<Reached>> {
     let socket = match spawn::connect(dir) {
         Ok(socket) => socket,
         Err(error) if error.is_gone() => return Ok(None),
-        Err(error) => return Err(Fault::because("no connection", &error)),
+        Err(error) => return Err(RuntimeError::because("cannot connect to the shim", &error)),
     };
-    // Whoever listens; it holds the other end while the handle is taken.
-    let peer = rustix::net::sockopt::socket_peercred(&socket)
-        .map_err(|error| Fault::because("no process", &std::io::Error::from(error)))?;
+    // The peer's PID stays valid while the pidfd is opened, because the peer holds the other end of
+    // the connection.
+    let peer = rustix::net::sockopt::socket_peercred(&socket).map_err(|error| {
+        RuntimeError::because(
+            "cannot identify the process of the shim",
+            &std::io::Error::from(error),
+        )
+    })?;
     let pid = peer.pid.as_raw_nonzero().get();
-    let handle = process_handle(pid).map_err(|error| Fault::because("no process", &error))?;
+    let handle = process_handle(pid).map_err(|error| {
+        RuntimeError::because("cannot identify the process of the shim", &error)
+    })?;
     Ok(Some((socket, pid, handle)))
 }

@@ -6,30 +6,30 @@ use rubelet_cri::v1::{ContainerEventType, PodSandboxMetadata};
 use rubelet_runtime_plan::{
     cri_status::sandbox_metadata,
     record::names,
-    state::{SandboxCall, SandboxPhase, Verdict},
+    state::{CallDecision, SandboxCall, SandboxPhase},
 };
 
 use super::{Sandbox, stop};
 use crate::{
     container::remove::remove_alone,
     engine::Engine,
-    fault::{Fault, Outcome},
-    kept::{self, KeptSandbox},
+    error::{Result, RuntimeError},
     layout::SandboxDir,
+    records::{self, StoredSandbox},
     table::Name,
 };
 
 /// Removes the sandbox with its containers; stops it first if it is ready.
-pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Outcome<()> {
+pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Result<()> {
     let Some(sandbox) = engine.sandbox(SandboxCall::Remove, &id)? else {
         return Ok(());
     };
     let _alone = sandbox.calls.write().await;
     if engine.table.sandbox(&sandbox.id).is_none() {
-        // Another call has removed it meanwhile.
+        // A concurrent call removed it.
         return Ok(());
     }
-    if sandbox.verdict(SandboxCall::Remove)? == Verdict::StopFirst {
+    if sandbox.decision(SandboxCall::Remove)? == CallDecision::StopFirst {
         stop::stop_alone(&engine, &sandbox).await?;
     } else {
         stop::release(&engine, &sandbox).await?;
@@ -42,35 +42,36 @@ pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Outcome<()> {
     let record = engine.layout.sandbox_record(&sandbox.id);
     let dir = engine.layout.sandbox(&sandbox.id);
     {
-        // A record that is being written must not come after its removal.
+        // Waits for a write in progress, which would recreate the record after its removal.
         let _order = sandbox.saving.lock().await;
         engine.blocking(move || wipe(&record, &dir)).await?;
     }
     engine.table.remove_sandbox(&sandbox.id);
     engine.table.release(&name(&sandbox));
-    engine.tell_sandbox(ContainerEventType::ContainerDeletedEvent, &sandbox);
+    engine.publish_sandbox(ContainerEventType::ContainerDeletedEvent, &sandbox);
     Ok(())
 }
 
-/// The name that a sandbox has taken.
+/// The reserved name of a sandbox.
 pub(crate) fn name(sandbox: &Sandbox) -> Name {
     let metadata: PodSandboxMetadata = sandbox_metadata(&sandbox.record());
     Name::Sandbox(names::sandbox(&metadata))
 }
 
-/// Removes a sandbox's record and run folder, in which nothing must be mounted any more. Blocks.
-pub(crate) fn wipe(record: &Path, dir: &SandboxDir) -> Outcome<()> {
-    // The folder first: a folder without a record is a leftover, a record without one is a sandbox.
+/// Removes a sandbox's record and run directory. Nothing may be mounted in it. Blocks.
+pub(crate) fn wipe(record: &Path, dir: &SandboxDir) -> Result<()> {
+    // The directory first: if this is interrupted, the record still names the sandbox, and the
+    // removal is repeated.
     remove_dir(dir.path())?;
-    kept::forget::<KeptSandbox>(record)
+    records::remove::<StoredSandbox>(record)
 }
 
-/// Removes a folder with all that is in it; one that isn't there is removed already. Blocks.
-pub(crate) fn remove_dir(dir: &Path) -> Outcome<()> {
+/// Removes a directory and its content. Succeeds if it does not exist. Blocks.
+pub(crate) fn remove_dir(dir: &Path) -> Result<()> {
     match fs::remove_dir_all(dir) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Fault::because(
+        Err(error) => Err(RuntimeError::because(
             format!("cannot remove {}", dir.display()),
             &error,
         )),

@@ -1,4 +1,4 @@
-//! What a supervisor reports, taken down at once.
+//! Handles the reports of a shim.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use rubelet_cri::v1::ContainerEventType;
 use rubelet_runtime_plan::state::SandboxPhase;
 use rubelet_shim::protocol::Event;
 
-use super::{Sandbox, lost};
+use super::{Sandbox, shim_exit};
 use crate::{
-    container::end,
+    container::exit,
     engine::Engine,
     link::{Report, Reporter},
 };
 
-/// Takes down what the supervisor of this sandbox reports.
+/// Returns the callback for the reports of a sandbox's shim.
 pub(crate) fn reporter(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Reporter {
-    // The connection must not keep alive what it reports to.
+    // Weak references: the connection must not keep the sandbox alive.
     let (engine, sandbox) = (Arc::downgrade(engine), Arc::downgrade(sandbox));
     Box::new(move |report| {
         let (Some(engine), Some(sandbox)) = (engine.upgrade(), sandbox.upgrade()) else {
@@ -23,13 +23,13 @@ pub(crate) fn reporter(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Reporter
         };
         match report {
             Report::Event(event) => take(&engine, &sandbox, event),
-            Report::Ended { reason } if sandbox.expects_end() => {
-                tracing::debug!(sandbox = sandbox.id, reason, "a supervisor ended as asked");
-                sandbox.forget_execs();
+            Report::Ended { reason } if sandbox.expects_exit() => {
+                tracing::debug!(sandbox = sandbox.id, reason, "The shim exited as requested");
+                sandbox.waiters.forget_execs();
             }
             Report::Ended { reason } => {
                 let (engine, sandbox) = (Arc::clone(&engine), Arc::clone(&sandbox));
-                tokio::spawn(lost::lost(engine, sandbox, reason));
+                tokio::spawn(shim_exit::handle(engine, sandbox, reason));
             }
         }
     })
@@ -38,22 +38,20 @@ pub(crate) fn reporter(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Reporter
 fn take(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, event: Event) {
     match event {
         Event::Exited { container, exit } => match sandbox.member(&container) {
-            Some(container) => end::seen(engine, &container, &exit),
-            // It was removed meanwhile.
-            None => tracing::debug!(container, "an unknown container ended"),
+            Some(container) => exit::on_exit(engine, &container, &exit),
+            // The container was removed meanwhile.
+            None => tracing::debug!(container, "An unknown container exited"),
         },
         Event::ExecExited {
             exec_id, exit_code, ..
         } => {
-            if let Some(waiting) = sandbox.forget_exec(&exec_id) {
-                // Whoever waited has given up.
-                let _ = waiting.send(exit_code);
-            }
+            sandbox.waiters.exec_exited(&exec_id, exit_code);
         }
+        Event::AttachmentOverrun { attach_id, .. } => sandbox.waiters.overrun(&attach_id),
         Event::PauseExited { .. } => {
             tracing::warn!(
                 sandbox = sandbox.id,
-                "the first process of a pod's PID namespace ended, and all others with it"
+                "The init of a pod's PID namespace exited; the kernel killed all processes of the namespace"
             );
             let was_ready = sandbox.change(|record| {
                 let was_ready = record.phase == SandboxPhase::Ready;
@@ -63,17 +61,17 @@ fn take(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, event: Event) {
                 was_ready
             });
             if was_ready {
-                engine.tell_sandbox(ContainerEventType::ContainerStoppedEvent, sandbox);
+                engine.publish_sandbox(ContainerEventType::ContainerStoppedEvent, sandbox);
                 engine.save_sandbox_later(sandbox);
             }
         }
         Event::Warning { message } => {
-            tracing::warn!(sandbox = sandbox.id, message, "a supervisor warns");
+            tracing::warn!(sandbox = sandbox.id, message, "Warning of a shim");
         }
         Event::Unknown => {
             tracing::debug!(
                 sandbox = sandbox.id,
-                "a supervisor of a later release reports"
+                "Unknown event of a shim of a later release"
             );
         }
     }

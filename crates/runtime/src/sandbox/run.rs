@@ -12,16 +12,17 @@ use rubelet_runtime_plan::{
     state::SandboxPhase,
 };
 use rubelet_shim::{
-    protocol::{Answer, Call, SandboxSetup, ShmMount, UserMappings},
+    protocol::{Call, SandboxSetup, ShimReply, ShmMount, UserMappings},
     spawn::{SpawnOptions, spawn},
 };
 
 use super::{Sandbox, network_request, reports, stop};
 use crate::{
+    blocking::unbounded,
     clock,
     container::scope,
-    engine::{Engine, unbounded},
-    fault::{Fault, Outcome},
+    engine::Engine,
+    error::{Result, RuntimeError},
     handler::Handler,
     identifier,
     link::ShimLink,
@@ -29,17 +30,18 @@ use crate::{
     table::Name,
 };
 
-/// Makes a sandbox; its identifier. Everything is undone when a step fails.
-pub(crate) async fn run(engine: Arc<Engine>, request: v1::RunPodSandboxRequest) -> Outcome<String> {
+/// Creates a sandbox and returns its identifier. Rolls back when a step fails.
+pub(crate) async fn run(engine: Arc<Engine>, request: v1::RunPodSandboxRequest) -> Result<String> {
     let config = request
         .config
-        .ok_or_else(|| Fault::invalid("the request has no config"))?;
+        .ok_or_else(|| RuntimeError::invalid("the request has no config"))?;
     let metadata = config
         .metadata
         .clone()
-        .ok_or_else(|| Fault::invalid("the sandbox's config has no metadata"))?;
+        .ok_or_else(|| RuntimeError::invalid("the sandbox's config has no metadata"))?;
     Handler::of(&engine.settings, &request.runtime_handler)?;
-    let id = identifier::random().map_err(|error| Fault::because("no identifier", &error))?;
+    let id = identifier::random()
+        .map_err(|error| RuntimeError::because("cannot generate an identifier", &error))?;
     let plan = sandbox_spec::plan(&config, &engine.facts)?;
     let name = Name::Sandbox(names::sandbox(&metadata));
     let reservation = engine.table.reserve(name, &id)?;
@@ -53,14 +55,14 @@ pub(crate) async fn run(engine: Arc<Engine>, request: v1::RunPodSandboxRequest) 
         id,
     )?;
     let sandbox = Sandbox::new(record);
-    if let Err(fault) = make(&engine, &sandbox, &plan).await {
+    if let Err(error) = make(&engine, &sandbox, &plan).await {
         undo(&engine, &sandbox).await;
-        return Err(fault);
+        return Err(error);
     }
     reservation.keep();
     engine.table.add_sandbox(&sandbox);
-    engine.tell_sandbox(ContainerEventType::ContainerCreatedEvent, &sandbox);
-    engine.tell_sandbox(ContainerEventType::ContainerStartedEvent, &sandbox);
+    engine.publish_sandbox(ContainerEventType::ContainerCreatedEvent, &sandbox);
+    engine.publish_sandbox(ContainerEventType::ContainerStartedEvent, &sandbox);
     Ok(sandbox.id.clone())
 }
 
@@ -71,7 +73,7 @@ fn record(
     plan: &SandboxPlan,
     runtime_handler: String,
     id: String,
-) -> Outcome<SandboxRecord> {
+) -> Result<SandboxRecord> {
     let shim_cgroup = shim_cgroup(engine, &id)?.path;
     Ok(SandboxRecord {
         boot_id: engine.boot_id.clone(),
@@ -96,37 +98,42 @@ fn record(
     })
 }
 
-fn shim_cgroup(engine: &Engine, id: &str) -> Outcome<ContainerCgroup> {
+fn shim_cgroup(engine: &Engine, id: &str) -> Result<ContainerCgroup> {
     let settings = &engine.settings;
     cgroup::shim(&settings.shim_cgroup, id, settings.cgroup_driver)
-        .map_err(|error| Fault::failed(error.to_string()))
+        .map_err(|error| RuntimeError::failed(error.to_string()))
 }
 
-async fn make(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, plan: &SandboxPlan) -> Outcome<()> {
+async fn make(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, plan: &SandboxPlan) -> Result<()> {
     let dir = engine.layout.sandbox(&sandbox.id);
-    start_supervisor(engine, sandbox, plan).await?;
+    start_shim(engine, sandbox, plan).await?;
     let setup = setup(engine, sandbox, plan);
     match sandbox
         .link()?
         .call(Call::MakeSandbox(Box::new(setup)))
         .await?
     {
-        Answer::Sandbox(state) => sandbox.set_namespaces(state.namespaces),
-        other => return Err(Fault::failed(format!("unexpected answer: {other:?}"))),
+        ShimReply::Sandbox(state) => sandbox.set_namespaces(state.namespaces),
+        other => {
+            return Err(RuntimeError::failed(format!(
+                "unexpected answer of the shim: {other:?}"
+            )));
+        }
     }
     if plan.network {
         let request = network_request(&sandbox.record(), dir.netns());
         let result = engine.network.add(&request).await;
         let result = result.map_err(|error| {
-            Fault::failed(format!("cannot set up the network of the sandbox: {error}"))
+            RuntimeError::failed(format!("cannot set up the network of the sandbox: {error}"))
         })?;
         for warning in result.warnings {
-            tracing::warn!(sandbox = sandbox.id, warning, "the network of a pod");
+            tracing::warn!(sandbox = sandbox.id, warning, "Warning of the pod network");
         }
         let ips = result.ips.iter().map(ToString::to_string).collect();
         sandbox.change(|record| record.ips = ips);
     }
-    // From here on the supervisor's death makes it not ready; before, it makes this call fail.
+    // From here on an exit of the shim makes the sandbox not ready; before, it makes this call
+    // fail.
     let ready = sandbox.change(|record| {
         let ready = record.phase == SandboxPhase::Creating;
         if ready {
@@ -135,16 +142,16 @@ async fn make(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, plan: &SandboxPlan) 
         ready
     });
     if !ready {
-        return Err(crate::link::gone());
+        return Err(crate::link::shim_exited());
     }
     engine.save_sandbox(sandbox).await
 }
 
-async fn start_supervisor(
+async fn start_shim(
     engine: &Arc<Engine>,
     sandbox: &Arc<Sandbox>,
     plan: &SandboxPlan,
-) -> Outcome<()> {
+) -> Result<()> {
     let dir = engine.layout.sandbox(&sandbox.id);
     let (plan, executable) = (plan.clone(), engine.settings.executable.clone());
     let cgroup = shim_cgroup(engine, &sandbox.id)?;
@@ -155,17 +162,18 @@ async fn start_supervisor(
             spawn(SpawnOptions {
                 executable: &executable,
                 dir: dir.path(),
-                // systemd puts it into a scope, and moves it there itself.
+                // With the systemd driver, systemd moves the shim into its scope.
                 cgroup: cgroup.scope.is_none().then_some(&cgroup.path),
             })
-            .map_err(|error| Fault::because("cannot start the supervisor of the pod", &error))
+            .map_err(|error| RuntimeError::because("cannot start the shim of the pod", &error))
         })
         .await?;
     let pid = started.pid;
     let reporter = reports::reporter(engine, sandbox);
     let link = ShimLink::open(started.socket, started.pid, started.pidfd, reporter);
-    let link =
-        link.map_err(|error| Fault::because("cannot talk to the pod's supervisor", &error))?;
+    let link = link.map_err(|error| {
+        RuntimeError::because("cannot communicate with the shim of the pod", &error)
+    })?;
     sandbox.change(|record| record.shim_pid = link.pid());
     sandbox.set_link(link);
     if let Some(scope) = scope {
@@ -201,23 +209,23 @@ fn setup(engine: &Engine, sandbox: &Sandbox, plan: &SandboxPlan) -> SandboxSetup
             path: dir.shm(),
             size_bytes,
         }),
-        // The process that reaps belongs to the supervisor, not to the pod's limits.
+        // The pause process is accounted to the shim, not to the pod's limits.
         cgroup: None::<CgroupPath>,
     }
 }
 
-/// Puts everything back as it was before. What can't be undone now is found at the next start.
+/// Rolls back. What can't be undone now is removed at the next start.
 async fn undo(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) {
     sandbox.change(|record| record.phase = SandboxPhase::Removing);
-    if let Err(fault) = stop::release(engine, sandbox).await {
-        tracing::warn!(sandbox = sandbox.id, %fault, "a sandbox that could not be made left something behind");
+    if let Err(error) = stop::release(engine, sandbox).await {
+        tracing::warn!(sandbox = sandbox.id, %error, "Failed to clean up after a sandbox could not be created");
     }
     let record: PathBuf = engine.layout.sandbox_record(&sandbox.id);
     let dir = engine.layout.sandbox(&sandbox.id);
     let cleaned = engine
         .blocking(move || super::remove::wipe(&record, &dir))
         .await;
-    if let Err(fault) = cleaned {
-        tracing::warn!(sandbox = sandbox.id, %fault, "a sandbox that could not be made left something behind");
+    if let Err(error) = cleaned {
+        tracing::warn!(sandbox = sandbox.id, %error, "Failed to clean up after a sandbox could not be created");
     }
 }

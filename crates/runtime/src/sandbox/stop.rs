@@ -1,4 +1,4 @@
-//! `StopPodSandbox`, and giving back what a sandbox holds.
+//! `StopPodSandbox`, and the release of a sandbox's resources.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -8,18 +8,18 @@ use rubelet_host::mount::{Unmounted, unmount};
 use rubelet_runtime_plan::state::{SandboxCall, SandboxPhase};
 use rubelet_shim::protocol::Call;
 
-use super::{Sandbox, lost, network_request};
+use super::{Sandbox, network_request};
 use crate::{
-    container::{scope, stop::kill},
+    container::{orphan::kill_orphan, scope, stop::kill},
     engine::Engine,
-    fault::{Fault, Outcome},
+    error::{Result, RuntimeError},
 };
 
-/// How long a supervisor may take to end after it said that it will.
-const LEAVING: Duration = Duration::from_secs(5);
+/// How long a shim may take to exit after it acknowledged the shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Kills what runs in the sandbox and gives back what it holds. It stays as one that is not ready.
-pub(crate) async fn stop(engine: Arc<Engine>, id: String) -> Outcome<()> {
+/// Kills the containers of the sandbox and releases its resources. The sandbox stays, not ready.
+pub(crate) async fn stop(engine: Arc<Engine>, id: String) -> Result<()> {
     let Some(sandbox) = engine.sandbox(SandboxCall::Stop, &id)? else {
         return Ok(());
     };
@@ -27,14 +27,14 @@ pub(crate) async fn stop(engine: Arc<Engine>, id: String) -> Outcome<()> {
     stop_alone(&engine, &sandbox).await
 }
 
-/// As [`stop`], for a caller that has the sandbox alone.
-pub(crate) async fn stop_alone(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Outcome<()> {
-    sandbox.verdict(SandboxCall::Stop)?;
+/// As [`stop`], for a caller that holds the sandbox's write lock.
+pub(crate) async fn stop_alone(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Result<()> {
+    sandbox.decision(SandboxCall::Stop)?;
     for container in sandbox.members() {
         if sandbox.live_link().is_some() {
             kill(engine, &container).await?;
         } else {
-            lost::bury(engine, &container).await?;
+            kill_orphan(engine, &container).await?;
         }
     }
     release(engine, sandbox).await?;
@@ -46,30 +46,31 @@ pub(crate) async fn stop_alone(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> 
         was_ready
     });
     if was_ready {
-        engine.tell_sandbox(ContainerEventType::ContainerStoppedEvent, sandbox);
+        engine.publish_sandbox(ContainerEventType::ContainerStoppedEvent, sandbox);
     }
     engine.save_sandbox(sandbox).await
 }
 
-/// Gives back the network, the supervisor with its namespaces, mounts and cgroup. May be repeated;
-/// what is given back already costs nothing.
-pub(crate) async fn release(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Outcome<()> {
+/// Releases the network, the shim with its namespaces, mounts and cgroup. Idempotent.
+pub(crate) async fn release(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Result<()> {
     let record = sandbox.record();
     let dir = engine.layout.sandbox(&sandbox.id);
     if record.network_held {
         let request = network_request(&record, dir.netns());
         engine.network.del(&request).await.map_err(|error| {
-            Fault::failed(format!("cannot take the sandbox off the network: {error}"))
+            RuntimeError::failed(format!(
+                "cannot tear down the network of the sandbox: {error}"
+            ))
         })?;
         sandbox.change(|record| {
             record.network_held = false;
             record.ips.clear();
         });
     }
-    sandbox.expect_end();
+    sandbox.expect_exit();
     if let Some(link) = sandbox.take_link() {
         let told = link.call(Call::Shutdown).await;
-        let left = told.is_ok() && link.wait_for_end(LEAVING).await;
+        let left = told.is_ok() && link.wait_for_exit(SHUTDOWN_TIMEOUT).await;
         if !left {
             link.kill();
         }
@@ -89,14 +90,14 @@ pub(crate) async fn release(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Out
 }
 
 /// Unmounts everything that is mounted on a path. Blocks.
-pub(crate) fn unmount_all(path: &Path) -> Outcome<()> {
+pub(crate) fn unmount_all(path: &Path) -> Result<()> {
     loop {
         match unmount(path, true) {
             Ok(Unmounted::Gone) => {}
             Ok(Unmounted::WasNot | Unmounted::StillBusy) => return Ok(()),
             Err(error) => {
                 let what = format!("cannot unmount {}", path.display());
-                return Err(Fault::because(what, &error));
+                return Err(RuntimeError::because(what, &error));
             }
         }
     }

@@ -1,11 +1,11 @@
-//! From the kernel's numbers to the CRI's messages.
+//! Converts cgroup statistics to CRI messages.
 
 use rubelet_cri::v1;
 use rubelet_host::cgroup::{CgroupStats, Pressure, PressureLine};
 
-/// The groups of numbers that containers and pods both have.
+/// The statistics that containers and pods both have.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct UsageStats {
     pub(super) cpu: Option<v1::CpuUsage>,
     pub(super) memory: Option<v1::MemoryUsage>,
     pub(super) swap: Option<v1::SwapUsage>,
@@ -13,10 +13,10 @@ pub(super) struct Measured {
     pub(super) processes: Option<u64>,
 }
 
-/// `cores` is the use per second in nanoseconds since the last time; `None` at the first time.
-/// `memory_total` bounds what is available without a limit.
-pub(super) fn convert(stats: &CgroupStats, at: i64, cores: Option<u64>) -> Measured {
-    Measured {
+/// `cores` is the CPU usage in nanoseconds per second since the previous reading; `None` at the
+/// first one. `memory_total` bounds the available memory without a limit.
+pub(super) fn convert(stats: &CgroupStats, at: i64, cores: Option<u64>) -> UsageStats {
+    UsageStats {
         cpu: stats.cpu.map(|cpu| v1::CpuUsage {
             timestamp: at,
             usage_core_nano_seconds: value(cpu.usage_ns),
@@ -26,7 +26,7 @@ pub(super) fn convert(stats: &CgroupStats, at: i64, cores: Option<u64>) -> Measu
         memory: stats.memory.map(|memory| v1::MemoryUsage {
             timestamp: at,
             working_set_bytes: value(memory.working_set),
-            // Without a limit there is no such number: containerd leaves it at 0.
+            // Without a limit it is 0, as in containerd.
             available_bytes: value(memory.available().unwrap_or(0)),
             usage_bytes: value(memory.usage),
             rss_bytes: value(memory.rss),

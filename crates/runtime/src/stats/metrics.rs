@@ -1,5 +1,5 @@
-//! Raw numbers under the names that cAdvisor gave them, for kubelets that take `/metrics/cadvisor`
-//! from the runtime.
+//! Metrics under cAdvisor's names, for kubelets that take `/metrics/cadvisor` from the runtime
+//! (KEP-2371).
 
 mod cgroup;
 mod container;
@@ -9,39 +9,39 @@ use rubelet_cri::v1::{self, MetricType};
 use rubelet_host::{cgroup::CgroupStats, netlink::Link};
 
 use super::convert::value;
-pub(super) use container::{Disk, Known, Processes, block_device};
+pub(super) use container::{ContainerInfo, Disk, Processes, block_device};
 
-/// Labels of every metric: whom it is about.
-const WHOM: [&str; 2] = ["id", "name"];
+/// Labels of every metric: the object.
+const OBJECT_LABELS: [&str; 2] = ["id", "name"];
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Numbers of one metric, each with the values of its labels.
-type Labelled = Vec<(Vec<String>, u64)>;
+/// Values of one metric, each with the values of its labels.
+type LabelledValues = Vec<(Vec<String>, u64)>;
 
 /// One metric.
-struct Described<T: ?Sized> {
+struct MetricDefinition<T: ?Sized> {
     name: &'static str,
     help: &'static str,
     kind: MetricType,
-    /// Labels beside [`WHOM`].
+    /// Labels besides [`OBJECT_LABELS`].
     labels: &'static [&'static str],
     of: Of<T>,
 }
 
-/// Where the numbers of a metric come from; none if there is nothing to tell.
+/// How to get the values of a metric.
 enum Of<T: ?Sized> {
     One(fn(&T) -> Option<u64>),
     /// One for each set of values of the labels.
-    Each(fn(&T) -> Labelled),
+    Each(fn(&T) -> LabelledValues),
 }
 
 const fn counter<T: ?Sized>(
     name: &'static str,
     help: &'static str,
     of: fn(&T) -> Option<u64>,
-) -> Described<T> {
-    Described {
+) -> MetricDefinition<T> {
+    MetricDefinition {
         name,
         help,
         kind: MetricType::Counter,
@@ -54,22 +54,22 @@ const fn gauge<T: ?Sized>(
     name: &'static str,
     help: &'static str,
     of: fn(&T) -> Option<u64>,
-) -> Described<T> {
-    Described {
+) -> MetricDefinition<T> {
+    MetricDefinition {
         kind: MetricType::Gauge,
         ..counter(name, help, of)
     }
 }
 
-/// Several numbers under one name.
+/// Several values under one name.
 const fn each<T: ?Sized>(
     name: &'static str,
     help: &'static str,
     kind: MetricType,
     labels: &'static [&'static str],
-    of: fn(&T) -> Labelled,
-) -> Described<T> {
-    Described {
+    of: fn(&T) -> LabelledValues,
+) -> MetricDefinition<T> {
+    MetricDefinition {
         name,
         help,
         kind,
@@ -78,7 +78,7 @@ const fn each<T: ?Sized>(
     }
 }
 
-/// What may be told.
+/// Descriptors of all metrics.
 pub(crate) fn descriptors() -> Vec<v1::MetricDescriptor> {
     let mut all = Vec::new();
     all.extend(cgroup::METRICS.iter().map(descriptor));
@@ -87,8 +87,8 @@ pub(crate) fn descriptors() -> Vec<v1::MetricDescriptor> {
     all
 }
 
-fn descriptor<T: ?Sized>(described: &Described<T>) -> v1::MetricDescriptor {
-    let keys = WHOM.iter().chain(described.labels);
+fn descriptor<T: ?Sized>(described: &MetricDefinition<T>) -> v1::MetricDescriptor {
+    let keys = OBJECT_LABELS.iter().chain(described.labels);
     v1::MetricDescriptor {
         name: described.name.to_owned(),
         help: described.help.to_owned(),
@@ -106,12 +106,12 @@ pub(super) fn of_link(link: &Link, id: &str, name: &str) -> Vec<v1::Metric> {
     told(&link::METRICS, link, id, name)
 }
 
-/// What is told of the container `id` called `name` beside the numbers of its cgroup.
-pub(super) fn of_container(known: &Known, id: &str, name: &str) -> Vec<v1::Metric> {
+/// The metrics of the container `id` called `name` that its cgroup does not have.
+pub(super) fn of_container(known: &ContainerInfo, id: &str, name: &str) -> Vec<v1::Metric> {
     told(&container::METRICS, known, id, name)
 }
 
-fn told<T>(all: &[Described<T>], about: &T, id: &str, name: &str) -> Vec<v1::Metric> {
+fn told<T>(all: &[MetricDefinition<T>], about: &T, id: &str, name: &str) -> Vec<v1::Metric> {
     let mut metrics = Vec::with_capacity(all.len());
     for described in all {
         let numbers = match described.of {
@@ -124,7 +124,7 @@ fn told<T>(all: &[Described<T>], about: &T, id: &str, name: &str) -> Vec<v1::Met
         metrics.extend(numbers.into_iter().map(|(labels, number)| {
             v1::Metric {
                 name: described.name.to_owned(),
-                // Gathered live.
+                // 0 means gathered live.
                 timestamp: 0,
                 metric_type: described.kind.into(),
                 // In the order of the keys.
@@ -158,7 +158,7 @@ mod tests {
             ..CgroupStats::default()
         };
         let mut all = of_cgroup(&stats, "id", "name");
-        all.extend(of_container(&Known::default(), "id", "name"));
+        all.extend(of_container(&ContainerInfo::default(), "id", "name"));
         let described = descriptors();
         for metric in &all {
             let descriptor = described.iter().find(|one| one.name == metric.name);

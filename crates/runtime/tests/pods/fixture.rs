@@ -1,4 +1,4 @@
-//! Folders, cgroups and a bridge of one test, and the requests that tests make.
+//! Directories, cgroups and a bridge of one test, and the requests that tests make.
 
 use std::{
     fs,
@@ -7,15 +7,17 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::{ImageLoader, RuntimeService, v1};
 use rubelet_host::{CgroupFs, Removal, mount, mountinfo};
 use rubelet_runtime::{EmbeddedRuntime, RuntimeSettings, StartError};
+use rubelet_streaming::{ExitFuture, RemoteProcess, SessionExit, Source};
 
 pub(crate) use rubelet_testbed::images::BUSYBOX_IMAGE;
 
 /// How long a test waits for something that should happen at once.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The bridge of these tests, and that of a second runtime beside the first.
 const BRIDGE: &str = "rbtpods";
@@ -109,6 +111,25 @@ impl Fixture {
         pod
     }
 
+    /// Gives a pod a user namespace; the options for its containers.
+    #[expect(clippy::unused_self, reason = "as for the other pods")]
+    pub(crate) fn user_namespace(&self, pod: &mut v1::PodSandboxConfig) -> v1::NamespaceOption {
+        let mapping = v1::IdMapping {
+            host_id: 1_000_000,
+            container_id: 0,
+            length: 65536,
+        };
+        let linux = pod.linux.as_mut().unwrap();
+        let security = linux.security_context.as_mut().unwrap();
+        let options = security.namespace_options.as_mut().unwrap();
+        options.userns_options = Some(v1::UserNamespace {
+            mode: v1::NamespaceMode::Pod.into(),
+            uids: vec![mapping],
+            gids: vec![mapping],
+        });
+        options.clone()
+    }
+
     /// Removes everything that a test may have left; what should not have been there.
     pub(crate) fn clean(&self) -> Vec<String> {
         let mut left = Vec::new();
@@ -136,7 +157,7 @@ impl Fixture {
             }
         }
         for (part, what) in [
-            ("run/sandboxes", "folder"),
+            ("run/sandboxes", "directory"),
             ("root/sandboxes", "record"),
             ("root/containers", "record"),
             ("root/snapshots", "root file system"),
@@ -167,9 +188,18 @@ fn quietly(program: &str, arguments: &[&str]) {
 
 /// Runs a sandbox; its identifier.
 pub(crate) async fn run_pod(runtime: &EmbeddedRuntime, pod: &v1::PodSandboxConfig) -> String {
+    run_pod_with(runtime, pod, "").await
+}
+
+/// Runs a sandbox with a runtime handler; its identifier.
+pub(crate) async fn run_pod_with(
+    runtime: &EmbeddedRuntime,
+    pod: &v1::PodSandboxConfig,
+    handler: &str,
+) -> String {
     let request = v1::RunPodSandboxRequest {
         config: Some(pod.clone()),
-        ..Default::default()
+        runtime_handler: handler.to_owned(),
     };
     runtime
         .run_pod_sandbox(request)
@@ -260,6 +290,80 @@ pub(crate) async fn remove_pod(runtime: &EmbeddedRuntime, sandbox: &str) {
         pod_sandbox_id: sandbox.to_owned(),
     };
     runtime.remove_pod_sandbox(remove).await.unwrap();
+}
+
+/// Waits for a condition.
+pub(crate) async fn wait_for(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let waited = tokio::time::timeout(PATIENCE, async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    assert!(waited.await.is_ok(), "waited in vain: {what}");
+}
+
+/// Writes to the standard input of a session.
+pub(crate) async fn send(process: &mut RemoteProcess, text: &'static [u8]) {
+    let stdin = process.stdin.as_mut().unwrap();
+    stdin.write(Bytes::from_static(text)).await.unwrap();
+}
+
+/// The exit code that a session ends with.
+pub(crate) async fn exit_code(exit: ExitFuture) -> i32 {
+    let exit = tokio::time::timeout(PATIENCE, exit).await;
+    match exit.expect("the session does not end").unwrap() {
+        SessionExit::Code(code) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Reads to the end.
+pub(crate) async fn read_source(source: &mut dyn Source) -> Vec<u8> {
+    let mut all = Vec::new();
+    while let Some(bytes) = source.read().await.unwrap() {
+        all.extend_from_slice(&bytes);
+    }
+    all
+}
+
+/// Reads an output of a session to its end.
+pub(crate) async fn read_all(output: &mut Option<Box<dyn Source>>) -> Vec<u8> {
+    let read = read_source(&mut **output.as_mut().unwrap());
+    let read = tokio::time::timeout(PATIENCE, read).await;
+    read.expect("the output does not end")
+}
+
+/// Reads exactly so many bytes.
+pub(crate) async fn read_exact(output: &mut Option<Box<dyn Source>>, length: usize) -> Vec<u8> {
+    let all = read_while(output, |all| all.len() < length).await;
+    assert_eq!(
+        all.len(),
+        length,
+        "{:?}",
+        String::from_utf8_lossy(&all[length..])
+    );
+    all
+}
+
+/// Reads until a text comes.
+pub(crate) async fn read_until(output: &mut Option<Box<dyn Source>>, text: &str) {
+    read_while(output, |all| !String::from_utf8_lossy(all).contains(text)).await;
+}
+
+async fn read_while(
+    output: &mut Option<Box<dyn Source>>,
+    goes_on: impl Fn(&[u8]) -> bool,
+) -> Vec<u8> {
+    let output = output.as_mut().unwrap();
+    let mut all = Vec::new();
+    while goes_on(&all) {
+        let read = tokio::time::timeout(PATIENCE, output.read()).await;
+        match read.expect("there is no more output").unwrap() {
+            Some(bytes) => all.extend_from_slice(&bytes),
+            None => panic!("the output ends after {:?}", String::from_utf8_lossy(&all)),
+        }
+    }
+    all
 }
 
 fn wait_blocking(what: &str, within: Duration, mut done: impl FnMut() -> bool) {

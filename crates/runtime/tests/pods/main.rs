@@ -8,9 +8,13 @@
     reason = "a program of tests; without the harness, clippy can't know"
 )]
 
+mod attach_sessions;
+mod exec_sessions;
 mod fixture;
 mod lifecycle;
+mod port_forward;
 mod restart;
+mod session_urls;
 mod speed;
 
 use std::{
@@ -39,6 +43,20 @@ tests! { TESTS:
     lifecycle::a_command_runs_in_a_container,
     lifecycle::each_step_is_an_event,
     lifecycle::a_program_that_is_missing_is_a_start_error,
+    exec_sessions::streams_and_terminals_work_in_each_kind_of_container,
+    exec_sessions::a_slow_reader_loses_nothing_of_a_long_output,
+    exec_sessions::a_child_in_the_background_does_not_hold_up_the_session,
+    exec_sessions::a_command_that_cannot_run_says_why,
+    exec_sessions::a_client_that_goes_away_kills_nothing_and_leaves_nothing,
+    exec_sessions::a_session_ends_with_its_container,
+    attach_sessions::a_client_that_never_reads_is_told_and_holds_up_nobody,
+    attach_sessions::the_input_of_a_container_ends_with_its_first_client,
+    attach_sessions::a_terminal_is_resized_and_shared,
+    attach_sessions::what_a_container_does_not_have_is_refused,
+    attach_sessions::clients_that_go_away_leave_nothing,
+    port_forward::a_port_of_a_pod_answers_by_ipv4_and_ipv6,
+    port_forward::a_pod_on_the_hosts_network_has_the_hosts_ports,
+    session_urls::a_client_of_the_cri_has_sessions_by_urls_that_work_once,
     restart::the_next_runtime_adopts_what_runs,
     restart::another_runtime_on_the_machine_leaves_the_pods_alone,
     restart::a_pod_whose_supervisor_is_killed_is_not_ready,

@@ -1,4 +1,4 @@
-//! The agent ends and another one comes; supervisors die.
+//! The agent ends and another one comes; shims die.
 
 use rubelet_cri::{RuntimeService, v1};
 use rubelet_runtime::{EmbeddedRuntime, StartError};
@@ -20,7 +20,7 @@ pub(crate) async fn the_next_runtime_adopts_what_runs(fixture: &Fixture) {
 
     let second = EmbeddedRuntime::start(fixture.settings.clone()).await;
     assert!(matches!(second, Err(StartError::Locked(_))));
-    // Neither folder may be shared: what is in the run folder would be a leftover to the other.
+    // Neither directory may be shared: what is in the run directory would be a leftover to the other.
     let mut settings = fixture.settings.clone();
     settings.root = settings.root.join("../other-root");
     let second = EmbeddedRuntime::start(settings).await;
@@ -87,7 +87,7 @@ pub(crate) async fn another_runtime_on_the_machine_leaves_the_pods_alone(fixture
     start(&first, &container).await;
     let before = status(&first, &container).await;
 
-    // Folders of its own are not enough: both would make and remove the same bridge and rules.
+    // Directories of its own are not enough: both would make and remove the same bridge and rules.
     let mut settings = fixture.settings.clone();
     settings.root = settings.root.join("../beside/root");
     settings.run = settings.run.join("../beside/run");
@@ -96,7 +96,7 @@ pub(crate) async fn another_runtime_on_the_machine_leaves_the_pods_alone(fixture
         .err()
         .unwrap();
     let words = format!(
-        "another runtime (process {}) keeps the pods' bridge {}",
+        "another runtime (process {}) uses the bridge {}",
         std::process::id(),
         settings.network.bridge_name
     );

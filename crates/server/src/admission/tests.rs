@@ -4,7 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Admission, AdmissionLimits, AdmissionTable, ConnectionId, Limit, Source, Standing};
+use super::{Admission, AdmissionLimits, AdmissionTable, ConnectionId, Limit, PeerTrust, Source};
 
 const LIMITS: AdmissionLimits = AdmissionLimits {
     total: 12,
@@ -12,6 +12,7 @@ const LIMITS: AdmissionLimits = AdmissionLimits {
     strangers_per_source: 4,
     known: 10,
     known_per_source: 6,
+    sessions: 3,
 };
 
 fn source(number: u32) -> Source {
@@ -32,13 +33,13 @@ impl Lives {
     }
 
     /// Each connection comes a second after the one before.
-    fn open(&mut self, from: Source, standing: Standing) -> Admission {
+    fn open(&mut self, from: Source, standing: PeerTrust) -> Admission {
         self.now += Duration::from_secs(1);
         self.table.open(self.now, from, standing)
     }
 
     fn stranger(&mut self, from: u32) -> ConnectionId {
-        match self.open(source(from), Standing::Stranger) {
+        match self.open(source(from), PeerTrust::Stranger) {
             Admission::Kept(id) | Admission::InPlaceOf(id, ..) => id,
             Admission::Refused(limit) => panic!("refused: {limit:?}"),
         }
@@ -75,7 +76,7 @@ fn a_source_beyond_its_share_loses_its_stalest_stranger() {
     let ids: Vec<_> = (0..4).map(|_| lives.stranger(1)).collect();
     lives.now += Duration::from_secs(1);
     lives.table.progress(lives.now, ids[0]);
-    let admission = lives.open(source(1), Standing::Stranger);
+    let admission = lives.open(source(1), PeerTrust::Stranger);
     assert!(
         matches!(admission, Admission::InPlaceOf(_, victim, Limit::Source) if victim == ids[1]),
         "{admission:?}"
@@ -90,7 +91,7 @@ fn a_full_table_takes_from_the_source_with_most_strangers() {
     for _ in 0..3 {
         lives.stranger(3);
     }
-    let admission = lives.open(source(4), Standing::Stranger);
+    let admission = lives.open(source(4), PeerTrust::Stranger);
     assert!(
         matches!(admission, Admission::InPlaceOf(_, victim, Limit::Total) if victim == of_two[0]),
         "{admission:?}"
@@ -111,7 +112,7 @@ fn known_peers_have_slots_that_strangers_cannot_take() {
         lives.stranger(from);
     }
     assert!(known.iter().all(|id| lives.table.has(*id)));
-    assert_eq!(lives.table.count(None, Standing::Known), 4);
+    assert_eq!(lives.table.count(None, PeerTrust::Known), 4);
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn known_peers_never_keep_all_slots_from_those_that_will_prove_themselves() {
     let ids: Vec<_> = (0..40).map(|number| lives.known(number % 4)).collect();
     let kept = ids.iter().filter(|id| lives.table.has(**id)).count();
     assert_eq!(kept, LIMITS.total);
-    assert_eq!(lives.table.count(None, Standing::Known), LIMITS.known);
+    assert_eq!(lives.table.count(None, PeerTrust::Known), LIMITS.known);
     lives.stranger(99);
 }
 
@@ -130,8 +131,8 @@ fn one_source_of_known_peers_has_a_share_and_stays_a_stranger_beyond_it() {
     for _ in 0..20 {
         lives.known(1);
     }
-    assert_eq!(lives.table.count(None, Standing::Known), 6);
-    assert_eq!(lives.table.count(None, Standing::Stranger), 4);
+    assert_eq!(lives.table.count(None, PeerTrust::Known), 6);
+    assert_eq!(lives.table.count(None, PeerTrust::Stranger), 4);
 }
 
 #[test]
@@ -140,20 +141,20 @@ fn users_that_the_kernel_names_are_refused_beyond_their_share_and_root_is_not() 
     let user = Source::Uid(1000);
     for _ in 0..LIMITS.known_per_source {
         assert!(matches!(
-            lives.open(user, Standing::Known),
+            lives.open(user, PeerTrust::Known),
             Admission::Kept(_)
         ));
     }
     assert_eq!(
-        lives.open(user, Standing::Known),
+        lives.open(user, PeerTrust::Known),
         Admission::Refused(Limit::Source)
     );
     for _ in 0..6 {
-        let root = lives.open(Source::Uid(0), Standing::Root);
+        let root = lives.open(Source::Uid(0), PeerTrust::Root);
         assert!(matches!(root, Admission::Kept(_)));
     }
     assert_eq!(
-        lives.open(Source::Uid(0), Standing::Root),
+        lives.open(Source::Uid(0), PeerTrust::Root),
         Admission::Refused(Limit::Total)
     );
 }
@@ -186,7 +187,7 @@ fn whatever_happens_the_limits_hold_and_no_known_peer_is_shed() {
             match random.below(6) {
                 0..=2 => {
                     let from = source(random.below(6));
-                    match lives.open(from, Standing::Stranger) {
+                    match lives.open(from, PeerTrust::Stranger) {
                         Admission::Kept(id) => all.push(id),
                         Admission::InPlaceOf(id, victim, _) => {
                             assert!(!known.contains(&victim), "seed {seed}");
@@ -201,7 +202,8 @@ fn whatever_happens_the_limits_hold_and_no_known_peer_is_shed() {
                 3 => {
                     if let Some(id) = pick(&mut random, &all) {
                         lives.table.prove(id);
-                        let is = |entry: &super::Entry| entry.standing == Standing::Known;
+                        let is =
+                            |entry: &super::AdmittedConnection| entry.standing == PeerTrust::Known;
                         if lives.table.entries.get(&id).is_some_and(is) {
                             known.push(id);
                         }
@@ -221,14 +223,45 @@ fn whatever_happens_the_limits_hold_and_no_known_peer_is_shed() {
             }
             let table = &lives.table;
             assert!(table.entries.len() <= LIMITS.total, "seed {seed}");
-            assert!(table.count(None, Standing::Stranger) <= LIMITS.strangers);
-            assert!(table.count(None, Standing::Known) <= LIMITS.known);
+            assert!(table.count(None, PeerTrust::Stranger) <= LIMITS.strangers);
+            assert!(table.count(None, PeerTrust::Known) <= LIMITS.known);
             for from in 0..6 {
                 let of = |standing| table.count(Some(source(from)), standing);
-                assert!(of(Standing::Stranger) <= LIMITS.strangers_per_source);
-                assert!(of(Standing::Known) <= LIMITS.known_per_source);
+                assert!(of(PeerTrust::Stranger) <= LIMITS.strangers_per_source);
+                assert!(of(PeerTrust::Known) <= LIMITS.known_per_source);
             }
             assert!(known.iter().all(|id| table.has(*id)), "seed {seed}");
         }
     }
+}
+
+#[test]
+fn sessions_take_no_other_places_and_are_closed_for_nobody() {
+    let mut lives = Lives::new();
+    let ids = [
+        lives.stranger(1),
+        lives.known(1),
+        lives.known(2),
+        lives.known(3),
+    ];
+    for (id, begins) in ids.iter().zip([true, true, true, false]) {
+        assert_eq!(lives.table.begin_session(*id), begins);
+    }
+    for from in 0..100 {
+        lives.stranger(from);
+        lives.known(from);
+    }
+    assert!(ids[..3].iter().all(|id| lives.table.has(*id)));
+    let strangers = lives.table.count(None, PeerTrust::Stranger);
+    assert!(strangers <= LIMITS.strangers, "{strangers}");
+    while let Some(shed) = lives.table.shed() {
+        assert!(!ids[..3].contains(&shed));
+    }
+    // One that has ended makes room, and one that was refused is as before.
+    lives.table.close(ids[0]);
+    let again = lives.stranger(1);
+    assert!(lives.table.begin_session(again));
+    lives.table.end_session(again);
+    assert_eq!(lives.table.shed(), Some(again));
+    assert!(!lives.table.begin_session(again));
 }

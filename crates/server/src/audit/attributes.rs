@@ -1,6 +1,7 @@
-//! What a request asks for, in the words that audit policies and events use.
+//! What a request does, in the terms of audit policies and events.
 
 use http::{Method, Uri};
+use rubelet_streaming::SessionKind;
 
 use crate::{
     Resource,
@@ -13,10 +14,10 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RequestAttributes {
     pub(crate) verb: String,
-    /// The path, for a request that is about no resource.
+    /// The path, for a non-resource request.
     pub(crate) path: String,
     pub(crate) resource: Option<ResourceRef>,
-    /// The answer goes on for as long as the client stays.
+    /// The response is a stream that lasts until the client disconnects.
     pub(crate) long_running: bool,
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct ResourceRef {
 }
 
 impl RequestAttributes {
-    /// A request that is about no resource: its verb is the method.
+    /// A non-resource request: its verb is the method.
     pub(crate) fn of_path(method: &Method, path: &str) -> Self {
         Self {
             verb: method.as_str().to_ascii_lowercase(),
@@ -62,7 +63,7 @@ impl RequestAttributes {
                 name: node.to_owned(),
                 ..ResourceRef::default()
             }),
-            long_running: follows(uri),
+            long_running: follows(uri) || is_session(uri.path()),
         }
     }
 
@@ -70,6 +71,7 @@ impl RequestAttributes {
     pub(crate) fn of_local(method: &Method, uri: &Uri) -> Self {
         let found = route(uri.path()).ok();
         let follows = matches!(found, Some(Route::Log(..))) && flag(uri, "follow");
+        let is_session = matches!(found, Some(Route::Session(..)));
         let Some((resource, is_collection)) = found.and_then(resource) else {
             return Self::of_path(method, uri.path());
         };
@@ -93,9 +95,15 @@ impl RequestAttributes {
             },
             path: String::new(),
             resource: Some(resource),
-            long_running: watches || follows,
+            long_running: watches || follows || is_session,
         }
     }
+}
+
+/// Whether a path of the node's port is one of a session; the segments after the first are names.
+fn is_session(path: &str) -> bool {
+    let root = path.trim_start_matches('/').split('/').next();
+    matches!(root, Some("exec" | "attach" | "portForward"))
 }
 
 /// As `/containerLogs` reads it: the first value counts, and everything but `0` and `false` is true.
@@ -110,7 +118,7 @@ fn flag(uri: &Uri, key: &str) -> bool {
     query.flag(key).unwrap_or_default()
 }
 
-/// The resource of a path, and whether all of a collection is meant.
+/// The resource of a path, and whether it is a whole collection.
 fn resource(route: Route) -> Option<(ResourceRef, bool)> {
     let of = |resource: Resource, namespace: String, name: String| ResourceRef {
         group: resource.group(),
@@ -143,6 +151,14 @@ fn resource(route: Route) -> Option<(ResourceRef, bool)> {
         Route::Part(pod, Part::Ephemeral) => {
             (part("ephemeralcontainers", pod.namespace, pod.name), false)
         }
+        Route::Session(pod, kind) => {
+            let subresource = match kind {
+                SessionKind::Exec => "exec",
+                SessionKind::Attach => "attach",
+                SessionKind::PortForward => "portforward",
+            };
+            (part(subresource, pod.namespace, pod.name), false)
+        }
         Route::Restart(pod) => (own_part("restart", pod.namespace, pod.name), false),
         Route::Why(pod) => (own_part("why", pod.namespace, pod.name), false),
         _ => return None,
@@ -150,84 +166,4 @@ fn resource(route: Route) -> Option<(ResourceRef, bool)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn local(method: &str, uri: &str) -> String {
-        let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let found = RequestAttributes::of_local(&method, &uri.parse().unwrap());
-        let long = if found.long_running { " long" } else { "" };
-        match found.resource {
-            None => format!("{} {}{long}", found.verb, found.path),
-            Some(of) => format!(
-                "{} {}/{}/{} {}/{}{long}",
-                found.verb, of.group, of.resource, of.subresource, of.namespace, of.name
-            ),
-        }
-    }
-
-    #[test]
-    fn a_log_is_followed_where_the_port_says_so() {
-        for (query, long) in [
-            ("follow", true),
-            ("follow=yes", true),
-            ("follow=1&follow=0", true),
-            ("follow=0&follow=1", false),
-            ("follow=False", false),
-            ("tailLines=1", false),
-        ] {
-            let uri = format!("/containerLogs/a/b/c?{query}").parse().unwrap();
-            let found = RequestAttributes::of_node(&Method::GET, "get", "proxy", "n", &uri);
-            assert_eq!(found.long_running, long, "{query}");
-        }
-    }
-
-    #[test]
-    fn requests_of_the_socket_have_the_verbs_of_the_api_server() {
-        for (method, uri, expected) in [
-            ("GET", "/api/v1/pods", "list /pods/ /"),
-            ("GET", "/pods", "list /pods/ /"),
-            ("GET", "/api/v1/pods?watch=1", "watch /pods/ / long"),
-            ("GET", "/api/v1/namespaces/a/pods/b", "get /pods/ a/b"),
-            (
-                "GET",
-                "/api/v1/namespaces/a/pods/b?watch=true",
-                "watch /pods/ a/b long",
-            ),
-            ("DELETE", "/api/v1/namespaces/a/pods/b", "delete /pods/ a/b"),
-            ("DELETE", "/api/v1/pods", "deletecollection /pods/ /"),
-            ("BREW", "/api/v1/pods", "brew /pods/ /"),
-            (
-                "GET",
-                "/api/v1/namespaces/a/pods/b/log?follow=true",
-                "get /pods/log a/b long",
-            ),
-            (
-                "GET",
-                "/api/v1/namespaces/a/pods/b/log",
-                "get /pods/log a/b",
-            ),
-            (
-                "PATCH",
-                "/api/v1/namespaces/a/pods/b/status",
-                "patch /pods/status a/b",
-            ),
-            (
-                "PUT",
-                "/api/v1/namespaces/a/pods/b/ephemeralcontainers",
-                "update /pods/ephemeralcontainers a/b",
-            ),
-            (
-                "POST",
-                "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/restart",
-                "create node.rubelet.dev/pods/restart a/b",
-            ),
-            ("GET", "/healthz?verbose", "get /healthz"),
-            ("GET", "/configz", "get /configz"),
-            ("GET", "/%zz", "get /%zz"),
-            ("GET", "/x/../y", "get /x/../y"),
-        ] {
-            assert_eq!(local(method, uri), expected, "{method} {uri}");
-        }
-    }
-}
+mod tests;

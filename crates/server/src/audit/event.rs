@@ -15,15 +15,15 @@ const LONGEST_USER_AGENT: usize = 1024;
 const LONGEST_NAME: usize = 256;
 /// Longest text of a reason.
 const LONGEST_REASON: usize = 512;
-/// So many groups of a user, and so many of its further values, are recorded.
+/// How many groups of a user, and extra values, are recorded.
 const MOST: usize = 32;
 
 /// The stages that are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The answer of a request that goes on for long begins.
+    /// The response of a long-running request begins.
     ResponseStarted,
-    /// The answer is complete or was given up.
+    /// The response is complete or aborted.
     ResponseComplete,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct AuditEvent<'a> {
     pub(crate) peer: &'a Peer,
     pub(crate) user_agent: &'a [u8],
     pub(crate) object: Option<&'a ResourceRef>,
-    pub(crate) outcome: Outcome<'a>,
+    pub(crate) outcome: AuditOutcome<'a>,
     /// Whether the request was allowed, and why or why not.
     pub(crate) decision: Option<(bool, &'a str)>,
     pub(crate) received: Timestamp,
@@ -46,10 +46,10 @@ pub(crate) struct AuditEvent<'a> {
 
 /// How a request went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome<'a> {
+pub(crate) enum AuditOutcome<'a> {
     /// It was answered with this code.
     Answered(u16),
-    /// There is no answer, or none that the client had asked for.
+    /// There is no response, or not the one that the client requested.
     Failed(Option<u16>, &'a str),
 }
 
@@ -104,7 +104,7 @@ impl AuditEvent<'_> {
                 }),
             );
         }
-        // Where nobody is known the field is there and empty, as with the API server.
+        // If no user is known the field is present and empty, as in the API server.
         event.insert("user".to_owned(), self.user.map_or(json!({}), user));
         let mut line = ascii(&Value::Object(event).to_string());
         line.push('\n');
@@ -113,8 +113,8 @@ impl AuditEvent<'_> {
 
     fn status(&self) -> Value {
         let (code, message) = match self.outcome {
-            Outcome::Answered(code) => (Some(code), ""),
-            Outcome::Failed(code, message) => (code, message),
+            AuditOutcome::Answered(code) => (Some(code), ""),
+            AuditOutcome::Failed(code, message) => (code, message),
         };
         let mut status = json!({ "metadata": {} });
         if let Some(code) = code {

@@ -1,4 +1,5 @@
-//! The file of the log: appended to, put aside when it is large, and removed when it is old.
+//! The file of the log: appended to, rotated when it is large; rotated files are removed when they
+//! are old.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -21,18 +22,18 @@ use rustix::{
     io::Errno,
 };
 
-/// When a file of the log is put aside, and how long it is kept.
+/// When a file of the log is rotated, and how long it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotation {
-    /// A file has at most so many bytes, unless a single event is longer.
+    /// Maximum size of a file, unless a single event is longer.
     pub max_bytes: u64,
-    /// So many older files are kept; 0 means all.
+    /// How many rotated files are kept; 0 means all.
     pub max_backups: usize,
-    /// Older files are removed after so long; zero means never.
+    /// Age after which rotated files are removed; zero means never.
     pub max_age: Duration,
 }
 
-/// The time in the name of an older file, in UTC, to which milliseconds are added.
+/// The time in the name of a rotated file, in UTC, to which milliseconds are appended.
 const STAMP: &str = "%Y-%m-%dT%H-%M-%S";
 
 /// The log's file.
@@ -51,7 +52,7 @@ struct OpenFile {
 }
 
 impl LogFile {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     pub(super) fn open(path: &Path, rotation: Rotation, now: Timestamp) -> io::Result<Self> {
         let mut log = Self {
             path: path.to_owned(),
@@ -68,7 +69,7 @@ impl LogFile {
     pub(super) fn append(&mut self, lines: &[u8], now: Timestamp) -> io::Result<()> {
         let mut open = match self.open.take() {
             Some(open) if is_linked(&open.file) => open,
-            // Somebody removed the file; or it could not be opened before.
+            // The file was removed, or could not be opened before.
             _ => open(&self.path)?,
         };
         let added = u64::try_from(lines.len()).unwrap_or(u64::MAX);
@@ -78,7 +79,7 @@ impl LogFile {
         let written = open.file.write_all(lines);
         match &written {
             Ok(()) => open.length += added,
-            // A part of a line would spoil the next one.
+            // A partial line would spoil the next one.
             Err(_) => open.file.set_len(open.length)?,
         }
         self.open = Some(open);
@@ -102,7 +103,7 @@ impl LogFile {
             if kept != Err(Errno::EXIST) {
                 break;
             }
-            // Somebody else puts files there.
+            // Another program also creates files there.
             at = later_than(now, Some(at));
         }
         kept?;
@@ -111,20 +112,19 @@ impl LogFile {
         Ok(opened)
     }
 
-    /// Removes older files that are too many or too old; one that can't be removed is left for the
-    /// next time.
+    /// Removes rotated files beyond the limits; a file that can't be removed is retried next time.
     fn remove_old(&self, directory: &OwnedFd, now: Timestamp) {
         let Ok(name) = name(&self.path) else { return };
         let names = match list(directory) {
             Ok(names) => names,
             Err(error) => {
-                tracing::debug!(%error, "Older audit logs cannot be listed");
+                tracing::debug!(%error, "Cannot list rotated audit logs");
                 return;
             }
         };
         for old in expired(name, &names, &self.rotation, now) {
             if let Err(error) = rustix::fs::unlinkat(directory, old, AtFlags::empty()) {
-                tracing::warn!(%error, file = %old.display(), "An older audit log cannot be removed");
+                tracing::warn!(%error, file = %old.display(), "Cannot remove a rotated audit log");
             }
         }
     }
@@ -145,7 +145,7 @@ fn open(path: &Path) -> io::Result<OpenFile> {
 }
 
 fn open_in(directory: OwnedFd, name: &OsStr) -> io::Result<OpenFile> {
-    // NONBLOCK: a pipe of that name would hold up the start.
+    // NONBLOCK: opening a FIFO of that name would block the start.
     let flags = OFlags::RDWR
         | OFlags::APPEND
         | OFlags::CREATE
@@ -158,14 +158,14 @@ fn open_in(directory: OwnedFd, name: &OsStr) -> io::Result<OpenFile> {
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(io::Error::other("it is not a regular file"));
     }
-    // It may have been there, readable for others.
+    // The file may exist already, readable for others.
     rustix::fs::fchmod(&file, mode)?;
     let file = File::from(file);
     let mut length = u64::try_from(stat.st_size).unwrap_or_default();
     let mut last = [0];
     let read = length.checked_sub(1).map(|at| file.read_at(&mut last, at));
-    // A power cut can leave a part of a line; where even this byte has no room, the first event has
-    // none either, and says so.
+    // A power loss can leave a partial line; if there is no space for even this byte, the first
+    // event has none either, and reports it.
     if matches!(read, Some(Ok(1))) && last != *b"\n" && (&file).write_all(b"\n").is_ok() {
         length += 1;
     }
@@ -188,14 +188,14 @@ fn list(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// The time for the name of a file that is put aside now. Names tell which file is newer, also of two
-/// in one millisecond and when the clock was set back.
+/// The time for the name of a file that is rotated now. Names are ordered by age, also of two
+/// rotations in one millisecond and after the clock was set back.
 fn later_than(now: Timestamp, newest: Option<Timestamp>) -> Timestamp {
     let next = newest.and_then(|at| at.checked_add(SignedDuration::from_millis(1)).ok());
     next.map_or(now, |next| next.max(now))
 }
 
-/// `audit.log` put aside is `audit-2026-03-01T12-00-00.123.log`, as the API server names it.
+/// `audit.log` is rotated to `audit-2026-03-01T12-00-00.123.log`, as the API server names it.
 fn backup_name(name: &OsStr, at: Timestamp) -> OsString {
     let (stem, extension) = parts(name);
     let at = at.to_zoned(TimeZone::UTC);
@@ -214,7 +214,7 @@ fn parts(name: &OsStr) -> (&OsStr, &OsStr) {
     (OsStr::from_bytes(stem), OsStr::from_bytes(extension))
 }
 
-/// When the file of that name was put aside; `None` for files that are no older ones of this log.
+/// When the file of that name was rotated; `None` for files that are not rotated files of this log.
 fn put_aside(name: &OsStr, candidate: &OsStr) -> Option<Timestamp> {
     let (stem, extension) = parts(name);
     let rest = candidate.as_bytes().strip_prefix(stem.as_bytes())?;
@@ -229,7 +229,7 @@ fn put_aside(name: &OsStr, candidate: &OsStr) -> Option<Timestamp> {
         .ok()
 }
 
-/// The older files that are not to be kept.
+/// The rotated files to remove.
 fn expired<'a>(
     name: &OsStr,
     names: &'a [OsString],
@@ -255,72 +255,4 @@ fn expired<'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(text: &str) -> Timestamp {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn files_that_are_put_aside_have_the_time_in_their_names() {
-        let now = at("2026-03-01T12:00:00.1234Z");
-        for (name, expected) in [
-            ("audit.log", "audit-2026-03-01T12-00-00.123.log"),
-            ("audit", "audit-2026-03-01T12-00-00.123"),
-            (".audit", ".audit-2026-03-01T12-00-00.123"),
-        ] {
-            let backup = backup_name(OsStr::new(name), now);
-            assert_eq!(backup, OsStr::new(expected));
-            let found = put_aside(OsStr::new(name), &backup);
-            assert_eq!(found, Some(at("2026-03-01T12:00:00.123Z")), "{expected}");
-        }
-        for other in [
-            "audit.log",
-            "audit-x.log",
-            "audit-2026-03-01T12-00-00.123.log.gz",
-            "audit-2026-03-01T12-00-00.log",
-            "audit-2026-03-01T12-00-00.1-2.log",
-            "audit-2026-13-01T12-00-00.123.log",
-            "other-2026-03-01T12-00-00.123.log",
-        ] {
-            assert_eq!(put_aside(OsStr::new("audit.log"), OsStr::new(other)), None);
-        }
-    }
-
-    #[test]
-    fn a_file_that_is_put_aside_later_has_a_later_name() {
-        let now = at("2026-03-01T12:00:00.1234Z");
-        assert_eq!(later_than(now, None), now);
-        assert_eq!(later_than(now, Some(at("2026-03-01T11:00:00Z"))), now);
-        for (newest, expected) in [
-            ("2026-03-01T12:00:00.123Z", "2026-03-01T12:00:00.124Z"),
-            // The clock was set back.
-            ("2026-03-02T00:00:00Z", "2026-03-02T00:00:00.001Z"),
-        ] {
-            assert_eq!(later_than(now, Some(at(newest))), at(expected));
-        }
-    }
-
-    #[test]
-    fn the_newest_are_kept_and_none_for_too_long() {
-        let name = OsStr::new("audit.log");
-        let names: Vec<OsString> = (1..=9)
-            .map(|day| format!("audit-2026-03-0{day}T00-00-00.000.log").into())
-            .chain(["precious.log".into(), "audit.log".into()])
-            .collect();
-        let now = at("2026-03-09T12:00:00Z");
-        let expired = |max_backups, days: u64| {
-            let rotation = Rotation {
-                max_bytes: 1,
-                max_backups,
-                max_age: Duration::from_secs(days * 86_400),
-            };
-            expired(name, &names, &rotation, now).len()
-        };
-        for (max_backups, days, removed) in [(0, 0, 0), (3, 0, 6), (0, 2, 7), (5, 2, 7), (1, 2, 8)]
-        {
-            assert_eq!(expired(max_backups, days), removed, "{max_backups} {days}");
-        }
-    }
-}
+mod tests;

@@ -4,13 +4,14 @@ use std::{
     fmt, io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rustls::crypto::{SecureRandom, aws_lc_rs};
 use tokio::sync::oneshot;
 
@@ -20,25 +21,25 @@ use super::{
 };
 use crate::clock;
 
-/// Events that wait for the disk, at most.
+/// Maximum number of queued events.
 const QUEUE: usize = 4096;
 /// The same in bytes.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
-/// So many bytes are written at a time.
+/// How many bytes are written at a time.
 const BATCH: usize = 64 * 1024;
-/// The end of the agent waits so long for the disk.
+/// How long the agent's shutdown waits for the disk.
 const CLOSE: Duration = Duration::from_secs(2);
 
 /// Counts events. Must not wait.
 pub trait AuditObserver: Send + Sync + 'static {
-    /// So many events were written.
+    /// How many events were written.
     fn written(&self, events: u64);
-    /// So many were lost. `reason` is `queue` for a disk that is too slow, `write` for one that is
-    /// full or fails.
+    /// How many were dropped. `reason` is `queue` if the disk is too slow, `write` if it is full or
+    /// fails.
     fn dropped(&self, reason: &'static str, events: u64);
 }
 
-/// Nobody counts.
+/// Counts nothing.
 impl AuditObserver for () {
     fn written(&self, _: u64) {}
     fn dropped(&self, _: &'static str, _: u64) {}
@@ -46,11 +47,11 @@ impl AuditObserver for () {
 
 /// Why the log can't be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("can't open the audit log {}", path.display())]
+#[error("cannot open the audit log {}", path.display())]
 pub struct AuditOpenError {
     /// The file.
     pub path: PathBuf,
-    /// Why not.
+    /// The error.
     #[source]
     pub source: io::Error,
 }
@@ -73,7 +74,7 @@ struct Shared {
     observer: Arc<dyn AuditObserver>,
     queued: AtomicUsize,
     dropped: AtomicU64,
-    /// The queue was full, and that was said.
+    /// The queue was full, and that was logged.
     too_slow: AtomicBool,
     /// Why the last write failed.
     failure: Mutex<Option<String>>,
@@ -105,7 +106,7 @@ impl AuditLog {
         Self::with(path, append, policy, observer).map_err(failed)
     }
 
-    /// A log that hands batches of lines to `append`, on a thread of its own.
+    /// A log that passes batches of lines to `append`, on its own thread.
     pub(super) fn with(
         path: &Path,
         append: impl FnMut(&[u8]) -> io::Result<()> + Send + 'static,
@@ -121,7 +122,8 @@ impl AuditLog {
             failure: Mutex::new(None),
         });
         let (queue, messages) = sync_channel(QUEUE);
-        // A thread of its own: a disk that hangs would keep one of those for file systems for ever.
+        // A dedicated thread: a disk that hangs would block a thread of the file system pool
+        // forever.
         std::thread::Builder::new()
             .name("audit".to_owned())
             .stack_size(256 * 1024)
@@ -154,12 +156,12 @@ impl AuditLog {
         }
     }
 
-    /// Waits up to two seconds until what is queued is written. Later events are dropped.
+    /// Waits up to two seconds until the queue is written. Later events are dropped.
     pub async fn close(&self) {
         let (done, written) = oneshot::channel();
         let sent = self.queue.try_send(Message::Close(done)).is_ok();
         if !sent || tokio::time::timeout(CLOSE, written).await.is_err() {
-            tracing::warn!(path = %self.shared.path.display(), "The last events were not written to the audit log");
+            tracing::warn!(path = %self.shared.path.display(), "Exiting with unwritten audit events");
         }
     }
 
@@ -197,14 +199,14 @@ impl AuditLog {
         self.shared.queued.fetch_sub(length, Ordering::Relaxed);
         self.shared.dropped("queue", 1);
         if !self.shared.too_slow.swap(true, Ordering::Relaxed) {
-            tracing::warn!(path = %self.shared.path.display(), "Audit events are dropped: the disk does not keep up");
+            tracing::warn!(path = %self.shared.path.display(), "Dropping audit events: the disk is too slow");
         }
     }
 }
 
 impl Shared {
-    fn failure(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    fn failure(&self) -> parking_lot::MutexGuard<'_, Option<String>> {
+        self.failure.lock()
     }
 
     fn dropped(&self, reason: &'static str, events: u64) {
@@ -212,13 +214,13 @@ impl Shared {
         self.observer.dropped(reason, events);
     }
 
-    /// Notes how a write went. Trouble is logged when it begins and when it ends.
+    /// Records the result of a write. Errors are logged when they begin and when they end.
     fn wrote(&self, result: io::Result<()>, events: u64) {
         let path = self.path.display();
         match result {
             Ok(()) => {
                 if self.failure().take().is_some() {
-                    tracing::info!(%path, "The audit log is written again");
+                    tracing::info!(%path, "Writing the audit log again");
                 }
                 self.observer.written(events);
             }
@@ -226,14 +228,14 @@ impl Shared {
                 let new = self.failure().replace(error.to_string()).is_none();
                 self.dropped("write", events);
                 if new {
-                    tracing::warn!(%path, %error, "The audit log cannot be written; its events are dropped");
+                    tracing::warn!(%path, %error, "Cannot write the audit log; dropping its events");
                 }
             }
         }
     }
 }
 
-/// The thread. It ends with the log, or after [`Message::Close`].
+/// The thread. It ends when the log is dropped, or after [`Message::Close`].
 fn write(
     messages: &Receiver<Message>,
     mut append: impl FnMut(&[u8]) -> io::Result<()>,
@@ -268,7 +270,7 @@ fn write(
             }
         }
         if let Some(done) = close {
-            // Nobody may wait any more.
+            // The receiver may have timed out.
             let _ = done.send(());
             return;
         }

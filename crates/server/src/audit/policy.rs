@@ -1,4 +1,4 @@
-//! Which requests are recorded: the rules of an audit policy, the first that matches counts.
+//! Which requests are recorded: the rules of an audit policy; the first that matches applies.
 //!
 //! Source of the rules: Kubernetes, `k8s.io/apiserver/pkg/audit/policy` and
 //! `k8s.io/apiserver/pkg/apis/audit/validation`.
@@ -17,7 +17,7 @@ use crate::secure::User;
 pub enum AuditLevel {
     /// Nothing.
     None,
-    /// Who asked for what, and the code of the answer; never a body.
+    /// Who requested what, and the status code; never a body.
     Metadata,
 }
 
@@ -28,7 +28,7 @@ pub struct AuditPolicy {
     rules: Vec<Rule>,
 }
 
-/// Why a policy is refused. Displays as `FILE:LINE:COLUMN: FIELD: what is wrong`.
+/// Why a policy is rejected. Displays as `FILE:LINE:COLUMN: FIELD: what is wrong`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditPolicyError {
     file: String,
@@ -38,8 +38,8 @@ pub struct AuditPolicyError {
 impl fmt::Display for AuditPolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if let Some(place) = self.error.place {
-            write!(f, ":{}:{}", place.line, place.column)?;
+        if let Some(position) = self.error.position {
+            write!(f, ":{}:{}", position.line, position.column)?;
         }
         if let Some(field) = &self.error.field {
             write!(f, ": {field}")?;
@@ -104,7 +104,7 @@ const STAGES: [&str; 4] = [
 ];
 
 impl AuditPolicy {
-    /// A policy that treats all requests alike.
+    /// A policy with one level for all requests.
     #[must_use]
     pub fn of_level(level: AuditLevel) -> Self {
         let rule = Rule {
@@ -123,8 +123,8 @@ impl AuditPolicy {
     /// Reads a Policy of `audit.k8s.io/v1`; `file` is named in errors.
     ///
     /// # Errors
-    /// The text is no such policy, has a field that is not known, or asks for a level at which bodies
-    /// would be recorded.
+    /// The text is not such a policy, has an unknown field, or requests a level that records
+    /// bodies.
     pub fn read(file: &str, text: &str) -> Result<Self, AuditPolicyError> {
         let fail = |error: DecodeError| AuditPolicyError {
             file: file.to_owned(),
@@ -138,7 +138,7 @@ impl AuditPolicy {
             );
             return Err(fail(DecodeError {
                 document: 0,
-                place: None,
+                position: None,
                 field: None,
                 message,
                 snippet: None,
@@ -159,7 +159,7 @@ impl AuditPolicy {
         })
     }
 
-    /// The level of a request, and the stages that are left out.
+    /// The level of a request, and the stages that are omitted.
     pub(crate) fn decide(
         &self,
         user: Option<&User>,
@@ -298,7 +298,7 @@ impl GroupResources {
     }
 }
 
-/// `*`, `pods`, `pods/log`, `pods/*` and `*/log`; `pods` alone means no sub-resource.
+/// `*`, `pods`, `pods/log`, `pods/*` and `*/log`; `pods` alone does not include sub-resources.
 fn is_resource(pattern: &str, of: &ResourceRef) -> bool {
     match pattern.split_once('/') {
         None => pattern == "*" || (pattern == of.resource && of.subresource.is_empty()),

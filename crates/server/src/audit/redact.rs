@@ -1,28 +1,33 @@
-//! Text from a client on its way into the log: bounded, and without what may be secret.
+//! Text from a client, prepared for the log: bounded, and without possible secrets.
 
 use http::Uri;
 
-/// What follows a text that was cut, as the API server has it.
+/// What follows a truncated text, as in the API server.
 const CUT: &str = "...TRUNCATED";
 
 /// Longest request URI, in bytes.
 const LONGEST_URI: usize = 2048;
 
-/// Query parameters whose values say how something is shown or chosen. All others are left out: a
-/// token has been sent in a query before.
+/// Query parameters whose values only control display or selection. All others are omitted: clients
+/// have sent tokens in queries, and a command may contain a password.
 const HARMLESS: &[&str] = &[
     "allowWatchBookmarks",
     "container",
     "dryRun",
+    "error",
     "exclude",
     "fieldManager",
     "fieldSelector",
     "follow",
     "force",
     "gracePeriodSeconds",
+    "input",
     "labelSelector",
     "limit",
     "limitBytes",
+    "output",
+    "port",
+    "ports",
     "pretty",
     "previous",
     "propagationPolicy",
@@ -31,15 +36,19 @@ const HARMLESS: &[&str] = &[
     "sendInitialEvents",
     "sinceSeconds",
     "sinceTime",
+    "stderr",
+    "stdin",
+    "stdout",
     "stream",
     "tailLines",
     "timeoutSeconds",
     "timestamps",
+    "tty",
     "verbose",
     "watch",
 ];
 
-/// The text, cut to that many bytes.
+/// The text, truncated to that many bytes.
 pub(crate) fn bounded(text: &str, longest: usize) -> String {
     if text.len() <= longest {
         return text.to_owned();
@@ -48,7 +57,7 @@ pub(crate) fn bounded(text: &str, longest: usize) -> String {
     format!("{}{CUT}", &text[..end.unwrap_or_default()])
 }
 
-/// Path and query. Of an absolute URI, which could hold a password, only these are taken.
+/// Path and query. An absolute URI could contain a password, so its other parts are omitted.
 pub(crate) fn request_uri(uri: &Uri) -> String {
     let mut text = bounded(uri.path(), LONGEST_URI);
     let pairs = uri.query().unwrap_or_default().split('&');
@@ -69,8 +78,8 @@ pub(crate) fn request_uri(uri: &Uri) -> String {
     bounded(&text, LONGEST_URI)
 }
 
-/// A line of JSON in which every character beyond plain ASCII is escaped: what is printed on a
-/// terminal can't turn the line around or hide a part of it.
+/// A line of JSON in which every character beyond ASCII is escaped: text printed on a terminal
+/// can't reverse the line or hide a part of it.
 pub(crate) fn ascii(json: &str) -> String {
     let mut line = String::with_capacity(json.len() + 1);
     for character in json.chars() {

@@ -1,4 +1,4 @@
-//! One request from its head to the end of its answer.
+//! One request from its head to the end of its response.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use jiff::Timestamp;
 
 use super::{
     attributes::RequestAttributes,
-    event::{AuditEvent, Outcome, Stage},
+    event::{AuditEvent, AuditOutcome, Stage},
     log::AuditLog,
     policy::{AuditLevel, OmittedStages},
     redact,
 };
 use crate::{clock, peer::Peer, secure::User};
 
-/// The header with the identifier of a request, in requests and answers.
+/// The header with the identifier of a request, in requests and responses.
 pub(crate) const AUDIT_ID: &str = "audit-id";
 
-/// Longest identifier that is taken from a client: what the API server's own log keeps of one.
+/// Longest identifier that is accepted from a client: the API server's own log truncates to this.
 const LONGEST_ID: usize = 64;
 
-/// So much of a `User-Agent` is kept while its request is under way.
+/// How much of a `User-Agent` is kept while its request is in progress.
 const KEPT_USER_AGENT: usize = 2048;
 
-/// A request that is recorded. When it is dropped it has ended.
+/// A request that is recorded. It ends when this is dropped.
 pub(crate) struct AuditedRequest {
     log: Arc<AuditLog>,
     id: String,
@@ -34,18 +34,18 @@ pub(crate) struct AuditedRequest {
     received: Timestamp,
     user: Option<User>,
     decision: Option<(bool, String)>,
-    answered: Option<Answered>,
+    answered: Option<AuditedResponse>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Answered {
+struct AuditedResponse {
     code: u16,
     level: AuditLevel,
     omitted: OmittedStages,
 }
 
 impl AuditedRequest {
-    /// The head of a request came.
+    /// The head of a request has arrived.
     pub(crate) fn begin(
         log: &Arc<AuditLog>,
         uri: &Uri,
@@ -69,7 +69,7 @@ impl AuditedRequest {
         }
     }
 
-    /// Who asks is known.
+    /// The user is known.
     pub(crate) fn identified(&mut self, user: User) {
         self.user = Some(user);
     }
@@ -79,8 +79,8 @@ impl AuditedRequest {
         self.decision = Some((allowed, reason.to_owned()));
     }
 
-    /// Takes the identifier that the client sent. For clients that were let in and have shown who
-    /// they are: anybody else could make two requests look like one.
+    /// Uses the identifier that the client sent. Only for authorized, authenticated clients:
+    /// anybody else could make two requests look like one.
     pub(crate) fn take_id(&mut self, headers: &HeaderMap) {
         let id = headers.get(AUDIT_ID).and_then(|id| id.to_str().ok());
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
@@ -92,25 +92,25 @@ impl AuditedRequest {
         }
     }
 
-    /// The answer begins. Returns the identifier, for its header.
+    /// The response begins. Returns the identifier, for its header.
     pub(crate) fn answered(&mut self, code: u16) -> Option<HeaderValue> {
         let (level, omitted) = self
             .log
             .policy()
             .decide(self.user.as_ref(), &self.attributes);
-        self.answered = Some(Answered {
+        self.answered = Some(AuditedResponse {
             code,
             level,
             omitted,
         });
         let starts = self.attributes.long_running && code < 400 && !omitted.response_started;
         if starts && level == AuditLevel::Metadata {
-            self.record(Stage::ResponseStarted, Outcome::Answered(code));
+            self.record(Stage::ResponseStarted, AuditOutcome::Answered(code));
         }
         HeaderValue::from_str(&self.id).ok()
     }
 
-    fn record(&self, stage: Stage, outcome: Outcome<'_>) {
+    fn record(&self, stage: Stage, outcome: AuditOutcome<'_>) {
         let decision = self.decision.as_ref();
         let event = AuditEvent {
             id: &self.id,
@@ -137,7 +137,7 @@ impl Drop for AuditedRequest {
                 .log
                 .policy()
                 .decide(self.user.as_ref(), &self.attributes);
-            Answered {
+            AuditedResponse {
                 code: 0,
                 level,
                 omitted,
@@ -147,15 +147,15 @@ impl Drop for AuditedRequest {
             return;
         }
         let outcome = match answered.code {
-            // What was asked for may have been done all the same.
-            0 => Outcome::Failed(None, "the connection ended before the answer began"),
-            code => Outcome::Answered(code),
+            // The request may have been carried out all the same.
+            0 => AuditOutcome::Failed(None, "the connection ended before the answer began"),
+            code => AuditOutcome::Answered(code),
         };
         self.record(Stage::ResponseComplete, outcome);
     }
 }
 
-/// Records what was sent on a connection and is no request: the server has answered it by itself.
+/// Records input that is not a valid request: the server has answered it by itself.
 pub(crate) fn malformed(log: &Arc<AuditLog>, peer: Peer, error: &hyper::Error) {
     let code = match error {
         error if error.is_parse_too_large() => 431,
@@ -178,7 +178,7 @@ pub(crate) fn malformed(log: &Arc<AuditLog>, peer: Peer, error: &hyper::Error) {
         peer: &peer,
         user_agent: b"",
         object: None,
-        outcome: Outcome::Failed(Some(code), &message),
+        outcome: AuditOutcome::Failed(Some(code), &message),
         decision: None,
         received: now,
         now,
@@ -187,7 +187,7 @@ pub(crate) fn malformed(log: &Arc<AuditLog>, peer: Peer, error: &hyper::Error) {
 }
 
 /// The user of a unix socket's client: `unix:uid:UID` in the group `unix:gid:GID`, with the process
-/// as a further value.
+/// as an extra value.
 pub(crate) fn local_user(peer: &Peer) -> Option<User> {
     let credentials = peer.credentials()?;
     let pid = credentials.pid.map(|pid| {

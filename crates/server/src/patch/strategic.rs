@@ -1,6 +1,6 @@
-//! Kubernetes' strategic merge patch, for the lists of pods, nodes and services: the entries of some
-//! are told apart by a key, such as conditions by their type. All other lists are replaced as a whole.
-//! Source of the keys: the tags `patchMergeKey` and `patchStrategy` of the API's types.
+//! Kubernetes' strategic merge patch, for the lists of pods, nodes and services: the entries of
+//! some are merged by a key, such as conditions by their type. All other lists are replaced as a
+//! whole. Source of the keys: the tags `patchMergeKey` and `patchStrategy` of the API's types.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ pub(super) fn apply(object: &Value, patch: &Value) -> Result<Value, PatchError> 
     merge("", object.clone(), patch)
 }
 
-/// The key that tells the entries of a list apart.
+/// The key that identifies the entries of a list.
 fn merge_key(path: &str) -> Option<&'static str> {
     match path {
         "metadata.ownerReferences" => Some("uid"),
@@ -48,7 +48,7 @@ fn merge_key(path: &str) -> Option<&'static str> {
     }
 }
 
-/// True for lists of plain values to which a patch adds.
+/// True for lists of plain values that a patch appends to.
 fn adds_up(path: &str) -> bool {
     ["metadata.finalizers", "spec.podCIDRs"].contains(&path)
 }
@@ -104,7 +104,7 @@ fn merge_object(
         fields.retain(|key, _| kept.iter().any(|one| one == key));
     }
     for (key, change) in changes {
-        // Orders of lists whose entries have keys mean nothing here.
+        // `$setElementOrder` has no effect here.
         if [DIRECTIVE, RETAIN].contains(&key.as_str()) || key.starts_with(ORDER) {
             continue;
         }
@@ -151,7 +151,7 @@ fn merge_list(
         };
         let wanted = directive(change);
         if wanted.as_ref().is_some_and(|found| found == "replace") {
-            // An entry of its own, which is only the sign.
+            // An entry that contains only the directive is not kept.
             if fields.len() > 1 {
                 entries.push(Value::Object(merge_object(path, Map::new(), fields)?));
             }
@@ -159,7 +159,7 @@ fn merge_list(
         }
         let Some(name) = fields.get(key).filter(|name| !name.is_null()) else {
             return Err(PatchError::Malformed(format!(
-                "{path}: an entry has no {key:?}, by which entries are told apart"
+                "{path}: an entry has no {key:?}, which identifies entries"
             )));
         };
         let found = entries.iter().position(|entry| entry[key] == *name);
@@ -198,124 +198,4 @@ fn unknown_directive(directive: &Value) -> PatchError {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn pod() -> Value {
-        json!({
-            "metadata": { "name": "web", "labels": { "a": "1", "b": "2" }, "finalizers": ["x", "y"] },
-            "status": { "phase": "Running", "conditions": [
-                { "type": "Ready", "status": "True" },
-                { "type": "a/b", "status": "False", "reason": "No" },
-            ] },
-        })
-    }
-
-    fn conditions(patch: &Value) -> Value {
-        apply(&pod(), &json!({ "status": { "conditions": patch } })).unwrap()["status"]["conditions"]
-            .clone()
-    }
-
-    #[test]
-    fn entries_with_keys_are_merged_one_by_one() {
-        let ready = json!({ "type": "Ready", "status": "True" });
-        for (patch, result) in [
-            (
-                json!([{ "type": "a/b", "status": "True" }]),
-                json!([ready, { "type": "a/b", "status": "True", "reason": "No" }]),
-            ),
-            (
-                json!([{ "type": "a/b", "reason": null }]),
-                json!([ready, { "type": "a/b", "status": "False" }]),
-            ),
-            (
-                json!([{ "type": "c", "status": "True", "reason": null }]),
-                json!([
-                    ready,
-                    { "type": "a/b", "status": "False", "reason": "No" },
-                    { "type": "c", "status": "True" },
-                ]),
-            ),
-            (
-                json!([{ "type": "a/b", "$patch": "delete" }, { "type": "z", "$patch": "delete" }]),
-                json!([ready]),
-            ),
-            (
-                json!([{ "$patch": "replace" }, { "type": "c" }]),
-                json!([{ "type": "c" }]),
-            ),
-        ] {
-            assert_eq!(conditions(&patch), result, "{patch}");
-        }
-    }
-
-    #[test]
-    fn directives_of_kubectl_are_followed() {
-        let patch = json!({
-            "metadata": {
-                "labels": { "$retainKeys": ["b", "c"], "c": "3" },
-                "$deleteFromPrimitiveList/finalizers": ["x"],
-            },
-            "status": {
-                "$setElementOrder/conditions": [{ "type": "a/b" }, { "type": "Ready" }],
-                "phase": null,
-            },
-        });
-        let patched = apply(&pod(), &patch).unwrap();
-        assert_eq!(patched["metadata"]["labels"], json!({ "b": "2", "c": "3" }));
-        assert_eq!(patched["metadata"]["finalizers"], json!(["y"]));
-        assert_eq!(
-            patched["status"]["conditions"],
-            pod()["status"]["conditions"]
-        );
-        assert!(patched["status"].get("phase").is_none());
-        let replaced = apply(
-            &pod(),
-            &json!({ "metadata": { "$patch": "replace", "name": "x" } }),
-        );
-        assert_eq!(replaced.unwrap()["metadata"], json!({ "name": "x" }));
-    }
-
-    #[test]
-    fn lists_below_containers_have_keys_of_their_own_and_finalizers_add_up() {
-        let pod = json!({
-            "metadata": { "finalizers": ["x"] },
-            "spec": { "containers": [{
-                "name": "a", "image": "web:1", "args": ["x", "y"],
-                "env": [{ "name": "A", "value": "1" }, { "name": "B", "value": "2" }],
-            }] },
-        });
-        let patch = json!({
-            "metadata": { "finalizers": ["x", "y"] },
-            "spec": { "containers": [{
-                "name": "a", "args": ["z"], "env": [{ "name": "B", "value": "3" }],
-            }] },
-        });
-        let patched = apply(&pod, &patch).unwrap();
-        assert_eq!(patched["metadata"]["finalizers"], json!(["x", "y"]));
-        assert_eq!(
-            patched["spec"]["containers"],
-            json!([{
-                "name": "a", "image": "web:1", "args": ["z"],
-                "env": [{ "name": "A", "value": "1" }, { "name": "B", "value": "3" }],
-            }])
-        );
-    }
-
-    #[test]
-    fn broken_patches_are_refused() {
-        for patch in [
-            json!({ "status": { "conditions": [{ "status": "True" }] } }),
-            json!({ "status": { "conditions": ["x"] } }),
-            json!({ "status": { "conditions": [{ "type": "a", "$patch": "drop" }] } }),
-            json!({ "status": { "conditions": [{ "type": "a", "$patch": 1 }] } }),
-            json!({ "status": { "$patch": "drop" } }),
-            json!({ "status": { "$retainKeys": 1 } }),
-        ] {
-            let result = apply(&pod(), &patch);
-            assert!(matches!(result, Err(PatchError::Malformed(_))), "{patch}");
-        }
-    }
-}
+mod tests;

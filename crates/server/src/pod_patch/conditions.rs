@@ -1,4 +1,4 @@
-//! Conditions that others than the agent set, such as those of readiness gates.
+//! Conditions that are not set by the agent, such as those of readiness gates.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::entries;
 use crate::{ActionError, FieldError};
 
-/// Types of conditions that the agent itself works out.
+/// Types of conditions that the agent itself computes.
 const AGENT_CONDITIONS: [&str; 8] = [
     "PodScheduled",
     "Initialized",
@@ -18,7 +18,7 @@ const AGENT_CONDITIONS: [&str; 8] = [
     "PodResizeInProgress",
 ];
 
-/// Fields of a condition that can be kept.
+/// Fields of a condition that are kept.
 const FIELDS: [&str; 7] = [
     "type",
     "status",
@@ -35,11 +35,10 @@ pub fn is_agent_condition(kind: &str) -> bool {
     AGENT_CONDITIONS.contains(&kind)
 }
 
-/// What a change does to the conditions that are not the agent's own. Conditions it does not name
-/// stay.
+/// The changes to conditions that are not the agent's own. Conditions that are not named stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConditionChanges {
-    /// Conditions that are new or other than before.
+    /// Conditions that are new or changed.
     pub set: Vec<PodCondition>,
     /// Types of conditions that are gone.
     pub removed: Vec<String>,
@@ -61,7 +60,7 @@ pub struct PodCondition {
     pub last_transition: Option<Timestamp>,
 }
 
-/// What was done to the conditions of a pod.
+/// The changes to the conditions of a pod.
 pub(super) fn changes(old: &Value, new: &Value) -> Result<ConditionChanges, ActionError> {
     const LIST: &str = "status.conditions";
     let (before, after) = (list(old), list(new));

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-/// The path of the first field in which two objects differ and which is not `ignored`. What Go's
-/// clients leave out when they write an object (`""`, `0`, `false`, null, nothing in a list or an
-/// object) counts as equal to nothing.
+/// The path of the first field in which two objects differ and which is not `ignored`. Values that
+/// Go's clients omit when they serialize an object (`""`, `0`, `false`, null, empty lists and
+/// objects) count as absent.
 pub(super) fn first(old: &Value, new: &Value, ignored: &dyn Fn(&str) -> bool) -> Option<String> {
     below("", old, new, ignored)
 }

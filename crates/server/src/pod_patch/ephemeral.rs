@@ -7,7 +7,7 @@ use crate::{ActionError, FieldError};
 
 const LIST: &str = "spec.ephemeralContainers";
 
-/// The ephemeral containers that a pod has more than before.
+/// The ephemeral containers that were added to a pod.
 pub(super) fn added(old: &Value, new: &Value) -> Result<Vec<Value>, ActionError> {
     if let Some(other) = new.pointer("/spec/ephemeralContainers")
         && !other.is_array()

@@ -350,7 +350,7 @@ fn ephemeral_containers_that_are_there_stay_as_they_are() {
 }
 
 #[test]
-fn what_is_no_patch_is_a_bad_request() {
+fn an_invalid_patch_is_a_bad_request() {
     for (kind, body) in [
         (MERGE, "{"),
         (MERGE, "[]"),

@@ -1,4 +1,4 @@
-//! Who is let in, and to what.
+//! Who is authenticated, and what they are authorized for.
 
 use std::sync::Arc;
 
@@ -12,30 +12,31 @@ use super::{
     user::{Authenticator, Authorizer, User},
 };
 
-/// Who may ask the port.
+/// Access control of the port.
 pub struct Access {
-    /// `authentication.x509.clientCAFile`; without it no certificate is asked for.
+    /// `authentication.x509.clientCAFile`; without it no client certificate is requested.
     pub client_ca: Option<Arc<ClientCa>>,
-    /// `authentication.anonymous.enabled`: whether those without credentials are somebody, too.
+    /// `authentication.anonymous.enabled`: whether requests without credentials are authenticated
+    /// as anonymous.
     pub anonymous: bool,
-    /// `authentication.webhook`; without it tokens say nothing.
+    /// `authentication.webhook`; without it tokens are ignored.
     pub authenticator: Option<Arc<dyn Authenticator>>,
     /// `authorization`.
     pub authorizer: Arc<dyn Authorizer>,
-    /// Name of the node: rights are on this one.
+    /// Name of the node: rights refer to it.
     pub node: Arc<str>,
     /// Gate `KubeletFineGrainedAuthz`: rights on `pods`, `healthz` and `configz` count beside those
     /// on `proxy`.
     pub fine_grained: bool,
 }
 
-/// Why somebody is not let in.
+/// Why access is denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) code: StatusCode,
-    /// In the kubelet's words: programs look for them.
+    /// The kubelet's wording: programs match on it.
     pub(super) text: String,
-    /// Who it is, if that much is known.
+    /// The user, if authenticated.
     pub(super) user: Option<User>,
 }
 
@@ -50,7 +51,7 @@ impl Refusal {
 }
 
 impl Access {
-    /// Finds out who asks, and whether they may.
+    /// Authenticates and authorizes a request.
     pub(super) async fn check(
         &self,
         certificates: &[CertificateDer<'static>],
@@ -63,7 +64,7 @@ impl Access {
         Ok(user)
     }
 
-    /// The user by the first credential that is good. One that is bad is no way to be anonymous.
+    /// The user of the first valid credential. An invalid one does not fall back to anonymous.
     async fn authenticate(
         &self,
         certificates: &[CertificateDer<'static>],
@@ -75,7 +76,7 @@ impl Access {
                 Ok(Some(user)) => return Ok(user.authenticated()),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::debug!(%error, "A client certificate does not count");
+                    tracing::debug!(%error, "Ignoring a client certificate");
                     bad = true;
                 }
             }
@@ -87,7 +88,7 @@ impl Access {
                 Ok(Some(user)) => return Ok(user.authenticated()),
                 Ok(None) => bad = true,
                 Err(error) => {
-                    tracing::warn!(%error, "Nobody could say whose token a request came with");
+                    tracing::warn!(%error, "Cannot authenticate the bearer token of a request");
                     bad = true;
                 }
             }
@@ -112,7 +113,7 @@ impl Access {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(%error, user = user.name, "Nobody could say what a user may");
+                    tracing::warn!(%error, user = user.name, "Cannot authorize a request");
                     return Err(Refusal {
                         code: StatusCode::INTERNAL_SERVER_ERROR,
                         text: format!(
@@ -151,10 +152,9 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use async_trait::async_trait;
     use http::HeaderValue;
+    use parking_lot::Mutex;
 
     use super::{
         super::user::{AlwaysAllow, Attributes, AuthError},
@@ -184,7 +184,7 @@ mod tests {
     impl Authorizer for Only {
         async fn authorize(&self, user: &User, of: &Attributes) -> Result<bool, AuthError> {
             let asked = format!("{} {} {}", user.name, of.verb, of.subresource);
-            self.1.lock().unwrap().push(asked);
+            self.1.lock().push(asked);
             match of.subresource {
                 "stats" => Err(AuthError("no answer".to_owned())),
                 other => Ok(other == self.0),

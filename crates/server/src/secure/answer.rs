@@ -1,17 +1,17 @@
-//! From an endpoint to its answer, for somebody who was let in.
+//! From an endpoint to its response, for an authorized user.
 
 use http::{HeaderValue, Response, StatusCode, header};
 
 use super::{
     endpoint::{Endpoint, EndpointOptions},
-    log_options, pod_list,
+    log_options, pod_list, session,
 };
 use crate::{
     LogError, LogRequest, NodeView, Object, Resource, health, log,
     query::Query,
     respond::{self, Body},
     route::HealthRoot,
-    serve::Shutdown,
+    shutdown::Shutdown,
 };
 
 /// Answers a request.
@@ -47,17 +47,20 @@ pub(super) async fn answer(
             pod,
             container,
         } => {
-            let asked = Asked {
+            let asked = LogTarget {
                 namespace,
                 pod,
                 container,
             };
             container_logs(view, asked, options, query, shutdown).await
         }
+        Endpoint::Run(path) => session::run(view, path, query).await,
+        // Needs the whole request; see `session`.
+        Endpoint::Session(..) => nowhere(),
     }
 }
 
-/// The answer at a path that is not there.
+/// The response for a path that does not exist.
 pub(super) fn nowhere() -> Response<Body> {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
@@ -72,8 +75,8 @@ fn healthz(view: &dyn NodeView, check: Option<&str>, query: Option<&str>) -> Res
     answer.unwrap_or_else(|error| text(error.code, &error.message))
 }
 
-/// Whose log is asked for.
-struct Asked {
+/// Whose log is requested.
+struct LogTarget {
     namespace: String,
     pod: String,
     container: String,
@@ -81,7 +84,7 @@ struct Asked {
 
 async fn container_logs(
     view: &dyn NodeView,
-    asked: Asked,
+    asked: LogTarget,
     options: &EndpointOptions,
     query: Option<&str>,
     shutdown: Shutdown,
@@ -123,7 +126,7 @@ async fn container_logs(
     }
 }
 
-fn check_names(view: &dyn NodeView, asked: &Asked) -> Result<(), String> {
+fn check_names(view: &dyn NodeView, asked: &LogTarget) -> Result<(), String> {
     let items = view.list(Resource::Pods).items;
     let is_meant =
         |object: &&Object| *object.namespace == *asked.namespace && *object.name == *asked.pod;

@@ -6,8 +6,9 @@ use http::Method;
 
 use super::{path::CleanPath, user::Attributes};
 
-/// What a request asks for. It is allowed if any of these is: the first ones are the narrow rights,
-/// `proxy` is the wide one that older roles grant. Source: Kubernetes, `pkg/kubelet/server/auth.go`.
+/// The attributes of a request. It is allowed if any of these is: the first ones are the
+/// fine-grained rights, `proxy` is the broad one that older roles grant. Source: Kubernetes,
+/// `pkg/kubelet/server/auth.go`.
 pub(super) fn attributes(
     method: &Method,
     path: &CleanPath,
@@ -26,8 +27,8 @@ pub(super) fn attributes(
         .collect()
 }
 
-/// The verb of the API for a method; other methods have none, so that only a role for every verb
-/// allows them.
+/// The API verb of a method; other methods have none, so that only a role for every verb allows
+/// them.
 pub(super) fn verb(method: &Method) -> &'static str {
     match method.as_str() {
         "POST" => "create",
@@ -43,7 +44,7 @@ fn subresources(root: &str, fine_grained: bool) -> &'static [&'static str] {
     match root {
         "stats" => &["stats"],
         "metrics" => &["metrics"],
-        // As the other sub-resources with logs are called.
+        // Named like the other sub-resources with logs.
         "logs" => &["log"],
         "checkpoint" => &["checkpoint"],
         "statusz" => &["statusz"],

@@ -1,14 +1,16 @@
-//! The authorities whose client certificates count: a bundle of certificates in a file that may
-//! change while the agent runs.
+//! The authorities that client certificates are verified against: a bundle of certificates in a
+//! file that may change while the agent runs.
 
 use std::{
     fmt, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use aws_lc_rs::digest::{SHA256, digest};
+use parking_lot::Mutex;
 use rustls::{
     DistinguishedName, RootCertStore,
     pki_types::{
@@ -17,27 +19,26 @@ use rustls::{
     },
     server::{WebPkiClientVerifier, danger::ClientCertVerifier},
 };
-use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::{subject, tls, user::User};
 use crate::clock;
 
-/// The file is looked at when somebody comes, and at most so often: an idle port does nothing.
+/// The file is checked when a client connects, at most this often: an idle port does nothing.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// What a certificate leaves of itself with its user, as the API server has it.
+/// The extra value by which a certificate is identified with its user, as in the API server.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
 /// Why a bundle can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientCaError {
     /// The file can't be read.
-    #[error("can't read the client CA file {}", path.display())]
+    #[error("cannot read the client CA file {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         #[source]
         source: io::Error,
     },
@@ -56,8 +57,8 @@ pub enum ClientCaError {
         .0.display()
     )]
     Empty(PathBuf),
-    /// A certificate of the file can't be used.
-    #[error("certificate {number} of the client CA file {} can't be used", path.display())]
+    /// A certificate of the file is invalid.
+    #[error("cannot use certificate {number} of the client CA file {}", path.display())]
     Certificate {
         /// The file.
         path: PathBuf,
@@ -67,8 +68,8 @@ pub enum ClientCaError {
         #[source]
         source: rustls::Error,
     },
-    /// The bundle as a whole can't be used.
-    #[error("the client CA file {} can't be used", path.display())]
+    /// The bundle as a whole is invalid.
+    #[error("cannot use the client CA file {}", path.display())]
     Verifier {
         /// The file.
         path: PathBuf,
@@ -78,19 +79,20 @@ pub enum ClientCaError {
     },
 }
 
-/// `authentication.x509.clientCAFile`. A bundle that becomes unreadable is kept as it was last good.
+/// `authentication.x509.clientCAFile`. If a bundle becomes unreadable, the last good one stays in
+/// use.
 pub struct ClientCa {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<LoadedAuthorities>,
 }
 
-struct State {
+struct LoadedAuthorities {
     bundle: Arc<Bundle>,
     mark: Option<Mark>,
     looked: Instant,
 }
 
-/// What tells one version of a file from another.
+/// What distinguishes versions of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     inode: u64,
@@ -108,7 +110,7 @@ impl ClientCa {
         let mark = mark(&path).await;
         let bundle = Arc::new(read(&path).await?);
         let looked = Instant::now();
-        let state = State {
+        let state = LoadedAuthorities {
             bundle,
             mark,
             looked,
@@ -119,14 +121,14 @@ impl ClientCa {
         })
     }
 
-    /// The bundle as it is now, give or take ten seconds.
+    /// The current bundle, at most ten seconds old.
     pub(super) async fn bundle(&self) -> Arc<Bundle> {
         let before = {
             let mut state = self.state();
             if state.looked.elapsed() < LOOK_AGAIN {
                 return Arc::clone(&state.bundle);
             }
-            // Others go on with what is known while this one looks.
+            // Other callers use the previous bundle while this one reads the file.
             state.looked = Instant::now();
             state.mark
         };
@@ -139,19 +141,19 @@ impl ClientCa {
         state.mark = now;
         match read {
             Ok(bundle) => {
-                tracing::info!(file = %self.path.display(), "The client CA file changed and was read again");
+                tracing::info!(file = %self.path.display(), "Reloaded the client CA file");
                 state.bundle = Arc::new(bundle);
             }
             Err(error) => {
                 let error = rubelet_base::ErrorChain(&error);
-                tracing::warn!(%error, "The client CA file changed and can't be used; the authorities stay as they were");
+                tracing::warn!(%error, "Cannot reload the client CA file; the previous authorities stay in use");
             }
         }
         Arc::clone(&state.bundle)
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> parking_lot::MutexGuard<'_, LoadedAuthorities> {
+        self.state.lock()
     }
 }
 
@@ -220,10 +222,10 @@ impl Bundle {
         self.verifier.root_hint_subjects().to_vec()
     }
 
-    /// The user of a client certificate: `None` if it is good and names nobody.
+    /// The user of a client certificate: `None` if it is valid and names no user.
     ///
-    /// `chain` is the client's own certificate, and what else it sent. That the client holds the key
-    /// was proven in the handshake.
+    /// `chain` is the client's own certificate, and the others that it sent. The handshake has
+    /// proven that the client holds the key.
     pub(super) fn user(&self, chain: &[CertificateDer<'_>]) -> Result<Option<User>, String> {
         let Some((own, others)) = chain.split_first() else {
             return Ok(None);
@@ -237,8 +239,12 @@ impl Bundle {
         if subject.common_name.is_empty() {
             return Ok(None);
         }
-        let digest = Sha256::digest(own);
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest(&SHA256, own);
+        let hex: String = digest
+            .as_ref()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let id = format!("X509SHA256={hex}");
         Ok(Some(User {
             name: subject.common_name,

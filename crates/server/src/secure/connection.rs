@@ -1,13 +1,20 @@
 //! One connection: handshake, protocol, and its end.
 
-use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
 use http::{Request, Response};
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
+use hyper::{
+    body::Incoming,
+    server::conn::{http1, http2},
+    service::service_fn,
 };
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -16,60 +23,75 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::{
-    port::{Connection, Guard, Port},
+    port::{Connection, Port, PortSecurity},
     tls::HTTP2,
 };
 use crate::{
     activity::Activity,
     audit::malformed,
-    connections::{RefusalReason, Slot},
+    connections::{ConnectionSlot, RefusalReason},
     peer::Peer,
-    serve::Shutdown,
+    session::{Session, SessionSlot},
+    shutdown::Shutdown,
     tracked::TrackedBody,
 };
 
-/// A client that has not finished its handshake by then is left.
+/// Timeout of the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// A client that takes longer for the head of a request is left; one that waits between two
-/// requests, too.
+/// Timeout of a request head; also of the time between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Longest head of a request, in bytes. As the kubelet has it, but only for clients that have shown
-/// a good certificate, such as the API server, which hands on what its own clients send it. Others
-/// can send a token, and need no more.
+/// Longest head of a request, in bytes. The kubelet's limit, but only for clients with a valid
+/// certificate, such as the API server, which passes on the headers of its own clients. Others can
+/// send a token, and need no more.
 const LONGEST_HEAD: usize = 1024 * 1024;
 const LONGEST_HEAD_OF_STRANGER: usize = 128 * 1024;
 
 /// Requests at a time on one connection of HTTP/2.
 const STREAMS: u32 = 100;
 
-/// A client of HTTP/2 that is asked so often whether it is there, and does not answer in time, is
-/// gone.
+/// A client of HTTP/2 is pinged at this interval, and disconnected if it does not answer in time.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
 
-/// What a connection that is to end may still send.
+/// How long a connection that is shutting down may still send.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves a connection until it ends.
 pub(super) async fn connection(
+    accepted: (TcpStream, Peer),
+    slot: ConnectionSlot,
+    port: Arc<Port>,
+    stopped: Shutdown,
+) {
+    // Boxed, and dropped when a session begins: the state of HTTP and the handshake is many times
+    // the size of an idle session, and would be kept as long as the session.
+    let session = Box::pin(until_session(accepted, slot, port, stopped)).await;
+    if let Some(session) = session {
+        session.run().await;
+    }
+}
+
+/// Serves a connection until it ends or becomes a session.
+async fn until_session(
     (stream, peer): (TcpStream, Peer),
-    slot: Slot,
+    slot: ConnectionSlot,
     port: Arc<Port>,
     mut stopped: Shutdown,
-) {
+) -> Option<Session> {
     let activity = Activity::new(slot);
-    // Lines of a followed log are small and shall not wait for each other.
+    // Lines of a followed log are small and must not wait for each other.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection keeps its small packets back");
+        tracing::debug!(%error, "Cannot disable Nagle's algorithm on a connection");
     }
-    let Guard::Secure { tls, access } = &port.guard else {
+    let PortSecurity::Secure { tls, access } = &port.guard else {
         let stranger = Connection {
             certificates: Vec::new(),
             activity,
             peer,
             longest_head: LONGEST_HEAD_OF_STRANGER,
+            session: SessionSlot::default(),
         };
         return requests(stream, Protocol::Http1, stranger, port, stopped).await;
     };
@@ -79,13 +101,13 @@ pub(super) async fn connection(
     };
     let acceptor = TlsAcceptor::from(tls.get(bundle.as_ref()));
     let handshake = async {
-        // A silent client has no buffers of TLS, and is told from one that has begun.
+        // A silent client gets no TLS buffers yet, and counts as idle until its first byte.
         stream.readable().await?;
         activity.progress();
         acceptor.accept(stream).await
     };
     let accepted = tokio::select! {
-        () = stopped.requested() => return,
+        () = stopped.requested() => return None,
         accepted = timeout(HANDSHAKE, handshake) => accepted,
     };
     activity.progress();
@@ -93,13 +115,13 @@ pub(super) async fn connection(
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             port.observer.handshake_failed();
-            tracing::debug!(%error, "a TLS handshake failed");
-            return;
+            tracing::debug!(%error, "A TLS handshake failed");
+            return None;
         }
         Err(_) => {
             port.observer.handshake_failed();
-            tracing::debug!("a TLS handshake took too long");
-            return;
+            tracing::debug!("A TLS handshake timed out");
+            return None;
         }
     };
     let (protocol, certificates) = agreed(&stream);
@@ -116,8 +138,9 @@ pub(super) async fn connection(
         } else {
             LONGEST_HEAD_OF_STRANGER
         },
+        session: SessionSlot::default(),
     };
-    requests(stream, protocol, connection, port, stopped).await;
+    requests(stream, protocol, connection, port, stopped).await
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,29 +162,25 @@ fn agreed(
     (protocol, certificates.to_vec())
 }
 
-fn builder(protocol: Protocol, longest_head: usize) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    match protocol {
-        Protocol::Http1 => {
-            builder
-                .http1()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
-                .max_buf_size(longest_head);
-            builder.http1_only()
-        }
-        Protocol::Http2 => {
-            builder
-                .http2()
-                .timer(TokioTimer::new())
-                .max_header_list_size(longest_head as u32)
-                .max_concurrent_streams(STREAMS)
-                .keep_alive_interval(PING)
-                .keep_alive_timeout(PONG)
-                .max_send_buf_size(64 * 1024);
-            builder.http2_only()
-        }
-    }
+fn http1(longest_head: usize) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(longest_head);
+    builder
+}
+
+fn http2(longest_head: usize) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_header_list_size(longest_head as u32)
+        .max_concurrent_streams(STREAMS)
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PONG)
+        .max_send_buf_size(64 * 1024);
+    builder
 }
 
 async fn requests<I>(
@@ -169,15 +188,16 @@ async fn requests<I>(
     protocol: Protocol,
     connection: Connection,
     port: Arc<Port>,
-    mut stopped: Shutdown,
-) where
+    stopped: Shutdown,
+) -> Option<Session>
+where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let activity = Arc::clone(&connection.activity);
     let longest_head = connection.longest_head;
     let connection = Arc::new(connection);
     let (audit, peer) = (port.audit.clone(), connection.peer);
-    let for_requests = stopped.clone();
+    let (for_requests, own) = (stopped.clone(), Arc::clone(&connection));
     let service = service_fn(move |request: Request<Incoming>| {
         let (port, connection) = (Arc::clone(&port), Arc::clone(&connection));
         let shutdown = for_requests.clone();
@@ -186,33 +206,56 @@ async fn requests<I>(
             Ok::<Response<TrackedBody>, Infallible>(answer)
         }
     });
-    let builder = builder(protocol, longest_head);
-    let mut served = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = served.as_mut() => ended,
+    let io = TokioIo::new(stream);
+    let ended = match protocol {
+        Protocol::Http1 => {
+            let served = http1(longest_head).serve_connection(io, service);
+            let served = pin!(served.with_upgrades());
+            let stop = |served: Pin<&mut http1::UpgradeableConnection<_, _>>| {
+                served.graceful_shutdown();
+            };
+            until_end(served, stop, &activity, stopped).await
+        }
+        // No upgrades in HTTP/2.
+        Protocol::Http2 => {
+            let served = pin!(http2(longest_head).serve_connection(io, service));
+            let stop = |served: Pin<&mut http2::Connection<_, _, _>>| served.graceful_shutdown();
+            until_end(served, stop, &activity, stopped).await
+        }
+    }?;
+    if let Err(error) = ended {
+        tracing::debug!(%error, "A connection closed early");
+        if let Some(log) = audit {
+            malformed(&log, peer, &error);
+        }
+        return None;
+    }
+    own.session.take()
+}
+
+/// Serves a connection until it ends, is idle for too long, or the server stops; `stop` shuts it
+/// down. `None` if it does not end in time.
+async fn until_end<C: Future>(
+    mut served: Pin<&mut C>,
+    stop: impl Fn(Pin<&mut C>),
+    activity: &Activity,
+    mut stopped: Shutdown,
+) -> Option<C::Output> {
+    tokio::select! {
+        ended = served.as_mut() => Some(ended),
         reason = activity.idle() => {
             if let Some(reason) = reason {
                 activity.refused(reason);
             }
             if reason == Some(RefusalReason::Stalled) {
-                return;
+                return None;
             }
-            served.as_mut().graceful_shutdown();
-            match timeout(LAST_WORDS, served).await {
-                Ok(ended) => ended,
-                Err(_) => return,
-            }
+            stop(served.as_mut());
+            timeout(LAST_WORDS, served).await.ok()
         }
         () = stopped.requested() => {
-            served.as_mut().graceful_shutdown();
-            served.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
-        let error = error.downcast_ref::<hyper::Error>();
-        if let (Some(log), Some(error)) = (audit, error) {
-            malformed(&log, peer, error);
+            stop(served.as_mut());
+            Some(served.await)
         }
     }
 }

@@ -1,8 +1,9 @@
-//! What is at which path: the paths of the kubelet, and what its router says of others.
+//! What is at which path: the paths of the kubelet, and what its router answers at others.
 
 use http::Method;
+use rubelet_streaming::SessionKind;
 
-use super::path::CleanPath;
+use super::{path::CleanPath, session_path::SessionPath};
 
 /// Which endpoints there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct EndpointOptions {
     pub profiling_handler: bool,
     /// `enableDebugFlagsHandler`.
     pub debug_flags_handler: bool,
-    /// Gate `PodLogsQuerySplitStreams`: a log may be asked for by stream.
+    /// Gate `PodLogsQuerySplitStreams`: a log may be requested by stream.
     pub split_log_streams: bool,
 }
 
@@ -45,13 +46,13 @@ impl EndpointOptions {
 /// What a path stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint {
-    /// Nothing was ever there: said to anybody, as the kubelet does.
+    /// The path never exists: answered to anybody, as in the kubelet.
     Nowhere,
-    /// Below a path that is there; said to those who are let in.
+    /// Below a path that exists; answered only to authorized users.
     NotFound,
-    /// The path is there for other methods.
+    /// The path exists for other methods.
     WrongMethod(&'static str),
-    /// Switched off; the text says which switch.
+    /// Disabled; the text says by which option.
     SwitchedOff(&'static str),
     /// Part of the kubelet's API that this agent does not serve; the text says what to use.
     NotServed(&'static str),
@@ -66,11 +67,13 @@ pub(super) enum Endpoint {
         pod: String,
         container: String,
     },
+    Session(SessionKind, SessionPath),
+    Run(SessionPath),
 }
 
 const DEBUG_DISABLED: Endpoint = Endpoint::SwitchedOff("Debug endpoints are disabled.\n");
 
-/// Finds what a path stands for. `None` is a path that could be read in two ways.
+/// Finds what a path stands for. `None` is an ambiguous path.
 pub(super) fn endpoint(
     method: &Method,
     path: Option<&CleanPath>,
@@ -107,7 +110,7 @@ pub(super) fn endpoint(
     }
 }
 
-/// What needs no switch, and is on the plain port as well.
+/// Endpoints that need no option, and are on the plain port as well.
 fn always(method: &Method, segments: &[&str], slash: bool) -> Option<Endpoint> {
     let found = match segments {
         ["pods"] => only(method, &["GET"], Endpoint::Pods),
@@ -121,7 +124,7 @@ fn always(method: &Method, segments: &[&str], slash: bool) -> Option<Endpoint> {
             ),
         ),
         ["stats", ..] => Endpoint::NotFound,
-        // These answer to their exact path and to every method, as the kubelet's do.
+        // These match their exact path and every method, as in the kubelet.
         _ if slash => return None,
         ["healthz"] => Endpoint::Healthz(None),
         ["healthz", check @ ("ping" | "log" | "syncloop")] => {
@@ -159,34 +162,26 @@ fn debugging(
             only(method, GET, found)
         }
         ["runningpods"] => only(method, GET, Endpoint::RunningPods),
-        ["exec", _, _, _] | ["exec", _, _, _, _] => only(
-            method,
-            GET_POST,
-            Endpoint::NotServed(
-                "exec is not served by this node yet; on the node, use: crictl exec\n",
-            ),
-        ),
-        ["attach", _, _, _] | ["attach", _, _, _, _] => only(
-            method,
-            GET_POST,
-            Endpoint::NotServed(
-                "attach is not served by this node yet; on the node, use: crictl attach\n",
-            ),
-        ),
-        ["portForward", _, _] | ["portForward", _, _, _] => only(
-            method,
-            GET_POST,
-            Endpoint::NotServed(
-                "port forwarding is not served by this node yet; on the node, use: crictl \
-                 port-forward\n",
-            ),
-        ),
-        ["run", _, _, _] | ["run", _, _, _, _] => only(
+        ["exec", pod @ .., container] if (2..=3).contains(&pod.len()) => {
+            let path = SessionPath::new(pod, container);
+            only(method, GET_POST, Endpoint::Session(SessionKind::Exec, path))
+        }
+        ["attach", pod @ .., container] if (2..=3).contains(&pod.len()) => {
+            let path = SessionPath::new(pod, container);
+            only(
+                method,
+                GET_POST,
+                Endpoint::Session(SessionKind::Attach, path),
+            )
+        }
+        ["portForward", pod @ ..] if (2..=3).contains(&pod.len()) => {
+            let found = Endpoint::Session(SessionKind::PortForward, SessionPath::new(pod, ""));
+            only(method, GET_POST, found)
+        }
+        ["run", pod @ .., container] if (2..=3).contains(&pod.len()) => only(
             method,
             &["POST"],
-            Endpoint::NotServed(
-                "run is not served by this node yet; on the node, use: crictl exec --sync\n",
-            ),
+            Endpoint::Run(SessionPath::new(pod, container)),
         ),
         ["checkpoint", _, _, _] => only(
             method,
@@ -319,11 +314,6 @@ mod tests {
     fn what_is_not_served_says_so_to_the_right_methods_only() {
         let all = EndpointOptions::default();
         for (method, path) in [
-            ("GET", "/exec/a/b/c"),
-            ("POST", "/exec/a/b/uid/c"),
-            ("POST", "/attach/a/b/c"),
-            ("POST", "/portForward/a/b"),
-            ("POST", "/run/a/b/c"),
             ("POST", "/checkpoint/a/b/c"),
             ("GET", "/stats/summary"),
             ("GET", "/metrics/cadvisor"),
@@ -387,7 +377,7 @@ mod tests {
 
     #[test]
     fn what_docs_parity_says_of_a_path_is_so() {
-        use rubelet_base::parity::{ENDPOINTS, Verdict};
+        use rubelet_base::parity::{ENDPOINTS, ParityVerdict};
         for row in ENDPOINTS {
             let (method, path) = row.name.split_once(' ').unwrap();
             let path = path.replace("{}", "x");
@@ -398,7 +388,7 @@ mod tests {
                 Endpoint::Nowhere | Endpoint::NotFound | Endpoint::WrongMethod(_)
             );
             assert!(there, "{}: {found:?}", row.name);
-            assert_eq!(refused, row.verdict != Verdict::Same, "{}", row.name);
+            assert_eq!(refused, row.verdict != ParityVerdict::Same, "{}", row.name);
         }
     }
 }

@@ -1,12 +1,11 @@
-//! The query of `/containerLogs`, read as the kubelet reads PodLogOptions, with its answers to bad
-//! ones.
+//! The query of `/containerLogs`, parsed as the kubelet parses PodLogOptions, with its errors.
 
 use http::StatusCode;
 use jiff::Timestamp;
 
 use crate::{LogOutput, LogSince, query::Query};
 
-/// What part of a log is asked for.
+/// Which part of a log is requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LogOptions {
     pub(super) follow: bool,
@@ -19,7 +18,7 @@ pub(super) struct LogOptions {
     pub(super) output: Option<LogOutput>,
 }
 
-/// Why a query is not answered.
+/// Why a query is rejected.
 pub(super) type BadQuery = (StatusCode, &'static str);
 
 const UNREADABLE: BadQuery = (
@@ -31,8 +30,8 @@ const INVALID: BadQuery = (
     r#"{"message": "Invalid request."}"#,
 );
 
-/// Reads a query. Of a parameter that is given twice the first value counts; unknown ones are left
-/// alone. `tail` is the old name of `tailLines`, in which `all` means no limit.
+/// Parses a query. If a parameter is repeated the first value counts; unknown ones are ignored.
+/// `tail` is the old name of `tailLines`, in which `all` means no limit.
 pub(super) fn read(query: Option<&str>) -> Result<LogOptions, BadQuery> {
     let query = Query::parse(query).map_err(|_| UNREADABLE)?;
     let tail = match query.first("tail").filter(|tail| !tail.is_empty()) {
@@ -70,7 +69,7 @@ pub(super) fn read(query: Option<&str>) -> Result<LogOptions, BadQuery> {
     })
 }
 
-/// Everything but `0` and `false` is true, also nothing.
+/// Everything but `0` and `false` is true, also the empty value.
 fn flag(query: &Query, key: &str) -> bool {
     query
         .first(key)
@@ -97,102 +96,4 @@ fn time(text: &str) -> Result<Option<Timestamp>, BadQuery> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_are_read_as_the_kubelet_reads_them() {
-        let none = LogOptions::default;
-        for (query, expected) in [
-            ("", none()),
-            ("unknown=1", none()),
-            (
-                "follow&previous=true&timestamps=yes",
-                LogOptions {
-                    follow: true,
-                    previous: true,
-                    timestamps: true,
-                    ..none()
-                },
-            ),
-            ("follow=0&previous=FALSE&timestamps=false", none()),
-            (
-                "follow=0&follow=1&tailLines=7",
-                LogOptions {
-                    tail_lines: Some(7),
-                    ..none()
-                },
-            ),
-            (
-                "tailLines=0&limitBytes=1&sinceSeconds=1",
-                LogOptions {
-                    tail_lines: Some(0),
-                    limit_bytes: Some(1),
-                    since: Some(LogSince::Seconds(1)),
-                    ..none()
-                },
-            ),
-            ("tail=all&tailLines=3", none()),
-            (
-                "tail=5&tailLines=3",
-                LogOptions {
-                    tail_lines: Some(5),
-                    ..none()
-                },
-            ),
-            ("sinceTime=", none()),
-            (
-                "sinceTime=2026-01-02T03:04:05%2B01:00",
-                LogOptions {
-                    since: Some(LogSince::Time("2026-01-02T02:04:05Z".parse().unwrap())),
-                    ..none()
-                },
-            ),
-            (
-                "stream=Stderr",
-                LogOptions {
-                    output: Some(LogOutput::Stderr),
-                    ..none()
-                },
-            ),
-            (
-                "stream=All&tailLines=0",
-                LogOptions {
-                    tail_lines: Some(0),
-                    ..none()
-                },
-            ),
-        ] {
-            assert_eq!(read(Some(query)), Ok(expected), "{query}");
-        }
-        assert_eq!(read(None), Ok(none()));
-    }
-
-    #[test]
-    fn bad_queries_are_answered_in_the_kubelets_words() {
-        for query in [
-            "tailLines=x",
-            "tailLines=",
-            "tail=1.5",
-            "limitBytes=99999999999999999999",
-            "sinceSeconds=1h",
-            "sinceTime=yesterday",
-            "follow=%zz",
-        ] {
-            assert_eq!(read(Some(query)), Err(UNREADABLE), "{query}");
-        }
-        for query in [
-            "tailLines=-1",
-            "limitBytes=0",
-            "limitBytes=-1",
-            "sinceSeconds=0",
-            "sinceSeconds=-5",
-            "sinceSeconds=5&sinceTime=2026-01-02T03:04:05Z",
-            "stream=both",
-            "stream=",
-            "stream=Stdout&tailLines=1",
-        ] {
-            assert_eq!(read(Some(query)), Err(INVALID), "{query}");
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Requests, told to whoever counts them.
+//! Request metrics.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::path::CleanPath;
 use crate::ConnectionObserver;
 
-/// What tells requests apart in numbers: the labels of upstream's `kubelet_http_requests_total`.
+/// The labels of request metrics: those of upstream's `kubelet_http_requests_total`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestLabels {
     /// The method, or `other`.
@@ -17,18 +17,21 @@ pub struct RequestLabels {
     pub path: &'static str,
     /// `readwrite` on the secure port, `readonly` on the plain one.
     pub server_type: &'static str,
-    /// Whether requests of this kind go on for long.
+    /// Whether it is a long-running request.
     pub long_running: bool,
 }
 
 /// Counts requests. Called from the tasks of connections: must not wait.
 pub trait RequestObserver: ConnectionObserver {
-    /// A request came.
+    /// A request has arrived.
     fn began(&self, labels: &RequestLabels);
-    /// Its answer begins, with this status code. Refusals are 401, 403 and 500.
+    /// Its response begins, with this status code. Refusals are 401, 403 and 500.
     fn answered(&self, labels: &RequestLabels, code: u16);
-    /// Its answer is complete, or was given up, so long after the request came.
+    /// The response is complete or aborted; `took` is the time since the request.
     fn ended(&self, labels: &RequestLabels, took: Duration);
+    /// A session over a WebSocket of the newest protocol begins; `subresource` is `exec`, `attach` or
+    /// `portforward`.
+    fn websocket(&self, subresource: &'static str);
     /// A client and the port could not agree on TLS.
     fn handshake_failed(&self);
 }
@@ -84,7 +87,7 @@ impl RequestLabels {
     }
 }
 
-/// A request that is under way; it has ended when this is dropped.
+/// A request in progress; it ends when this is dropped.
 pub(crate) struct Observed {
     observer: Arc<dyn RequestObserver>,
     labels: RequestLabels,
@@ -117,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_told_apart_as_the_kubelet_does() {
+    fn paths_are_distinguished_as_the_kubelet_does() {
         let labels = |method: &str, path: &str| {
             let path = CleanPath::read(path);
             let method = Method::from_bytes(method.as_bytes()).unwrap();

@@ -1,5 +1,4 @@
-//! The path of a request, read once: what decides over access and what chooses the answer can't
-//! understand it differently.
+//! The path of a request, parsed once: access control and routing can't understand it differently.
 
 use crate::query::decode;
 
@@ -11,9 +10,9 @@ pub(super) struct CleanPath {
 }
 
 impl CleanPath {
-    /// Reads a path. `None` for one with empty, `.` or `..` segments, with an encoded slash or a
-    /// zero byte in a segment, or without a slash at its start: nothing is answered there, so that
-    /// no two readers can disagree on what it means.
+    /// Parses a path. `None` for one with empty, `.` or `..` segments, with an encoded slash or a
+    /// zero byte in a segment, or without a leading slash: nothing is served there, so that no two
+    /// parsers can disagree about its meaning.
     pub(super) fn read(path: &str) -> Option<Self> {
         let path = path.strip_prefix('/')?;
         let (path, slash) = match path.strip_suffix('/') {

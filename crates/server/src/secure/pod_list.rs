@@ -1,4 +1,4 @@
-//! `/pods` and `/runningpods/`: PodLists, drawn while they are sent.
+//! `/pods` and `/runningpods/`: PodLists, rendered while they are sent.
 
 use std::io;
 
@@ -12,10 +12,10 @@ use crate::{
     respond::{self, Body},
 };
 
-/// An answer is sent in pieces of about this size.
+/// A response is sent in chunks of about this size.
 const PIECE: usize = 16 * 1024;
 
-/// All pods of the node, with the status that the node gives them.
+/// All pods of the node, with the status that the node reports.
 pub(super) fn pods(view: &dyn NodeView) -> Response<Body> {
     // As the API server has them: the versions of the local API mean nothing here, and items of a
     // list carry neither kind nor version of the API.

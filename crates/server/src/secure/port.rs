@@ -1,4 +1,4 @@
-//! One port: what it is made of, and the way from a request to its answer.
+//! One port: its parts, and the way from a request to its response.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use super::{
     endpoint::{Endpoint, EndpointOptions, endpoint},
     observe::{Observed, RequestLabels, RequestObserver},
     path::CleanPath,
+    session,
     tls::TlsConfigs,
     user::{ANONYMOUS, User},
 };
@@ -22,29 +23,30 @@ use crate::{
     audit::{AUDIT_ID, AuditLog, AuditedRequest, RequestAttributes},
     peer::Peer,
     respond::Body,
-    serve::Shutdown,
+    session::{SessionSlot, Tracked},
+    shutdown::Shutdown,
     tracked::TrackedBody,
 };
 
-/// A request that announces a longer body is refused; nothing here reads one at all.
+/// A request that announces a longer body is rejected; no endpoint reads a body.
 const LONGEST_BODY: u64 = 3 * 1024 * 1024;
 
-/// A port and what it answers from.
+/// A port and what it serves from.
 pub(super) struct Port {
     pub(super) view: Arc<dyn NodeView>,
-    pub(super) guard: Guard,
+    pub(super) guard: PortSecurity,
     pub(super) options: EndpointOptions,
     pub(super) observer: Arc<dyn RequestObserver>,
     pub(super) audit: Option<Arc<AuditLog>>,
 }
 
-/// What is found out about a request on the way to its answer.
-struct Judgement {
+/// What is determined about a request on the way to its response.
+struct RequestVerdict {
     let_in: bool,
     audited: Option<AuditedRequest>,
 }
 
-impl Judgement {
+impl RequestVerdict {
     fn allowed(&mut self, user: User, headers: &HeaderMap) {
         let Some(audited) = &mut self.audited else {
             return;
@@ -64,9 +66,9 @@ impl Judgement {
     }
 }
 
-/// What stands before the endpoints.
-pub(super) enum Guard {
-    /// TLS, and a judgement of each request.
+/// How the endpoints are protected.
+pub(super) enum PortSecurity {
+    /// TLS, and a decision about each request.
     Secure {
         tls: Box<TlsConfigs>,
         access: Box<Access>,
@@ -75,7 +77,7 @@ pub(super) enum Guard {
     Open,
 }
 
-impl Guard {
+impl PortSecurity {
     pub(super) fn server_type(&self) -> &'static str {
         match self {
             Self::Secure { .. } => "readwrite",
@@ -86,12 +88,14 @@ impl Guard {
 
 /// What is known of a connection.
 pub(super) struct Connection {
-    /// What the client sent: its own certificate first.
+    /// The certificates that the client sent: its own first.
     pub(super) certificates: Vec<CertificateDer<'static>>,
     pub(super) activity: Arc<Activity>,
     pub(super) peer: Peer,
-    /// So many bytes a head may have.
+    /// Maximum size of a request head in bytes.
     pub(super) longest_head: usize,
+    /// The session that the connection becomes.
+    pub(super) session: SessionSlot,
 }
 
 impl Port {
@@ -106,18 +110,13 @@ impl Port {
         let path = CleanPath::read(request.uri().path());
         let labels = RequestLabels::of(request.method(), path.as_ref(), self.guard.server_type());
         let observed = Observed::new(Arc::clone(&self.observer), labels);
-        let mut judgement = Judgement {
+        let mut judgement = RequestVerdict {
             let_in: false,
             audited: self.audited(&request, path.as_ref(), connection),
         };
+        let closes = ends_connection(&request);
         let mut response = self
-            .respond(
-                &request,
-                path.as_ref(),
-                connection,
-                &mut judgement,
-                shutdown,
-            )
+            .respond(request, path.as_ref(), connection, &mut judgement, shutdown)
             .await;
         let code = response.status().as_u16();
         observed.answered(code);
@@ -125,16 +124,24 @@ impl Port {
         if let Some(id) = audited.and_then(|audited| audited.answered(code)) {
             response.headers_mut().insert(AUDIT_ID, id);
         }
-        if ends_connection(&request) {
+        let tracked = Tracked {
+            open,
+            observed: Some(observed),
+            audited: judgement.audited,
+        };
+        let Some(tracked) = connection.session.track(tracked) else {
+            return response.map(TrackedBody::untracked);
+        };
+        if closes {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
-        // A refusal that nobody reads shall not keep the connection of a stranger.
-        let open = judgement.let_in.then_some(open);
-        response.map(|body| TrackedBody::new(body, open, Some(observed), judgement.audited))
+        // A refusal that the peer does not read must not keep a stranger's connection.
+        let open = judgement.let_in.then_some(tracked.open);
+        response.map(|body| TrackedBody::new(body, open, tracked.observed, tracked.audited))
     }
 
-    /// Begins to record the request, if there is an audit log.
+    /// Begins recording the request, if there is an audit log.
     fn audited(
         &self,
         request: &Request<Incoming>,
@@ -145,7 +152,7 @@ impl Port {
         let (method, uri) = (request.method(), request.uri());
         let nowhere = endpoint(method, path, &self.options) == Endpoint::Nowhere;
         let asked = match (path.filter(|_| !nowhere), &self.guard) {
-            (Some(path), Guard::Secure { access, .. }) => {
+            (Some(path), PortSecurity::Secure { access, .. }) => {
                 let mut asked = attributes(method, path, &access.node, access.fine_grained);
                 (!asked.is_empty()).then(|| asked.swap_remove(0))
             }
@@ -161,20 +168,20 @@ impl Port {
 
     async fn respond(
         &self,
-        request: &Request<Incoming>,
+        request: Request<Incoming>,
         path: Option<&CleanPath>,
         connection: &Connection,
-        judgement: &mut Judgement,
+        judgement: &mut RequestVerdict,
         shutdown: Shutdown,
     ) -> Response<Body> {
-        if !names_one_host(request) {
+        if !names_one_host(&request) {
             return text(
                 StatusCode::BAD_REQUEST,
                 "400 Bad Request: missing required Host header",
             );
         }
-        // The buffers of a connection are larger than the limit that they were made with.
-        if length_of_head(request) > connection.longest_head {
+        // The buffers of a connection are larger than the limit that they were created with.
+        if length_of_head(&request) > connection.longest_head {
             let why = "431 Request Header Fields Too Large";
             return text(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, why);
         }
@@ -182,7 +189,7 @@ impl Port {
         let Some(path) = path.filter(|_| found != Endpoint::Nowhere) else {
             return nowhere();
         };
-        if let Guard::Secure { access, .. } = &self.guard {
+        if let PortSecurity::Secure { access, .. } = &self.guard {
             let certificates = &connection.certificates;
             let method = request.method();
             let checked = access
@@ -197,7 +204,7 @@ impl Port {
                     judgement.allowed(user, request.headers());
                 }
                 Err(refusal) => {
-                    tracing::debug!(code = refusal.code.as_u16(), why = refusal.text.trim(), peer = ?connection.peer.address(), %method, path = path.root(), "A request was refused");
+                    tracing::debug!(code = refusal.code.as_u16(), why = refusal.text.trim(), peer = ?connection.peer.address(), %method, path = path.root(), "Rejected a request");
                     judgement.refused(&refusal);
                     return text(refusal.code, &refusal.text);
                 }
@@ -209,13 +216,18 @@ impl Port {
             let why = format!("Request entity too large: limit is {LONGEST_BODY}\n");
             return text(StatusCode::PAYLOAD_TOO_LARGE, &why);
         }
+        if let Endpoint::Session(kind, path) = found {
+            let (view, observer) = (self.view.as_ref(), self.observer.as_ref());
+            return session::session(view, (kind, path), request, connection, observer, shutdown)
+                .await;
+        }
         let query = request.uri().query();
         answer(self.view.as_ref(), found, &self.options, query, shutdown).await
     }
 }
 
-/// True for a request after which the connection must not go on: where its body ends is said in
-/// chunks, and perhaps in a length beside them that somebody between believed.
+/// True for a request after which the connection must close: its body is chunked, and a proxy may
+/// have trusted a `Content-Length` beside it (request smuggling).
 fn ends_connection(request: &Request<Incoming>) -> bool {
     let http1 = matches!(request.version(), Version::HTTP_10 | Version::HTTP_11);
     http1 && (request.headers().contains_key(header::TRANSFER_ENCODING) || !names_one_host(request))

@@ -9,5 +9,6 @@ mod http2;
 mod limits;
 mod logs;
 mod server;
+mod sessions;
 mod smuggling;
 mod tls;

@@ -3,8 +3,9 @@
 mod suites;
 mod verifier;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustls::{
     ServerConfig, SupportedProtocolVersion,
     crypto::{CryptoProvider, aws_lc_rs},
@@ -18,7 +19,7 @@ use super::client_ca::Bundle;
 /// The name of HTTP/2 in a TLS handshake.
 pub(super) const HTTP2: &[u8] = b"h2";
 
-/// The only implementation of cryptography in the process.
+/// The only cryptography provider in the process.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
@@ -26,15 +27,15 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 /// Why TLS can't be set up as configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsSettingsError {
-    /// `tlsMinVersion` names no version.
+    /// `tlsMinVersion` is not a known version.
     #[error(
         "tlsMinVersion: unknown tls version {0:?}; use VersionTLS12 or VersionTLS13, or leave it out"
     )]
     Version(String),
-    /// `tlsCipherSuites` names something that is no cipher suite.
+    /// `tlsCipherSuites` contains an unknown name.
     #[error("tlsCipherSuites: Cipher suite {0} not supported or doesn't exist")]
     Suite(String),
-    /// None of `tlsCurvePreferences` can be had.
+    /// None of `tlsCurvePreferences` is supported.
     #[error("tlsCurvePreferences: none of {0:?} is supported; supported are {1:?}")]
     Curves(Vec<u16>, Vec<u16>),
 }
@@ -44,8 +45,8 @@ pub enum TlsSettingsError {
 pub struct TlsSettings {
     provider: Arc<CryptoProvider>,
     versions: Vec<&'static SupportedProtocolVersion>,
-    /// What is not done quite as configured, in words for the log: names that Go knows and nobody
-    /// should use any more are left out.
+    /// Deviations from the configuration, as text for the log: names that Go knows and that are
+    /// insecure are ignored.
     pub notes: Vec<String>,
 }
 
@@ -54,7 +55,7 @@ impl TlsSettings {
     /// the numbers of IANA. Empty means the defaults. Suites of TLS 1.3 can't be chosen.
     ///
     /// # Errors
-    /// A name that is unknown, or nothing of what is named can be had.
+    /// A name is unknown, or none of the named ones is supported.
     pub fn new(
         min_version: &str,
         cipher_suites: &[String],
@@ -123,15 +124,15 @@ impl Default for TlsSettings {
     }
 }
 
-/// The way to the configuration of the next handshake.
+/// Builds the configuration of the next handshake.
 pub(super) struct TlsConfigs {
     settings: TlsSettings,
     certificate: Arc<dyn ResolvesServerCert>,
-    /// The last one.
+    /// The last one built.
     made: Mutex<Option<Made>>,
 }
 
-/// A configuration, and for which authorities it is.
+/// A configuration, and the authorities that it is for.
 struct Made {
     bundle: Option<Arc<Bundle>>,
     config: Arc<ServerConfig>,
@@ -146,9 +147,9 @@ impl TlsConfigs {
         }
     }
 
-    /// The configuration for a handshake in which certificates of these authorities are asked for.
+    /// The configuration for a handshake that requests certificates of these authorities.
     pub(super) fn get(&self, bundle: Option<&Arc<Bundle>>) -> Arc<ServerConfig> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock();
         if let Some(made) = &*made
             && made.bundle.as_ref().map(Arc::as_ptr) == bundle.map(Arc::as_ptr)
         {
@@ -174,7 +175,7 @@ impl TlsConfigs {
         };
         let mut config = builder.with_cert_resolver(Arc::clone(&self.certificate));
         config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
-        // A resumed session would carry a certificate over from an earlier connection; clients of
+        // A resumed session would carry over a certificate from an earlier connection; clients of
         // this port keep their connections anyway.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;

@@ -1,33 +1,33 @@
-//! Who asks, and for what, in the words of the API server.
+//! Users and what they request, in the terms of the API server.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 
-/// The name of somebody who shows no credentials.
+/// The name of a user without credentials.
 pub const ANONYMOUS: &str = "system:anonymous";
 
-/// The group of those who show no credentials.
+/// The group of users without credentials.
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// The group of everybody else.
+/// The group of all other users.
 pub const AUTHENTICATED: &str = "system:authenticated";
 
-/// Somebody, as the API server knows users.
+/// A user, as the API server represents it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
     /// Name of the user.
     pub name: String,
-    /// What tells this user from an earlier one of the same name; often empty.
+    /// Distinguishes this user from an earlier one of the same name; often empty.
     pub uid: String,
     /// Groups of the user.
     pub groups: Vec<String>,
-    /// What else authentication found out; handed to authorisation as it is.
+    /// Extra values from authentication; passed to authorization unchanged.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// Somebody who shows no credentials.
+    /// A user without credentials.
     #[must_use]
     pub fn anonymous() -> Self {
         Self {
@@ -37,7 +37,7 @@ impl User {
         }
     }
 
-    /// The same user as one of those who have shown who they are.
+    /// The same user in the group of authenticated users.
     #[must_use]
     pub(crate) fn authenticated(mut self) -> Self {
         let told = |group: &String| group == AUTHENTICATED || group == UNAUTHENTICATED;
@@ -59,32 +59,32 @@ pub struct Attributes {
     pub node: Arc<str>,
 }
 
-/// Why nobody could say who somebody is, or what somebody may. Holds no secret: it is logged.
+/// Why authentication or authorization failed. Holds no secret: it is logged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct AuthError(pub String);
 
-/// Knows who holds a bearer token.
+/// Authenticates bearer tokens.
 #[async_trait]
 pub trait Authenticator: Send + Sync + 'static {
-    /// The user whose token this is; `None` if the token is nobody's.
+    /// The user of this token; `None` if the token is invalid.
     ///
     /// # Errors
-    /// Nobody could say; the request is refused then.
+    /// The answer is unknown; the request is rejected then.
     async fn token(&self, token: &str) -> Result<Option<User>, AuthError>;
 }
 
-/// Knows who may do what.
+/// Authorizes requests.
 #[async_trait]
 pub trait Authorizer: Send + Sync + 'static {
-    /// True if the user may.
+    /// True if the user is allowed to.
     ///
     /// # Errors
-    /// Nobody could say; the request is refused then.
+    /// The answer is unknown; the request is rejected then.
     async fn authorize(&self, user: &User, attributes: &Attributes) -> Result<bool, AuthError>;
 }
 
-/// `authorization.mode: AlwaysAllow`: whoever is let in may do everything.
+/// `authorization.mode: AlwaysAllow`: every authenticated user may do everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AlwaysAllow;
 

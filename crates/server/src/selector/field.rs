@@ -12,19 +12,19 @@ pub(super) struct FieldSelector(Vec<Requirement>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
-    place: Place,
+    place: FieldLocation,
     value: String,
     equal: bool,
 }
 
-/// Where a value stands.
+/// Where a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum FieldLocation {
     /// `metadata.name`, which never changes.
     Name,
     /// `metadata.namespace`, which never changes.
     Namespace,
-    /// Somewhere in the object; the first place that has a value counts.
+    /// Somewhere in the object; the first pointer that has a value counts.
     Content(&'static [&'static str]),
 }
 
@@ -106,27 +106,27 @@ impl FieldSelector {
         Ok(Self(requirements))
     }
 
-    /// True when something is required that can change during an object's life.
+    /// True if a requirement depends on a field that can change during an object's life.
     pub(super) fn is_by_content(&self) -> bool {
         self.0
             .iter()
-            .any(|requirement| matches!(requirement.place, Place::Content(_)))
+            .any(|requirement| matches!(requirement.place, FieldLocation::Content(_)))
     }
 
     /// Compares name and namespace only.
     pub(super) fn names(&self, object: &Object) -> bool {
         self.0.iter().all(|requirement| match requirement.place {
-            Place::Name => requirement.accepts(&object.name),
-            Place::Namespace => requirement.accepts(&object.namespace),
-            Place::Content(_) => true,
+            FieldLocation::Name => requirement.accepts(&object.name),
+            FieldLocation::Namespace => requirement.accepts(&object.namespace),
+            FieldLocation::Content(_) => true,
         })
     }
 
     /// Compares everything else.
     pub(super) fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|requirement| match requirement.place {
-            Place::Name | Place::Namespace => true,
-            Place::Content(pointers) => {
+            FieldLocation::Name | FieldLocation::Namespace => true,
+            FieldLocation::Content(pointers) => {
                 let mut found = pointers.iter().map(|pointer| text_at(object, pointer));
                 let value = found.find(|text| !text.is_empty()).unwrap_or_default();
                 requirement.accepts(&value)
@@ -141,7 +141,7 @@ impl Requirement {
     }
 }
 
-/// A scalar as the selector compares it. What is absent is empty, except a boolean: it is false.
+/// A scalar as the selector compares it. An absent value is empty; an absent boolean is false.
 fn text_at(object: &Value, pointer: &str) -> String {
     match object.pointer(pointer) {
         Some(Value::String(text)) => text.clone(),
@@ -152,7 +152,7 @@ fn text_at(object: &Value, pointer: &str) -> String {
     }
 }
 
-fn place(resource: Resource, path: &str) -> Option<Place> {
+fn place(resource: Resource, path: &str) -> Option<FieldLocation> {
     let own = match resource {
         Resource::Pods => POD,
         Resource::Events => EVENT,
@@ -160,11 +160,11 @@ fn place(resource: Resource, path: &str) -> Option<Place> {
         Resource::LifecycleEvents => LIFECYCLE,
     };
     match path {
-        "metadata.name" => Some(Place::Name),
-        "metadata.namespace" => Some(Place::Namespace),
+        "metadata.name" => Some(FieldLocation::Name),
+        "metadata.namespace" => Some(FieldLocation::Namespace),
         _ => {
             let field = own.iter().find(|(known, _)| *known == path);
-            field.map(|(_, pointers)| Place::Content(pointers))
+            field.map(|(_, pointers)| FieldLocation::Content(pointers))
         }
     }
 }
@@ -198,7 +198,7 @@ fn split_unescaped(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// Undoes `\\`, `\,` and `\=`; a bare `=` or any other escape is a mistake.
+/// Undoes `\\`, `\,` and `\=`; a bare `=` or any other escape is an error.
 fn unescape(value: &str) -> Option<String> {
     let mut plain = String::with_capacity(value.len());
     let mut rest = value.chars();
@@ -213,64 +213,4 @@ fn unescape(value: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn fields_of_pods_and_events_can_be_selected() {
-        let pod = json!({
-            "metadata": { "name": "web", "namespace": "default" },
-            "spec": { "nodeName": "n1" },
-            "status": { "phase": "Running" },
-        });
-        for (selector, matches) in [
-            ("", true),
-            ("metadata.name=web", true),
-            ("metadata.name==web,status.phase!=Failed", true),
-            ("metadata.name!=web", false),
-            ("metadata.namespace=kube-system", false),
-            ("status.phase=Failed", false),
-            ("spec.nodeName!=n1", false),
-            ("spec.hostNetwork=false", true),
-            ("status.podIP=", true),
-        ] {
-            let parsed = FieldSelector::parse(Resource::Pods, selector).expect(selector);
-            let object = Object::new("default", "web", || json!({}));
-            assert_eq!(
-                parsed.names(&object) && parsed.matches(&pod),
-                matches,
-                "{selector}"
-            );
-        }
-        let event = json!({
-            "involvedObject": { "kind": "Pod", "name": "a,b=c" },
-            "reportingComponent": "kubelet",
-        });
-        for selector in [
-            "involvedObject.kind=Pod,source=kubelet",
-            r"involvedObject.name=a\,b\=c",
-        ] {
-            let parsed = FieldSelector::parse(Resource::Events, selector).expect(selector);
-            assert!(parsed.matches(&event), "{selector}");
-        }
-    }
-
-    #[test]
-    fn unknown_fields_and_broken_terms_are_refused() {
-        for (selector, why) in [
-            ("spec.image=x", "field label not supported: spec.image"),
-            (
-                "involvedObject.kind=Pod",
-                "field label not supported: involvedObject.kind",
-            ),
-            ("metadata.name", "invalid selector"),
-            (r"metadata.name=a\b", "invalid escape sequence"),
-            ("metadata.name=a=b", "invalid escape sequence"),
-        ] {
-            let error = FieldSelector::parse(Resource::Pods, selector).expect_err(selector);
-            assert!(error.message.contains(why), "{}", error.message);
-        }
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use crate::status::ApiError;
 
 /// Requirements that must all hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LabelSelector(Vec<Requirement>);
+pub(super) struct LabelSelector(Vec<Requirement>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
@@ -32,21 +32,12 @@ impl LabelSelector {
         parser.selector().map(Self)
     }
 
-    /// Reads a selector; nothing selects everything.
-    ///
-    /// # Errors
-    /// The text is no selector; says where it goes wrong.
-    pub fn read(text: &str) -> Result<Self, String> {
-        Self::parse(text).map_err(|error| error.message)
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Compares with `metadata.labels`, which may be missing.
-    #[must_use]
-    pub fn matches(&self, labels: &Value) -> bool {
+    pub(super) fn matches(&self, labels: &Value) -> bool {
         self.0.iter().all(|requirement| {
             let value = labels.get(&requirement.key).and_then(Value::as_str);
             let number = || value.and_then(|value| value.parse::<i64>().ok());
@@ -210,7 +201,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// True for what a label's name, value or prefix may look like; also for nothing.
+/// True for valid text of a label's name, value or prefix; also for empty text.
 fn is_label_text(text: &str, max: usize) -> bool {
     let ends = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
     text.len() <= max
@@ -220,77 +211,4 @@ fn is_label_text(text: &str, max: usize) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn selectors_match_as_kubernetes_documents_them() {
-        let labels = json!({ "app": "web", "tier": "front", "example.com/n": "5", "empty": "" });
-        for (selector, matches) in [
-            ("", true),
-            ("app=web", true),
-            ("app==web", true),
-            (" app = web , tier = front ", true),
-            ("app=web,tier=back", false),
-            ("app!=web", false),
-            ("absent!=web", true),
-            ("app in (web, db)", true),
-            ("app in (db)", false),
-            ("app notin (db,cache)", true),
-            ("absent notin (db)", true),
-            ("absent in (db)", false),
-            ("app", true),
-            ("!app", false),
-            ("!absent,app", true),
-            ("example.com/n>4", true),
-            ("example.com/n<4", false),
-            ("example.com/n > -1", true),
-            ("example.com/n > -9223372036854775808", true),
-            ("app>1", false),
-            ("empty=", true),
-            ("app=", false),
-            ("empty in (,x)", true),
-        ] {
-            let parsed = LabelSelector::parse(selector).expect(selector);
-            assert_eq!(parsed.matches(&labels), matches, "{selector}");
-        }
-        assert!(
-            LabelSelector::parse("!a")
-                .expect("valid")
-                .matches(&Value::Null)
-        );
-    }
-
-    #[test]
-    fn broken_selectors_are_refused_with_the_place() {
-        for selector in [
-            "=",
-            "a=b,",
-            "a in b",
-            "a in (b",
-            "a b",
-            "-a",
-            "a=b c",
-            "a>x",
-            "a=-b",
-            "/a",
-            "a/b/c",
-            "a>--5",
-            "a>--9223372036854775808",
-        ] {
-            let error = LabelSelector::parse(selector).expect_err(selector);
-            assert!(
-                error.message.contains(&format!("{selector:?}")),
-                "{}",
-                error.message
-            );
-        }
-        let error = LabelSelector::parse("app in web").expect_err("no parenthesis");
-        assert_eq!(
-            error.message,
-            r#"unable to parse label selector "app in web": found "web", expected "(""#
-        );
-    }
-}
+mod tests;

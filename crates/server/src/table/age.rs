@@ -13,8 +13,8 @@ pub fn since(then: Option<Timestamp>, now: Timestamp) -> String {
     )
 }
 
-/// A length of time in milliseconds. Up to 2 s in the future count as now, since clocks differ;
-/// more than that is `<invalid>`.
+/// A duration in milliseconds. Up to 2 s in the future count as now, since clocks differ; more than
+/// that is `<invalid>`.
 #[must_use]
 pub fn human(millis: i128) -> String {
     const MINUTE: i128 = 60;
@@ -38,7 +38,7 @@ pub fn human(millis: i128) -> String {
     }
 }
 
-/// The whole part in the large unit and what is left of it in the small one, unless that is 0.
+/// The whole part in the large unit and the remainder in the small one, unless that is 0.
 fn two(
     seconds: i128,
     (large, large_name): (i128, char),

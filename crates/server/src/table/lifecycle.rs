@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Column, column, or_none, text, time};
 
 pub(super) const COLUMNS: &[Column] = &[
-    column("Time", "When the pod's task was told."),
+    column("Time", "When the pod's task was notified."),
     column("Pod", "Name of the pod; its UID where it has no task yet."),
     column("Container", "Name of the container; <sandbox> or <pod>."),
     column("Event", "What happened, in the kubelet's words."),
@@ -47,7 +47,7 @@ pub(super) fn cells(event: &Value) -> Vec<Value> {
     ]
 }
 
-/// A length of time with three figures or so; `-` for one that is not known.
+/// A duration with about three significant digits; `-` if it is unknown.
 fn length(seconds: Option<f64>) -> Value {
     let text = match seconds {
         None => "-".to_owned(),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn sandboxes_and_whole_pods_are_told_apart_from_containers() {
+    fn sandboxes_and_whole_pods_are_distinguished_from_containers() {
         let sandbox = json!({ "pod": { "uid": "u" }, "id": "c0ffee" });
         assert_eq!(row(&sandbox)[..3], ["", "u", "<sandbox>"]);
         assert_eq!(row(&json!({}))[2], "<pod>");

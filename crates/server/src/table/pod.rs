@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{Column, age, column, entries, or_none, text, time};
 
-/// The annotation in which the agent says when it next tries to start what does not run: a JSON
-/// object from names of containers to times in RFC 3339.
+/// The annotation in which the agent reports when it next retries to start containers that do not
+/// run: a JSON object from container names to RFC 3339 times.
 pub const NEXT_TRY_ANNOTATION: &str = "rubelet.dev/next-try";
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -60,14 +60,14 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The STATUS, and the time until the next try where there is one to come.
+/// The STATUS, and the time until the next retry if there is one.
 fn status_cell(state: &PodState, now: Timestamp) -> String {
     let wait = state
         .next_try
         .map(|at| at.duration_since(now).as_millis())
         .filter(|millis| *millis > 0);
     match wait {
-        // The time is a whole second that was rounded up; "try in 0s" says nothing.
+        // The time is rounded up to a whole second; "try in 0s" says nothing.
         Some(millis) => format!("{} (try in {})", state.status, age::human(millis.max(1000))),
         None => state.status.clone(),
     }
@@ -85,20 +85,21 @@ fn readiness_gates(pod: &Value) -> String {
     }
 }
 
-/// A pod in a few words.
+/// A pod's summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodState {
     /// Containers that are ready.
     pub ready: usize,
-    /// Containers that stay up: regular ones and restartable init containers.
+    /// Containers that keep running: regular ones and restartable init containers.
     pub containers: usize,
     /// `Running`, `Init:0/1`, `CrashLoopBackOff`, `Completed`, `Terminating`, ….
     pub status: String,
-    /// Restarts of what runs now: init containers while they run, regular containers afterwards.
+    /// Restarts of the containers that run now: init containers while they run, regular containers
+    /// afterwards.
     pub restarts: u64,
     /// When the instance before the latest restart ended.
     pub last_restart: Option<Timestamp>,
-    /// When the container whose wait is the STATUS is tried again.
+    /// When the container whose waiting reason is the STATUS is retried.
     pub next_try: Option<Timestamp>,
 }
 
@@ -118,7 +119,7 @@ impl Restarts {
     }
 }
 
-/// Works out what `get pods` says of a v1 Pod.
+/// Computes the columns of `get pods` for a v1 Pod.
 #[must_use]
 pub fn pod_state(pod: &Value) -> PodState {
     let init = Init::of(pod);
@@ -166,7 +167,7 @@ pub fn pod_state(pod: &Value) -> PodState {
     }
 }
 
-/// When the first of these containers that waits for that reason is tried again.
+/// When the first of these containers that waits with that reason is retried.
 fn next_try_of(pod: &Value, containers: &[Value], reason: &str) -> Option<Timestamp> {
     let annotation = text(pod, "/metadata/annotations/rubelet.dev~1next-try");
     let times: Value = serde_json::from_str(annotation).ok()?;
@@ -177,7 +178,7 @@ fn next_try_of(pod: &Value, containers: &[Value], reason: &str) -> Option<Timest
     waiting.find_map(|container| times[text(container, "/name")].as_str()?.parse().ok())
 }
 
-/// How far the init containers are.
+/// Progress of the init containers.
 struct Init {
     /// The STATUS, unless all of them are done.
     waiting_for: Option<String>,
@@ -185,11 +186,11 @@ struct Init {
     sidecars: usize,
     /// Restartable init containers that are ready.
     ready: usize,
-    /// Restarts up to the one that is waited for.
+    /// Restarts up to the one in progress.
     restarts: Restarts,
-    /// The part of them that restartable init containers have.
+    /// The part of them that belongs to restartable init containers.
     sidecar_restarts: Restarts,
-    /// When the one that is waited for is tried again.
+    /// When the one in progress is retried.
     next_try: Option<Timestamp>,
 }
 
@@ -240,7 +241,7 @@ impl Init {
     }
 }
 
-/// The STATUS that the regular containers give; the first one with something to say wins.
+/// The STATUS of the regular containers; the first one with a reason wins.
 fn regular_status(pod: &Value, containers: &[Value], before: String) -> String {
     let own = containers.iter().find_map(|container| {
         let state = &container["state"];
@@ -254,7 +255,7 @@ fn regular_status(pod: &Value, containers: &[Value], before: String) -> String {
     if status != "Completed" {
         return status;
     }
-    // One container that has completed says little while others run or have failed.
+    // A completed container matters little while others run or have failed.
     let running = containers.iter().any(is_up);
     let failed = containers.iter().find_map(|container| {
         let terminated = &container["state"]["terminated"];
@@ -279,7 +280,7 @@ fn is_up(container: &Value) -> bool {
         && text(state, "/waiting/reason").is_empty()
 }
 
-/// The reason of an end, or its signal, or its exit code.
+/// The reason of a termination, or its signal, or its exit code.
 fn ended(terminated: &Value) -> String {
     let signal = terminated["signal"].as_i64().unwrap_or(0);
     match text(terminated, "/reason") {

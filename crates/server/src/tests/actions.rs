@@ -15,7 +15,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 
 fn done(server: &TestServer) -> Vec<String> {
-    std::mem::take(&mut *server.node.done.lock().unwrap())
+    std::mem::take(&mut *server.node.done.lock())
 }
 
 #[track_caller]
@@ -319,7 +319,7 @@ async fn the_nodes_own_refusal_keeps_its_kind() {
             "disk",
         ),
     ] {
-        *server.node.refusal.lock().unwrap() = Some(error);
+        *server.node.refusal.lock() = Some(error);
         let reply = server.send("DELETE", WEB, "", "").await;
         is_refused(&reply, code, reason, message);
     }

@@ -88,7 +88,7 @@ async fn root_may_choose_the_identifier_if_it_is_plain() {
 }
 
 #[tokio::test]
-async fn what_goes_on_for_long_is_told_at_its_beginning_and_at_its_end() {
+async fn what_goes_on_for_long_is_reported_at_its_beginning_and_at_its_end() {
     let journal = Journal::new();
     let server = server(&journal).await;
     let mut watch = server.open("GET", "/api/v1/pods?watch=1", "").await;
@@ -96,8 +96,7 @@ async fn what_goes_on_for_long_is_told_at_its_beginning_and_at_its_end() {
     journal.wait_for("ResponseStarted").await;
     drop(watch);
     journal.wait_for("ResponseComplete").await;
-    *server.node.log.lock().unwrap() =
-        Some(Box::new(|_| Ok(Box::pin(futures_util::stream::pending()))));
+    *server.node.log.lock() = Some(Box::new(|_| Ok(Box::pin(futures_util::stream::pending()))));
     let path = "/api/v1/namespaces/default/pods/web/log?follow=true";
     let log = server.open("GET", path, "").await;
     server.stop().await;
@@ -134,7 +133,7 @@ async fn bodies_and_headers_are_never_in_the_log() {
         .await;
     let headers = "Authorization: Bearer hush\r\nCookie: hush\r\nX-Other: hush\r\n";
     server.request("GET", "/version", headers).await;
-    *server.node.refusal.lock().unwrap() = Some(ActionError::Conflict("hush".to_owned()));
+    *server.node.refusal.lock() = Some(ActionError::Conflict("hush".to_owned()));
     server
         .request("DELETE", "/api/v1/namespaces/default/pods/web", "")
         .await;

@@ -1,11 +1,11 @@
 //! A node made of collections, a server in front of it, and a client that speaks raw HTTP.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex},
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use rubelet_streaming::SessionTarget;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
@@ -15,9 +15,11 @@ use tokio::{
     task::JoinHandle,
 };
 
+use super::echo::FakeSessions;
 use crate::{
-    ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object,
-    PodAction, PodAnswer, PodRef, Resource, RunningPod, UnixSocket, WatchStream, audit::AuditLog,
+    ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
+    LogRequest, LogStream, NodeView, Object, PodAction, PodAnswer, PodRef, Resource, RunRequest,
+    RunningPod, SessionError, SessionRequest, Unhealthy, UnixSocket, WatchStream, audit::AuditLog,
     bind_unix, serve_unix,
 };
 
@@ -38,6 +40,7 @@ pub(crate) struct FakeNode {
     pub(crate) syncloop: Mutex<Result<(), String>>,
     pub(crate) ready: Mutex<Result<(), String>>,
     pub(crate) running: Mutex<Vec<RunningPod>>,
+    pub(crate) sessions: FakeSessions,
 }
 
 impl Default for FakeNode {
@@ -54,6 +57,7 @@ impl Default for FakeNode {
             syncloop: Mutex::new(Ok(())),
             ready: Mutex::new(Ok(())),
             running: Mutex::default(),
+            sessions: FakeSessions::default(),
         }
     }
 }
@@ -67,6 +71,20 @@ impl FakeNode {
             Resource::LifecycleEvents => &self.lifecycle,
         }
     }
+
+    /// Whether there is a pod of that name and UID.
+    fn knows(&self, pod: &PodRef, uid: Option<&str>) -> Result<(), SessionError> {
+        let items = self.pods.listing().items;
+        let mut items = items.iter();
+        let found = items
+            .find(|object| *object.namespace == *pod.namespace && *object.name == *pod.name)
+            .ok_or(SessionError::NoPod)?;
+        let found = found.to_json(Resource::Pods)["metadata"]["uid"].clone();
+        match uid.is_none_or(|uid| found == uid) {
+            true => Ok(()),
+            false => Err(SessionError::OtherUid),
+        }
+    }
 }
 
 #[async_trait]
@@ -78,7 +96,7 @@ impl NodeView for FakeNode {
         self.collection(resource).watch(since)
     }
     async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError> {
-        let answer = self.log.lock().unwrap().take();
+        let answer = self.log.lock().take();
         match answer {
             Some(answer) => answer(request),
             None => Err(LogError::NotFound(format!(
@@ -88,7 +106,7 @@ impl NodeView for FakeNode {
         }
     }
     async fn act(&self, pod: &PodRef, action: PodAction) -> Result<PodAnswer, ActionError> {
-        if let Some(error) = self.refusal.lock().unwrap().clone() {
+        if let Some(error) = self.refusal.lock().clone() {
             return Err(error);
         }
         let items = self.pods.listing().items;
@@ -122,17 +140,31 @@ impl NodeView for FakeNode {
             ),
         };
         let done = format!("{}/{}: {what}", pod.namespace, pod.name);
-        self.done.lock().unwrap().push(done);
+        self.done.lock().push(done);
         Ok(answer)
+    }
+    async fn session(&self, request: &SessionRequest) -> Result<SessionTarget, SessionError> {
+        let known = self.knows(&request.pod, request.uid.as_deref());
+        self.sessions.session(known, request)
+    }
+    async fn files(&self, request: FilesRequest) -> Result<FilesAnswer, FilesRefusal> {
+        super::files::answer(request).await
+    }
+    async fn run(&self, request: &RunRequest) -> Result<Bytes, SessionError> {
+        let known = self.knows(&request.pod, request.uid.as_deref());
+        self.sessions.run(known, request)
+    }
+    fn session_idle_timeout(&self) -> Duration {
+        *self.sessions.idle_timeout.lock()
     }
     fn config(&self) -> Value {
         json!({ "kind": "KubeletConfiguration" })
     }
-    fn syncloop(&self) -> Result<(), String> {
-        self.syncloop.lock().unwrap().clone()
+    fn syncloop(&self) -> Result<(), Unhealthy> {
+        self.syncloop.lock().clone().map_err(Unhealthy)
     }
-    fn ready(&self) -> Result<(), String> {
-        self.ready.lock().unwrap().clone()
+    fn ready(&self) -> Result<(), Unhealthy> {
+        self.ready.lock().clone().map_err(Unhealthy)
     }
     fn metrics(&self) -> String {
         "# TYPE a counter\na 1\n".to_owned()
@@ -142,7 +174,7 @@ impl NodeView for FakeNode {
     }
 
     fn running_pods(&self) -> Vec<RunningPod> {
-        self.running.lock().unwrap().clone()
+        self.running.lock().clone()
     }
 
     fn probe_metrics(&self) -> String {
@@ -182,7 +214,7 @@ pub(crate) struct TestServer {
     pub(crate) path: PathBuf,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 impl TestServer {
@@ -192,8 +224,8 @@ impl TestServer {
 
     /// A server that records requests.
     pub(crate) async fn auditing(audit: Option<Arc<AuditLog>>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("rubelet.sock");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rubelet.sock");
         let listener = bind_unix(&UnixSocket::new(&path)).await.unwrap();
         let node = Arc::new(FakeNode::default());
         let (stop, stopped) = oneshot::channel::<()>();
@@ -212,7 +244,7 @@ impl TestServer {
             path,
             stop: Some(stop),
             task,
-            _folder: folder,
+            _directory: directory,
         }
     }
 

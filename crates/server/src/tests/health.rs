@@ -41,7 +41,7 @@ async fn a_healthy_node_says_ok() {
 #[tokio::test]
 async fn a_stuck_loop_fails_health_and_names_itself() {
     let server = TestServer::with_pods().await;
-    *server.node.syncloop.lock().unwrap() = Err("no iteration for 6m".to_owned());
+    *server.node.syncloop.lock() = Err("no iteration for 6m".to_owned());
     for path in ["/healthz", "/livez", "/readyz"] {
         let reply = server.get(path).await;
         assert_eq!(reply.code, 500, "{path}");
@@ -64,7 +64,7 @@ async fn a_stuck_loop_fails_health_and_names_itself() {
 #[tokio::test]
 async fn readiness_waits_for_the_node_and_liveness_does_not() {
     let server = TestServer::with_pods().await;
-    *server.node.ready.lock().unwrap() = Err("runtime is down".to_owned());
+    *server.node.ready.lock() = Err("runtime is down".to_owned());
     assert_eq!(server.get("/livez").await.code, 200);
     let reply = server.get("/readyz").await;
     assert_eq!(reply.code, 500);
@@ -97,7 +97,7 @@ async fn the_health_port_serves_health_and_metrics_and_nothing_else() {
     let taken = bind_health(address).await.expect_err("the port is taken");
     assert_eq!(
         taken.to_string(),
-        format!("can't listen on the health address {address}")
+        format!("cannot listen on the health address {address}")
     );
     let (stop, stopped) = oneshot::channel::<()>();
     let view: Arc<dyn NodeView> = Arc::new(FakeNode::default());

@@ -39,8 +39,11 @@ async fn clients_can_discover_what_there_is() {
         [
             "events",
             "pods",
+            "pods/attach",
             "pods/ephemeralcontainers",
+            "pods/exec",
             "pods/log",
+            "pods/portforward",
             "pods/status"
         ]
     );
@@ -50,7 +53,7 @@ async fn clients_can_discover_what_there_is() {
         json!(["delete", "get", "list", "watch"])
     );
     assert_eq!(
-        core["resources"][4]["verbs"],
+        core["resources"][7]["verbs"],
         json!(["get", "patch", "update"])
     );
     let node = server.get("/apis/node.rubelet.dev/v1alpha1").await.json();

@@ -3,13 +3,14 @@
 use std::{
     io,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use bytes::Bytes;
 use futures_util::stream;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use serde_json::json;
@@ -40,8 +41,8 @@ async fn every_option_reaches_the_log() {
         "?container=b&sinceTime=2026-03-01T12:00:00Z",
     ] {
         let seen = seen.clone();
-        *server.node.log.lock().unwrap() = Some(Box::new(move |request| {
-            seen.lock().unwrap().push(request);
+        *server.node.log.lock() = Some(Box::new(move |request| {
+            seen.lock().push(request);
             Ok(fixed("line\n"))
         }));
         let pod = if query.is_empty() { "web" } else { "db" };
@@ -85,7 +86,7 @@ async fn every_option_reaches_the_log() {
         since: Some(LogSince::Time(time)),
         ..db
     };
-    assert_eq!(*seen.lock().unwrap(), [plain, full, since_time]);
+    assert_eq!(*seen.lock(), [plain, full, since_time]);
 }
 
 #[tokio::test]
@@ -150,7 +151,7 @@ async fn containers_of_every_kind_have_logs() {
     let object = Object::new("default", "all", move || pod.clone());
     server.node.pods.put(object);
     for name in ["i", "c", "e"] {
-        *server.node.log.lock().unwrap() = Some(Box::new(|_| Ok(fixed("line\n"))));
+        *server.node.log.lock() = Some(Box::new(|_| Ok(fixed("line\n"))));
         let path = format!("/api/v1/namespaces/default/pods/all/log?container={name}");
         assert_eq!(server.get(&path).await.body, "line\n", "{name}");
     }
@@ -168,7 +169,7 @@ async fn the_nodes_own_refusal_keeps_its_kind() {
         (LogError::Internal("disk".to_owned()), 500),
     ] {
         let message = error.to_string();
-        *server.node.log.lock().unwrap() = Some(Box::new(move |_| Err(error)));
+        *server.node.log.lock() = Some(Box::new(move |_| Err(error)));
         let reply = server.get("/api/v1/namespaces/default/pods/web/log").await;
         assert_eq!(reply.code, code);
         assert_eq!(reply.json()["message"], message);
@@ -179,7 +180,7 @@ async fn the_nodes_own_refusal_keeps_its_kind() {
 async fn a_followed_log_arrives_line_by_line_until_it_ends() {
     let server = TestServer::with_pods().await;
     let (lines, log) = channel();
-    *server.node.log.lock().unwrap() = Some(Box::new(move |_| Ok(log)));
+    *server.node.log.lock() = Some(Box::new(move |_| Ok(log)));
     let path = "/api/v1/namespaces/default/pods/web/log?follow=true";
     let mut reply = server.open("GET", path, "").await;
     for line in ["one\n", "two\n"] {
@@ -197,7 +198,7 @@ async fn a_followed_log_arrives_line_by_line_until_it_ends() {
 async fn a_log_that_breaks_is_cut_off_rather_than_ended() {
     let server = TestServer::with_pods().await;
     let (lines, log) = channel();
-    *server.node.log.lock().unwrap() = Some(Box::new(move |_| Ok(log)));
+    *server.node.log.lock() = Some(Box::new(move |_| Ok(log)));
     let path = "/api/v1/namespaces/default/pods/web/log?follow=true";
     let mut reply = server.open("GET", path, "").await;
     lines.send(Ok(Bytes::from_static(b"one\n"))).await.unwrap();
@@ -206,7 +207,7 @@ async fn a_log_that_breaks_is_cut_off_rather_than_ended() {
     assert!(reply.try_piece().await.is_err());
 
     let (_lines, log) = channel();
-    *server.node.log.lock().unwrap() = Some(Box::new(move |_| Ok(log)));
+    *server.node.log.lock() = Some(Box::new(move |_| Ok(log)));
     let mut reply = server.open("GET", path, "").await;
     server.stop().await;
     assert!(reply.try_piece().await.is_err());
@@ -216,7 +217,7 @@ async fn a_log_that_breaks_is_cut_off_rather_than_ended() {
 async fn a_reader_who_goes_ends_the_log() {
     let server = TestServer::with_pods().await;
     let (lines, log) = channel();
-    *server.node.log.lock().unwrap() = Some(Box::new(move |_| Ok(log)));
+    *server.node.log.lock() = Some(Box::new(move |_| Ok(log)));
     let path = "/api/v1/namespaces/default/pods/web/log?follow=true";
     drop(server.open("GET", path, "").await);
     lines.closed().await;
@@ -227,7 +228,7 @@ async fn a_reader_that_reads_nothing_costs_no_memory() {
     let server = TestServer::with_pods().await;
     let pulled = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&pulled);
-    *server.node.log.lock().unwrap() = Some(Box::new(move |_| {
+    *server.node.log.lock() = Some(Box::new(move |_| {
         let piece = Bytes::from(vec![b'x'; 16 * 1024]);
         Ok(Box::pin(stream::repeat_with(move || {
             counter.fetch_add(piece.len(), Ordering::Relaxed);

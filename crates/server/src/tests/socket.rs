@@ -11,9 +11,9 @@ use super::fixture::TestServer;
 use crate::{BindError, UnixSocket, bind_unix};
 
 #[tokio::test]
-async fn the_socket_is_for_owner_and_group_in_a_folder_that_is_made() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run/rubelet/rubelet.sock");
+async fn the_socket_is_for_owner_and_group_in_a_directory_that_is_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run/rubelet/rubelet.sock");
     let _listener = bind_unix(&UnixSocket::new(&path)).await.unwrap();
     assert_eq!(
         fs::metadata(&path).unwrap().permissions().mode() & 0o777,
@@ -23,9 +23,9 @@ async fn the_socket_is_for_owner_and_group_in_a_folder_that_is_made() {
 
 #[tokio::test]
 async fn a_group_is_found_by_its_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.sock");
-    let own = fs::metadata(folder.path()).unwrap().gid();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.sock");
+    let own = fs::metadata(directory.path()).unwrap().gid();
     let groups = fs::read_to_string("/etc/group").unwrap();
     let name = crate::group::name_of(&groups, own).expect("the test's group has a name");
     let socket = UnixSocket {
@@ -51,8 +51,8 @@ async fn a_group_is_found_by_its_name() {
 
 #[tokio::test]
 async fn a_stale_socket_is_replaced_and_a_living_one_is_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = UnixSocket::new(folder.path().join("a.sock"));
+    let directory = tempfile::tempdir().unwrap();
+    let socket = UnixSocket::new(directory.path().join("a.sock"));
     drop(bind_unix(&socket).await.unwrap());
     assert!(socket.path.exists());
     let _living = bind_unix(&socket)
@@ -69,8 +69,8 @@ async fn a_stale_socket_is_replaced_and_a_living_one_is_not() {
 
 #[tokio::test]
 async fn a_file_in_the_way_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("precious");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("precious");
     fs::write(&path, "data").unwrap();
     let error = bind_unix(&UnixSocket::new(&path))
         .await
@@ -95,8 +95,8 @@ async fn oversized_heads_are_refused() {
 async fn stopping_closes_the_socket_for_new_clients() {
     let server = TestServer::with_pods().await;
     let path = server.path.clone();
-    let folder = tempfile::tempdir().unwrap();
-    let kept = folder.path().join("kept.sock");
+    let directory = tempfile::tempdir().unwrap();
+    let kept = directory.path().join("kept.sock");
     fs::hard_link(&path, &kept).unwrap();
     server.stop().await;
     assert!(!path.exists());

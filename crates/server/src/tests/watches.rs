@@ -131,7 +131,7 @@ async fn objects_enter_and_leave_a_selection() {
 }
 
 #[tokio::test]
-async fn what_changed_between_list_and_watch_is_told_in_full() {
+async fn what_changed_between_list_and_watch_is_reported_in_full() {
     let server = TestServer::with_pods().await;
     let pods = &server.node.pods;
     pods.put(pod("default", "db", "other", &["a"]));

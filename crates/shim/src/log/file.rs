@@ -1,8 +1,9 @@
-//! The file of a log. A write never blocks the container for good and never leaves half an entry:
-//! what the disk doesn't take is dropped and counted, and the log tells of it as soon as it can.
+//! The file of a log. A write never blocks the container for ever and never leaves half an entry:
+//! entries that can't be written are dropped and counted, and the log reports the loss as soon as
+//! it can.
 //!
-//! A log is bounded, whoever rotates it and however late: a file that has half of the bound is moved
-//! aside here, under the name that a kubelet would give it, and the one that was moved aside before is
+//! The size of a log is bounded even if the kubelet does not rotate it: a file that reaches half of
+//! the bound is rotated here, under the kubelet's naming scheme, and the previously rotated one is
 //! removed.
 
 use std::{
@@ -13,41 +14,41 @@ use std::{
     path::Path,
 };
 
-use rubelet_logs::entry::StdStream;
+use rubelet_logs::{entry::StdStream, place::LogPlace};
 
-use super::{place::Place, write_entry};
+use super::write_entry;
 use crate::protocol::LogState;
 
-/// An open log, or none where the output is thrown away.
+/// An open log, or none if the output is discarded.
 #[derive(Debug, Default)]
 pub(crate) struct LogFile {
     open: Option<Open>,
     state: LogState,
     /// Whether the latest write failed.
     failing: bool,
-    /// Lines and bytes that are lost and of which the log does not tell yet.
+    /// Lost lines and bytes that the log does not report yet.
     untold: (u64, u64),
 }
 
 #[derive(Debug)]
 struct Open {
-    place: Place,
+    place: LogPlace,
     file: File,
-    /// Bytes in the file, or more, if somebody has cut it.
+    /// Bytes in the file; more than the real size if somebody truncated it.
     length: u64,
-    /// Most bytes of the file; `None` for no bound.
+    /// Most bytes of the file; `None` is unlimited.
     longest: Option<u64>,
-    /// The file that was moved aside last.
+    /// The last rotated file.
     aside: Option<OsString>,
-    /// Whether an older file than that was removed.
+    /// Whether an older rotated file was removed.
     has_dropped: bool,
     /// Whether the file ends in the middle of an entry.
     torn: bool,
 }
 
 impl LogFile {
-    /// Opens the log; `None` throws everything away. `bound` is the most that the log takes on disk,
-    /// in bytes, 0 for no bound.
+    /// Opens the log; `None` discards everything. `bound` is the most bytes of the log on disk; 0
+    /// is unlimited.
     pub(crate) fn open(path: Option<&Path>, bound: u64) -> io::Result<Self> {
         let open = match path {
             Some(path) => Some(Open::new(path, bound)?),
@@ -59,24 +60,23 @@ impl LogFile {
         })
     }
 
-    /// Opens the file at the same path anew. The old one is written to if that fails.
+    /// Reopens the file at the same path. If that fails, the old file stays in use.
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
         if let Some(log) = &mut self.open {
-            let place = Place::open(log.place.path())?;
+            let place = LogPlace::open(log.place.path())?;
             log.use_file(place.file()?)?;
             log.place = place;
         }
         Ok(())
     }
 
-    /// How it does.
+    /// The log's state.
     pub(crate) fn state(&self) -> &LogState {
         &self.state
     }
 
-    /// Writes whole entries; `stamp` is the present time as entries have it. Returns a warning when
-    /// entries are lost for the first time after others were written, and when the bound takes away
-    /// the first ones.
+    /// Writes whole entries; `stamp` is the present time in the format of entries. Returns a
+    /// warning when entries start to be lost, and when the bound first removes entries.
     pub(crate) fn append(&mut self, entries: &[u8], stamp: &str) -> Option<String> {
         let log = self.open.as_mut()?;
         let note = note(self.untold, &self.state, stamp);
@@ -100,7 +100,7 @@ impl LogFile {
             self.failing = false;
             let path = log.place.path().display();
             return (log.has_dropped && !had_dropped).then(|| {
-                format!("{path} has more than its bound between two rotations: the oldest entries are dropped")
+                format!("{path} exceeds its size limit between two rotations: the oldest entries are dropped")
             });
         };
         let lost = &entries[kept.saturating_sub(note.len())..];
@@ -116,12 +116,12 @@ impl LogFile {
     }
 }
 
-/// The entry that tells of a loss; empty if there is none.
+/// The entry that reports a loss; empty if there is none.
 fn note((lines, bytes): (u64, u64), state: &LogState, stamp: &str) -> Vec<u8> {
     let mut note = Vec::new();
     if bytes > 0 {
         let why = state.last_error.as_deref().unwrap_or_default();
-        let text = format!("rubelet: {lines} entries of this log ({bytes} bytes) are lost: {why}");
+        let text = format!("rubelet: {lines} entries of this log ({bytes} bytes) were lost: {why}");
         write_entry(
             &mut note,
             stamp,
@@ -135,7 +135,7 @@ fn note((lines, bytes): (u64, u64), state: &LogState, stamp: &str) -> Vec<u8> {
 
 impl Open {
     fn new(path: &Path, bound: u64) -> io::Result<Self> {
-        let place = Place::open(path)?;
+        let place = LogPlace::open(path)?;
         let file = place.file()?;
         Ok(Self {
             length: file.metadata()?.len(),
@@ -155,13 +155,14 @@ impl Open {
         Ok(())
     }
 
-    /// Goes on in a new file if the present one would become too long.
+    /// Rotates if the present file would become too large.
     fn make_room(&mut self, more: u64, stamp: &str) -> io::Result<()> {
         if self.fits(more) {
             return Ok(());
         }
         if !self.place.holds(&self.file)? {
-            // Whoever moved it away is about to say so. What has the name now is the log.
+            // The kubelet moved the file and is about to call ReopenContainerLog: continue in the
+            // file that has the name now.
             let file = self.place.file()?;
             return self.use_file(file);
         }
@@ -173,7 +174,7 @@ impl Open {
         }
     }
 
-    /// What is more than the bound by itself is written all the same: it is one read.
+    /// A batch larger than the bound is written all the same: it is one read.
     fn fits(&self, more: u64) -> bool {
         let with = self.length.saturating_add(more);
         self.length == 0 || self.longest.is_none_or(|longest| with <= longest)
@@ -181,9 +182,13 @@ impl Open {
 
     fn rotate(&mut self, stamp: &str) -> io::Result<()> {
         let aside = self.place.with_suffix(&suffix(stamp));
-        // Within one second the name is the same.
+        // The name has a resolution of one second.
         let again = self.aside.as_ref() == Some(&aside);
-        self.place.move_to(&aside, again)?;
+        if again {
+            // ext4 writes a file to the disk before it replaces another by it.
+            self.place.remove(&aside)?;
+        }
+        self.place.move_to(&aside)?;
         self.has_dropped |= again;
         match self.place.new_file() {
             Ok(file) => self.use_file(file)?,
@@ -201,7 +206,7 @@ impl Open {
         Ok(())
     }
 
-    /// How many bytes of whole entries are in the file, and why not all.
+    /// Writes whole entries; returns the bytes written, and the error if not all were.
     fn append(&mut self, entries: &[u8]) -> (usize, Option<io::Error>) {
         if self.torn {
             match self.file.write_all(b"\n") {
@@ -234,7 +239,7 @@ impl Open {
         (whole, Some(error))
     }
 
-    /// Takes the last bytes off the file.
+    /// Truncates the file by this many bytes.
     fn cut(&mut self, bytes: u64) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         self.file.set_len(length.saturating_sub(bytes))?;
@@ -243,7 +248,7 @@ impl Open {
     }
 }
 
-/// `YYYYMMDD-HHMMSS` of a time as entries have it, as kubelets name files that were moved aside.
+/// The suffix `YYYYMMDD-HHMMSS` of rotated files, as the kubelet names them.
 fn suffix(stamp: &str) -> String {
     let (date, time) = stamp.split_once('T').unwrap_or_default();
     let digits = |text: &str, count: usize| -> String {

@@ -1,6 +1,7 @@
-//! Cuts a stream into entries. Whole lines are full entries; a line longer than the limit, and one
-//! that ends with the stream, are partial ones.
+//! Splits a stream into entries. Whole lines are full entries; pieces of a line longer than the
+//! limit, and a last line without a newline, are partial ones.
 
+use memchr::memchr;
 use rubelet_logs::entry::StdStream;
 
 use super::write_entry;
@@ -9,15 +10,15 @@ use super::write_entry;
 #[derive(Debug)]
 pub(crate) struct Lines {
     stream: StdStream,
-    /// Longest content of an entry.
+    /// Most bytes of an entry's content.
     longest: usize,
-    /// The beginning of a line whose end has not come.
+    /// An incomplete line.
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// A stream of which nothing was read. `longest` 0 is no limit, which is taken as one megabyte:
-    /// a container can't make the shim hold more.
+    /// A new stream. `longest` 0 means no limit, which is capped to one megabyte to bound the
+    /// shim's memory.
     pub(crate) fn new(stream: StdStream, longest: usize) -> Self {
         let most = 1 << 20;
         let longest = if longest == 0 {
@@ -32,13 +33,13 @@ impl Lines {
         }
     }
 
-    /// Takes what was read, and appends the entries that are complete with it.
+    /// Appends the entries that are complete after this read.
     pub(crate) fn push(&mut self, mut read: &[u8], stamp: &str, batch: &mut Vec<u8>) {
         loop {
             let room = self.longest - self.begun.len();
-            // A line of exactly the limit is still a full entry, so its newline may come one later.
+            // A line of exactly the limit is a full entry: look one byte further for its newline.
             let window = &read[..read.len().min(room + 1)];
-            if let Some(end) = window.iter().position(|byte| *byte == b'\n') {
+            if let Some(end) = memchr(b'\n', window) {
                 let text = [&self.begun[..], &read[..end]];
                 write_entry(batch, stamp, self.stream, false, text);
                 read = &read[end + 1..];
@@ -54,7 +55,7 @@ impl Lines {
         }
     }
 
-    /// The stream has ended: what is left is a partial entry.
+    /// The stream ended: the rest is a partial entry.
     pub(crate) fn end(&mut self, stamp: &str, batch: &mut Vec<u8>) {
         let begun = std::mem::take(&mut self.begun);
         if !begun.is_empty() {

@@ -1,10 +1,10 @@
-//! Times as entries have them: RFC 3339 with nine digits of a second and the local offset, `Z`
-//! where that is zero. The zone is the one of `TZ` and `/etc/localtime` when the shim was started.
+//! Time stamps of entries: RFC 3339 with nanoseconds and the local offset, `Z` if that is zero. The
+//! time zone is that of `TZ` or `/etc/localtime` at the start of the shim.
 
 use std::io::Write as _;
 
-/// Writes times; remembers the local offset of the current quarter of an hour, within which no zone
-/// changes its offset.
+/// Formats times; caches the local offset for each quarter of an hour, since no zone changes its
+/// offset within one.
 #[derive(Debug, Default)]
 pub(crate) struct Stamp {
     quarter: Option<u64>,
@@ -62,7 +62,7 @@ fn date_of(days: u64) -> (u64, u64, u64) {
     (era * 400 + year + u64::from(month <= 2), month, day)
 }
 
-/// Seconds that local time is ahead of UTC at a time.
+/// The offset of local time to UTC in seconds.
 fn local_offset(seconds: u64) -> i64 {
     let Ok(time) = libc::time_t::try_from(seconds) else {
         return 0;

@@ -1,4 +1,4 @@
-//! What an agent can ask for.
+//! The calls of an agent.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
-    /// Makes the pod's namespaces and mounts, once in a shim's life. Answered with
-    /// [`Answer::Sandbox`](super::Answer::Sandbox).
+    /// Creates the pod's namespaces and mounts; once per shim. Answered with
+    /// [`ShimReply::Sandbox`](super::ShimReply::Sandbox).
     MakeSandbox(Box<SandboxSetup>),
-    /// Makes a container up to the point where its program could start. Answered with
-    /// [`Answer::Created`](super::Answer::Created).
+    /// Creates a container up to the point where its program can start. Answered with
+    /// [`ShimReply::Created`](super::ShimReply::Created).
     Create(Box<CreateContainer>),
-    /// Starts the program of a created container; answered when `execve` has succeeded.
+    /// Starts the program of a created container; answered after `execve` has succeeded.
     Start {
         /// The container.
         id: String,
@@ -30,11 +30,10 @@ pub enum Call {
         /// Which processes of the container get it.
         target: SignalTarget,
     },
-    /// Starts one more process in a running container. Answered with
-    /// [`Answer::Exec`](super::Answer::Exec); its end is the event
-    /// [`ExecExited`](super::Event::ExecExited).
+    /// Starts an exec in a running container. Answered with [`ShimReply::Exec`](super::ShimReply::Exec);
+    /// its exit is the event [`ExecExited`](super::Event::ExecExited).
     Exec(Box<StartExec>),
-    /// Opens the log file anew, after it was moved away.
+    /// Reopens the log file after a rotation.
     ReopenLog {
         /// The container.
         id: String,
@@ -48,28 +47,41 @@ pub enum Call {
         /// Lines.
         height: u16,
     },
-    /// Feeds the container's standard input from the one file descriptor that comes with the frame,
-    /// until its end; then the input is closed if the container wants it only once. For containers
-    /// made with `stdin`.
+    /// Feeds the container's standard input from the one file descriptor of the frame until its
+    /// end; then closes the input if the container has `stdin_once`. For containers created with
+    /// `stdin`. Several feeds may exist at a time; what they bring is not kept apart.
     FeedStdin {
         /// The container.
         id: String,
+    },
+    /// Copies what the container writes from now on to the descriptors of the frame as well: write
+    /// ends of pipes, or sockets. Any number of attachments may exist at a time. They end with the
+    /// container's output. One that is read too slowly is closed early, with the event
+    /// [`AttachmentOverrun`](super::Event::AttachmentOverrun).
+    Attach {
+        /// The container.
+        id: String,
+        /// The attachment's identifier, for the event; chosen by the agent and never reused.
+        attach_id: String,
+        /// Which outputs are descriptors of the frame. Without `stdin`, see [`Call::FeedStdin`]. The
+        /// output of a terminal is standard output.
+        streams: StreamFds,
     },
     /// Closes the container's standard input for good.
     CloseStdin {
         /// The container.
         id: String,
     },
-    /// Forgets a container. What is left of it is killed first; nothing that the agent has made is
-    /// removed. A container that isn't known is success, so that this can be repeated.
+    /// Deletes a container. Kills its processes first; removes nothing that the agent has created.
+    /// Idempotent: an unknown container is success.
     Delete {
         /// The container.
         id: String,
     },
-    /// Tells everything: [`Answer::State`](super::Answer::State).
+    /// Returns [`ShimReply::State`](super::ShimReply::State).
     State,
-    /// Kills what is left, undoes the mounts of [`Call::MakeSandbox`] and ends the shim. The reply
-    /// comes before the end.
+    /// Kills all containers, undoes the mounts of [`Call::MakeSandbox`] and exits. The reply is
+    /// sent before the exit.
     Shutdown,
 }
 
@@ -91,8 +103,8 @@ pub enum SignalTarget {
 pub struct SandboxSetup {
     /// Identifier of the sandbox.
     pub id: String,
-    /// Namespaces that the pod gets for itself, of: network, ipc, uts, pid. A kind that is missing
-    /// is the host's. `pid` is one that the pod's containers share, with a process that reaps in it.
+    /// The pod's own namespaces, of: network, ipc, uts, pid. A missing kind is the host's. `pid` is
+    /// shared by the pod's containers, with a pause process that reaps.
     pub namespaces: Vec<NamespaceKind>,
     /// A user namespace with these mappings.
     pub user: Option<UserMappings>,
@@ -100,12 +112,12 @@ pub struct SandboxSetup {
     pub hostname: String,
     /// Kernel parameters, written inside of the pod's namespaces.
     pub sysctls: BTreeMap<String, String>,
-    /// File that the network namespace is bound to; made if it is missing.
+    /// File that the network namespace is bind-mounted on; created if it is missing.
     pub bind_net: Option<PathBuf>,
     /// The pod's `/dev/shm`, mounted on the host.
     pub shm: Option<ShmMount>,
-    /// A cgroup without others below it, made if it is missing: the reaping process of a shared PID
-    /// namespace is put there. `None` leaves it in the shim's.
+    /// A leaf cgroup for the pause process of a shared PID namespace, created if it is missing.
+    /// `None` leaves it in the shim's.
     #[serde(with = "optional_cgroup")]
     pub cgroup: Option<CgroupPath>,
 }
@@ -113,7 +125,7 @@ pub struct SandboxSetup {
 /// A tmpfs for `/dev/shm`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShmMount {
-    /// Where; the folder is made if it is missing.
+    /// The directory, created if it is missing.
     pub path: PathBuf,
     /// Its size.
     pub size_bytes: u64,
@@ -129,25 +141,25 @@ pub struct UserMappings {
     pub gids: Vec<IdMapping>,
 }
 
-/// One container to be made.
+/// The parameters of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateContainer {
     /// Identifier of the container.
     pub id: String,
-    /// Folder with `config.json` and, if [`Self::has_seccomp`], `seccomp.bpf`. The shim writes
+    /// Directory with `config.json` and, if [`Self::has_seccomp`], `seccomp.bpf`. The shim writes
     /// `exit.json` there.
     pub bundle: PathBuf,
-    /// Who makes it.
+    /// The runtime that creates it.
     #[serde(default)]
     pub runtime: RuntimeChoice,
     /// Its root file system.
     #[serde(default)]
     pub rootfs: Rootfs,
-    /// Its cgroup. For the embedded runtime the agent has made it, with its limits; external
-    /// runtimes make the one that `config.json` names, and this must be the same.
+    /// Its cgroup. For the embedded runtime the agent creates it, with its limits; external
+    /// runtimes create the one in `config.json`, and this must be the same.
     #[serde(with = "cgroup")]
     pub cgroup: CgroupPath,
-    /// Log file, in the CRI's format; `None` throws the output away. Its folder must exist.
+    /// Log file, in the CRI's format; `None` discards the output. Its directory must exist.
     #[serde(default)]
     pub log_path: Option<PathBuf>,
     /// Whether its standard input is kept open for [`Call::FeedStdin`]; otherwise it is empty.
@@ -156,23 +168,22 @@ pub struct CreateContainer {
     /// Whether the standard input is closed when the first feed ends.
     #[serde(default)]
     pub stdin_once: bool,
-    /// Whether it gets a terminal. `config.json` must say the same.
+    /// Whether it gets a terminal. `config.json` must specify the same.
     #[serde(default)]
     pub tty: bool,
     /// Whether there is `seccomp.bpf`: `struct sock_filter[]` in native byte order.
     #[serde(default)]
     pub has_seccomp: bool,
-    /// Most bytes that its log takes on disk, 0 for no bound. The shim moves a file with half of
-    /// them aside, as `NAME.YYYYMMDD-HHMMSS`, and removes the one that it moved aside before.
+    /// Most bytes of its log on disk; 0 is unlimited. The shim rotates a file with half of them to
+    /// `NAME.YYYYMMDD-HHMMSS`, and removes the one that it rotated before.
     #[serde(default)]
     pub max_log_bytes: u64,
-    /// The container whose processes it sees. It must run when this one is made, else the call
-    /// fails: the shim holds its PID namespace open, so that no other one can be joined when its
-    /// process ID is given to another process. `config.json` must name [`Self::PID_NAMESPACE`] of
-    /// the bundle as the path of the PID namespace.
+    /// The container whose PID namespace it joins, which must be running. The shim holds the
+    /// namespace open, so that a reused PID can't lead to another one. `config.json` must name
+    /// [`Self::PID_NAMESPACE`] of the bundle as the path of the PID namespace.
     #[serde(default)]
     pub pid_target: Option<String>,
-    /// Longest piece of a line in the log in bytes, 0 for no limit.
+    /// Most bytes of a line's piece in the log; 0 is unlimited.
     #[serde(default = "longest_piece")]
     pub max_log_line: usize,
 }
@@ -188,11 +199,11 @@ fn longest_piece() -> usize {
     16 << 10
 }
 
-/// Who makes a container.
+/// The runtime that creates a container.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuntimeChoice {
-    /// The OCI runtime inside of this program.
+    /// The embedded runtime.
     #[default]
     Embedded,
     /// A program with the command line of `runc`.
@@ -204,7 +215,7 @@ pub enum RuntimeChoice {
 pub struct ExternalRuntime {
     /// Path of the program.
     pub binary: PathBuf,
-    /// Folder for its state, `--root`.
+    /// Directory for its state, `--root`.
     pub root: PathBuf,
     /// Whether it puts cgroups under systemd, `--systemd-cgroup`.
     #[serde(default)]
@@ -218,30 +229,31 @@ pub enum Rootfs {
     /// It is ready at `root.path` of `config.json`.
     #[default]
     Ready,
-    /// Layers, mounted on top of each other: by the container's init where only the container sees
-    /// it, or for an external runtime on the host at `root.path`, until the container is deleted.
+    /// Overlay layers: mounted by the container's init in its mount namespace, or, for an external
+    /// runtime, on the host at `root.path` until the container is deleted.
     Overlay {
         /// Read-only layers, the topmost first.
         lower: Vec<PathBuf>,
         /// Where changes go; `None` mounts read-only.
         #[serde(default)]
         upper: Option<PathBuf>,
-        /// The kernel's work folder, on the same file system as `upper`.
+        /// The kernel's work directory, on the same file system as `upper`.
         #[serde(default)]
         work: Option<PathBuf>,
     },
 }
 
-/// One more process in a container.
+/// An exec in a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartExec {
     /// The container.
     pub id: String,
-    /// Names the process among those of the container; chosen by the agent, never used twice.
+    /// The exec's identifier within the container; chosen by the agent and never reused.
     pub exec_id: String,
     /// What is executed. With `terminal`, the answer brings the terminal's descriptor.
     pub process: Process,
-    /// Which standard streams come with the frame; the others are empty. None with `terminal`.
+    /// Which standard streams are descriptors of the frame; the others are /dev/null. None with
+    /// `terminal`.
     #[serde(default)]
     pub streams: StreamFds,
 }

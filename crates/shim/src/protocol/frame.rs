@@ -1,13 +1,13 @@
-//! Frames: four fixed bytes, how many file descriptors belong to it, and a body of that length.
+//! Frames: a magic number, the number of file descriptors, the length of the body, and the body.
 
-/// How a frame begins. Whatever else is on the other end of a socket hardly begins so.
+/// The magic number of a frame, to detect other programs on the socket.
 const MAGIC: [u8; 3] = *b"RbS";
 
 /// Bytes before the body: magic, number of descriptors, length of the body (little endian).
 const HEAD: usize = 8;
 
-/// Longest body. The arguments of one process can't be longer than two megabytes on Linux; JSON
-/// writes a byte as up to six.
+/// Largest body. Arguments of a process have at most two megabytes on Linux, and JSON escapes a
+/// byte with up to six.
 pub const MAX_FRAME: usize = 13 << 20;
 
 /// Most file descriptors of one frame.
@@ -16,51 +16,51 @@ pub const MAX_FDS: usize = 3;
 /// One message, as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// How many file descriptors belong to it: the next ones that arrived with the bytes.
+    /// Number of its file descriptors: the next ones that arrived.
     pub fds: usize,
     /// JSON.
     pub body: Vec<u8>,
 }
 
-/// Why bytes are no frames. The connection can't be used any more.
+/// Why received bytes can't be decoded. The connection can't be used any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// No frame begins so.
-    #[error("the other side of the socket does not speak the shim's protocol")]
+    /// The magic number is wrong.
+    #[error("the peer does not use the shim's protocol")]
     Magic,
-    /// The body would be too long.
-    #[error("a message of {0} bytes is longer than the {MAX_FRAME} that are allowed")]
+    /// The body is too large.
+    #[error("a message of {0} bytes exceeds the limit of {MAX_FRAME}")]
     TooLong(usize),
     /// Too many descriptors.
-    #[error("a message with {0} file descriptors has more than the {MAX_FDS} that are allowed")]
+    #[error("a message with {0} file descriptors exceeds the limit of {MAX_FDS}")]
     TooManyFds(usize),
-    /// The body is no message.
-    #[error("a message can't be read: {0}")]
+    /// The body is not a valid message.
+    #[error("cannot decode a message: {0}")]
     Json(String),
 }
 
-/// Puts bytes together to frames. It keeps no more than the bytes it was given.
+/// Assembles frames from bytes. Buffers no more than the bytes it was given.
 #[derive(Debug, Default)]
 pub struct Decoder {
     held: Vec<u8>,
 }
 
 impl Decoder {
-    /// An empty one.
+    /// An empty decoder.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes bytes as they arrive, in any portions.
+    /// Adds bytes, in any portions.
     pub fn push(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
     }
 
-    /// The next whole frame; `None` wants more bytes. To be called until then.
+    /// The next whole frame; `None` if more bytes are needed. Call it until then.
     ///
     /// # Errors
-    /// The bytes are no frame; what follows can't be one either.
+    /// The bytes are not a frame; the stream can't be resynchronized.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, DecodeError> {
         let known = self.held.len().min(MAGIC.len());
         if self.held[..known] != MAGIC[..known] {
@@ -83,20 +83,20 @@ impl Decoder {
         let body = self.held[HEAD..HEAD + length].to_vec();
         self.held.drain(..HEAD + length);
         if self.held.is_empty() {
-            // An idle connection holds no memory.
+            // Frees the buffer: an idle connection holds no memory.
             self.held = Vec::new();
         }
         Ok(Some(Frame { fds, body }))
     }
 
-    /// Whether a frame was begun and has not ended.
+    /// Whether a frame is incomplete.
     #[must_use]
     pub fn is_amid_frame(&self) -> bool {
         !self.held.is_empty()
     }
 }
 
-/// The bytes of a frame with a message and so many file descriptors, which are to be sent with the
+/// Encodes a frame with a message and this number of file descriptors, which must be sent with the
 /// first byte.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What a shim answers and reports.
+//! Replies and events of a shim.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -12,12 +12,12 @@ use crate::ExitRecord;
 /// The result of a call that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// There is nothing to tell.
+pub enum ShimReply {
+    /// No data.
     Done,
-    /// The sandbox is there.
+    /// The sandbox was created.
     Sandbox(Box<SandboxState>),
-    /// The container is there; its program was not started.
+    /// The container was created; its program was not started.
     Created {
         /// Process ID of its init on the host.
         pid: i32,
@@ -28,16 +28,16 @@ pub enum Answer {
         pid: i32,
     },
     /// Everything.
-    State(Box<State>),
+    State(Box<ShimState>),
 }
 
-/// Why a call was not done.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// Of which kind.
+    /// The kind.
     pub kind: FailureKind,
-    /// For people: what, where, what to do.
+    /// The message for users.
     pub message: String,
 }
 
@@ -56,37 +56,37 @@ impl Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// There is no such container or process.
+    /// The container or process does not exist.
     NotFound,
-    /// That identifier is in use.
+    /// The identifier is in use.
     AlreadyExists,
-    /// Not in the state that the object is in.
+    /// Not possible in the present state.
     WrongState,
-    /// The arguments make no sense.
+    /// Invalid arguments.
     Invalid,
-    /// This release doesn't know the call, or can't do it for this runtime.
+    /// Not supported by this release, or for this runtime.
     Unsupported,
     /// The OCI runtime refused or failed; the message is its own.
     Runtime,
-    /// The host refused: no space, no memory, a file that can't be opened.
+    /// An operation on the host failed: no space, no memory, a file that can't be opened.
     Host,
-    /// A mistake in the shim.
+    /// A bug in the shim.
     #[serde(other)]
     Internal,
 }
 
-/// What happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// A container's init ended, after it was created. `exit.json` is written.
+    /// A container's init exited after it was created. `exit.json` is written.
     Exited {
         /// The container.
         container: String,
-        /// How it ended.
+        /// How it exited.
         exit: ExitRecord,
     },
-    /// A process that [`Call::Exec`](super::Call::Exec) started ended.
+    /// An exec exited.
     ExecExited {
         /// The container.
         container: String,
@@ -94,29 +94,37 @@ pub enum Event {
         exec_id: String,
         /// As [`ExitRecord::exit_code`].
         exit_code: i32,
-        /// The signal that ended it, if one did.
+        /// The signal that killed it, if any.
         signal: Option<i32>,
         /// When, in nanoseconds since 1970.
         at_ns: u64,
     },
-    /// The reaping process of the shared PID namespace ended, and with it all that was in there.
+    /// The shim closed an attachment because the agent read it too slowly: the rest of the output
+    /// is missing there.
+    AttachmentOverrun {
+        /// The container.
+        container: String,
+        /// The attachment.
+        attach_id: String,
+    },
+    /// The pause process exited, and the kernel killed all processes of the shared PID namespace.
     PauseExited {
         /// When, in nanoseconds since 1970.
         at_ns: u64,
     },
-    /// Something that an operator should know, while the pod goes on.
+    /// A warning for operators; the pod keeps running.
     Warning {
         /// What.
         message: String,
     },
-    /// An event of a later release.
+    /// An unknown event of a later release.
     Unknown,
 }
 
-/// Everything a shim knows.
+/// The state of a shim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct State {
+pub struct ShimState {
     /// Process ID of the shim.
     pub pid: i32,
     /// When it was started, in nanoseconds since 1970.
@@ -127,7 +135,7 @@ pub struct State {
     pub containers: Vec<ContainerState>,
     /// Sequence number of the latest event, 0 for none.
     pub sequence: u64,
-    /// What an operator should know, the latest ones.
+    /// The latest warnings for operators.
     pub warnings: Vec<String>,
 }
 
@@ -135,24 +143,23 @@ pub struct State {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SandboxState {
-    /// What it was made from.
+    /// Its parameters.
     pub setup: SandboxSetup,
-    /// Where its namespaces can be joined, for runtimes that want a path: valid while the shim
-    /// lives.
+    /// Paths by which its namespaces can be joined; valid while the shim runs.
     pub namespaces: BTreeMap<String, PathBuf>,
-    /// The reaping process of a shared PID namespace, while it lives.
+    /// The pause process of a shared PID namespace, while it runs.
     pub pause_pid: Option<i32>,
 }
 
 impl SandboxState {
-    /// Where the namespace of that kind can be joined.
+    /// The path of a namespace by its kind.
     #[must_use]
     pub fn namespace(&self, kind: NamespaceKind) -> Option<&PathBuf> {
         self.namespaces.get(kind_name(kind))
     }
 }
 
-/// The name of a kind of namespaces, as `config.json` writes it.
+/// The name of a namespace kind in `config.json`.
 pub(crate) fn kind_name(kind: NamespaceKind) -> &'static str {
     match kind {
         NamespaceKind::Pid => "pid",
@@ -171,9 +178,9 @@ pub(crate) fn kind_name(kind: NamespaceKind) -> &'static str {
 pub struct ContainerState {
     /// Its identifier.
     pub id: String,
-    /// What it does.
+    /// Its phase.
     pub phase: ContainerPhase,
-    /// Its cgroup, as [`CreateContainer::cgroup`](super::CreateContainer::cgroup) said.
+    /// Its cgroup, as in [`CreateContainer::cgroup`](super::CreateContainer::cgroup).
     #[serde(default, with = "super::call::optional_cgroup")]
     pub cgroup: Option<CgroupPath>,
     /// Process ID of its init, 0 before it is known.
@@ -185,10 +192,10 @@ pub struct ContainerState {
     /// When its program was started, in nanoseconds since 1970; 0 before.
     #[serde(default)]
     pub started_at_ns: u64,
-    /// How it ended.
+    /// How it exited.
     #[serde(default)]
     pub exit: Option<ExitRecord>,
-    /// Its processes beside the init, by their exec identifiers.
+    /// Its execs, by their identifiers.
     #[serde(default)]
     pub execs: BTreeMap<String, i32>,
     /// Its log.
@@ -196,27 +203,27 @@ pub struct ContainerState {
     pub log: LogState,
 }
 
-/// What a container does.
+/// The phase of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContainerPhase {
-    /// It is being made.
+    /// It is being created.
     Creating,
-    /// It waits for its start.
+    /// It is created, and not started.
     Created,
     /// Its program runs.
     Running,
-    /// It has ended.
+    /// It has exited.
     Exited,
 }
 
-/// How the log of a container does.
+/// The state of a container's log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LogState {
     /// Lines, or pieces of lines, that could not be written.
     pub lost_lines: u64,
-    /// Bytes of those, as they would stand in the log.
+    /// Bytes of those in the log's format.
     pub lost_bytes: u64,
     /// Why the latest one could not be written.
     pub last_error: Option<String>,

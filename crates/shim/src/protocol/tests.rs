@@ -1,4 +1,4 @@
-//! Messages and frames, whole, cut and foreign.
+//! Messages and frames: complete, cut, and of other programs.
 
 use proptest::prelude::*;
 use rubelet_base::cgroup::CgroupPath;
@@ -66,6 +66,14 @@ fn from_agent_all() -> Vec<FromAgent> {
             height: 24,
         },
         Call::FeedStdin { id: id() },
+        Call::Attach {
+            id: id(),
+            attach_id: "a".into(),
+            streams: StreamFds {
+                stdout: true,
+                ..StreamFds::default()
+            },
+        },
         Call::CloseStdin { id: id() },
         Call::Delete { id: id() },
         Call::State,
@@ -92,9 +100,9 @@ fn from_shim_all() -> Vec<FromShim> {
     let event = |event| FromShim::Event { sequence: 3, event };
     vec![
         FromShim::Hello(Hello::default()),
-        reply(Outcome::Answer(Answer::Done)),
-        reply(Outcome::Answer(Answer::Created { pid: 4 })),
-        reply(Outcome::Answer(Answer::State(Box::new(State {
+        reply(CallResult::Answer(ShimReply::Done)),
+        reply(CallResult::Answer(ShimReply::Created { pid: 4 })),
+        reply(CallResult::Answer(ShimReply::State(Box::new(ShimState {
             containers: vec![ContainerState {
                 id: "c".into(),
                 phase: ContainerPhase::Running,
@@ -107,9 +115,12 @@ fn from_shim_all() -> Vec<FromShim> {
                 log: LogState::default(),
             }],
             sandbox: Some(SandboxState::default()),
-            ..State::default()
+            ..ShimState::default()
         })))),
-        reply(Outcome::Failure(Failure::new(FailureKind::NotFound, "no"))),
+        reply(CallResult::Failure(Failure::new(
+            FailureKind::NotFound,
+            "no",
+        ))),
         event(Event::Exited {
             container: "c".into(),
             exit: ExitRecord {
@@ -185,7 +196,7 @@ fn what_a_later_shim_says_is_skipped_or_acknowledged() {
     );
     let reply = from_shim(br#"{"reply":{"id":8,"failure":{"kind":"tired","message":"no"}}}"#);
     let Some(FromShim::Reply {
-        outcome: Outcome::Failure(failure),
+        outcome: CallResult::Failure(failure),
         ..
     }) = reply.unwrap()
     else {

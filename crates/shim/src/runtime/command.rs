@@ -1,5 +1,5 @@
-//! External programs: started here, reaped by the loop, their complaints read from the log file
-//! they are told to write.
+//! Calls of external programs: started here, reaped by the loop. Error messages are read from the
+//! `--log` file.
 
 use std::{
     ffi::OsStr,
@@ -15,17 +15,17 @@ use serde::Deserialize;
 
 use crate::protocol::{Failure, FailureKind};
 
-/// How a process ended.
+/// How a process exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// By itself, with that status.
+pub(crate) enum ProcessExit {
+    /// With an exit status.
     Exit(i32),
-    /// By that signal.
+    /// By a signal.
     Signal(i32),
 }
 
-impl Ended {
-    /// As shells and the CRI count.
+impl ProcessExit {
+    /// The exit code as in shells and the CRI: 128 plus the number for a signal.
     pub(crate) fn code(self) -> i32 {
         match self {
             Self::Exit(status) => status,
@@ -33,7 +33,7 @@ impl Ended {
         }
     }
 
-    /// The signal, if one ended it.
+    /// The signal, if one killed it.
     pub(crate) fn signal(self) -> Option<i32> {
         match self {
             Self::Exit(_) => None,
@@ -42,7 +42,7 @@ impl Ended {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exit(status) => write!(f, "exit status {status}"),
@@ -51,19 +51,19 @@ impl fmt::Display for Ended {
     }
 }
 
-/// Most bytes at the end of a program's log that are looked at.
+/// Bytes at the end of a program's log that are read.
 const LOG_TAIL: u64 = 8 << 10;
 
-/// A call of the program that is being put together.
+/// A command line in construction.
 pub(super) struct Call {
     command: Command,
     binary: PathBuf,
 }
 
 impl Call {
-    /// A call with the options that every one has.
+    /// A command with the common options.
     pub(super) fn new(binary: &Path, root: &Path, log: &Path) -> Self {
-        // What an earlier call had to say must not be taken for this one's.
+        // Remove messages of an earlier call.
         let _ = fs::remove_file(log);
         let mut command = Command::new(binary);
         command.arg("--root").arg(root).arg("--log").arg(log);
@@ -88,7 +88,7 @@ impl Call {
         self
     }
 
-    /// Starts it; its process ID. The loop reaps it like all children.
+    /// Starts it; returns its PID. The loop reaps it like all children.
     pub(super) fn spawn(mut self) -> Result<i32, Failure> {
         let spawned = self.command.spawn();
         alloc::trim();
@@ -102,12 +102,12 @@ impl Call {
     }
 }
 
-/// Why a program failed, in its own words if it left some.
-pub(super) fn complaint(log: &Path, binary: &Path, ended: Ended) -> String {
+/// The error message of a program, from its log if possible.
+pub(super) fn complaint(log: &Path, binary: &Path, ended: ProcessExit) -> String {
     let name = binary.file_name().unwrap_or(binary.as_os_str()).display();
     match last_error(log) {
         Some(message) => format!("{name}: {message}"),
-        None => format!("{name} failed without a word ({ended})"),
+        None => format!("{name} failed without an error message ({ended})"),
     }
 }
 
@@ -128,7 +128,7 @@ fn last_error(log: &Path) -> Option<String> {
         let line: Line = serde_json::from_str(line).ok()?;
         matches!(line.level.as_str(), "error" | "fatal" | "panic").then_some(line.msg)
     });
-    // The last line is the outermost error, which names what was tried.
+    // The last line is the outermost error, which names the operation.
     messages.take(1).next()
 }
 
@@ -137,13 +137,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_error_of_the_log_is_told() {
+    fn the_last_error_of_the_log_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let binary = Path::new("/usr/sbin/runc");
         assert_eq!(
-            complaint(&log, binary, Ended::Exit(1)),
-            "runc failed without a word (exit status 1)"
+            complaint(&log, binary, ProcessExit::Exit(1)),
+            "runc failed without an error message (exit status 1)"
         );
         fs::write(
             &log,
@@ -152,7 +152,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            complaint(&log, binary, Ended::Exit(1)),
+            complaint(&log, binary, ProcessExit::Exit(1)),
             "runc: no such file"
         );
     }

@@ -1,4 +1,4 @@
-//! The socket through which an external runtime hands over the terminal it has made.
+//! The console socket, by which an external runtime passes the terminal it has created.
 
 use std::{
     io,
@@ -13,12 +13,12 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::{spawn::open_dir, wire};
 
-/// A socket that waits for one terminal.
+/// A console socket.
 #[derive(Debug)]
 pub(super) struct ConsoleSocket {
     listener: UnixListener,
-    /// Keeps the path short: socket addresses have room for 107 bytes.
-    folder: OwnedFd,
+    /// Keeps the path short: socket addresses have at most 107 bytes.
+    directory: OwnedFd,
     name: String,
     path: PathBuf,
 }
@@ -27,7 +27,7 @@ impl ConsoleSocket {
     /// Listens in the bundle.
     pub(super) fn listen(bundle: &Path, name: &str) -> io::Result<Self> {
         use std::os::fd::AsRawFd as _;
-        let folder = open_dir(bundle)?;
+        let directory = open_dir(bundle)?;
         let path = bundle.join(name);
         let _ = std::fs::remove_file(&path);
         let socket = rustix::net::socket_with(
@@ -36,33 +36,34 @@ impl ConsoleSocket {
             SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
             None,
         )?;
-        let short = format!("/proc/self/fd/{}/{name}", folder.as_raw_fd());
+        let short = format!("/proc/self/fd/{}/{name}", directory.as_raw_fd());
         rustix::net::bind(&socket, &SocketAddrUnix::new(short)?)?;
         rustix::net::listen(&socket, 1)?;
         Ok(Self {
             listener: socket.into(),
-            folder,
+            directory,
             name: name.to_owned(),
             path,
         })
     }
 
-    /// The path that the runtime is told, valid while this lives.
+    /// The path for the runtime, valid while this exists.
     pub(super) fn told(&self) -> String {
         use std::os::fd::AsRawFd as _;
-        let (shim, folder) = (std::process::id(), self.folder.as_raw_fd());
-        format!("/proc/{shim}/fd/{folder}/{}", self.name)
+        let (shim, directory) = (std::process::id(), self.directory.as_raw_fd());
+        format!("/proc/{shim}/fd/{directory}/{}", self.name)
     }
 
-    /// The terminal, if it was sent; the runtime sends it before it ends.
+    /// Receives the terminal; the runtime sends it before it exits.
     pub(super) fn terminal(&self) -> io::Result<OwnedFd> {
         let (connection, _) = self.listener.accept()?;
         connection.set_nonblocking(true)?;
         let mut fds = Vec::new();
-        // What is sent besides the descriptor is the name of the device, which nobody needs.
+        // The bytes are the name of the device, which is not needed.
         wire::receive(&connection, &mut [0; 4096], &mut fds)?;
-        fds.pop()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no terminal was sent"))
+        fds.pop().ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "the runtime sent no terminal")
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use rubelet_container::{
 };
 use rubelet_oci::Process;
 
-use super::{CreateOrder, Ended, ExecOrder, OciRuntime, Progress, Startup, Step, Streams};
+use super::{CreateOrder, ExecOrder, OciRuntime, ProcessExit, Progress, Startup, Step, Streams};
 use crate::protocol::{CreateContainer, Failure, FailureKind, Rootfs};
 
 /// One container of the embedded runtime.
@@ -53,10 +53,10 @@ impl OciRuntime for Embedded {
                 work: work.clone(),
             }),
         };
-        let folder = self.bundle.join(&order.spec.root.path);
+        let directory = self.bundle.join(&order.spec.root.path);
         let rootfs = match &overlay {
             Some(overlay) => RootfsSource::Overlay(overlay),
-            None => RootfsSource::Folder(&folder),
+            None => RootfsSource::Directory(&directory),
         };
         let launching = rubelet_container::launch(Launch {
             spec: order.spec,
@@ -97,7 +97,7 @@ impl OciRuntime for Embedded {
         Ok(())
     }
 
-    fn complaint(&self, ended: Ended) -> String {
+    fn complaint(&self, ended: ProcessExit) -> String {
         ended.to_string()
     }
 }
@@ -144,19 +144,19 @@ fn begun(launching: Result<Launching, LaunchError>) -> Result<Box<dyn Startup>, 
     }
 }
 
-const NOT_PREPARED: &str = "the process that prepares the container's init was killed; perhaps the \
+const NOT_PREPARED: &str = "the process that sets up the container's init was killed; perhaps the \
      container's memory limit is too low";
 
-/// A child that reports for itself.
+/// A child process that reports its start.
 #[derive(Debug)]
 struct Forked {
     process: Option<(i32, std::os::fd::OwnedFd)>,
-    /// Who makes the init, and has not ended.
+    /// The process that creates the init, until it exits.
     helper: Option<i32>,
-    /// Whether the init is still to be handed over.
+    /// Whether the init is not reported yet.
     awaits_init: bool,
     reports: Reports,
-    /// Whether nothing more is told.
+    /// Whether the last report was read.
     is_over: bool,
     gate: Option<Gate>,
 }
@@ -170,7 +170,7 @@ impl Startup for Forked {
         self.helper
     }
 
-    fn helper_ended(&mut self, _: Ended) {
+    fn helper_ended(&mut self, _: ProcessExit) {
         self.helper = None;
     }
 
@@ -182,7 +182,7 @@ impl Startup for Forked {
             return None;
         }
         let step = match read_report(&mut self.reports) {
-            // An init that it may have made is killed with all that is in the container's cgroup.
+            // An init that it may have created is killed with the container's cgroup.
             Ok(None) if self.awaits_init && self.helper.is_none() => {
                 Step::Failed(NOT_PREPARED.to_owned())
             }
@@ -196,7 +196,7 @@ impl Startup for Forked {
             }
             Ok(Some(Report::Started)) => Step::Started,
             Ok(Some(Report::Failed(why) | Report::StartFailed(why))) => Step::Failed(why),
-            Err(error) => Step::Failed(format!("its init fell silent: {error}")),
+            Err(error) => Step::Failed(format!("cannot read the reports of its init: {error}")),
         };
         self.is_over = true;
         Some(step)

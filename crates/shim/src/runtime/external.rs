@@ -10,7 +10,7 @@ use std::{
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::{
-    CreateOrder, Ended, ExecOrder, OciRuntime, Progress, Startup, Step, Streams,
+    CreateOrder, ExecOrder, OciRuntime, ProcessExit, Progress, Startup, Step, Streams,
     command::{self, Call},
     console::ConsoleSocket,
     host_failure, overlay,
@@ -22,13 +22,13 @@ use crate::protocol::{CreateContainer, ExternalRuntime, Failure, FailureKind, Ro
 pub(crate) struct External {
     program: Program,
     rootfs: Rootfs,
-    /// Where the root file system is mounted, once it is.
+    /// The mount point of the root file system, once it is mounted.
     mounted: Option<PathBuf>,
-    /// Whether the program has been asked to make the container.
+    /// Whether `create` was called.
     asked: bool,
 }
 
-/// How the program is called for one container.
+/// The program and its paths for one container.
 #[derive(Debug, Clone)]
 struct Program {
     id: String,
@@ -50,7 +50,7 @@ impl Program {
         call
     }
 
-    fn complaint(&self, ended: Ended) -> String {
+    fn complaint(&self, ended: ProcessExit) -> String {
         command::complaint(&self.log(), &self.runtime.binary, ended)
     }
 }
@@ -102,7 +102,7 @@ impl OciRuntime for External {
 
     fn exec(&mut self, order: ExecOrder<'_>) -> Result<Box<dyn Startup>, Failure> {
         let bundle = &self.program.bundle;
-        // The identifier is the agent's; it may be no file name.
+        // The agent's identifier may not be a valid file name.
         let name = order.exec_id.replace(['/', '.', '\0'], "-");
         let process_file = bundle.join(format!("exec-{name}.json"));
         let text = serde_json::to_vec(order.process)
@@ -157,12 +157,12 @@ impl OciRuntime for External {
         })
     }
 
-    fn complaint(&self, ended: Ended) -> String {
+    fn complaint(&self, ended: ProcessExit) -> String {
         self.program.complaint(ended)
     }
 }
 
-/// Adds what `create` and `exec` have in common.
+/// Adds the arguments that `create` and `exec` share.
 fn prepare(
     call: &mut Call,
     bundle: &Path,
@@ -170,7 +170,7 @@ fn prepare(
     streams: Streams,
     console_name: &str,
 ) -> Result<Option<ConsoleSocket>, Failure> {
-    // One of an earlier call must not be taken for this one's.
+    // Remove the PID file of an earlier call.
     let _ = fs::remove_file(pid_file);
     call.arg("--pid-file").arg(pid_file);
     match streams {
@@ -195,7 +195,7 @@ enum Stage {
     Over,
 }
 
-/// A process that the program brings up.
+/// A process that the program starts.
 #[derive(Debug)]
 struct Called {
     program: Program,
@@ -203,7 +203,7 @@ struct Called {
     pid_file: PathBuf,
     process_file: Option<PathBuf>,
     console: Option<ConsoleSocket>,
-    /// What is to be told, the latest first.
+    /// Steps to return, the latest first.
     steps: Vec<Step>,
     is_exec: bool,
     stage: Stage,
@@ -213,14 +213,14 @@ impl Called {
     fn process(&self) -> Result<(i32, Option<OwnedFd>), String> {
         let broken = |why: &dyn std::fmt::Display| {
             format!(
-                "{} wrote no process ID that can be used to {}: {why}",
+                "{} wrote no valid process ID to {}: {why}",
                 self.program.runtime.binary.display(),
                 self.pid_file.display()
             )
         };
         let text = fs::read_to_string(&self.pid_file).map_err(|error| broken(&error))?;
         let pid: i32 = text.trim().parse().map_err(|error| broken(&error))?;
-        // Neither a group of processes nor the machine's first one can be meant.
+        // PID 1 and values that mean process groups are never valid.
         let known = Some(pid).filter(|pid| *pid > 1).and_then(Pid::from_raw);
         let process = known.ok_or_else(|| broken(&pid))?;
         match pidfd_open(process, PidfdFlags::empty()) {
@@ -236,7 +236,7 @@ impl Called {
             Some(socket) => Some(
                 socket
                     .terminal()
-                    .map_err(|error| format!("the terminal did not arrive: {error}"))?,
+                    .map_err(|error| format!("the terminal was not received: {error}"))?,
             ),
             None => None,
         };
@@ -253,7 +253,7 @@ impl Called {
 
 impl Startup for Called {
     fn watch(&self) -> Option<BorrowedFd<'_>> {
-        // The socket is looked at when the program has ended, which comes after the terminal.
+        // The socket is read after the program has exited, which is after it sent the terminal.
         None
     }
 
@@ -261,9 +261,9 @@ impl Startup for Called {
         self.helper
     }
 
-    fn helper_ended(&mut self, ended: Ended) {
+    fn helper_ended(&mut self, ended: ProcessExit) {
         self.helper = None;
-        let worked = ended == Ended::Exit(0);
+        let worked = ended == ProcessExit::Exit(0);
         (self.stage, self.steps) = match (self.stage, worked) {
             (Stage::Creating, true) => match self.created() {
                 Ok(steps) if self.is_exec => (Stage::Over, steps),

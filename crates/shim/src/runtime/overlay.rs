@@ -1,4 +1,4 @@
-//! Overlay file systems on the host, for external runtimes: those want a folder that is ready.
+//! Overlay mounts on the host, for external runtimes, which need a mounted root file system.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use rustix::{
 
 use crate::{protocol::Rootfs, spawn::open_dir};
 
-/// Mounts the layers on a folder, which is made if it is missing.
+/// Mounts the layers on a directory, which is created if it is missing.
 pub(super) fn mount(rootfs: &Rootfs, at: &Path) -> io::Result<()> {
     let Rootfs::Overlay { lower, upper, work } = rootfs else {
         return Ok(());
@@ -25,14 +25,14 @@ pub(super) fn mount(rootfs: &Rootfs, at: &Path) -> io::Result<()> {
     std::fs::create_dir_all(at)?;
     let (upper, work) = (upper.as_deref(), work.as_deref());
     match mount_by_layer(lower, upper, work, at) {
-        // Linux before 6.5 does not know the option `lowerdir+`, and says so at the option or, since it
-        // keeps options unread until then, when the file system is made.
+        // Linux before 6.5 does not support `lowerdir+`. It fails at the option or, because
+        // overlayfs parsed options later then, when the file system is created.
         Err(Errno::INVAL) => mount_as_text(lower, upper, work, at),
         mounted => Ok(mounted?),
     }
 }
 
-/// Gives each layer as an option of its own.
+/// Passes each layer as an option of its own (`lowerdir+`).
 fn mount_by_layer(
     lower: &[PathBuf],
     upper: Option<&Path>,
@@ -53,8 +53,8 @@ fn mount_by_layer(
     move_mount(&mount, "", rustix::fs::CWD, at, whole)
 }
 
-/// Before Linux 6.5 all layers are one text, which ends at a page. Open folders have short names,
-/// without the colons and commas that part layers and options.
+/// Before Linux 6.5 all layers are one option of at most a page. `/proc/self/fd/N` of open
+/// directories are short, and have no colons or commas, which separate layers and options.
 fn mount_as_text(
     lower: &[PathBuf],
     upper: Option<&Path>,
@@ -63,9 +63,9 @@ fn mount_as_text(
 ) -> io::Result<()> {
     let mut open = Vec::new();
     let mut name = |path: &Path| -> io::Result<String> {
-        let folder = open_dir(path)?;
-        let name = format!("/proc/self/fd/{}", folder.as_raw_fd());
-        open.push(folder);
+        let directory = open_dir(path)?;
+        let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        open.push(directory);
         Ok(name)
     };
     let layers: Vec<String> = lower
@@ -89,7 +89,7 @@ fn mount_as_text(
     Ok(())
 }
 
-/// Takes the mount away, also if something still uses it.
+/// Unmounts lazily, even if the mount is in use.
 pub(super) fn unmount(rootfs: &Rootfs, at: &Path) -> io::Result<()> {
     if matches!(rootfs, Rootfs::Overlay { .. }) {
         mount::unmount(at, true)?;
@@ -104,15 +104,15 @@ mod tests {
     #[test]
     fn layers_are_mounted_on_older_kernels_too() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = |name: &str| {
+        let directory = |name: &str| {
             let path = dir.path().join(name);
             std::fs::create_dir(&path).unwrap();
             path
         };
-        let (at, upper, work) = (folder("at"), folder("upper"), folder("work"));
+        let (at, upper, work) = (directory("at"), directory("upper"), directory("work"));
         let lower: Vec<PathBuf> = (0..40)
             .map(|number| {
-                let layer = folder(&format!("{}:,\\-{number}", "long".repeat(40)));
+                let layer = directory(&format!("{}:,\\-{number}", "long".repeat(40)));
                 std::fs::write(layer.join("name"), number.to_string()).unwrap();
                 std::fs::write(layer.join(number.to_string()), "").unwrap();
                 layer

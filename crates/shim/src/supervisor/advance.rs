@@ -1,16 +1,16 @@
-//! Containers on the way to their program.
+//! Progress of containers that are being started.
 
 use std::os::fd::OwnedFd;
 
 use super::{container::Init, shim::Shim};
 use crate::{
     clock,
-    protocol::{Answer, ContainerPhase, Failure, FailureKind},
-    runtime::{Ended, Step, host_failure},
+    protocol::{ContainerPhase, Failure, FailureKind, ShimReply},
+    runtime::{ProcessExit, Step, host_failure},
 };
 
 impl Shim {
-    /// Goes as far as the runtime has got with a container.
+    /// Handles the steps that the runtime has made with a container.
     pub(super) fn advance_container(&mut self, slot: u32) {
         loop {
             let Some(container) = self.containers.get_mut(&slot) else {
@@ -40,8 +40,8 @@ impl Shim {
         };
         let ended_early = match (&handle, ended_early) {
             (_, Some(ended)) => Some(ended),
-            // It is gone and nobody saw how.
-            (None, None) => Some(Ended::Exit(255)),
+            // It exited, and the exit status is lost.
+            (None, None) => Some(ProcessExit::Exit(255)),
             (Some(_), None) => None,
         };
         container.init = Some(Init {
@@ -65,14 +65,14 @@ impl Shim {
         }
         let taken = taken.and_then(|()| container.output.watch(&self.watch, slot));
         if let Err(error) = taken {
-            let failure = host_failure("cannot watch the container's output", error);
+            let failure = host_failure("cannot watch the output of the container", error);
             return self.give_up(slot, failure);
         }
         container.phase = ContainerPhase::Created;
         container.created_at_ns = clock::now_ns();
         let pid = container.init.as_ref().map_or(0, |init| init.pid);
         if let Some(to) = container.caller.take() {
-            self.reply(to, Ok(Answer::Created { pid }));
+            self.reply(to, Ok(ShimReply::Created { pid }));
         }
     }
 
@@ -84,7 +84,7 @@ impl Shim {
         container.phase = ContainerPhase::Running;
         container.started_at_ns = clock::now_ns();
         if let Some(to) = container.caller.take() {
-            self.reply(to, Ok(Answer::Done));
+            self.reply(to, Ok(ShimReply::Done));
         }
     }
 
@@ -96,14 +96,14 @@ impl Shim {
         if container.phase == ContainerPhase::Creating {
             return self.give_up(slot, failure);
         }
-        // The init ends, and is reported as any end is.
+        // The init exits, which is handled as any exit.
         container.end_startup(&self.watch);
         if let Some(to) = container.caller.take() {
             self.reply(to, Err(failure));
         }
     }
 
-    /// Forgets a container that could not be made; then whoever wanted it is told why.
+    /// Deletes a container that could not be created, then replies with the failure.
     fn give_up(&mut self, slot: u32, failure: Failure) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;

@@ -1,4 +1,4 @@
-//! Carries out what an agent asks for.
+//! Carries out the calls of agents.
 
 use std::{fs::File, os::fd::OwnedFd};
 
@@ -22,17 +22,17 @@ use crate::{
     exit_record,
     log::LogFile,
     protocol::{
-        Answer, Call, ContainerPhase, CreateContainer, Failure, FailureKind, RuntimeChoice,
-        SandboxSetup, SignalTarget, State,
+        Call, ContainerPhase, CreateContainer, Failure, FailureKind, RuntimeChoice, SandboxSetup,
+        ShimReply, ShimState, SignalTarget,
     },
     runtime::{self, CreateOrder, Progress, Streams, host_failure},
 };
 
 impl Shim {
-    /// Carries out a call; the reply may come later.
+    /// Carries out a call; the reply may be sent later.
     pub(super) fn call(&mut self, to: ReplyTo, call: Call, fds: Vec<OwnedFd>) {
         if self.ending.is_some() && !matches!(call, Call::State) {
-            let text = "the shim is about to end";
+            let text = "the shim is shutting down";
             return self.reply(to, Err(Failure::new(FailureKind::WrongState, text)));
         }
         let result = match call {
@@ -44,12 +44,17 @@ impl Shim {
             Call::ReopenLog { id } => self.reopen_log(&id).map(Some),
             Call::Resize { id, width, height } => self.resize(&id, width, height).map(Some),
             Call::FeedStdin { id } => self.feed_stdin(&id, fds).map(Some),
+            Call::Attach {
+                id,
+                attach_id,
+                streams,
+            } => self.attach(&id, &attach_id, streams, fds).map(Some),
             Call::CloseStdin { id } => self.close_stdin(&id).map(Some),
             Call::Delete { id } => {
                 self.delete(to, &id);
                 Ok(None)
             }
-            Call::State => Ok(Some(Answer::State(Box::new(self.state())))),
+            Call::State => Ok(Some(ShimReply::State(Box::new(self.state())))),
             Call::Shutdown => {
                 self.shut_down(to);
                 Ok(None)
@@ -62,8 +67,8 @@ impl Shim {
         }
     }
 
-    fn state(&self) -> State {
-        State {
+    fn state(&self) -> ShimState {
+        ShimState {
             pid: std::process::id().cast_signed(),
             started_at_ns: self.started_at_ns,
             sandbox: self.sandbox.as_ref().map(Sandbox::state),
@@ -73,24 +78,24 @@ impl Shim {
         }
     }
 
-    fn make_sandbox(&mut self, setup: SandboxSetup) -> Result<Answer, Failure> {
+    fn make_sandbox(&mut self, setup: SandboxSetup) -> Result<ShimReply, Failure> {
         if self.sandbox.is_some() {
             return Err(Failure::new(
                 FailureKind::AlreadyExists,
-                "this shim holds a sandbox already",
+                "the shim has a sandbox already",
             ));
         }
         let sandbox = Sandbox::make(setup, self.cgroups())?;
         let state = sandbox.state();
         self.sandbox = Some(sandbox);
-        Ok(Answer::Sandbox(Box::new(state)))
+        Ok(ShimReply::Sandbox(Box::new(state)))
     }
 
     fn create(&mut self, to: ReplyTo, what: CreateContainer) -> Result<(), Failure> {
         if self.find(&what.id).is_some() {
             return Err(Failure::new(
                 FailureKind::AlreadyExists,
-                format!("the shim holds a container {} already", what.id),
+                format!("the shim has a container {} already", what.id),
             ));
         }
         if self.sandbox.is_none() {
@@ -103,7 +108,10 @@ impl Shim {
         if spec.process.terminal != what.tty {
             return Err(Failure::new(
                 FailureKind::Invalid,
-                format!("config.json of {} says otherwise about a terminal", what.id),
+                format!(
+                    "the terminal setting in config.json of {} differs from the call",
+                    what.id
+                ),
             ));
         }
         exit_record::reserve(&what.bundle).map_err(|error| {
@@ -128,7 +136,7 @@ impl Shim {
         let mut output = Output::new(log);
         let mut input = Input::default();
         let streams = streams(&what, &mut output, &mut input)
-            .map_err(|error| host_failure("cannot make the standard streams", error))?;
+            .map_err(|error| host_failure("cannot create the standard streams", error))?;
         let mut runtime = runtime::choose(&what);
         let sandbox = self.sandbox.as_ref().expect("it was looked for above");
         let startup = runtime.create(CreateOrder {
@@ -141,7 +149,7 @@ impl Shim {
         let startup = match startup {
             Ok(startup) => startup,
             Err(failure) => {
-                // What was mounted for it must not stay.
+                // Unmounts its root file system.
                 let _ = runtime.deleted();
                 return Err(failure);
             }
@@ -176,7 +184,7 @@ impl Shim {
         Ok(())
     }
 
-    /// The container's cgroup, which the agent has made.
+    /// The container's cgroup, which the agent has created.
     pub(super) fn target(&mut self, what: &CreateContainer) -> Result<CgroupTarget, Failure> {
         let opened = self.cgroups()?.target(&what.cgroup);
         opened.map_err(|error| host_failure("cannot open the container's cgroup", error))
@@ -204,10 +212,10 @@ impl Shim {
         id: &str,
         signal: i32,
         target: &SignalTarget,
-    ) -> Result<Option<Answer>, Failure> {
+    ) -> Result<Option<ShimReply>, Failure> {
         let slot = self.known(id)?;
         if !(1..=libc::SIGRTMAX()).contains(&signal) {
-            let text = format!("{signal} is no signal");
+            let text = format!("{signal} is not a valid signal");
             return Err(Failure::new(FailureKind::Invalid, text));
         }
         let container = self.containers.get_mut(&slot).expect("it was just found");
@@ -219,7 +227,7 @@ impl Shim {
                 };
                 use std::os::fd::AsFd as _;
                 match container.runtime.kill(handle.as_fd(), signal)? {
-                    Progress::Done => Ok(Some(Answer::Done)),
+                    Progress::Done => Ok(Some(ShimReply::Done)),
                     Progress::Helper(pid) => {
                         container.kills.push((pid, to));
                         Ok(None)
@@ -235,8 +243,8 @@ impl Shim {
                     let processes = self.cgroups()?.processes(&cgroup).map_err(|error| {
                         host_failure("cannot list the container's processes", error)
                     })?;
-                    // Handles first, then a second look: a number that was given to a process
-                    // elsewhere meanwhile is in the first list only.
+                    // Open pidfds, then list the cgroup again: a PID that was reused by a process
+                    // outside of the cgroup is only in the first list.
                     let handles: Vec<_> = processes
                         .into_iter()
                         .filter_map(|pid| Some((pid, open(pid)?)))
@@ -244,11 +252,11 @@ impl Shim {
                     let still = self.cgroups()?.processes(&cgroup).unwrap_or_default();
                     for (_, handle) in handles.iter().filter(|(pid, _)| still.contains(pid)) {
                         use std::os::fd::AsFd as _;
-                        // It may have ended in between.
+                        // It may have exited meanwhile.
                         let _ = super::send_signal(handle.as_fd(), signal);
                     }
                 }
-                Ok(Some(Answer::Done))
+                Ok(Some(ShimReply::Done))
             }
             SignalTarget::Exec(exec_id) => {
                 let mut execs = container.execs.values();
@@ -256,25 +264,25 @@ impl Shim {
                 let Some(handle) = exec.and_then(|exec| exec.handle.as_ref()) else {
                     return Err(Failure::new(
                         FailureKind::NotFound,
-                        format!("no process {exec_id} runs in the container {id}"),
+                        format!("exec {exec_id} is not running in the container {id}"),
                     ));
                 };
                 use std::os::fd::AsFd as _;
                 super::send_signal(handle.as_fd(), signal)?;
-                Ok(Some(Answer::Done))
+                Ok(Some(ShimReply::Done))
             }
         }
     }
 
-    fn reopen_log(&mut self, id: &str) -> Result<Answer, Failure> {
+    fn reopen_log(&mut self, id: &str) -> Result<ShimReply, Failure> {
         let slot = self.known(id)?;
         let container = self.containers.get_mut(&slot).expect("it was just found");
         let reopened = container.output.log.reopen();
         reopened.map_err(|error| host_failure("cannot reopen the log", error))?;
-        Ok(Answer::Done)
+        Ok(ShimReply::Done)
     }
 
-    fn resize(&mut self, id: &str, width: u16, height: u16) -> Result<Answer, Failure> {
+    fn resize(&mut self, id: &str, width: u16, height: u16) -> Result<ShimReply, Failure> {
         let slot = self.known(id)?;
         let container = self.containers.get_mut(&slot).expect("it was just found");
         let Some(terminal) = container.input.terminal() else {
@@ -291,51 +299,51 @@ impl Shim {
         };
         tcsetwinsize(terminal, size)
             .map_err(|error| host_failure("cannot resize the terminal", error))?;
-        Ok(Answer::Done)
+        Ok(ShimReply::Done)
     }
 
-    fn feed_stdin(&mut self, id: &str, fds: Vec<OwnedFd>) -> Result<Answer, Failure> {
+    fn feed_stdin(&mut self, id: &str, fds: Vec<OwnedFd>) -> Result<ShimReply, Failure> {
         let slot = self.known(id)?;
         let Ok([source]) = <[OwnedFd; 1]>::try_from(fds) else {
             return Err(Failure::new(
                 FailureKind::Invalid,
-                "exactly one file descriptor feeds a standard input",
+                "standard input needs exactly one file descriptor",
             ));
         };
         let container = self.containers.get_mut(&slot).expect("it was just found");
         if container.what.tty && !container.what.stdin {
             return Err(Failure::new(
                 FailureKind::WrongState,
-                format!("the container {id} was made without a standard input"),
+                format!("the container {id} has no standard input (stdin: false)"),
             ));
         }
         container.input.feed(source, &self.watch, slot)?;
-        Ok(Answer::Done)
+        Ok(ShimReply::Done)
     }
 
-    fn close_stdin(&mut self, id: &str) -> Result<Answer, Failure> {
+    fn close_stdin(&mut self, id: &str) -> Result<ShimReply, Failure> {
         let slot = self.known(id)?;
         let container = self.containers.get_mut(&slot).expect("it was just found");
         container.input.close(&self.watch);
-        Ok(Answer::Done)
+        Ok(ShimReply::Done)
     }
 
-    /// The container of that identifier, which must be there.
+    /// The container with that identifier, or an error.
     pub(super) fn known(&self, id: &str) -> Result<u32, Failure> {
         self.find(id).ok_or_else(|| {
             Failure::new(
                 FailureKind::NotFound,
-                format!("the shim holds no container {id}"),
+                format!("container {id} not found in the shim"),
             )
         })
     }
 }
 
-/// What a container can't be in the phase it is in.
+/// The error of a call that is not possible in the container's phase.
 pub(super) fn wrong_phase(container: &Container, what: &str) -> Failure {
     let phase = match container.phase {
         _ if container.deletion.is_some() => "being deleted",
-        ContainerPhase::Creating => "still being made",
+        ContainerPhase::Creating => "still being created",
         ContainerPhase::Created => "about to be started",
         ContainerPhase::Running => "running",
         ContainerPhase::Exited => "over",

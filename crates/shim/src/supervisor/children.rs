@@ -1,22 +1,22 @@
-//! Reaps: the shim's own children and, since it is their reaper, what they leave behind.
+//! Reaps the shim's children and, as it is a subreaper, orphaned descendants.
 
 use std::{collections::VecDeque, os::fd::OwnedFd};
 
 use rustix::process::{WaitOptions, WaitStatus, wait};
 
-use crate::runtime::Ended;
+use crate::runtime::ProcessExit;
 
-/// Strangers whose end is remembered.
+/// How many exits of unknown processes are kept.
 const REMEMBERED: usize = 256;
 
 /// The children of this process.
 #[derive(Debug)]
 pub(super) struct Children {
-    /// Readable when one has ended.
+    /// Readable when a child has exited.
     pub(super) changed: OwnedFd,
-    /// Processes that nobody knew when they ended. A program that is being executed may tell of one
-    /// only later.
-    strangers: VecDeque<(i32, Ended)>,
+    /// Exits of unknown processes. An external runtime may report the PID of a process only after
+    /// it exited.
+    strangers: VecDeque<(i32, ProcessExit)>,
 }
 
 impl Children {
@@ -27,14 +27,15 @@ impl Children {
         }
     }
 
-    /// To be called before [`Self::reap`], which then finds all that ended until now.
+    /// Must be called before [`Self::reap`]: a child that exits in between sets it again, so none
+    /// is missed.
     pub(super) fn clear(&self) {
-        // Nothing to read is as good.
+        // EAGAIN is fine.
         let _ = rustix::io::read(&self.changed, &mut [0; 8]);
     }
 
-    /// Reaps one, if one has ended.
-    pub(super) fn reap(&self) -> Option<(i32, Ended)> {
+    /// Reaps one child that has exited.
+    pub(super) fn reap(&self) -> Option<(i32, ProcessExit)> {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
@@ -48,27 +49,27 @@ impl Children {
         }
     }
 
-    /// Remembers one that nobody knows.
-    pub(super) fn remember(&mut self, pid: i32, ended: Ended) {
+    /// Stores the exit of an unknown process.
+    pub(super) fn remember(&mut self, pid: i32, ended: ProcessExit) {
         if self.strangers.len() == REMEMBERED {
             self.strangers.pop_front();
         }
         self.strangers.push_back((pid, ended));
     }
 
-    /// How a process ended that turned out to be known.
-    pub(super) fn recall(&mut self, pid: i32) -> Option<Ended> {
+    /// The stored exit of a process that became known.
+    pub(super) fn recall(&mut self, pid: i32) -> Option<ProcessExit> {
         let place = self.strangers.iter().position(|(known, _)| *known == pid)?;
         self.strangers.remove(place).map(|(_, ended)| ended)
     }
 
-    /// Forgets all: nobody is going to tell of one.
+    /// Drops all: no program is running that could report one.
     pub(super) fn forget(&mut self) {
         self.strangers = VecDeque::new();
     }
 }
 
-fn ended(status: WaitStatus) -> Option<Ended> {
-    let by_itself = status.exit_status().map(Ended::Exit);
-    by_itself.or_else(|| status.terminating_signal().map(Ended::Signal))
+fn ended(status: WaitStatus) -> Option<ProcessExit> {
+    let by_itself = status.exit_status().map(ProcessExit::Exit);
+    by_itself.or_else(|| status.terminating_signal().map(ProcessExit::Signal))
 }

@@ -1,4 +1,4 @@
-//! One agent that is connected: bytes in, bytes out, never blocking.
+//! A connection of an agent. Never blocks.
 
 use std::{
     collections::VecDeque,
@@ -11,14 +11,14 @@ use crate::{
     wire,
 };
 
-/// Most bytes that wait for an agent. One that reads less is cut off; it may come back and ask for
-/// the state.
+/// Most bytes in the send buffer. An agent that does not read is disconnected; it may reconnect and
+/// query the state.
 const MOST_WAITING: usize = 4 << 20;
 
 /// Bytes of one read.
 const READ: usize = 16 << 10;
 
-/// Most descriptors that wait for their frame.
+/// Most received descriptors without their frame.
 const MOST_FDS: usize = 16;
 
 /// A connection.
@@ -26,13 +26,13 @@ const MOST_FDS: usize = 16;
 pub(super) struct Connection {
     pub(super) socket: OwnedFd,
     decoder: Decoder,
-    /// Descriptors that came, whose frames have not.
+    /// Descriptors whose frames are incomplete.
     fds: VecDeque<OwnedFd>,
     waiting: VecDeque<Outgoing>,
     waiting_bytes: usize,
-    /// Whether it has said hello.
+    /// Whether it has sent Hello.
     pub(super) greeted: bool,
-    /// Whether the loop waits until more can be sent.
+    /// Whether the loop waits until the socket is writable.
     pub(super) blocked: bool,
 }
 
@@ -46,19 +46,19 @@ struct Outgoing {
 /// A message with its descriptors.
 pub(super) type Received = (Understood, Vec<OwnedFd>);
 
-/// What became of a connection after it was read from.
+/// The state of a connection after a read.
 #[derive(Debug)]
 pub(super) enum Reading {
-    /// It goes on; there may be more later.
+    /// It is open.
     Open,
-    /// The agent closed it, or it broke.
+    /// The agent closed it, or it failed.
     Closed,
-    /// What came is no message.
+    /// The received bytes are not a message.
     Rubbish(String),
 }
 
 impl Connection {
-    /// Of a connected socket.
+    /// Wraps a connected socket.
     pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Self {
@@ -72,7 +72,7 @@ impl Connection {
         })
     }
 
-    /// Reads what has come, at most once.
+    /// Reads once.
     pub(super) fn read(&mut self, messages: &mut Vec<Received>) -> Reading {
         let mut bytes = [0; READ];
         let mut fds = Vec::new();
@@ -101,7 +101,7 @@ impl Connection {
     fn decode(&mut self, messages: &mut Vec<Received>) -> Result<(), String> {
         while let Some(frame) = self.decoder.next_frame().map_err(|why| why.to_string())? {
             if frame.fds > self.fds.len() {
-                return Err("a message came without its file descriptors".into());
+                return Err("a message without its file descriptors".into());
             }
             let fds = self.fds.drain(..frame.fds).collect();
             let message = protocol::from_agent(&frame.body).map_err(|why| why.to_string())?;
@@ -116,7 +116,7 @@ impl Connection {
     /// Sends a message as soon as possible.
     ///
     /// # Errors
-    /// The connection is broken, or too much waits for it.
+    /// The connection is broken, or the send buffer is full.
     pub(super) fn send(&mut self, message: &FromShim, fds: Vec<OwnedFd>) -> io::Result<()> {
         let bytes = protocol::encode(message, fds.len()).map_err(io::Error::other)?;
         self.waiting_bytes += bytes.len();
@@ -127,12 +127,12 @@ impl Connection {
         });
         self.flush()?;
         if self.waiting_bytes > MOST_WAITING {
-            return Err(io::Error::other("the agent reads nothing"));
+            return Err(io::Error::other("the agent does not read"));
         }
         Ok(())
     }
 
-    /// Sends what waits, as far as the socket takes it.
+    /// Writes the send buffer, as far as the socket accepts it.
     ///
     /// # Errors
     /// The connection is broken.
@@ -143,7 +143,7 @@ impl Connection {
                 Ok(sent) => {
                     self.waiting_bytes -= sent;
                     next.sent += sent;
-                    // They went with the first byte.
+                    // The descriptors were sent with the first byte.
                     next.fds = Vec::new();
                     if next.sent == next.bytes.len() {
                         self.waiting.pop_front();
@@ -158,13 +158,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether something waits to be sent.
+    /// Whether the send buffer is not empty.
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Sends what waits, however long the agent takes, but no longer than a second at a time
-    /// without progress.
+    /// Writes the whole send buffer; gives up after a second without progress.
     pub(super) fn finish(&mut self) {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let second = Timespec {

@@ -1,4 +1,4 @@
-//! What the shim keeps of a container and of the processes in it.
+//! The shim's state of a container and its processes.
 
 use std::{collections::BTreeMap, os::fd::OwnedFd};
 
@@ -8,10 +8,10 @@ use super::{input::Input, output::Output, watch::Watch};
 use crate::{
     ExitRecord,
     protocol::{ContainerPhase, ContainerState, CreateContainer, Failure},
-    runtime::{Ended, OciRuntime, Startup},
+    runtime::{OciRuntime, ProcessExit, Startup},
 };
 
-/// Whom a reply goes to.
+/// The request that a reply is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReplyTo {
     pub(super) connection: u32,
@@ -24,27 +24,27 @@ pub(super) struct Container {
     pub(super) what: CreateContainer,
     pub(super) runtime: Box<dyn OciRuntime>,
     pub(super) phase: ContainerPhase,
-    /// On the way to its program.
+    /// The start in progress.
     pub(super) startup: Option<Box<dyn Startup>>,
-    /// Who waits for `Create` or `Start`.
+    /// The pending `Create` or `Start` request.
     pub(super) caller: Option<ReplyTo>,
     pub(super) init: Option<Init>,
-    /// Whether all its processes end with its init.
+    /// Whether the kernel kills all its processes with its init.
     pub(super) ends_as_one: bool,
     pub(super) output: Output,
     pub(super) input: Input,
-    /// The PID namespace of the container whose processes it sees. Held as long as the container:
-    /// its bundle has a link to the descriptor.
-    #[expect(dead_code, reason = "it is used by its number")]
+    /// The PID namespace of the target container. Kept open as long as the container, because its
+    /// bundle has a link to the descriptor.
+    #[expect(dead_code, reason = "it is used by its descriptor number")]
     pub(super) target: Option<OwnedFd>,
     pub(super) execs: BTreeMap<u32, Exec>,
-    /// Programs that send a signal, and who waits for them.
+    /// Running `kill` programs, with the pending requests.
     pub(super) kills: Vec<(i32, ReplyTo)>,
     pub(super) deletion: Option<Deletion>,
     pub(super) created_at_ns: u64,
     pub(super) started_at_ns: u64,
     pub(super) exit: Option<ExitRecord>,
-    /// Whether the exit is safe on disk.
+    /// Whether the exit record is written.
     pub(super) recorded: bool,
 }
 
@@ -52,13 +52,13 @@ pub(super) struct Container {
 #[derive(Debug)]
 pub(super) struct Init {
     pub(super) pid: i32,
-    /// `None` when it was reaped.
+    /// `None` after it was reaped.
     pub(super) handle: Option<OwnedFd>,
-    /// It ended before the program that brings it up said that it had brought it up.
-    pub(super) ended_early: Option<Ended>,
+    /// It exited before the external runtime reported it.
+    pub(super) ended_early: Option<ProcessExit>,
 }
 
-/// One more process in a container.
+/// An exec in a container.
 #[derive(Debug)]
 pub(super) struct Exec {
     pub(super) exec_id: String,
@@ -66,24 +66,24 @@ pub(super) struct Exec {
     pub(super) caller: Option<ReplyTo>,
     pub(super) pid: i32,
     pub(super) handle: Option<OwnedFd>,
-    /// Its terminal, until it is handed over.
+    /// Its terminal, until it is passed to the agent.
     pub(super) console: Option<OwnedFd>,
-    pub(super) ended_early: Option<Ended>,
+    pub(super) ended_early: Option<ProcessExit>,
 }
 
-/// A container that is being forgotten.
+/// A deletion in progress.
 #[derive(Debug)]
 pub(super) struct Deletion {
-    /// Who waits for it, and what they are told.
+    /// The pending requests and their results.
     pub(super) callers: Vec<(ReplyTo, Result<(), Failure>)>,
-    /// Whether the runtime was told.
+    /// Whether the runtime's deletion has begun.
     pub(super) begun: bool,
-    /// The program that deletes.
+    /// The running `delete` program.
     pub(super) helper: Option<i32>,
 }
 
 impl Container {
-    /// Forgets how it is brought up: that is over.
+    /// Drops the state of the start.
     pub(super) fn end_startup(&mut self, watch: &Watch) {
         if let Some(startup) = self.startup.take() {
             forget(&*startup, watch);
@@ -95,7 +95,7 @@ impl Container {
         self.init.as_ref().is_some_and(|init| init.handle.is_some())
     }
 
-    /// Whether a program of an external runtime is at work that may tell of a process.
+    /// Whether a program of an external runtime is running that may report a process.
     pub(super) fn has_helper(&self) -> bool {
         let startups = self.execs.values().map(|exec| &exec.startup);
         startups
@@ -104,7 +104,7 @@ impl Container {
             .any(|startup| startup.helper().is_some())
     }
 
-    /// What an agent is told.
+    /// The state for the agent.
     pub(super) fn state(&self) -> ContainerState {
         ContainerState {
             id: self.what.id.clone(),
@@ -125,7 +125,7 @@ impl Container {
 }
 
 impl Exec {
-    /// Forgets how it is brought up: that is over.
+    /// Drops the state of the start.
     pub(super) fn end_startup(&mut self, watch: &Watch) {
         if let Some(startup) = self.startup.take() {
             forget(&*startup, watch);
@@ -139,7 +139,8 @@ fn forget(startup: &dyn Startup, watch: &Watch) {
     }
 }
 
-/// Whether the kernel ends all processes of a container when its init ends.
+/// Whether the kernel kills all processes of a container when its init exits: with a PID namespace
+/// of its own.
 pub(super) fn ends_as_one(spec: &Spec) -> bool {
     spec.linux
         .namespace(NamespaceKind::Pid)

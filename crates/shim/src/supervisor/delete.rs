@@ -1,4 +1,4 @@
-//! Forgets containers, and ends the shim.
+//! Deletes containers, and shuts the shim down.
 
 use std::os::fd::AsFd as _;
 
@@ -6,23 +6,25 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::{
     container::{Deletion, ReplyTo},
+    output::Outlet,
     shim::Shim,
 };
 use crate::{
-    protocol::{Answer, ContainerPhase, Failure, FailureKind},
-    runtime::{Ended, Progress},
+    clock,
+    protocol::{ContainerPhase, Event, Failure, FailureKind, ShimReply},
+    runtime::{ProcessExit, Progress},
 };
 
 impl Shim {
-    /// Deletes a container; one that isn't known is gone already.
+    /// Deletes a container; succeeds if it does not exist.
     pub(super) fn delete(&mut self, to: ReplyTo, id: &str) {
         match self.find(id) {
             Some(slot) => self.begin_deletion(slot, Some((to, Ok(())))),
-            None => self.reply(to, Ok(Answer::Done)),
+            None => self.reply(to, Ok(ShimReply::Done)),
         }
     }
 
-    /// Deletes everything; the shim ends when that is done.
+    /// Deletes all containers; the shim exits afterwards.
     pub(super) fn shut_down(&mut self, to: ReplyTo) {
         self.ending = Some(to);
         let slots: Vec<u32> = self.containers.keys().copied().collect();
@@ -32,8 +34,8 @@ impl Shim {
         self.end_if_asked();
     }
 
-    /// Kills what is left of a container and forgets it when that has ended. Then `caller` is told
-    /// what comes with it.
+    /// Kills the processes of a container and deletes it when they have exited. Then `caller` gets
+    /// its result.
     pub(super) fn begin_deletion(
         &mut self,
         slot: u32,
@@ -44,7 +46,7 @@ impl Shim {
         };
         let mut callers: Vec<_> = caller.into_iter().collect();
         if let Some(waiting) = container.caller.take() {
-            let text = "the container was deleted meanwhile";
+            let text = "the container was deleted concurrently";
             callers.push((waiting, Err(Failure::new(FailureKind::WrongState, text))));
         }
         if let Some(deletion) = &mut container.deletion {
@@ -56,7 +58,7 @@ impl Shim {
             begun: false,
             helper: None,
         });
-        // A program that brings it up may hang; when it has ended, the deletion goes on.
+        // Kill a runtime program that may hang; the deletion continues after its exit.
         let helper = container.startup.as_ref().and_then(|one| one.helper());
         if let Some(handle) = helper
             .and_then(Pid::from_raw)
@@ -78,20 +80,20 @@ impl Shim {
             .values()
             .filter_map(|one| one.handle.as_ref());
         for handle in init.into_iter().chain(execs) {
-            // One that has ended already is what is wanted.
+            // It may have exited already.
             let _ = super::send_signal(handle.as_fd(), libc::SIGKILL);
         }
         if container.ends_as_one && container.phase == ContainerPhase::Exited {
-            // The kernel has killed all there was.
+            // The kernel has killed them all with the init.
             return;
         }
         let cgroup = container.what.cgroup.clone();
         if let Ok(Err(error)) = self.cgroups().map(|cgroups| cgroups.kill(&cgroup)) {
-            self.warn_of("cannot kill all of a container", &error);
+            self.warn_of("cannot kill all processes of a container", &error);
         }
     }
 
-    /// Goes on with a deletion, as far as that is possible.
+    /// Continues a deletion as far as possible.
     pub(super) fn continue_deletion(&mut self, slot: u32) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
@@ -121,15 +123,15 @@ impl Shim {
         self.finish_deletion(slot);
     }
 
-    /// The program that deletes has ended.
-    pub(super) fn deletion_helper_ended(&mut self, slot: u32, ended: Ended) {
+    /// The `delete` program exited.
+    pub(super) fn deletion_helper_ended(&mut self, slot: u32, ended: ProcessExit) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
         if let Some(deletion) = &mut container.deletion {
             deletion.helper = None;
         }
-        if ended != Ended::Exit(0) {
+        if ended != ProcessExit::Exit(0) {
             let text = container.runtime.complaint(ended);
             let failure = Failure::new(FailureKind::Runtime, text);
             return self.deletion_failed(slot, &failure);
@@ -137,8 +139,8 @@ impl Shim {
         self.continue_deletion(slot);
     }
 
-    /// The runtime keeps the container; whoever wants can try again. One that could not even be
-    /// made is forgotten all the same: nobody knows of it.
+    /// The container stays, and the deletion can be repeated. One that was never created is dropped
+    /// all the same, as no agent knows it.
     fn deletion_failed(&mut self, slot: u32, failure: &Failure) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
@@ -157,31 +159,47 @@ impl Shim {
 
     fn finish_deletion(&mut self, slot: u32) {
         self.record(slot);
-        // What is left in the cgroup came after the first kill, or the runtime's own.
+        // Processes may have been forked after the first kill.
         self.kill_all_of(slot);
         let Some(mut container) = self.containers.remove(&slot) else {
             return;
         };
         container.end_startup(&self.watch);
         container.input.close(&self.watch);
-        let warning = container.output.close(&self.watch, &mut self.stamp);
+        let warning = container.output.close(&mut Outlet {
+            slot,
+            watch: &self.watch,
+            stamp: &mut self.stamp,
+            attachments: &mut self.attachments,
+        });
         self.warn(warning);
+        self.report_overruns();
         let undone = container.runtime.deleted();
         if let Err(failure) = &undone {
             self.warn(Some(failure.message.clone()));
         }
         for mut exec in container.execs.into_values() {
             exec.end_startup(&self.watch);
-            if let Some(to) = exec.caller {
-                let text = "the container was deleted meanwhile";
-                self.reply(to, Err(Failure::new(FailureKind::WrongState, text)));
+            match exec.caller {
+                Some(to) => {
+                    let text = "the container was deleted concurrently";
+                    self.reply(to, Err(Failure::new(FailureKind::WrongState, text)));
+                }
+                // Killed, and not reaped yet. Whoever waits for its exit must not wait for ever.
+                None => self.report(Event::ExecExited {
+                    container: container.what.id.clone(),
+                    exec_id: exec.exec_id,
+                    exit_code: 128 + libc::SIGKILL,
+                    signal: Some(libc::SIGKILL),
+                    at_ns: clock::now_ns(),
+                }),
             }
         }
         for (_, to) in container.kills {
-            self.reply(to, Ok(Answer::Done));
+            self.reply(to, Ok(ShimReply::Done));
         }
         for (to, result) in container.deletion.map_or(Vec::new(), |one| one.callers) {
-            self.reply(to, result.map(|()| Answer::Done));
+            self.reply(to, result.map(|()| ShimReply::Done));
         }
         self.end_if_asked();
     }

@@ -1,14 +1,14 @@
-//! Events that no agent has acknowledged, and what an operator should know.
+//! Unacknowledged events, and warnings for operators.
 
 use std::collections::VecDeque;
 
 use crate::protocol::Event;
 
-/// Most events that are kept. Ends of containers are never dropped, and there are few of them: what
-/// is beyond this are ends of processes that somebody started and did not wait for.
+/// Most events that are kept. Exits of containers are never dropped, and there are few:
+/// beyond the limit, exits of execs, overruns of attachments and warnings are dropped.
 const MOST: usize = 1024;
 
-/// Most warnings that are kept for a look at the state.
+/// Most warnings in the state.
 const WARNINGS: usize = 32;
 
 /// The events of a shim.
@@ -20,7 +20,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Keeps an event; its sequence number.
+    /// Stores an event; returns its sequence number.
     pub(super) fn push(&mut self, event: Event) -> u64 {
         if let Event::Warning { message } = &event {
             self.keep_warning(message.clone());
@@ -29,7 +29,12 @@ impl Events {
         self.unacknowledged.push_back((self.latest, event));
         if self.unacknowledged.len() > MOST {
             let can_go = |(_, event): &(u64, Event)| {
-                matches!(event, Event::ExecExited { .. } | Event::Warning { .. })
+                matches!(
+                    event,
+                    Event::ExecExited { .. }
+                        | Event::AttachmentOverrun { .. }
+                        | Event::Warning { .. }
+                )
             };
             if let Some(place) = self.unacknowledged.iter().position(can_go) {
                 self.unacknowledged.remove(place);
@@ -38,7 +43,7 @@ impl Events {
         self.latest
     }
 
-    /// Keeps a warning without an event.
+    /// Stores a warning without an event.
     pub(super) fn keep_warning(&mut self, message: String) {
         if self.warnings.len() == WARNINGS {
             self.warnings.pop_front();
@@ -46,7 +51,7 @@ impl Events {
         self.warnings.push_back(message);
     }
 
-    /// Forgets all up to a sequence number.
+    /// Drops all events up to a sequence number.
     pub(super) fn acknowledge(&mut self, upto: u64) {
         self.unacknowledged.retain(|(sequence, _)| *sequence > upto);
         if self.unacknowledged.is_empty() {
@@ -54,7 +59,7 @@ impl Events {
         }
     }
 
-    /// Those that are kept, the oldest first.
+    /// The stored events, the oldest first.
     pub(super) fn unacknowledged(&self) -> impl Iterator<Item = &(u64, Event)> {
         self.unacknowledged.iter()
     }

@@ -1,4 +1,4 @@
-//! Processes that join a container.
+//! Execs: processes that join a container.
 
 use std::{collections::BTreeMap, fs::File, os::fd::AsFd as _, os::fd::OwnedFd};
 
@@ -11,13 +11,13 @@ use super::{
 use crate::{
     clock,
     protocol::{
-        Answer, ContainerPhase, Event, Failure, FailureKind, RuntimeChoice, StartExec, StreamFds,
+        ContainerPhase, Event, Failure, FailureKind, RuntimeChoice, ShimReply, StartExec, StreamFds,
     },
-    runtime::{Ended, ExecOrder, Step, Streams, host_failure},
+    runtime::{ExecOrder, ProcessExit, Step, Streams, host_failure},
 };
 
 impl Shim {
-    /// Starts one more process.
+    /// Starts an exec.
     pub(super) fn exec(
         &mut self,
         to: ReplyTo,
@@ -41,7 +41,7 @@ impl Shim {
         {
             return Err(Failure::new(
                 FailureKind::AlreadyExists,
-                format!("a process {} is in the container already", what.exec_id),
+                format!("exec {} exists already", what.exec_id),
             ));
         }
         let cgroup = match container.what.runtime {
@@ -60,7 +60,7 @@ impl Shim {
             init: init.as_fd(),
             cgroup: cgroup.as_ref(),
         })?;
-        // Nothing is to be done between its making and its start.
+        // Nothing has to happen between its creation and its start.
         startup.go()?;
         let number = self.new_slot();
         if let Some(reports) = startup.watch() {
@@ -83,12 +83,12 @@ impl Shim {
         Ok(())
     }
 
-    /// The process of that number, and the container that it is in.
+    /// The exec with that number, and its container.
     fn exec_mut(&mut self, number: u32) -> Option<(u32, &mut Exec)> {
         find_exec(&mut self.containers, number)
     }
 
-    /// Goes as far as the runtime has got with a process.
+    /// Handles the steps that the runtime has made with an exec.
     pub(super) fn advance_exec(&mut self, number: u32) {
         loop {
             let Some((slot, exec)) = self.exec_mut(number) else {
@@ -101,7 +101,7 @@ impl Shim {
                     exec.handle = handle;
                     let recalled = self.children.recall(pid);
                     if let Some((_, exec)) = self.exec_mut(number) {
-                        exec.ended_early = recalled.or(gone.then_some(Ended::Exit(255)));
+                        exec.ended_early = recalled.or(gone.then_some(ProcessExit::Exit(255)));
                         if exec.ended_early.is_some() {
                             exec.handle = None;
                         }
@@ -118,7 +118,7 @@ impl Shim {
                 None => break,
             }
         }
-        // One of an external runtime may have been over before its runtime was.
+        // A short command may have exited before its external runtime did.
         let early = self.exec_mut(number).and_then(|(slot, exec)| {
             let is_up = exec.startup.is_none();
             Some((slot, exec.ended_early.take_if(|_| is_up)?))
@@ -133,7 +133,7 @@ impl Shim {
             return;
         };
         exec.end_startup(&self.watch);
-        let answer = Answer::Exec { pid: exec.pid };
+        let answer = ShimReply::Exec { pid: exec.pid };
         let fds = exec.console.take().into_iter().collect();
         let caller = exec.caller.take();
         if let Some(to) = caller {
@@ -147,7 +147,7 @@ impl Shim {
         };
         exec.end_startup(&self.watch);
         let caller = exec.caller.take();
-        // One that was forked and came to nothing is a stranger when it is reaped.
+        // A forked process whose start failed is unknown when it is reaped.
         if let Some(container) = self.containers.get_mut(&slot) {
             container.execs.remove(&number);
         }
@@ -156,8 +156,8 @@ impl Shim {
         }
     }
 
-    /// A process that had joined a container was reaped.
-    pub(super) fn exec_ended(&mut self, slot: u32, number: u32, ended: Ended) {
+    /// An exec was reaped.
+    pub(super) fn exec_ended(&mut self, slot: u32, number: u32, ended: ProcessExit) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
@@ -167,7 +167,7 @@ impl Shim {
         exec.end_startup(&self.watch);
         let container_id = container.what.id.clone();
         if let Some(to) = exec.caller {
-            let text = format!("it ended before its program was started: {ended}");
+            let text = format!("it exited before its program was started: {ended}");
             return self.reply(to, Err(Failure::new(FailureKind::Runtime, text)));
         }
         self.report(Event::ExecExited {
@@ -186,7 +186,7 @@ fn find_exec(containers: &mut BTreeMap<u32, Container>, number: u32) -> Option<(
 }
 
 impl Container {
-    /// The number of the process with that process ID.
+    /// The number of the exec with that PID.
     pub(super) fn exec_of_pid(&self, pid: i32) -> Option<u32> {
         let mut all = self.execs.iter();
         all.find(|(_, exec)| exec.pid == pid && pid != 0)
@@ -194,13 +194,13 @@ impl Container {
     }
 }
 
-/// The three standard streams, those that did not come being empty.
+/// The three standard streams; missing ones are /dev/null.
 fn three(which: StreamFds, fds: Vec<OwnedFd>) -> Result<Streams, Failure> {
     if which.count() != fds.len() {
         return Err(Failure::new(
             FailureKind::Invalid,
             format!(
-                "{} file descriptors came for {} standard streams",
+                "{} file descriptors for {} standard streams",
                 fds.len(),
                 which.count()
             ),

@@ -1,38 +1,40 @@
-//! Ends of processes: which one it was, and what follows.
+//! Exits of processes: which one it was, and what follows.
 
-use super::{calls::wrong_phase, container::ReplyTo, shim::Shim};
+use super::{calls::wrong_phase, container::ReplyTo, output::Outlet, shim::Shim};
 use crate::{
     ExitRecord, clock, exit_record,
-    protocol::{Answer, ContainerPhase, Event, Failure, FailureKind},
-    runtime::Ended,
+    protocol::{ContainerPhase, Event, Failure, FailureKind, ShimReply},
+    runtime::ProcessExit,
 };
 
-/// Whose process it was that ended.
+/// What a process belongs to.
 #[derive(Clone, Copy)]
 enum Whose {
     /// The init of a container.
     Init(u32),
     /// A process that joined a container.
     Exec(u32, u32),
-    /// A program that brings up a container.
+    /// An external runtime that creates a container.
     Startup(u32),
-    /// A program that brings up a process in a container.
+    /// An external runtime that starts an exec.
     ExecStartup(u32),
-    /// A program that sends a signal.
+    /// A `kill` program.
     Kill(u32, ReplyTo),
-    /// A program that deletes a container.
+    /// A `delete` program.
     Deletion(u32),
-    /// The reaping process of the pod.
+    /// The pause process of the pod.
     Pause,
 }
 
 impl Shim {
-    /// Reaps all that ended.
+    /// Reaps all children that exited.
     pub(super) fn reap(&mut self) {
         self.children.clear();
+        // SIGCHLD is not queued: one signal may report many children.
         while let Some((pid, ended)) = self.children.reap() {
             match self.whose(pid) {
                 Some(whose) => self.process_ended(whose, ended),
+                // An external runtime reports an init after it was forked, so its exit can be first.
                 None => self.children.remember(pid, ended),
             }
         }
@@ -72,7 +74,7 @@ impl Shim {
         })
     }
 
-    fn process_ended(&mut self, whose: Whose, ended: Ended) {
+    fn process_ended(&mut self, whose: Whose, ended: ProcessExit) {
         match whose {
             Whose::Pause => {
                 if let Some(sandbox) = &mut self.sandbox {
@@ -83,7 +85,7 @@ impl Shim {
                 });
             }
             Whose::Init(slot) => {
-                // What it had to say comes before its end.
+                // Its reports are handled before its exit.
                 self.advance_container(slot);
                 self.init_ended(slot, ended);
             }
@@ -93,7 +95,7 @@ impl Shim {
                     return;
                 };
                 match container.execs.get_mut(&number) {
-                    // Its runtime has not said yet that it runs.
+                    // Its external runtime has not reported it yet.
                     Some(exec)
                         if exec
                             .startup
@@ -132,14 +134,14 @@ impl Shim {
         }
     }
 
-    fn kill_ended(&mut self, slot: u32, to: ReplyTo, ended: Ended) {
+    fn kill_ended(&mut self, slot: u32, to: ReplyTo, ended: ProcessExit) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
         container.kills.retain(|(_, other)| *other != to);
         let result = match ended {
-            Ended::Exit(0) => Ok(Answer::Done),
-            // It ended while the program was on its way.
+            ProcessExit::Exit(0) => Ok(ShimReply::Done),
+            // It exited while the `kill` program was running.
             _ if !container.is_alive() => Err(wrong_phase(container, "sent a signal")),
             _ => Err(Failure::new(
                 FailureKind::Runtime,
@@ -150,7 +152,7 @@ impl Shim {
     }
 
     /// The init of a container was reaped.
-    fn init_ended(&mut self, slot: u32, ended: Ended) {
+    fn init_ended(&mut self, slot: u32, ended: ProcessExit) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
@@ -161,7 +163,7 @@ impl Shim {
                 .as_ref()
                 .is_some_and(|one| one.helper().is_some());
             if has_helper {
-                // It may have been started, run and ended before its runtime has said so.
+                // It may have exited before its external runtime reported it.
                 init.ended_early = Some(ended);
                 return;
             }
@@ -169,7 +171,7 @@ impl Shim {
         self.conclude(slot, ended);
     }
 
-    /// Goes on with an end that came before the runtime had said that it was done.
+    /// Handles an exit that came before the report of the runtime.
     pub(super) fn end_early_init(&mut self, slot: u32) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
@@ -184,16 +186,20 @@ impl Shim {
         }
     }
 
-    fn conclude(&mut self, slot: u32, ended: Ended) {
+    fn conclude(&mut self, slot: u32, ended: ProcessExit) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
         container.end_startup(&self.watch);
         let cgroup = container.what.cgroup.clone();
+        // With a PID namespace of its own the kernel has killed the rest with the init (pid_namespaces(7)).
         if !container.ends_as_one {
             let killed = self.cgroups().map(|cgroups| cgroups.kill(&cgroup));
             if let Ok(Err(error)) = killed {
-                self.warn_of("cannot kill the rest of a container that has ended", &error);
+                self.warn_of(
+                    "cannot kill the remaining processes of a container that exited",
+                    &error,
+                );
             }
         }
         let oom_kills = self
@@ -203,12 +209,18 @@ impl Shim {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        let lost = container.output.drain(&self.watch, &mut self.stamp);
+        // What is still in the pipes was written before the exit and belongs into the log before it is reported.
+        let lost = container.output.drain(&mut Outlet {
+            slot,
+            watch: &self.watch,
+            stamp: &mut self.stamp,
+            attachments: &mut self.attachments,
+        });
         let caller = container.caller.take();
-        let text = format!("it ended before its program was started: {ended}");
+        let text = format!("it exited before its program was started: {ended}");
         let failure = Failure::new(FailureKind::Runtime, text);
         if container.phase == ContainerPhase::Creating {
-            // Nobody was told that it is there, so nobody is told that it ended.
+            // It was never reported as created, so its exit is not reported either.
             container.phase = ContainerPhase::Exited;
             self.begin_deletion(slot, caller.map(|to| (to, Err(failure))));
             return;
@@ -225,6 +237,8 @@ impl Shim {
         container.exit = Some(exit.clone());
         let id = container.what.id.clone();
         self.warn(lost);
+        self.report_overruns();
+        // On disk first: an agent that dies with the event must find the exit.
         self.record(slot);
         self.report(Event::Exited {
             container: id,
@@ -236,8 +250,8 @@ impl Shim {
         self.continue_deletion(slot);
     }
 
-    /// Makes the end of a container safe on disk. A failure is a warning: the event is kept in
-    /// memory, and the record is tried again when the container is deleted.
+    /// Writes the exit record of a container. A failure is a warning: the event stays in memory,
+    /// and the write is repeated when an agent subscribes or the container is deleted.
     pub(super) fn record(&mut self, slot: u32) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;

@@ -1,4 +1,4 @@
-//! A container's standard input: a pipe or its terminal, fed by whoever an agent has connected.
+//! A container's standard input: a pipe or its terminal, fed from descriptors of the agent.
 
 use std::{
     fs::File,
@@ -11,28 +11,28 @@ use rustix::fs::OFlags;
 use super::watch::{Interest, Source, Watch};
 use crate::protocol::{Failure, FailureKind};
 
-/// Most bytes that are held for a container that doesn't read.
+/// Most bytes of a feed that are buffered for a container that does not read.
 const HELD: usize = 4 << 10;
 
 /// The standard input of a container.
 #[derive(Debug, Default)]
 pub(super) struct Input {
-    /// Where it is written to; `None` if the container has none, or it is closed.
+    /// The write end; `None` if the container has none, or it is closed.
     target: Option<File>,
-    /// Whether closing the target ends the input; a terminal has other users.
+    /// Whether closing the target ends the input; a terminal is also used for output.
     is_pipe: bool,
-    feed: Option<Feed>,
+    feeds: Vec<InputSource>,
 }
 
 #[derive(Debug)]
-struct Feed {
+struct InputSource {
     source: File,
-    /// Read and not written yet.
+    /// Bytes read and not written yet.
     held: Vec<u8>,
 }
 
 impl Input {
-    /// Takes the end that is written to.
+    /// Sets the write end.
     pub(super) fn open(&mut self, target: OwnedFd, is_pipe: bool) -> io::Result<()> {
         no_waiting(&target)?;
         self.target = Some(target.into());
@@ -45,7 +45,7 @@ impl Input {
         self.target.as_ref().filter(|_| !self.is_pipe)
     }
 
-    /// Begins to feed from a descriptor.
+    /// Starts to feed from a descriptor.
     pub(super) fn feed(
         &mut self,
         source: OwnedFd,
@@ -58,92 +58,110 @@ impl Input {
                 "the container has no standard input, or it is closed",
             ));
         }
-        if self.feed.is_some() {
-            return Err(Failure::new(
-                FailureKind::WrongState,
-                "the container's standard input is being fed already",
-            ));
-        }
         let begin = no_waiting(&source)
             .and_then(|()| watch.add(&source, Source::Feed(slot), Interest::Read));
         begin.map_err(|error| {
             Failure::new(
                 FailureKind::Invalid,
-                format!("standard input can be fed from a pipe or socket only: {error}"),
+                format!("standard input needs a pipe or socket: {error}"),
             )
         })?;
-        self.feed = Some(Feed {
+        self.feeds.push(InputSource {
             source: source.into(),
             held: Vec::new(),
         });
         Ok(())
     }
 
-    /// Closes it for good.
+    /// Closes it permanently.
     pub(super) fn close(&mut self, watch: &Watch) {
-        self.end_feed(watch);
-        if self.is_pipe
-            && let Some(target) = self.target.take()
-        {
-            watch.remove(&target);
-        }
-    }
-
-    fn end_feed(&mut self, watch: &Watch) {
-        if let Some(feed) = self.feed.take() {
+        for feed in std::mem::take(&mut self.feeds) {
             watch.remove(&feed.source);
         }
         if let Some(target) = &self.target {
             watch.remove(target);
         }
+        if self.is_pipe {
+            self.target = None;
+        }
     }
 
-    /// Moves what can be moved without waiting, and changes what is waited for. `once` closes the
-    /// input at the end of the feed.
+    /// Copies without blocking, and updates what the loop waits for: each feed whose buffer is empty,
+    /// and the container where one is not. `once` closes the input at the end of the first feed.
     pub(super) fn advance(&mut self, watch: &Watch, slot: u32, once: bool) {
-        let (Some(feed), Some(target)) = (&mut self.feed, &mut self.target) else {
+        let Some(target) = &mut self.target else {
             return;
         };
-        if feed.held.is_empty() {
-            let mut bytes = [0; HELD];
-            match feed.source.read(&mut bytes) {
-                Ok(got @ 1..) => feed.held.extend_from_slice(&bytes[..got]),
-                Err(error) if is_for_later(&error) => return,
-                Ok(0) | Err(_) => return self.feed_ended(watch, once),
-            }
-            watch.remove(&feed.source);
-            // It can be watched only once, so what was left from an earlier time goes first.
-            watch.remove(&*target);
-            if watch
-                .add(&*target, Source::Input(slot), Interest::Write)
-                .is_err()
-            {
-                return self.close(watch);
-            }
+        // epoll refuses to add a descriptor twice, so the registration of an earlier call is removed.
+        watch.remove(&*target);
+        let mut has_ended = false;
+        let mut is_closed = false;
+        self.feeds
+            .retain_mut(|feed| match feed.copy(target, watch, slot) {
+                Copied::Open => true,
+                Copied::Ended => {
+                    watch.remove(&feed.source);
+                    has_ended = true;
+                    false
+                }
+                Copied::TargetClosed => {
+                    is_closed = true;
+                    true
+                }
+            });
+        if is_closed || (has_ended && once) {
+            return self.close(watch);
         }
-        match target.write(&feed.held) {
-            Ok(written) => drop(feed.held.drain(..written)),
-            Err(error) if is_for_later(&error) => return,
-            // The container has closed its input.
-            Err(_) => return self.close(watch),
+        if has_ended && self.feeds.is_empty() {
+            self.feeds = Vec::new();
         }
-        if feed.held.is_empty() {
-            feed.held = Vec::new();
-            watch.remove(&*target);
-            if watch
-                .add(&feed.source, Source::Feed(slot), Interest::Read)
-                .is_err()
-            {
-                self.feed_ended(watch, once);
-            }
-        }
-    }
-
-    fn feed_ended(&mut self, watch: &Watch, once: bool) {
-        self.end_feed(watch);
-        if once {
+        let waits = self.feeds.iter().any(|feed| !feed.held.is_empty());
+        let source = Source::Input(slot);
+        if waits && watch.add(&*target, source, Interest::Write).is_err() {
             self.close(watch);
         }
+    }
+}
+
+/// How a feed is after a copy.
+enum Copied {
+    Open,
+    /// Nothing more comes from it.
+    Ended,
+    /// The container has closed its input.
+    TargetClosed,
+}
+
+impl InputSource {
+    /// Copies one read, or the rest of the last one. The source is watched only while the buffer is
+    /// empty: a container that does not read must not keep the loop busy.
+    fn copy(&mut self, target: &mut File, watch: &Watch, slot: u32) -> Copied {
+        let was_held = !self.held.is_empty();
+        if !was_held {
+            let mut bytes = [0; HELD];
+            match self.source.read(&mut bytes) {
+                Ok(got @ 1..) => self.held.extend_from_slice(&bytes[..got]),
+                Err(error) if is_for_later(&error) => return Copied::Open,
+                Ok(0) | Err(_) => return Copied::Ended,
+            }
+        }
+        match target.write(&self.held) {
+            Ok(written) => drop(self.held.drain(..written)),
+            Err(error) if is_for_later(&error) => {}
+            Err(_) => return Copied::TargetClosed,
+        }
+        let is_held = !self.held.is_empty();
+        if !is_held {
+            self.held = Vec::new();
+        }
+        if is_held && !was_held {
+            watch.remove(&self.source);
+        }
+        let source = Source::Feed(slot);
+        if was_held && !is_held && watch.add(&self.source, source, Interest::Read).is_err() {
+            return Copied::Ended;
+        }
+        Copied::Open
     }
 }
 

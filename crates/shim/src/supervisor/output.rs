@@ -1,4 +1,4 @@
-//! A container's output on its way into the log.
+//! Copies a container's output to its log, and to its attachments.
 
 use std::{
     fs::File,
@@ -12,7 +12,10 @@ use rustix::{
     pipe::{PipeFlags, pipe_with},
 };
 
-use super::watch::{Interest, Source, Watch};
+use super::{
+    attachments::Attachments,
+    watch::{Interest, Source, Watch},
+};
 use crate::{
     clock,
     log::{Lines, LogFile, Stamp},
@@ -21,11 +24,21 @@ use crate::{
 /// Bytes of one read.
 const READ: usize = 16 << 10;
 
-/// Reads before others have their turn.
+/// Reads of one output before others are served.
 const READS: usize = 4;
 
-/// Reads after the end of a container: more than a pipe holds.
+/// Reads after a container's exit: more than a full pipe.
 const LAST_READS: usize = 128;
+
+/// What reading the output of one container needs of the shim.
+#[derive(Debug)]
+pub(super) struct Outlet<'a> {
+    /// The container's number.
+    pub(super) slot: u32,
+    pub(super) watch: &'a Watch,
+    pub(super) stamp: &'a mut Stamp,
+    pub(super) attachments: &'a mut Attachments,
+}
 
 /// Both outputs of a container, or its terminal as the first one.
 #[derive(Debug)]
@@ -41,7 +54,7 @@ struct Stream {
 }
 
 impl Output {
-    /// Of a container whose outputs are not there yet.
+    /// Output without streams yet.
     pub(super) fn new(log: LogFile) -> Self {
         Self {
             log,
@@ -49,7 +62,7 @@ impl Output {
         }
     }
 
-    /// Makes the pipes; the ends that the container writes to.
+    /// Creates the pipes; returns the container's ends.
     pub(super) fn make_pipes(&mut self, longest: usize) -> io::Result<[OwnedFd; 2]> {
         let mut theirs = Vec::new();
         for (index, stream) in [StdStream::Stdout, StdStream::Stderr]
@@ -64,7 +77,7 @@ impl Output {
         Ok(two.expect("one end for each stream"))
     }
 
-    /// Takes the terminal, all of whose output is that of the standard output.
+    /// Sets the terminal; all its output is logged as standard output.
     pub(super) fn take_terminal(&mut self, terminal: OwnedFd, longest: usize) -> io::Result<()> {
         self.set(0, terminal, Lines::new(StdStream::Stdout, longest))
     }
@@ -79,7 +92,7 @@ impl Output {
         Ok(())
     }
 
-    /// Reads from now on.
+    /// Registers the streams with the loop.
     pub(super) fn watch(&self, watch: &Watch, slot: u32) -> io::Result<()> {
         for (index, stream) in self.streams.iter().enumerate() {
             if let Some(stream) = stream {
@@ -89,26 +102,26 @@ impl Output {
         Ok(())
     }
 
-    /// Reads what there is at one output, though not for ever. Returns a warning, if there is one.
-    pub(super) fn read(
-        &mut self,
-        index: usize,
-        watch: &Watch,
-        stamp: &mut Stamp,
-    ) -> Option<String> {
-        self.read_at_most(index, READS, watch, stamp)
+    /// Whether a stream has not ended.
+    pub(super) fn is_open(&self, index: usize) -> bool {
+        self.streams[index].is_some()
     }
 
-    /// Reads what a container has left behind.
-    pub(super) fn drain(&mut self, watch: &Watch, stamp: &mut Stamp) -> Option<String> {
-        let first = self.read_at_most(0, LAST_READS, watch, stamp);
-        self.read_at_most(1, LAST_READS, watch, stamp).or(first)
+    /// Reads from one output, a bounded number of times. May return a warning.
+    pub(super) fn read(&mut self, index: usize, outlet: &mut Outlet<'_>) -> Option<String> {
+        self.read_at_most(index, READS, outlet)
     }
 
-    /// Ends the log; what comes later is lost.
-    pub(super) fn close(&mut self, watch: &Watch, stamp: &mut Stamp) -> Option<String> {
-        let warning = self.drain(watch, stamp);
-        let ends = (0..2).filter_map(|index| self.end(index, watch, stamp));
+    /// Reads the remaining output of a container.
+    pub(super) fn drain(&mut self, outlet: &mut Outlet<'_>) -> Option<String> {
+        let first = self.read_at_most(0, LAST_READS, outlet);
+        self.read_at_most(1, LAST_READS, outlet).or(first)
+    }
+
+    /// Closes the log; later output is lost.
+    pub(super) fn close(&mut self, outlet: &mut Outlet<'_>) -> Option<String> {
+        let warning = self.drain(outlet);
+        let ends = (0..2).filter_map(|index| self.end(index, outlet));
         ends.last().or(warning)
     }
 
@@ -116,8 +129,7 @@ impl Output {
         &mut self,
         index: usize,
         reads: usize,
-        watch: &Watch,
-        stamp: &mut Stamp,
+        outlet: &mut Outlet<'_>,
     ) -> Option<String> {
         let mut warning = None;
         let mut batch = Vec::new();
@@ -127,24 +139,27 @@ impl Output {
             match stream.file.read(&mut bytes) {
                 Ok(got @ 1..) => {
                     batch.clear();
-                    let now = stamp.of(clock::now_ns());
+                    let now = outlet.stamp.of(clock::now_ns());
                     stream.lines.push(&bytes[..got], now, &mut batch);
                     warning = self.log.append(&batch, now).or(warning);
+                    let (slot, watch) = (outlet.slot, outlet.watch);
+                    outlet.attachments.write(slot, index, &bytes[..got], watch);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A terminal whose other end is closed fails with EIO.
-                Ok(0) | Err(_) => return self.end(index, watch, stamp).or(warning),
+                // A terminal fails with EIO after its last user has closed it.
+                Ok(0) | Err(_) => return self.end(index, outlet).or(warning),
             }
         }
         warning
     }
 
-    fn end(&mut self, index: usize, watch: &Watch, stamp: &mut Stamp) -> Option<String> {
+    fn end(&mut self, index: usize, outlet: &mut Outlet<'_>) -> Option<String> {
         let mut stream = self.streams[index].take()?;
-        watch.remove(&stream.file);
+        outlet.watch.remove(&stream.file);
+        outlet.attachments.end(outlet.slot, index, outlet.watch);
         let mut batch = Vec::new();
-        let now = stamp.of(clock::now_ns());
+        let now = outlet.stamp.of(clock::now_ns());
         stream.lines.end(now, &mut batch);
         self.log.append(&batch, now)
     }

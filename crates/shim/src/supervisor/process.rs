@@ -1,4 +1,4 @@
-//! What a shim does to its own process, once, at its start.
+//! The setup of the shim's own process at its start.
 
 use std::{
     error::Error,
@@ -13,11 +13,11 @@ use rubelet_base::{ErrorChain, cgroup::CgroupPath};
 use rubelet_host::{CgroupFs, CgroupLayout, alloc, cgroup::CgroupTarget};
 use rustix::fs::{FileType, Mode};
 
-/// As unlikely to be killed for want of memory as a process that may be killed can be.
+/// Nearly exempt from the OOM killer; only -1000 is entirely.
 const OOM_SCORE_ADJ: &str = "-998";
 
-/// Takes the connection out of the standard input, if there is one, and lets nothing else of the
-/// starting process in.
+/// Moves the agent's connection away from standard input, and closes all other inherited
+/// descriptors.
 pub(super) fn take_over_descriptors() -> Option<OwnedFd> {
     let stdin = io::stdin();
     let is_socket = rustix::fs::fstat(&stdin)
@@ -27,7 +27,7 @@ pub(super) fn take_over_descriptors() -> Option<OwnedFd> {
         .then(|| rustix::io::fcntl_dupfd_cloexec(&stdin, 3).ok())
         .flatten();
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
-        // A standard stream that can't be replaced is the agent's affair.
+        // Errors are ignored: then the agent's streams stay in place.
         let _ = rustix::stdio::dup2_stdin(&null);
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);
@@ -35,20 +35,23 @@ pub(super) fn take_over_descriptors() -> Option<OwnedFd> {
     agent
 }
 
-/// What the latest mistake of the shim was.
+/// The message of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Keeps what a mistake of the shim was: its standard error leads nowhere.
+/// Stores panic messages, because standard error is /dev/null.
 fn keep_panics() {
     std::panic::set_hook(Box::new(|panic| {
         *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
     }));
 }
 
-/// What the latest mistake of the shim was.
+/// The message of the last panic.
 pub(super) fn last_panic() -> String {
     let mut panic = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
-    format!("a mistake in the shim: {}", std::mem::take(&mut *panic))
+    format!(
+        "the shim panicked (this is a bug): {}",
+        std::mem::take(&mut *panic)
+    )
 }
 
 fn close_from(first: u32) {
@@ -58,28 +61,28 @@ fn close_from(first: u32) {
     let _ = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
 }
 
-/// What the process has when it is set up.
+/// The result of the setup.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
-    /// What could not be had and isn't worth failing.
+    /// Warnings about optional steps that failed.
     pub(super) warnings: Vec<String>,
-    /// The cgroups of the machine, if they were looked for.
+    /// The cgroup hierarchies, if they were detected.
     pub(super) cgroups: Option<CgroupFs>,
-    /// Its own cgroup if it is still to be joined in the unified hierarchy. Beside version 1 nothing
-    /// is limited or counted there, and the kernel takes up to 15 ms for it: it is done when the pod
-    /// runs.
+    /// The shim's cgroup, if it is not joined in the unified hierarchy yet. In a hybrid setup with
+    /// version 1 no controllers are there, and joining takes up to 15 ms in the kernel, so it is
+    /// done later.
     pub(super) to_join: Option<CgroupTarget>,
 }
 
-/// Makes the process a supervisor that outlives its agent.
+/// Makes the process a shim that outlives its agent.
 pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Prepared, String> {
     let mut prepared = Prepared::default();
     alloc::limit_arenas();
     keep_panics();
     let failed = |what: &str, error: &(dyn Error + 'static)| {
-        format!("a shim can't {what}: {}", ErrorChain(error))
+        format!("the shim cannot {what}: {}", ErrorChain(error))
     };
-    // A shim that is started by hand may lead a process group, and can't lead a session then.
+    // Fails for a process group leader, such as a shim that is started from a shell.
     let _ = rustix::process::setsid();
     rustix::process::chdir("/").map_err(|error| failed("change to /", &error))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
@@ -92,7 +95,7 @@ pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Prepared, String> {
             .map_err(|error| failed("find the cgroups", &error))?;
         let target = cgroups
             .create(cgroup)
-            .map_err(|error| failed(&format!("make its cgroup {cgroup}"), &error))?;
+            .map_err(|error| failed(&format!("create its cgroup {cgroup}"), &error))?;
         let is_hybrid = cgroups.layout() == CgroupLayout::Hybrid;
         match is_hybrid {
             true => target.join_rest(),
@@ -104,7 +107,7 @@ pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Prepared, String> {
     }
     if let Err(error) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
         prepared.warnings.push(format!(
-            "the shim can't protect itself from being killed for want of memory: writing \
+            "the shim cannot protect itself from the OOM killer: writing \
              {OOM_SCORE_ADJ} to /proc/self/oom_score_adj: {error}"
         ));
     }

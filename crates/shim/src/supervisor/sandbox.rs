@@ -1,4 +1,4 @@
-//! The pod's namespaces, held by descriptors, and the mounts that belong to them.
+//! The pod's namespaces, held open by descriptors, and its mounts.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ pub(super) struct Sandbox {
 }
 
 impl Sandbox {
-    /// Makes it; what was made is undone if something fails.
+    /// Creates the sandbox; rolls back if a step fails.
     pub(super) fn make(
         setup: SandboxSetup,
         cgroups: Result<&CgroupFs, Failure>,
@@ -41,7 +41,7 @@ impl Sandbox {
         if let Some(kind) = setup.namespaces.iter().find(|kind| !known.contains(kind)) {
             return Err(Failure::new(
                 FailureKind::Invalid,
-                format!("containers of a pod can't share a namespace of the kind {kind:?}"),
+                format!("containers of a pod can't share a {kind:?} namespace"),
             ));
         }
         let wanted = NamespacesWanted {
@@ -73,11 +73,11 @@ impl Sandbox {
             return Ok(());
         };
         let target = cgroups?.create(cgroup).map_err(|error| {
-            host_failure("cannot make a cgroup for the pod's first process", error)
+            host_failure("cannot create the cgroup of the pause process", error)
         })?;
         target.add(pause.pid).map_err(|error| {
             host_failure(
-                &format!("cannot put the pod's first process into {cgroup}"),
+                &format!("cannot move the pause process to the cgroup {cgroup}"),
                 error,
             )
         })
@@ -93,22 +93,22 @@ impl Sandbox {
         }
     }
 
-    /// The process ID of the reaping process, if there is one.
+    /// The PID of the pause process, if there is one.
     pub(super) fn pause_pid(&self) -> Option<i32> {
         self.namespaces.pause.as_ref().map(|pause| pause.pid)
     }
 
-    /// The reaping process was reaped itself.
+    /// The pause process was reaped.
     pub(super) fn pause_ended(&mut self) {
         self.namespaces.pause = None;
     }
 
-    /// What containers join.
+    /// The namespaces that containers join.
     pub(super) fn joined(&self) -> Joined<'_> {
         self.namespaces.joined()
     }
 
-    /// What an agent is told.
+    /// The state for the agent.
     pub(super) fn state(&self) -> SandboxState {
         let shim = std::process::id();
         let held = [
@@ -129,12 +129,12 @@ impl Sandbox {
         }
     }
 
-    /// Ends the reaping process and takes the mounts away; what could not be done.
+    /// Kills the pause process and unmounts; returns the errors.
     pub(super) fn end(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if let Some(pause) = &self.namespaces.pause {
             use std::os::fd::AsFd as _;
-            // It may have ended by itself.
+            // It may have exited already.
             let _ = super::send_signal(pause.pidfd.as_fd(), libc::SIGKILL);
         }
         let net = self
@@ -160,7 +160,7 @@ fn bind_namespace(net: &OwnedFd, at: &Path) -> Result<(), Failure> {
         .open(at)
         .map_err(|error| host_failure(&format!("cannot make {}", at.display()), error))?;
     mount::bind_fd(net, "the pod's network namespace", at)
-        .map_err(|error| host_failure("cannot keep the network namespace", error))
+        .map_err(|error| host_failure("cannot bind the network namespace", error))
 }
 
 fn mount_shm(shm: &ShmMount) -> Result<(), Failure> {

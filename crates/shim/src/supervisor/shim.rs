@@ -19,10 +19,12 @@ use rustix::{
 };
 
 use super::{
+    attachments::Attachments,
     children::Children,
     connection::{Connection, Reading},
     container::{Container, ReplyTo},
     events::Events,
+    output::Outlet,
     process::Prepared,
     sandbox::Sandbox,
     signals,
@@ -32,16 +34,16 @@ use crate::{
     clock,
     log::Stamp,
     protocol::{
-        Answer, Event, Failure, FailureKind, FromAgent, FromShim, Hello, Outcome, Understood,
+        CallResult, Event, Failure, FailureKind, FromAgent, FromShim, Hello, ShimReply, Understood,
         VERSION,
     },
     spawn::{self, SOCKET},
 };
 
-/// Most connections at a time; the one that subscribed stays when another must go.
+/// Most connections; beyond that the oldest is closed, but never the subscriber's.
 const CONNECTIONS: usize = 8;
 
-/// When nothing happened for so long, the pod runs.
+/// Join the final cgroup after 1 s without events, so that it does not delay the start of the pod.
 const JOIN_AFTER: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
@@ -59,25 +61,26 @@ pub(super) struct Shim {
     subscriber: Option<u32>,
     last_slot: u32,
     cgroups: Option<CgroupFs>,
-    /// Its own cgroup, while it has not joined the unified hierarchy.
+    /// The shim's cgroup, until it is joined in the unified hierarchy.
     to_join: Option<CgroupTarget>,
     pub(super) sandbox: Option<Sandbox>,
     pub(super) containers: BTreeMap<u32, Container>,
+    pub(super) attachments: Attachments,
     pub(super) events: Events,
     pub(super) stamp: Stamp,
-    /// Who asked for the end, once somebody did.
+    /// The pending `Shutdown` request.
     pub(super) ending: Option<ReplyTo>,
-    /// The request that is being handled: whoever made it hears of a mistake in here.
+    /// The request in progress, which gets a failure after a panic.
     handling: Option<ReplyTo>,
-    /// Whether something was done since memory was last given back.
-    untidy: bool,
+    /// Whether freed memory may be left to return to the kernel.
+    needs_trim: bool,
     ended: bool,
 }
 
 impl Shim {
-    /// A shim that listens in its folder.
+    /// A shim that listens in its directory.
     pub(super) fn new(dir: PathBuf, prepared: Prepared) -> Result<Self, String> {
-        let failed = |what: &str, error: io::Error| format!("a shim can't {what}: {error}");
+        let failed = |what: &str, error: io::Error| format!("the shim cannot {what}: {error}");
         let listener =
             listen(&dir).map_err(|error| failed(&format!("listen in {}", dir.display()), error))?;
         let watch = Watch::new().map_err(|error| failed("wait for events", error))?;
@@ -103,21 +106,21 @@ impl Shim {
             to_join: prepared.to_join,
             sandbox: None,
             containers: BTreeMap::new(),
+            attachments: Attachments::default(),
             events,
             stamp: Stamp::default(),
             ending: None,
             handling: None,
-            untidy: true,
+            needs_trim: true,
             ended: false,
         })
     }
 
-    /// Works until somebody shuts it down, or until the agent that started it goes away before it
-    /// has given it anything to hold.
+    /// Runs until `Shutdown`, or until the agent disconnects before a sandbox was created.
     pub(super) fn run(&mut self) -> io::Result<()> {
         while !self.ended {
-            if self.untidy {
-                self.untidy = false;
+            if self.needs_trim {
+                self.needs_trim = false;
                 alloc::trim();
             }
             let most = self.to_join.as_ref().map(|_| &JOIN_AFTER);
@@ -126,14 +129,15 @@ impl Shim {
                 && let Some(cgroup) = self.to_join.take()
                 && let Err(error) = cgroup.join_self()
             {
-                let message = format!("the shim can't move to its cgroup: {error}");
+                let message = format!("the shim cannot join its cgroup: {error}");
                 self.report(Event::Warning { message });
             }
             for source in sources {
-                // One pod's shim has one chance: a mistake in here must not end its containers.
+                // A panic must not end the shim: nothing could take over its containers' streams
+                // and exits.
                 let result = catch_unwind(AssertUnwindSafe(|| self.handle(source)));
                 if result.is_err() {
-                    self.stumbled();
+                    self.report_panic();
                 }
             }
         }
@@ -141,7 +145,7 @@ impl Shim {
         Ok(())
     }
 
-    fn stumbled(&mut self) {
+    fn report_panic(&mut self) {
         let message = super::process::last_panic();
         if let Some(to) = self.handling.take() {
             self.reply(to, Err(Failure::new(FailureKind::Internal, &*message)));
@@ -153,13 +157,22 @@ impl Shim {
         match source {
             Source::Children => self.reap(),
             Source::Listener => self.accept(),
-            Source::Connection(slot) => self.talk(slot),
+            Source::Connection(slot) => self.on_readable(slot),
             Source::Container(slot) => self.advance_container(slot),
             Source::Exec(slot) => self.advance_exec(slot),
             Source::Output(slot, index) => {
                 if let Some(container) = self.containers.get_mut(&slot) {
-                    let warning = container.output.read(index, &self.watch, &mut self.stamp);
+                    let warning = container.output.read(
+                        index,
+                        &mut Outlet {
+                            slot,
+                            watch: &self.watch,
+                            stamp: &mut self.stamp,
+                            attachments: &mut self.attachments,
+                        },
+                    );
                     self.warn(warning);
+                    self.report_overruns();
                 }
             }
             Source::Feed(slot) | Source::Input(slot) => {
@@ -168,24 +181,28 @@ impl Shim {
                     container.input.advance(&self.watch, slot, once);
                 }
             }
+            Source::Attachment(number) => {
+                self.attachments.advance(number, &self.watch);
+                self.needs_trim = true;
+            }
         }
     }
 
-    /// A number that was never used.
+    /// A number that is never reused.
     pub(super) fn new_slot(&mut self) -> u32 {
         self.last_slot += 1;
         self.last_slot
     }
 
-    /// The cgroups of the machine, looked for when they are first needed.
+    /// The cgroup hierarchies, detected on first use.
     pub(super) fn cgroups(&mut self) -> Result<&CgroupFs, Failure> {
         if self.cgroups.is_none() {
             let found = CgroupFs::detect(Path::new("/sys/fs/cgroup")).map_err(|error| {
-                crate::runtime::host_failure("cannot find the machine's cgroups", error)
+                crate::runtime::host_failure("cannot detect the cgroup hierarchies", error)
             })?;
             self.cgroups = Some(found);
         }
-        Ok(self.cgroups.as_ref().expect("it was found above"))
+        Ok(self.cgroups.as_ref().expect("it was set above"))
     }
 
     /// The container of that identifier.
@@ -194,13 +211,13 @@ impl Shim {
         found.map(|(slot, _)| *slot)
     }
 
-    /// Tells whoever subscribed, and keeps it until it is acknowledged.
+    /// Sends an event to the subscriber, and keeps it until it is acknowledged.
     pub(super) fn report(&mut self, event: Event) {
         let sequence = self.events.push(event.clone());
         if let Some(slot) = self.subscriber {
             self.send(slot, &FromShim::Event { sequence, event }, Vec::new());
         }
-        self.untidy = true;
+        self.needs_trim = true;
     }
 
     /// Reports a warning, if there is one.
@@ -210,29 +227,29 @@ impl Shim {
         }
     }
 
-    /// Warns of an error that stops nothing.
+    /// Reports an error as a warning.
     pub(super) fn warn_of(&mut self, what: &str, error: &(dyn std::error::Error + 'static)) {
         self.warn(Some(format!("{what}: {}", ErrorChain(error))));
     }
 
-    /// Answers a request; nothing happens if the agent has gone.
-    pub(super) fn reply(&mut self, to: ReplyTo, result: Result<Answer, Failure>) {
+    /// Replies to a request; does nothing if the agent has disconnected.
+    pub(super) fn reply(&mut self, to: ReplyTo, result: Result<ShimReply, Failure>) {
         self.reply_with(to, result, Vec::new());
     }
 
-    /// Answers a request with descriptors.
+    /// Replies to a request with file descriptors.
     pub(super) fn reply_with(
         &mut self,
         to: ReplyTo,
-        result: Result<Answer, Failure>,
+        result: Result<ShimReply, Failure>,
         fds: Vec<OwnedFd>,
     ) {
         let reply = FromShim::Reply {
             id: to.id,
-            outcome: Outcome::from(result),
+            outcome: CallResult::from(result),
         };
         self.send(to.connection, &reply, fds);
-        self.untidy = true;
+        self.needs_trim = true;
     }
 
     fn send(&mut self, slot: u32, message: &FromShim, fds: Vec<OwnedFd>) {
@@ -266,7 +283,7 @@ impl Shim {
         }
     }
 
-    /// Talks to an agent on a connected socket from now on.
+    /// Serves an agent on a connected socket.
     pub(super) fn take_connection(&mut self, socket: OwnedFd) {
         let Ok(connection) = Connection::new(socket) else {
             return;
@@ -284,7 +301,7 @@ impl Shim {
         if watched.is_ok() {
             self.connections.insert(slot, connection);
         }
-        self.untidy = true;
+        self.needs_trim = true;
     }
 
     fn accept(&mut self) {
@@ -300,7 +317,7 @@ impl Shim {
         }
     }
 
-    fn talk(&mut self, slot: u32) {
+    fn on_readable(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(&slot) else {
             return;
         };
@@ -311,7 +328,7 @@ impl Shim {
         let reading = connection.read(&mut messages);
         self.wait_to_send(slot);
         for (message, fds) in messages {
-            if let Err(reason) = self.listen_to(slot, message, fds) {
+            if let Err(reason) = self.handle_message(slot, message, fds) {
                 return self.refuse(slot, reason);
             }
         }
@@ -327,7 +344,7 @@ impl Shim {
         self.hang_up(slot);
     }
 
-    fn listen_to(
+    fn handle_message(
         &mut self,
         slot: u32,
         message: Understood,
@@ -336,7 +353,7 @@ impl Shim {
         let greeted = self.connections.get(&slot).is_some_and(|one| one.greeted);
         match message {
             Understood::Message(FromAgent::Hello(hello)) => self.greet(slot, &hello),
-            _ if !greeted => return Err("an agent says hello first".into()),
+            _ if !greeted => return Err("the agent did not send Hello first".into()),
             Understood::Message(FromAgent::Request(request)) => {
                 let to = ReplyTo {
                     connection: slot,
@@ -348,14 +365,15 @@ impl Shim {
             }
             Understood::Message(FromAgent::Ack { upto }) => {
                 self.events.acknowledge(upto);
-                self.untidy = true;
+                self.needs_trim = true;
             }
             Understood::UnknownCall { id, why } => {
                 let to = ReplyTo {
                     connection: slot,
                     id,
                 };
-                let text = format!("this shim is of another release and can't do that: {why}");
+                let text =
+                    format!("this shim is of another release and does not support the call: {why}");
                 self.reply(to, Err(Failure::new(FailureKind::Unsupported, text)));
             }
             Understood::Ignored => {}
@@ -375,7 +393,7 @@ impl Shim {
         self.send(slot, &FromShim::Hello(own), Vec::new());
         if hello.subscribe {
             self.subscriber = Some(slot);
-            // What could not be written for the last agent may be possible now.
+            // Retries exit records that could not be written earlier.
             let slots: Vec<u32> = self.containers.keys().copied().collect();
             for slot in slots {
                 self.record(slot);
@@ -385,7 +403,7 @@ impl Shim {
                 self.send(slot, &FromShim::Event { sequence, event }, Vec::new());
             }
         }
-        self.untidy = true;
+        self.needs_trim = true;
     }
 
     fn hang_up(&mut self, slot: u32) {
@@ -395,14 +413,14 @@ impl Shim {
         if self.subscriber == Some(slot) {
             self.subscriber = None;
         }
-        self.untidy = true;
-        // Nobody knows of a shim that holds nothing.
+        self.needs_trim = true;
+        // A shim without a sandbox and a connection can't be found by any agent, so it exits.
         if self.connections.is_empty() && self.sandbox.is_none() && self.containers.is_empty() {
             self.ended = true;
         }
     }
 
-    /// Ends the shim when it holds no container any more, if somebody asked for it.
+    /// Completes a pending `Shutdown` once there are no containers.
     pub(super) fn end_if_asked(&mut self) {
         let Some(to) = self.ending.filter(|_| self.containers.is_empty()) else {
             return;
@@ -412,7 +430,7 @@ impl Shim {
         for problem in problems {
             self.warn(Some(problem));
         }
-        self.reply(to, Ok(Answer::Done));
+        self.reply(to, Ok(ShimReply::Done));
         for connection in self.connections.values_mut() {
             connection.finish();
         }
@@ -420,13 +438,13 @@ impl Shim {
     }
 }
 
-/// Listens in the folder, where no other shim may listen.
+/// Listens in the directory; fails if another shim listens on the socket.
 fn listen(dir: &Path) -> io::Result<OwnedFd> {
     match spawn::connect(dir) {
         Ok(_) => {
             return Err(io::Error::new(
                 io::ErrorKind::AddrInUse,
-                "another shim listens there",
+                "another shim listens on the socket",
             ));
         }
         Err(error) if error.is_gone() => {}
@@ -434,7 +452,7 @@ fn listen(dir: &Path) -> io::Result<OwnedFd> {
     }
     let path = dir.join(SOCKET);
     let _ = fs::remove_file(&path);
-    let folder = spawn::open_dir(dir)?;
+    let directory = spawn::open_dir(dir)?;
     let socket = rustix::net::socket_with(
         AddressFamily::UNIX,
         SocketType::STREAM,
@@ -442,7 +460,7 @@ fn listen(dir: &Path) -> io::Result<OwnedFd> {
         None,
     )?;
     debug_assert!(socket.as_raw_fd() > 2, "the standard streams are taken");
-    rustix::net::bind(&socket, &spawn::address(folder.as_fd())?)?;
+    rustix::net::bind(&socket, &spawn::address(directory.as_fd())?)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, 8)?;
     Ok(socket)

@@ -1,7 +1,7 @@
-//! Signals: those that the shim gets and survives, and those that it sends.
+//! Signals that the shim survives, and those that it sends.
 //!
-//! Handlers rather than a mask or SIG_IGN: both of those would stay in force in whatever program a
-//! child executes, while a handler is reset by the kernel.
+//! Handlers rather than a mask or SIG_IGN: execve(2) keeps both of those for the program of a
+//! child, while it resets handlers.
 
 use std::{
     io,
@@ -13,8 +13,8 @@ use rustix::event::EventfdFlags;
 
 use crate::protocol::{Failure, FailureKind};
 
-/// Signals that end a program unless it does something about them, and that an agent's end or its
-/// service's stop sends to whole groups.
+/// Signals that terminate a process by default, and that are sent to whole groups at a stop of the
+/// agent or its service.
 const SURVIVED: [i32; 9] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -27,17 +27,17 @@ const SURVIVED: [i32; 9] = [
     libc::SIGXFSZ,
 ];
 
-/// What the handler of SIGCHLD writes to.
+/// The eventfd that the SIGCHLD handler writes to.
 static CHILDREN: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn nothing(_: libc::c_int) {}
 
 extern "C" fn child_changed(_: libc::c_int) {
     let one = 1_u64.to_ne_bytes();
-    // SAFETY: the call only tells where this thread's errno is.
+    // SAFETY: the call only returns the address of this thread's errno.
     #[allow(unsafe_code)]
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the place is valid as long as the thread lives, and nobody else looks at it.
+    // SAFETY: the address is valid as long as the thread lives, and no other thread reads it.
     #[allow(unsafe_code)]
     let before = unsafe { *errno };
     // SAFETY: write is async-signal-safe and reads eight bytes that live on this stack. The
@@ -51,14 +51,14 @@ extern "C" fn child_changed(_: libc::c_int) {
     }
 }
 
-/// Survives what an agent's end may send.
+/// Installs handlers for signals that the shim must survive.
 pub(super) fn stay() -> io::Result<()> {
     SURVIVED
         .into_iter()
         .try_for_each(|signal| handle(signal, nothing))
 }
 
-/// A counter that becomes readable whenever a child has ended.
+/// An eventfd that becomes readable when a child has exited.
 pub(super) fn children() -> io::Result<OwnedFd> {
     let counter = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     CHILDREN.store(counter.as_raw_fd(), Ordering::Relaxed);
@@ -87,7 +87,7 @@ pub(crate) fn send(process: BorrowedFd<'_>, signal: i32) -> Result<(), Failure> 
     if !(1..=libc::SIGRTMAX()).contains(&signal) {
         return Err(Failure::new(
             FailureKind::Invalid,
-            format!("{signal} is no signal"),
+            format!("{signal} is not a valid signal"),
         ));
     }
     // SAFETY: the call takes plain numbers and a null pointer, which means a plain signal. The
@@ -109,7 +109,7 @@ pub(crate) fn send(process: BorrowedFd<'_>, signal: i32) -> Result<(), Failure> 
     match error.raw_os_error() {
         Some(libc::ESRCH) => Err(Failure::new(
             FailureKind::WrongState,
-            "the process has ended",
+            "the process has exited",
         )),
         _ => Err(super::super::runtime::host_failure(
             &format!("cannot send signal {signal}"),

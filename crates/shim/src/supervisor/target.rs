@@ -1,11 +1,10 @@
-//! The container whose processes another one sees.
+//! The target container of a PID namespace (`TARGET` mode).
 //!
-//! A PID namespace is found by a process ID, and that may be another process's as soon as the
-//! container has ended. So it is opened here, where the container's init can't be reaped meanwhile,
-//! and only the descriptor is used from then on: by the embedded runtime as it is, by an external
-//! program through a link in the bundle to `/proc/SHIM/fd/N`. Such a path leads to this descriptor
-//! as long as the shim lives, and to nothing when it has died. A program that is given another kind of
-//! file there is refused by the kernel.
+//! A PID namespace is opened by a PID, which may be reused as soon as the container has exited and
+//! was reaped. The shim is the one that reaps, so it opens the namespace here, and only the
+//! descriptor is used from then on: by the embedded runtime directly, by an external one through a
+//! link in the bundle to `/proc/SHIM/fd/N`. That path is valid while the shim runs, and dangles
+//! afterwards. setns(2) refuses files of another type there.
 
 use std::{
     fs, io,
@@ -29,7 +28,7 @@ use crate::{
 };
 
 impl Shim {
-    /// Opens the PID namespace of a container that runs, and makes the link in the bundle.
+    /// Opens the PID namespace of a running container, and creates the link in the bundle.
     pub(super) fn hold_target(&self, id: &str, bundle: &Path) -> Result<OwnedFd, Failure> {
         let slot = self.known(id)?;
         let target = &self.containers[&slot];
@@ -40,7 +39,7 @@ impl Shim {
             _ => None,
         };
         let namespace = namespace.ok_or_else(|| {
-            let text = format!("the target container {id} does not run any more");
+            let text = format!("the target container {id} is not running");
             Failure::new(FailureKind::WrongState, text)
         })?;
         let link = bundle.join(CreateContainer::PID_NAMESPACE);
@@ -52,14 +51,15 @@ impl Shim {
     }
 }
 
-/// The PID namespace of a process that was not reaped; `None` if it has ended.
+/// The PID namespace of a process that is not reaped; `None` if it has exited.
 fn open_namespace(init: &Init) -> io::Result<Option<OwnedFd>> {
     let Some(handle) = &init.handle else {
         return Ok(None);
     };
     let path = format!("/proc/{}/ns/pid", init.pid);
     let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    // Asked afterwards: it was this process's then, and not that of one with the same number.
+    // Checked after opening: if the process still runs, its PID was not reused, and the namespace
+    // is its own.
     if has_ended(handle.as_fd())? {
         return Ok(None);
     }
@@ -78,7 +78,7 @@ fn remove(link: &Path) -> io::Result<()> {
     }
 }
 
-/// What a container joins: the pod's namespaces, and the processes of its target.
+/// The namespaces that a container joins: the pod's, and the PID namespace of its target.
 pub(super) fn joined<'a>(sandbox: &'a Sandbox, target: Option<&'a OwnedFd>) -> Joined<'a> {
     let pods = sandbox.joined();
     Joined {

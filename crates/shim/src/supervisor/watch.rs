@@ -1,4 +1,4 @@
-//! What the loop waits for.
+//! The epoll set of the loop.
 
 use std::{
     io,
@@ -8,15 +8,15 @@ use std::{
 
 use rustix::event::{Timespec, epoll};
 
-/// What a descriptor that became ready belongs to. Numbers of connections, containers and processes
-/// are never used twice, so that an event that comes late hits nobody.
+/// What a ready descriptor belongs to. Numbers of connections, containers, execs and
+/// attachments are never reused, so that a late event does not hit another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A child has ended.
+    /// A child exited.
     Children,
-    /// Somebody connects.
+    /// An agent connects.
     Listener,
-    /// An agent says something, or can be talked to again.
+    /// The connection of an agent is readable or writable.
     Connection(u32),
     /// The init of a container reports.
     Container(u32),
@@ -28,6 +28,8 @@ pub(super) enum Source {
     Feed(u32),
     /// A container can take input.
     Input(u32),
+    /// An attachment can take output, or nobody reads it any more.
+    Attachment(u32),
 }
 
 impl Source {
@@ -42,6 +44,7 @@ impl Source {
             Self::Output(slot, _) => (6, slot),
             Self::Feed(slot) => (7, slot),
             Self::Input(slot) => (8, slot),
+            Self::Attachment(slot) => (9, slot),
         };
         kind << 32 | u64::from(slot)
     }
@@ -58,20 +61,23 @@ impl Source {
             6 => Self::Output(slot, 1),
             7 => Self::Feed(slot),
             8 => Self::Input(slot),
+            9 => Self::Attachment(slot),
             _ => return None,
         })
     }
 }
 
-/// What is waited for at a descriptor.
+/// The events to wait for at a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interest {
-    /// That it can be read.
+    /// Readable.
     Read,
-    /// That it can be written.
+    /// Writable.
     Write,
     /// Both.
     Both,
+    /// Errors and the other side's end only, which epoll reports in any case.
+    Errors,
 }
 
 impl Interest {
@@ -80,17 +86,18 @@ impl Interest {
             Self::Read => epoll::EventFlags::IN,
             Self::Write => epoll::EventFlags::OUT,
             Self::Both => epoll::EventFlags::IN | epoll::EventFlags::OUT,
+            Self::Errors => epoll::EventFlags::empty(),
         }
     }
 }
 
-/// An epoll instance. Level-triggered: what was not dealt with comes again.
+/// An epoll instance. Level-triggered: unhandled events are reported again.
 #[derive(Debug)]
 pub(super) struct Watch {
     epoll: OwnedFd,
 }
 
-/// Most events of one round.
+/// Most events of one wait.
 pub(super) const ROUND: usize = 16;
 
 impl Watch {
@@ -99,15 +106,15 @@ impl Watch {
         Ok(Self { epoll })
     }
 
-    /// Waits for a descriptor from now on, until [`Self::remove`]. Closing it is not enough: a
-    /// child that was forked meanwhile may hold a copy, and then it is reported for ever.
+    /// Adds a descriptor, until [`Self::remove`]. Closing it is not enough: if a child that was
+    /// forked meanwhile has a copy, epoll keeps reporting it.
     pub(super) fn add(&self, fd: impl AsFd, source: Source, interest: Interest) -> io::Result<()> {
         let data = epoll::EventData::new_u64(source.to_number());
         epoll::add(&self.epoll, fd, data, interest.flags())?;
         Ok(())
     }
 
-    /// Waits for something else at a descriptor.
+    /// Changes the events of a descriptor.
     pub(super) fn change(
         &self,
         fd: impl AsFd,
@@ -119,12 +126,12 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits no more for a descriptor that stays open; one that isn't waited for is left alone.
+    /// Removes a descriptor; does nothing if it is not in the set.
     pub(super) fn remove(&self, fd: impl AsFd) {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits until something is ready, `most` at the longest.
+    /// Waits until a descriptor is ready, for at most `most`.
     pub(super) fn wait(
         &self,
         most: Option<&Timespec>,
@@ -132,7 +139,7 @@ impl Watch {
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; ROUND];
         let ready = match epoll::wait(&self.epoll, &mut events[..], most) {
             Ok((ready, _)) => &*ready,
-            // A signal's handler ran; what it has to tell is told by a descriptor.
+            // A signal handler ran; it signals the loop by a descriptor.
             Err(rustix::io::Errno::INTR) => &[],
             Err(error) => return Err(error.into()),
         };
@@ -161,6 +168,7 @@ mod tests {
             Source::Output(3, 1),
             Source::Feed(9),
             Source::Input(9),
+            Source::Attachment(2),
         ] {
             assert_eq!(Source::from_number(source.to_number()), Some(source));
         }

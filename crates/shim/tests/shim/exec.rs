@@ -6,7 +6,7 @@ use std::{
 };
 
 use rubelet_shim::protocol::{
-    Answer, Call, Event, FailureKind, SignalTarget, StartExec, StreamFds,
+    Call, Event, FailureKind, ShimReply, SignalTarget, StartExec, StreamFds,
 };
 
 use crate::fixture::{
@@ -61,7 +61,7 @@ fn text(mut pipe: std::io::PipeReader) -> String {
 }
 
 #[test]
-fn a_process_gets_the_callers_streams_and_its_end_is_told() {
+fn a_process_gets_the_callers_streams_and_its_end_is_reported() {
     with_each_runtime("exec", |shim| {
         shim.run("c", "sleep 1000", Recipe::default());
         let (input, mut feed) = std::io::pipe().unwrap();
@@ -75,7 +75,7 @@ fn a_process_gets_the_callers_streams_and_its_end_is_told() {
         );
         let fds = [input.as_fd(), output.as_fd(), error.as_fd()];
         let (answer, _) = shim.client.call(call, &fds).unwrap();
-        assert!(matches!(answer, Answer::Exec { pid: 2.. }));
+        assert!(matches!(answer, ShimReply::Exec { pid: 2.. }));
         drop((input, output, error));
         feed.write_all(b"fed").unwrap();
         drop(feed);
@@ -87,7 +87,7 @@ fn a_process_gets_the_callers_streams_and_its_end_is_told() {
 }
 
 #[test]
-fn processes_that_are_over_at_once_are_told_too() {
+fn processes_that_are_over_at_once_are_reported_too() {
     with_each_runtime("exec-short", |shim| {
         shim.run("c", "sleep 1000", Recipe::default());
         for number in 0..10 {
@@ -128,11 +128,8 @@ fn a_terminal_is_handed_to_the_caller() {
         let mut terminal = std::fs::File::from(fds.pop().unwrap());
         terminal.write_all(b"hello\n").unwrap();
         let mut seen = Vec::new();
-        let mut bytes = [0; 256];
-        // The end of a terminal is an error.
-        while let Ok(got @ 1..) = terminal.read(&mut bytes) {
-            seen.extend_from_slice(&bytes[..got]);
-        }
+        // The end of a terminal is an error; what came before it is kept.
+        let _ = terminal.read_to_end(&mut seen);
         let seen = String::from_utf8(seen).unwrap();
         assert!(seen.contains("terminal yes"), "{seen:?}");
         assert!(seen.contains("got hello"), "{seen:?}");
@@ -203,14 +200,18 @@ fn all_processes_end_with_the_container_and_many_can_be_in_it() {
 fn descriptors_are_not_kept() {
     with_each_runtime("exec-fds", |shim| {
         shim.run("c", "sleep 1000", Recipe::default());
-        let count = |shim: &Shim| {
+        let open = |shim: &Shim| {
             let dir = format!("/proc/{}/fd", shim.pid);
-            std::fs::read_dir(dir).unwrap().count()
+            let entries = std::fs::read_dir(dir).unwrap().flatten();
+            // One that was closed meanwhile has no link.
+            entries.map(|entry| std::fs::read_link(entry.path()).unwrap_or_default())
         };
-        // It holds its cgroup open until it is there in every hierarchy.
+        let count = |shim: &Shim| open(shim).count();
+        // It holds its cgroup open until it is there in every hierarchy, and for a moment more.
         wait_until("it is in its cgroup", || {
             let text = std::fs::read_to_string(format!("/proc/{}/cgroup", shim.pid)).unwrap();
-            text.lines().all(|line| line.ends_with("/shim"))
+            let is_there = text.lines().all(|line| line.ends_with("/shim"));
+            is_there && !open(shim).any(|path| path.ends_with("cgroup.procs"))
         });
         let before = count(shim);
         for number in 0..5 {
@@ -227,5 +228,20 @@ fn descriptors_are_not_kept() {
             failure(shim.call(broken));
         }
         wait_until("as many descriptors as before", || count(shim) == before);
+    });
+}
+
+#[test]
+fn the_exit_of_a_process_is_reported_when_its_container_is_deleted() {
+    with_each_runtime("exec-deleted", |shim| {
+        let recipe = Recipe {
+            host_pids: true,
+            ..Recipe::default()
+        };
+        shim.run("c", "sleep 1000", recipe);
+        let call = start("x", false, &["/bin/sleep", "1000"], StreamFds::default());
+        shim.call(call).unwrap();
+        shim.delete("c");
+        assert_eq!(exit(shim, "x"), (137, Some(9)));
     });
 }

@@ -84,7 +84,11 @@ fn a_runtime_that_names_no_process_has_failed() {
         let script = format!(r#"case "$*" in *create*) {pid} > "$pidfile";; esac"#);
         let shim = &mut shim(&format!("odd-pid-{number}"), &script);
         let call = create(shim);
-        assert_failure(&shim.refused(call), FailureKind::Runtime, "no process ID");
+        assert_failure(
+            &shim.refused(call),
+            FailureKind::Runtime,
+            "no valid process ID",
+        );
         assert!(shim.state().containers.is_empty());
     }
 }

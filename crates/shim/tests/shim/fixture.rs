@@ -19,8 +19,8 @@ use rubelet_shim::{
     ExitRecord,
     client::{CallError, Client},
     protocol::{
-        Answer, Call, ContainerState, CreateContainer, Event, ExternalRuntime, Failure,
-        FailureKind, Rootfs, RuntimeChoice, SandboxSetup, SignalTarget, State,
+        Call, ContainerState, CreateContainer, Event, ExternalRuntime, Failure, FailureKind,
+        Rootfs, RuntimeChoice, SandboxSetup, ShimReply, ShimState, SignalTarget,
     },
     spawn::{self, SpawnOptions, Spawned},
 };
@@ -29,7 +29,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// Longer than anything takes that works.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How the names of these tests' cgroups and folders begin, before the run's process ID.
+/// How the names of these tests' cgroups and directories begin, before the run's process ID.
 const PREFIX: &str = "rbt-shim-";
 
 static SWEEP: Once = Once::new();
@@ -52,13 +52,13 @@ fn sweep() {
         }
     }
     for name in of_dead_runs(&std::env::temp_dir()) {
-        let folder = std::env::temp_dir().join(name);
-        unmount_below(&folder);
-        let _ = fs::remove_dir_all(folder);
+        let directory = std::env::temp_dir().join(name);
+        unmount_below(&directory);
+        let _ = fs::remove_dir_all(directory);
     }
 }
 
-/// Takes away what is mounted below a folder.
+/// Takes away what is mounted below a directory.
 fn unmount_below(dir: &Path) {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
@@ -67,7 +67,7 @@ fn unmount_below(dir: &Path) {
     }
 }
 
-/// A shim with its folder and its cgroups.
+/// A shim with its directory and its cgroups.
 pub(crate) struct Shim {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) client: Client,
@@ -96,8 +96,8 @@ pub(crate) struct Recipe {
 /// The program with the shim in it: the example of this crate, which is built with its tests.
 fn program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let folder = test.parent().unwrap().parent().unwrap();
-    let program = folder.join("examples/shim_by_hand");
+    let directory = test.parent().unwrap().parent().unwrap();
+    let program = directory.join("examples/shim_by_hand");
     assert!(
         program.exists(),
         "{} is missing: cargo build -p rubelet-shim --examples",
@@ -200,7 +200,7 @@ impl Shim {
         self.dir.path()
     }
 
-    pub(crate) fn call(&mut self, call: Call) -> Result<Answer, CallError> {
+    pub(crate) fn call(&mut self, call: Call) -> Result<ShimReply, CallError> {
         self.client.call(call, &[]).map(|(answer, _)| answer)
     }
 
@@ -262,7 +262,7 @@ impl Shim {
     pub(crate) fn create(&mut self, id: &str, script: &str, recipe: Recipe) -> i32 {
         let what = self.prepare(id, script, recipe);
         match self.call(Call::Create(Box::new(what))).unwrap() {
-            Answer::Created { pid } => pid,
+            ShimReply::Created { pid } => pid,
             other => panic!("{other:?}"),
         }
     }
@@ -283,9 +283,9 @@ impl Shim {
         self.call(Call::Delete { id: id.into() }).unwrap();
     }
 
-    pub(crate) fn state(&mut self) -> State {
+    pub(crate) fn state(&mut self) -> ShimState {
         match self.call(Call::State).unwrap() {
-            Answer::State(state) => *state,
+            ShimReply::State(state) => *state,
             other => panic!("{other:?}"),
         }
     }
@@ -450,8 +450,8 @@ fn make_root(bundle: &Path, overlay: bool) -> Rootfs {
     } else {
         rootfs.clone()
     };
-    for folder in ["bin", "proc", "dev", "sys", "tmp"] {
-        fs::create_dir_all(layer.join(folder)).unwrap();
+    for directory in ["bin", "proc", "dev", "sys", "tmp"] {
+        fs::create_dir_all(layer.join(directory)).unwrap();
     }
     install(Path::new("/usr/bin/busybox"), &layer.join("bin/busybox"));
     for applet in [
@@ -464,8 +464,8 @@ fn make_root(bundle: &Path, overlay: bool) -> Rootfs {
         return Rootfs::Ready;
     }
     let [base, upper, work] = ["base", "upper", "work"].map(|name| bundle.join(name));
-    for folder in [&rootfs, &base, &upper, &work] {
-        fs::create_dir_all(folder).unwrap();
+    for directory in [&rootfs, &base, &upper, &work] {
+        fs::create_dir_all(directory).unwrap();
     }
     fs::write(base.join("below"), "below\n").unwrap();
     Rootfs::Overlay {

@@ -57,7 +57,7 @@ fn the_log_goes_on_in_a_new_file_after_it_was_moved_away() {
     let old = fs::read_to_string(shim.bundle("c").join("0.log.old")).unwrap();
     assert_eq!(entry(old.trim_end()).2, "one");
 
-    // Where it can't be reopened, it goes on in the old file.
+    // Where it can't be reopened, it continues in the old file.
     fs::remove_file(&log).unwrap();
     fs::create_dir(&log).unwrap();
     let refused = shim.refused(Call::ReopenLog { id: "c".into() });
@@ -123,7 +123,7 @@ fn a_full_disk_neither_blocks_nor_ends_the_container_and_is_counted() {
     let text = fs::read_to_string(disk.join("0.log")).unwrap();
     assert_eq!(entry(text.lines().last().unwrap()).2, "later");
     let lost = shim.container("c").unwrap().log.lost_lines;
-    // The loss is told in the log, as the first thing that could be written.
+    // The loss is reported in the log, as the first thing that could be written.
     let (stream, _, note) = entry(text.lines().next().unwrap());
     assert_eq!(stream, "stderr");
     assert!(

@@ -5,6 +5,7 @@
     reason = "a test that can't go on fails"
 )]
 
+mod attach;
 mod exec;
 mod external;
 mod fixture;
@@ -12,6 +13,7 @@ mod lifecycle;
 mod logs;
 mod protocol;
 mod silent;
+mod stopped;
 mod streams;
 mod survival;
 mod target;

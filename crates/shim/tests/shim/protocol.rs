@@ -8,7 +8,7 @@ use std::{
 use rubelet_shim::{
     client::{CallError, Client},
     protocol::{
-        self, Call, Decoder, FailureKind, FromAgent, FromShim, Hello, Outcome, Request, VERSION,
+        self, Call, CallResult, Decoder, FailureKind, FromAgent, FromShim, Hello, Request, VERSION,
     },
     spawn, wire,
 };
@@ -110,7 +110,7 @@ fn a_call_of_another_release_is_refused_and_what_can_be_skipped_is() {
         .map(|word| match word {
             FromShim::Reply {
                 id,
-                outcome: Outcome::Failure(failure),
+                outcome: CallResult::Failure(failure),
             } => (*id, failure.kind),
             other => panic!("{other:?}"),
         })

@@ -12,7 +12,7 @@ use rubelet_shim::{
 use crate::fixture::{self, PATIENCE, Recipe, Shim, ends_within, wait_until, with_each_runtime};
 
 #[test]
-fn what_happens_while_no_agent_is_there_is_told_to_the_next_one() {
+fn what_happens_while_no_agent_is_there_is_reported_to_the_next_one() {
     with_each_runtime("reconnect", |shim| {
         let go = "while [ ! -e /go ]; do sleep 0.01; done; echo alone; exit 6";
         let pid = shim.run("c", go, Recipe::default());
@@ -26,7 +26,7 @@ fn what_happens_while_no_agent_is_there_is_told_to_the_next_one() {
         });
 
         for _ in 0..2 {
-            // It is told again until it is acknowledged.
+            // It is reported again until it is acknowledged.
             shim.reconnect();
             let (sequence, event) = shim.client.event().unwrap();
             assert_eq!(sequence, 1);
@@ -110,7 +110,7 @@ fn a_shim_that_holds_nothing_ends_with_its_agent() {
 }
 
 #[test]
-fn a_second_shim_in_the_same_folder_gives_up() {
+fn a_second_shim_in_the_same_directory_gives_up() {
     let shim = Shim::start("second", RuntimeChoice::Embedded);
     let cgroup = shim.cgroup.clone();
     let second = fixture::spawn(shim.path(), &cgroup);
@@ -121,7 +121,7 @@ fn a_second_shim_in_the_same_folder_gives_up() {
 }
 
 #[test]
-fn the_folder_of_a_shim_may_have_a_long_path() {
+fn the_directory_of_a_shim_may_have_a_long_path() {
     let mut shim = Shim::start(&"long".repeat(50), RuntimeChoice::Embedded);
     assert!(shim.path().as_os_str().len() > 200);
     shim.reconnect();
@@ -178,7 +178,7 @@ fn the_sandbox_has_its_namespaces_and_mounts_until_the_shutdown() {
 }
 
 #[test]
-fn the_end_of_the_shared_process_ids_first_process_is_told() {
+fn the_end_of_the_shared_process_ids_first_process_is_reported() {
     let mut shim = Shim::start("pause", RuntimeChoice::Embedded);
     let setup = SandboxSetup {
         namespaces: vec![rubelet_oci::NamespaceKind::Pid],
@@ -258,7 +258,7 @@ fn an_idle_shim_never_wakes_up_and_is_small() {
 }
 
 #[test]
-fn an_end_that_cannot_be_recorded_is_told_and_recorded_later() {
+fn an_end_that_cannot_be_recorded_is_reported_and_recorded_later() {
     let mut shim = Shim::start("unrecorded", RuntimeChoice::Embedded);
     shim.make_sandbox();
     let record = shim.bundle("c").join("exit.json");

@@ -48,7 +48,7 @@ fn read(text: &str) -> Result<Rule, String> {
         return Err("it must be VERB RESOURCE [CONDITION...] FAULT".to_owned());
     };
     if !VERBS.contains(&verb) {
-        return Err(format!("{verb:?} is none of {}", VERBS.join(", ")));
+        return Err(format!("{verb:?} is not one of {}", VERBS.join(", ")));
     }
     let mut rule = Rule::new(verb, resource, Fault::Cut);
     let (mut fault, mut retry_after) = (None, None);
@@ -173,7 +173,7 @@ mod tests {
     fn broken_rules_are_refused_with_what_is_wrong() {
         for (text, what) in [
             ("", "it must be VERB RESOURCE"),
-            ("grab pods cut", "\"grab\" is none of"),
+            ("grab pods cut", "\"grab\" is not one of"),
             ("get pods", "it has no fault"),
             ("get pods code=200", "no status code of an error"),
             ("get pods chance=7 cut", "no share"),

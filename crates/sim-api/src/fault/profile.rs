@@ -47,7 +47,7 @@ const STUCK: &[&str] = &[
     "* * chance=0.5% hang",
 ];
 
-/// The rules of a profile; `None` for a name that is none.
+/// The rules of a profile; `None` for an unknown name.
 #[must_use]
 pub fn profile(name: &str) -> Option<Vec<Rule>> {
     let parts: &[&[&str]] = match name {

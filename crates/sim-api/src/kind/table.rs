@@ -90,10 +90,13 @@ pub const KINDS: &[Kind] = &[
         kind: "Pod",
         short_names: &["po"],
         subresources: &[
+            ("attach", "PodAttachOptions"),
             ("binding", "Binding"),
             ("ephemeralcontainers", "Pod"),
             ("eviction", "Eviction"),
+            ("exec", "PodExecOptions"),
             ("log", "Pod"),
+            ("portforward", "PodPortForwardOptions"),
             (STATUS, "Pod"),
         ],
         fields: &[

@@ -45,7 +45,7 @@ impl Orphans {
                 ..DeleteOptions::default()
             };
             if let Err(error) = delete_object(shared, store, &user, place, &options) {
-                tracing::debug!(%error, "a pod of a node that is gone could not be removed");
+                tracing::debug!(%error, "Cannot delete a pod of a deleted node");
             }
         }
     }

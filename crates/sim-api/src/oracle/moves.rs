@@ -18,7 +18,7 @@ pub(crate) fn backward_moves(old: &Value, new: &Value) -> Vec<String> {
     if terminal.contains(&was) && was != is {
         moves.push(format!("the phase went from {was} to {is:?}"));
     }
-    // With init containers it waits again when its sandbox is made anew.
+    // With init containers it waits again when its sandbox is recreated.
     let begins_anew = !entries(new, "/spec/initContainers").is_empty();
     if was == "Running" && ["Pending", ""].contains(&is) && !begins_anew {
         moves.push(format!("the phase went from Running to {is:?}"));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn only_moves_back_in_time_are_told() {
+    fn only_moves_back_in_time_are_reported() {
         let none = json!({});
         let running = |id| json!({ "running": { "containerID": id } });
         let ended = |id| json!({ "terminated": { "exitCode": 1, "containerID": id } });

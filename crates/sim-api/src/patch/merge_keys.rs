@@ -9,7 +9,7 @@ pub(super) type Schema = &'static [(&'static str, Field)];
 /// How a patch changes a field.
 #[derive(Debug)]
 pub(super) enum Field {
-    /// A list of objects that are told apart by a key.
+    /// A list of objects that are identified by a key.
     Keyed(&'static str, Schema),
     /// A list of plain values, each at most once.
     Set,

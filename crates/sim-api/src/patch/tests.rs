@@ -81,7 +81,7 @@ fn a_merge_patch_replaces_lists_and_removes_what_is_null() {
 }
 
 #[test]
-fn what_is_no_patch_is_refused_with_upstreams_codes() {
+fn an_invalid_patch_is_refused_with_upstreams_codes() {
     let many = vec![json!({ "op": "test", "path": "/a", "value": 1 }); 10_001];
     let double = json!({ "op": "copy", "from": "/l", "path": "/l/-" });
     let text = "x".repeat(1000);

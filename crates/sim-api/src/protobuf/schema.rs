@@ -22,7 +22,7 @@ pub(super) struct Field {
     pub(super) kind: Type,
 }
 
-/// How often a field may stand there.
+/// How often a field may occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     One,

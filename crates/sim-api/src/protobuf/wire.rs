@@ -1,6 +1,6 @@
 //! The wire format of protobuf: numbers of variable length, and fields by number.
 
-/// One value as it is on the wire.
+/// One encoded value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire<'a> {
     Number(u64),

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_selector_is_refused_in_upstreams_words() {
+    fn an_invalid_selector_is_refused_in_upstreams_words() {
         for (plural, selector, message) in [
             (
                 "pods",

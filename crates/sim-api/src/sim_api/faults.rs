@@ -5,14 +5,14 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::SimApi;
-use crate::fault::Rule;
+use crate::{fault::Rule, state::PodCache};
 
 /// How the server comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Restart {
     /// How long nobody listens.
     pub down: Duration,
-    /// Forget the changes so far: watches from before are told that they are too old.
+    /// Forgets the changes so far: older watches get 410 Gone.
     pub lose_history: bool,
 }
 
@@ -41,6 +41,18 @@ impl SimApi {
     /// Forgets the changes so far, as etcd does every five minutes.
     pub fn compact(&self) {
         self.shared.with_store(|store| store.compact());
+    }
+
+    /// A part of the server learns nothing of pods from now on, until [`Self::release_pods`]. A pod that is
+    /// bound meanwhile is without a node for it, and one that is made is not there: it refuses nodes what
+    /// a real server refuses for a moment ([`SimApiConfig::cache_lag`](crate::SimApiConfig::cache_lag)). What is stored, and what watches tell, continues.
+    pub fn hold_pods(&self, cache: PodCache) {
+        self.shared.hold(cache);
+    }
+
+    /// A part of the server knows all pods again.
+    pub fn release_pods(&self, cache: PodCache) {
+        self.shared.release(cache);
     }
 
     /// Closes all connections.

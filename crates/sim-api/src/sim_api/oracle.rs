@@ -26,7 +26,7 @@ impl SimApi {
         self.shared.oracle().counts().clone()
     }
 
-    /// Begins to count anew.
+    /// Resets the counters.
     pub fn forget_requests(&self) {
         self.shared.oracle().forget();
     }

@@ -19,6 +19,9 @@ const USUAL: i64 = 3600;
 const EXTENDED: i64 = 3607;
 const YEAR: i64 = 365 * 24 * 3600;
 
+/// The verb by which a node may be let ask for audiences that its pods do not name; the resource is the audience.
+const AUDIENCE_VERB: &str = "request-serviceaccounts-token-audience";
+
 /// The request as errors name it.
 const TOKEN_REQUEST: Kind = Kind {
     group: "authentication.k8s.io",
@@ -48,7 +51,13 @@ pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, Status
         .collect();
     if let Some(node) = request.user.node_name().filter(|_| config.node_restriction) {
         let place = (kind, namespace, name);
-        shared.with_store(|store| check_node(store, place, &wanted, node))?;
+        let granted = audiences.first().is_some_and(|audience| {
+            // Rules of the model have no place for the account's name.
+            let access = shared.access();
+            access.is_granted(&request.user, AUDIENCE_VERB, audience)
+        });
+        let node = (node, granted);
+        shared.with_store(|store| check_node(shared, store, place, &wanted, node))?;
     }
     if audiences.is_empty() {
         audiences.clone_from(&config.audiences);
@@ -138,12 +147,13 @@ fn check_life(seconds: i64) -> Result<(), StatusError> {
     Err(StatusError::invalid(&TOKEN_REQUEST, "", vec![cause]))
 }
 
-/// A node gets tokens for pods that run on it, and for audiences that these pods name.
+/// A node gets tokens for pods that run on it, and for an audience that these pods name or that it is granted.
 fn check_node(
+    shared: &Shared,
     store: &Store,
     (kind, namespace, account): (&Kind, &str, &str),
     wanted: &Value,
-    node: &str,
+    (node, granted): (&str, bool),
 ) -> Result<(), StatusError> {
     let refused = |why: &str| Err(StatusError::forbidden(kind, account, why));
     let text = |key: &str| meta::text(wanted, &format!("/spec/boundObjectRef/{key}"));
@@ -154,12 +164,12 @@ fn check_node(
         return refused("node requested token with a pod binding without a uid");
     }
     let pods = Kind::of("pods").expect("it is in the table");
-    let pod = store.get("pods", namespace, text("name"));
+    let pod = shared.pod_for_admission(store, namespace, text("name"));
     let pod = pod.ok_or_else(|| StatusError::not_found(pods, text("name")))?;
-    if text("uid") != meta::uid(pod) {
+    if text("uid") != meta::uid(&pod) {
         return refused(&other_uid(text("uid")));
     }
-    if meta::text(pod, "/spec/nodeName") != node {
+    if meta::text(&pod, "/spec/nodeName") != node {
         return refused("node requested token bound to a pod scheduled on a different node");
     }
     let audience = match meta::entries(wanted, "/spec/audiences") {
@@ -167,7 +177,7 @@ fn check_node(
         [only] => meta::text(only, ""),
         _ => return refused("node may only request 0 or 1 audiences"),
     };
-    if names_audience(store, pod, audience) {
+    if names_audience(store, &pod, audience) || granted {
         return Ok(());
     }
     refused(&format!(

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::columns::{Column, NAME, Row, column, wide};
+use super::column::{Column, NAME, Row, column, wide};
 use crate::meta;
 
 pub(super) const COLUMNS: &[Column] = &[

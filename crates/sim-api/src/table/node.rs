@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::columns::{AGE, Column, NAME, Row, column, or, wide};
+use super::column::{AGE, Column, NAME, Row, column, or, wide};
 use crate::meta;
 
 pub(super) const COLUMNS: &[Column] = &[

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::columns::{AGE, Column, NAME, Row, column, wide};
+use super::column::{AGE, Column, NAME, Row, column, wide};
 use crate::meta::{self, entries, text};
 
 pub(super) const COLUMNS: &[Column] = &[

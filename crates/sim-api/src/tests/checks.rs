@@ -122,3 +122,29 @@ async fn a_status_is_completed_and_checked() {
     let (code, error) = client.patch(&path, &nominated).await;
     assert_eq!((code, field(&error)), (422, "status.nominatedNodeName"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_node_can_allocate_is_all_that_it_has_unless_it_is_said() {
+    let (_api, mut client) = pair().await;
+    const NODES: &str = "/api/v1/nodes";
+    let allocatable = |node: &Value| node["status"]["allocatable"].clone();
+    let capacity = json!({ "cpu": "2", "pods": "110" });
+    let node = json!({ "metadata": { "name": "n" }, "status": { "capacity": capacity } });
+    let (_, made) = client.post(NODES, &node).await;
+    assert_eq!(allocatable(&made), capacity);
+    let status = format!("{NODES}/n/status");
+    let less = json!({ "status": { "allocatable": { "cpu": "1" } } });
+    let (_, patched) = client.patch(&status, &less).await;
+    assert_eq!(allocatable(&patched)["cpu"], "1");
+    let mut whole = patched.clone();
+    whole["status"]
+        .as_object_mut()
+        .unwrap()
+        .remove("allocatable");
+    let (code, replaced) = client.put(&status, &whole).await;
+    assert_eq!((code, allocatable(&replaced)), (200, capacity));
+
+    let bare = json!({ "metadata": { "name": "bare" } });
+    let (_, made) = client.post(NODES, &bare).await;
+    assert!(made["status"].get("allocatable").is_none(), "{made}");
+}

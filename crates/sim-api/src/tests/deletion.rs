@@ -1,7 +1,8 @@
 //! Deletion in two steps, preconditions, finalizers, namespaces.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{PODS, node_client, pair, pod, pod_on};
@@ -64,7 +65,7 @@ async fn a_node_that_removes_a_running_pod_is_found_out() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
     api.on_node_delete(move |pod| {
-        seen.lock().unwrap().push(pod["metadata"]["name"].clone());
+        seen.lock().push(pod["metadata"]["name"].clone());
         Some("a container of it is there".to_owned())
     });
     api.create("pods", &pod_on("web", "n")).unwrap();
@@ -83,7 +84,7 @@ async fn a_node_that_removes_a_running_pod_is_found_out() {
             "a container of it is there"
         ]
     );
-    assert_eq!(*asked.lock().unwrap(), ["web"]);
+    assert_eq!(*asked.lock(), ["web"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,8 +19,8 @@ use tokio_rustls::TlsAcceptor;
 use super::{PODS, TestClient, pod_on, server};
 use crate::{SimApi, authority, base64};
 
-/// A node that answers one request with its own first line and the name of who asks.
-async fn node(api: &SimApi) -> u16 {
+/// How a node speaks TLS.
+pub(super) fn node_tls(api: &SimApi) -> TlsAcceptor {
     let identity = api
         .server_certificate(&["127.0.0.1"], Duration::from_secs(3600))
         .unwrap();
@@ -42,11 +42,16 @@ async fn node(api: &SimApi) -> u16 {
             PrivateKeyDer::from(PrivatePkcs8KeyDer::from(base64::decode(&key).unwrap())),
         )
         .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// A node that answers one request with its own first line and the name of who asks.
+async fn node(api: &SimApi) -> u16 {
+    let acceptor = node_tls(api);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
         let mut stream = acceptor.accept(stream).await.unwrap();
         let shown = stream.get_ref().1.peer_certificates().unwrap();
         let user = authority::user_of(&shown[0]).unwrap();
@@ -64,21 +69,24 @@ async fn node(api: &SimApi) -> u16 {
     port
 }
 
+/// Adds a node whose server is at that port, and which declares these features.
+pub(super) fn add_node(api: &SimApi, port: u16, features: &[&str]) {
+    let node = json!({
+        "metadata": { "name": "n" },
+        "status": {
+            "addresses": [{ "type": "InternalIP", "address": "127.0.0.1" }],
+            "daemonEndpoints": { "kubeletEndpoint": { "Port": port } },
+            "declaredFeatures": features,
+        },
+    });
+    api.create("nodes", &node).unwrap();
+}
+
 /// What a node says it was asked, when the server is asked for that path.
 async fn asked(path: &str) -> String {
     let api = server().await;
     let port = node(&api).await;
-    api.create(
-        "nodes",
-        &json!({
-            "metadata": { "name": "n" },
-            "status": {
-                "addresses": [{ "type": "InternalIP", "address": "127.0.0.1" }],
-                "daemonEndpoints": { "kubeletEndpoint": { "Port": port } },
-            },
-        }),
-    )
-    .unwrap();
+    add_node(&api, port, &[]);
     api.create("pods", &pod_on("web", "n")).unwrap();
     let mut client = TestClient::new(&api).await;
     let answer = client
@@ -117,7 +125,14 @@ async fn the_container_must_be_clear() {
         { "name": "b", "image": "web:1" },
     ]);
     api.create("pods", &pod).unwrap();
+    let mut more = pod.clone();
+    more["metadata"]["name"] = "more".into();
+    more["spec"]["initContainers"] = json!([{ "name": "first", "image": "web:1" }]);
+    api.create("pods", &more).unwrap();
     let mut client = TestClient::new(&api).await;
+    let (code, error) = client.get(&format!("{PODS}/more/log")).await;
+    let all = "a container name must be specified for pod more, choose one of: [first a b]";
+    assert_eq!((code, error["message"].as_str()), (400, Some(all)));
     for (query, code, message) in [
         (
             "",

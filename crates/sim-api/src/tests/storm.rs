@@ -57,7 +57,7 @@ async fn write(api: &SimApi, seed: u64) {
     }
 }
 
-/// One list and one watch; false when it has to be begun anew.
+/// One list and one watch; false if it has to start again.
 async fn follow_once(api: &SimApi, known: &mut Known, last: Option<u64>) -> Option<bool> {
     let limit = Duration::from_secs(20);
     let mut client = TestClient::new(api).await;

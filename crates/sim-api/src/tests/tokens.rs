@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{PODS, TestClient, node_client, pair, pod, pod_on, ready_node};
-use crate::{SimApi, User};
+use crate::{AccessRule, SimApi, User};
 
 const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 const TOKENS: &str = "/api/v1/namespaces/default/serviceaccounts/default/token";
@@ -271,6 +271,9 @@ async fn a_node_gets_tokens_for_its_own_pods_and_their_audiences() {
     ]);
     let web = api.create("pods", &web).unwrap();
     let far = api.create("pods", &pod_on("far", "m")).unwrap();
+    // What credential providers are for: an audience that no pod names.
+    let verb = "request-serviceaccounts-token-audience";
+    api.add_access_rule(AccessRule::allow("system:node:n", verb, "registry"));
     let mut node = node_client(&api, "n").await;
     let mut anonymous_uid = bound(&web, "Pod");
     anonymous_uid["uid"] = "".into();
@@ -283,6 +286,14 @@ async fn a_node_gets_tokens_for_its_own_pods_and_their_audiences() {
         (
             json!({ "boundObjectRef": bound(&web, "Pod"), "audiences": ["storage"] }),
             None,
+        ),
+        (
+            json!({ "boundObjectRef": bound(&web, "Pod"), "audiences": ["registry"] }),
+            None,
+        ),
+        (
+            json!({ "boundObjectRef": bound(&far, "Pod"), "audiences": ["registry"] }),
+            Some("node requested token bound to a pod scheduled on a different node"),
         ),
         (
             json!({ "boundObjectRef": bound(&web, "Pod"), "audiences": ["x"] }),

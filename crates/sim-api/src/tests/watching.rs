@@ -73,7 +73,7 @@ async fn an_older_server_does_not_offer_lists_as_watches() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_watches_from_a_forgotten_version_is_told_so() {
+async fn a_watch_from_a_forgotten_version_expires() {
     let api = server().await;
     let since = api.version();
     api.create("pods", &pod("web")).unwrap();

@@ -10,7 +10,7 @@ use crate::{
     strategy::{self, Context},
 };
 
-/// Changes an object; `wish` gets it as the client sees it and says what it is to be.
+/// Changes an object; `wish` gets it as the client sees it and says what it becomes.
 pub(super) fn change(
     shared: &Shared,
     request: &Request,

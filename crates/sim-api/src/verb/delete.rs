@@ -1,5 +1,7 @@
 //! Deletion: of pods in two steps, of all else at once.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -8,7 +10,7 @@ use crate::{
     state::Shared, store::Store, strategy, user::User,
 };
 
-/// How something is to be deleted.
+/// How to delete something.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
     /// Seconds a pod gets to end.
@@ -89,7 +91,13 @@ pub(crate) fn delete_object(
     let old = store.get(kind.storage, namespace, name).cloned();
     let old = old.ok_or_else(|| StatusError::not_found(kind, name))?;
     if shared.config().node_restriction {
-        strategy::check_node_may_delete(kind, &old, user)?;
+        let known = if kind.is("pods") && user.node_name().is_some() {
+            let known = shared.pod_for_admission(store, namespace, name);
+            known.ok_or_else(|| StatusError::not_found(kind, name))?
+        } else {
+            Arc::clone(&old)
+        };
+        strategy::check_node_may_delete(kind, &known, user)?;
     }
     check_preconditions(kind, &old, options)?;
     if options.dry_run {
@@ -188,7 +196,7 @@ fn check_preconditions(
 }
 
 enum Wait {
-    /// The object stays as it is.
+    /// The object does not change.
     Unchanged,
     /// It is marked, and goes now if there is no grace.
     Until { at: Timestamp, seconds: i64 },

@@ -149,7 +149,7 @@ impl Watch {
         self.event(what, &shown)
     }
 
-    /// An event as it is sent: a line, or a frame of protobuf.
+    /// An encoded event: a line of JSON, or a protobuf frame.
     fn event(&self, what: &str, object: &Value) -> Bytes {
         let frame = match self.form {
             Form::Protobuf => protobuf::frame(what, object),
@@ -222,7 +222,7 @@ fn check_options(kind: &Kind, request: &Request, streaming: bool) -> Result<(), 
     Ok(())
 }
 
-/// A watch that goes on.
+/// An open watch.
 pub(crate) struct Watching {
     shared: Arc<Shared>,
     changes: watch::Receiver<u64>,

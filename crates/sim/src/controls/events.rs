@@ -5,7 +5,7 @@ use rubelet_cri::ContainerEvent;
 use crate::{EventFault, EventFlavour, EventOdds, Sim};
 
 impl Sim {
-    /// Events are told as this runtime tells them. Streams that are open stay open.
+    /// Events are emitted as by this runtime. Open streams stay open.
     pub fn events(&self, flavour: EventFlavour) {
         self.with(|state| state.events.flavour = flavour);
     }
@@ -16,7 +16,7 @@ impl Sim {
         self.with(|state| state.events.offered = offered);
     }
 
-    /// While on, streams are accepted and never get anything: what is told meanwhile is lost.
+    /// While on, streams are accepted and never get anything: events are lost meanwhile.
     pub fn withhold_events(&self, on: bool) {
         self.with(|state| state.events.withheld = on);
     }
@@ -39,13 +39,13 @@ impl Sim {
     /// Adds a fault. Of several that fit an event, the oldest strikes.
     /// [`clear_faults`](Sim::clear_faults) takes it away.
     pub fn inject_event(&self, fault: EventFault) {
-        self.with(|state| state.events.spoilers.add(fault));
+        self.with(|state| state.events.event_faults.add(fault));
     }
 
     /// From now on chance decides what goes wrong with events that no fault strikes, until
     /// [`clear_faults`](Sim::clear_faults). The same seed does the same to the same events.
     pub fn rough_events(&self, odds: EventOdds, seed: u64) {
-        self.with(|state| state.events.spoilers.roughen(odds, seed));
+        self.with(|state| state.events.event_faults.roughen(odds, seed));
     }
 
     /// Sends the events that [`EventFault::held`] kept back, oldest first.
@@ -64,7 +64,7 @@ impl Sim {
         self.with(|state| state.replay(count));
     }
 
-    /// Sends an event that the runtime did not tell, such as one about a pod that never was.
+    /// Sends an event that the runtime did not emit, such as one about a pod that never was.
     pub fn send_event(&self, event: ContainerEvent) {
         self.with(|state| state.send_event(event));
     }

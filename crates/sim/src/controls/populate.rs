@@ -26,7 +26,7 @@ impl Sim {
                 config: Some(sandbox.clone()),
                 ..Default::default()
             };
-            let told = std::mem::replace(&mut state.events.silent, true);
+            let emitted = std::mem::replace(&mut state.events.silent, true);
             let ran = state.run_pod_sandbox(&run);
             let pod_sandbox_id = ran
                 .expect("a test's pods have names of their own")
@@ -49,7 +49,7 @@ impl Sim {
                 made.container_id
             };
             let ids = containers.into_iter().map(add).collect();
-            state.events.silent = told;
+            state.events.silent = emitted;
             (pod_sandbox_id, ids)
         })
     }

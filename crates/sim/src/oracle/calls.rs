@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{Entry, Oracle, Outcome, What};
+use super::{CallOutcome, Entry, EntryKind, Oracle};
 use crate::Subject;
 
 /// One call from its beginning to its end.
@@ -15,7 +15,7 @@ pub struct CallRecord {
     /// When it arrived, since the model started.
     pub began: Duration,
     /// When and how it ended; `None` while it is under way.
-    pub ended: Option<(Duration, Outcome)>,
+    pub ended: Option<(Duration, CallOutcome)>,
 }
 
 impl Oracle {
@@ -31,7 +31,7 @@ impl Oracle {
         let mut calls = BTreeMap::new();
         for Entry { at, what } in self.entries().iter().skip(mark) {
             match what {
-                What::CallBegan {
+                EntryKind::CallBegan {
                     number,
                     call,
                     subject,
@@ -44,7 +44,7 @@ impl Oracle {
                     };
                     calls.insert(*number, record);
                 }
-                What::CallEnded {
+                EntryKind::CallEnded {
                     number, outcome, ..
                 } => {
                     if let Some(record) = calls.get_mut(number) {

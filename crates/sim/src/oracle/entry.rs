@@ -12,7 +12,7 @@ pub struct Entry {
     /// Time since the model started.
     pub at: Duration,
     /// What it was.
-    pub what: What,
+    pub what: EntryKind,
 }
 
 /// One container as the runtime made it.
@@ -42,7 +42,7 @@ impl Instance {
 
 /// How a call ended for its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It succeeded.
     Done,
     /// It failed with this kind and message.
@@ -57,7 +57,7 @@ pub enum Outcome {
     missing_docs,
     reason = "the fields are those of the variants around them"
 )]
-pub enum What {
+pub enum EntryKind {
     /// A call arrived; `number` pairs it with its end.
     CallBegan {
         number: u64,
@@ -69,7 +69,7 @@ pub enum What {
         number: u64,
         call: &'static str,
         subject: Subject,
-        outcome: Outcome,
+        outcome: CallOutcome,
     },
     /// A sandbox became ready.
     SandboxReady {
@@ -109,21 +109,21 @@ pub enum What {
         command: Vec<String>,
         code: Option<i32>,
     },
-    /// A container's log file was opened anew.
+    /// A container's log file was reopened.
     LogReopened(Arc<Instance>),
     /// An image arrived.
     ImagePulled(String),
     /// An image is gone.
     ImageRemoved(String),
-    /// The runtime stopped answering; its containers go on.
+    /// The runtime stopped answering; its containers continue.
     RuntimeDown,
     /// The runtime answers again.
     RuntimeUp,
     /// A stream of events was opened; it has this number.
     EventStreamOpened(u64),
     /// A stream of events ended: well, by an error, or because its reader dropped it.
-    EventStreamEnded { stream: u64, outcome: Outcome },
-    /// The runtime told an event, the true one; it has this number.
+    EventStreamEnded { stream: u64, outcome: CallOutcome },
+    /// The runtime emitted an event, unchanged; it has this number.
     EventEmitted(u64, Arc<ContainerEvent>),
     /// A reader of a stream got the event with this number, as it came.
     EventDelivered {
@@ -151,7 +151,7 @@ impl fmt::Display for Instance {
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for EntryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CallBegan {
@@ -165,9 +165,9 @@ impl fmt::Display for What {
                 subject,
                 outcome,
             } => match outcome {
-                Outcome::Done => write!(f, "#{number} {call}{subject} ok"),
-                Outcome::Dropped => write!(f, "#{number} {call}{subject} dropped"),
-                Outcome::Failed(kind, message) => {
+                CallOutcome::Done => write!(f, "#{number} {call}{subject} ok"),
+                CallOutcome::Dropped => write!(f, "#{number} {call}{subject} dropped"),
+                CallOutcome::Failed(kind, message) => {
                     write!(f, "#{number} {call}{subject} {kind}: {message}")
                 }
             },
@@ -213,14 +213,14 @@ impl fmt::Display for What {
             Self::RuntimeUp => f.write_str("runtime up"),
             Self::EventStreamOpened(stream) => write!(f, "events #{stream} ..."),
             Self::EventStreamEnded { stream, outcome } => match outcome {
-                Outcome::Done => write!(f, "events #{stream} end"),
-                Outcome::Dropped => write!(f, "events #{stream} dropped"),
-                Outcome::Failed(kind, message) => {
+                CallOutcome::Done => write!(f, "events #{stream} end"),
+                CallOutcome::Dropped => write!(f, "events #{stream} dropped"),
+                CallOutcome::Failed(kind, message) => {
                     write!(f, "events #{stream} {kind}: {message}")
                 }
             },
             Self::EventEmitted(number, event) => {
-                write!(f, "event {number} told: {}", EventText(event))
+                write!(f, "event {number} emitted: {}", EventText(event))
             }
             Self::EventDelivered {
                 number,

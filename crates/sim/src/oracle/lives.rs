@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{Instance, Oracle, What};
+use super::{EntryKind, Instance, Oracle};
 
 /// A command that was run in a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +22,9 @@ impl Oracle {
     #[must_use]
     pub fn starts(&self, pod_uid: &str, name: &str) -> usize {
         let whats = self.entries().iter().map(|entry| &entry.what);
-        let started = whats
-            .filter(|what| matches!(what, What::ContainerStarted(of) if is(of, pod_uid, name)));
+        let started = whats.filter(
+            |what| matches!(what, EntryKind::ContainerStarted(of) if is(of, pod_uid, name)),
+        );
         started.count()
     }
 
@@ -32,7 +33,7 @@ impl Oracle {
     pub fn exits(&self, pod_uid: &str, name: &str) -> Vec<(i32, &str)> {
         let whats = self.entries().iter().map(|entry| &entry.what);
         let exits = whats.filter_map(|what| match what {
-            What::ContainerExited {
+            EntryKind::ContainerExited {
                 instance,
                 code,
                 reason,
@@ -49,7 +50,7 @@ impl Oracle {
         let mut execs: Vec<ExecRecord> = Vec::new();
         for entry in self.entries() {
             match &entry.what {
-                What::ExecBegan { instance, command } if is(instance, pod_uid, name) => {
+                EntryKind::ExecBegan { instance, command } if is(instance, pod_uid, name) => {
                     execs.push(ExecRecord {
                         id: instance.id.clone(),
                         command: command.join(" "),
@@ -57,7 +58,7 @@ impl Oracle {
                         ended: None,
                     });
                 }
-                What::ExecEnded {
+                EntryKind::ExecEnded {
                     instance,
                     command,
                     code,
@@ -95,12 +96,12 @@ impl Oracle {
         let mut most = 0;
         for entry in self.entries() {
             match &entry.what {
-                What::SandboxReady {
+                EntryKind::SandboxReady {
                     id, pod_uid: of, ..
                 } if of == pod_uid => {
                     ready.insert(id);
                 }
-                What::SandboxStopped { id, .. } | What::SandboxRemoved { id, .. } => {
+                EntryKind::SandboxStopped { id, .. } | EntryKind::SandboxRemoved { id, .. } => {
                     ready.remove(id);
                 }
                 _ => {}
@@ -115,10 +116,10 @@ impl Oracle {
         let mut running = BTreeSet::new();
         self.entries().iter().map(move |entry| {
             match &entry.what {
-                What::ContainerStarted(of) if is(of, pod_uid, name) => {
+                EntryKind::ContainerStarted(of) if is(of, pod_uid, name) => {
                     running.insert(of.id.as_str());
                 }
-                What::ContainerExited { instance, .. } => {
+                EntryKind::ContainerExited { instance, .. } => {
                     running.remove(instance.id.as_str());
                 }
                 _ => {}

@@ -3,7 +3,7 @@
 use futures_util::stream;
 use rubelet_cri::{Call, ContainerEvent, CriError, CriResult, EventStream, v1};
 
-use crate::{Outcome, Sim, Subject, fault::Moment, state::Refusal};
+use crate::{CallOutcome, Sim, Subject, fault::Moment, state::Refusal};
 
 const CALL: &str = v1::GetEventsRequest::NAME;
 
@@ -37,7 +37,7 @@ async fn subscribe(sim: Sim) -> Result<Option<Reader>, Refusal> {
     Ok(number.map(|number| Reader {
         sim,
         number,
-        outcome: Outcome::Dropped,
+        outcome: CallOutcome::Dropped,
     }))
 }
 
@@ -45,7 +45,7 @@ async fn subscribe(sim: Sim) -> Result<Option<Reader>, Refusal> {
 struct Reader {
     sim: Sim,
     number: u64,
-    outcome: Outcome,
+    outcome: CallOutcome,
 }
 
 impl Reader {
@@ -59,11 +59,11 @@ impl Reader {
                 Ok(Some(ContainerEvent::clone(&event)))
             }
             Some(Err(refusal)) => {
-                self.outcome = Outcome::Failed(refusal.kind, refusal.message.clone());
+                self.outcome = CallOutcome::Failed(refusal.kind, refusal.message.clone());
                 Err(failed(refusal))
             }
             None => {
-                self.outcome = Outcome::Done;
+                self.outcome = CallOutcome::Done;
                 Ok(None)
             }
         }
@@ -72,7 +72,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let outcome = std::mem::replace(&mut self.outcome, Outcome::Dropped);
+        let outcome = std::mem::replace(&mut self.outcome, CallOutcome::Dropped);
         let number = self.number;
         self.sim.with(|state| state.close_stream(number, outcome));
     }
@@ -84,7 +84,7 @@ fn failed(refusal: Refusal) -> CriError {
 
 impl Sim {
     /// Waits until no stream that nobody reads holds up the runtime.
-    pub(crate) async fn told(&self) {
+    pub(crate) async fn emitted(&self) {
         self.wait(|state| state.events_flow().then_some(()).into())
             .await;
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rubelet_cri::v1;
 
 use super::runtime::seconds;
-use crate::{Exec, Instance, Sim, What, behavior::Exit, state::Refusal};
+use crate::{EntryKind, Exec, Instance, Sim, behavior::Exit, state::Refusal};
 
 /// Runs a command to its end, until its timeout, or until its container ends under it.
 pub(super) async fn run(
@@ -62,7 +62,7 @@ struct Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        let what = What::ExecEnded {
+        let what = EntryKind::ExecEnded {
             instance: Arc::clone(&self.instance),
             command: std::mem::take(&mut self.command),
             code: self.code,

@@ -8,7 +8,7 @@ use rubelet_cri::v1::{
 };
 
 use super::{Refusal, State, filter};
-use crate::{Behavior, Instance, What};
+use crate::{Behavior, EntryKind, Instance};
 
 pub(crate) struct Container {
     pub(crate) instance: Arc<Instance>,
@@ -26,8 +26,8 @@ pub(crate) struct Container {
     pub(crate) claim: Option<v1::ContainerState>,
     /// Its process; 0 before it is started.
     pub(crate) pid: u32,
-    /// The process has ended, and the runtime is yet to notice.
-    pub(crate) gone: bool,
+    /// The process has ended, and the runtime is yet to notice; with the exit code, where the kernel reports it.
+    pub(crate) gone: Option<Option<i32>>,
 }
 
 pub(super) enum Phase {
@@ -223,12 +223,12 @@ impl State {
             log: Vec::new(),
             claim: None,
             pid: 0,
-            gone: false,
+            gone: None,
             config,
         };
         self.containers.insert(id.clone(), container);
-        self.note(What::ContainerCreated(instance.clone()));
-        self.tell_of_container(ContainerCreatedEvent, self.clock.now(), &instance);
+        self.note(EntryKind::ContainerCreated(instance.clone()));
+        self.emit_for_container(ContainerCreatedEvent, self.clock.now(), &instance);
         Ok(v1::CreateContainerResponse { container_id: id })
     }
 
@@ -296,7 +296,7 @@ impl State {
             return Err(Refusal::plain("container is not running"));
         }
         let instance = container.instance.clone();
-        self.note(What::LogReopened(instance));
+        self.note(EntryKind::LogReopened(instance));
         Ok(v1::ReopenContainerLogResponse::default())
     }
 
@@ -313,8 +313,8 @@ impl State {
         self.kill(id);
         if let Some(container) = self.containers.remove(id) {
             self.release_name(id);
-            self.note(What::ContainerRemoved(container.instance.clone()));
-            self.tell_of_container(ContainerDeletedEvent, self.clock.now(), &container.instance);
+            self.note(EntryKind::ContainerRemoved(container.instance.clone()));
+            self.emit_for_container(ContainerDeletedEvent, self.clock.now(), &container.instance);
         }
     }
 }

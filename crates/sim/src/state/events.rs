@@ -1,6 +1,6 @@
-//! Events: told, spoilt on purpose, and kept until a stream takes them.
+//! Events: emitted, subjected to faults, and kept until a stream takes them.
 
-mod spoil;
+mod faults;
 mod stream;
 
 use std::{
@@ -9,15 +9,15 @@ use std::{
     time::Duration,
 };
 
+use faults::ActiveEventFaults;
 use rubelet_cri::{
     ContainerEvent,
     v1::ContainerEventType::{self, ContainerCreatedEvent, ContainerDeletedEvent},
 };
-use spoil::Spoilers;
 use stream::Stream;
 
 use super::State;
-use crate::{EventFlavour, Instance, Subject, What};
+use crate::{EntryKind, EventFlavour, Instance, Subject};
 
 /// How long containerd 2.x keeps events that nobody takes.
 const KEPT: Duration = Duration::from_secs(300);
@@ -27,7 +27,7 @@ const QUEUE: usize = 1000;
 const SLOTS: usize = 100;
 
 /// An event on its way, with the number it has in the record.
-pub(crate) type Told = (u64, Arc<ContainerEvent>);
+pub(crate) type NumberedEvent = (u64, Arc<ContainerEvent>);
 
 pub(crate) struct Events {
     pub(crate) flavour: EventFlavour,
@@ -35,20 +35,20 @@ pub(crate) struct Events {
     pub(crate) offered: bool,
     /// Whether streams get nothing, now and later.
     pub(crate) withheld: bool,
-    pub(crate) spoilers: Spoilers,
+    pub(crate) event_faults: ActiveEventFaults,
     streams: BTreeMap<u64, Stream>,
     /// What no stream has taken, and since when.
-    kept: VecDeque<(Duration, Told)>,
+    kept: VecDeque<(Duration, NumberedEvent)>,
     /// Whether there was a stream in this life of the runtime.
     began: bool,
-    /// Whether what happens to containers is not told at the moment.
+    /// Whether events of containers are suppressed at the moment.
     pub(super) hushed: bool,
-    /// Whether nothing is told at the moment.
+    /// Whether all events are suppressed at the moment.
     pub(crate) silent: bool,
     /// The stream that got the last event of the shared queue.
     turn: u64,
     numbers: u64,
-    history: Vec<Told>,
+    history: Vec<NumberedEvent>,
 }
 
 impl Default for Events {
@@ -57,7 +57,7 @@ impl Default for Events {
             flavour: EventFlavour::default(),
             offered: true,
             withheld: false,
-            spoilers: Spoilers::default(),
+            event_faults: ActiveEventFaults::default(),
             streams: BTreeMap::new(),
             kept: VecDeque::new(),
             began: false,
@@ -72,7 +72,7 @@ impl Default for Events {
 
 impl State {
     /// Something happened to a container.
-    pub(crate) fn tell_of_container(
+    pub(crate) fn emit_for_container(
         &mut self,
         kind: ContainerEventType,
         at: Duration,
@@ -90,11 +90,11 @@ impl State {
             pod_uid: sandbox.then(|| instance.pod_uid.clone()),
             sequence: None,
         };
-        self.tell(at, event, &instance.subject());
+        self.emit(at, event, &instance.subject());
     }
 
     /// Something happened to a sandbox.
-    pub(crate) fn tell_of_sandbox(&mut self, kind: ContainerEventType, id: &str, pod_uid: &str) {
+    pub(crate) fn emit_for_sandbox(&mut self, kind: ContainerEventType, id: &str, pod_uid: &str) {
         let swallowed = [ContainerCreatedEvent, ContainerDeletedEvent].contains(&kind);
         if swallowed && self.events.flavour == EventFlavour::CriO {
             return;
@@ -111,27 +111,27 @@ impl State {
             id: Some(id.to_owned()),
             ..Subject::pod(pod_uid)
         };
-        self.tell(self.clock.now(), event, &about);
+        self.emit(self.clock.now(), event, &about);
     }
 
-    fn tell(&mut self, at: Duration, event: ContainerEvent, about: &Subject) {
+    fn emit(&mut self, at: Duration, event: ContainerEvent, about: &Subject) {
         let mute = [EventFlavour::None, EventFlavour::Closed];
-        let tells = self.node.up && !self.events.silent;
-        if !tells || mute.contains(&self.events.flavour) {
+        let emits = self.node.up && !self.events.silent;
+        if !emits || mute.contains(&self.events.flavour) {
             return;
         }
         self.events.numbers += 1;
-        let told = (self.events.numbers, Arc::new(event));
-        self.events.history.push(told.clone());
-        self.note_at(at, What::EventEmitted(told.0, told.1.clone()));
-        self.spoil(at, &told, about);
+        let numbered = (self.events.numbers, Arc::new(event));
+        self.events.history.push(numbered.clone());
+        self.note_at(at, EntryKind::EventEmitted(numbered.0, numbered.1.clone()));
+        self.inject_faults(at, &numbered, about);
     }
 
     /// Sends an event that nothing emitted now.
     pub(crate) fn send_event(&mut self, event: ContainerEvent) {
         self.events.numbers += 1;
-        let told = (self.events.numbers, Arc::new(event));
-        self.publish(self.clock.now(), Duration::ZERO, &told);
+        let numbered = (self.events.numbers, Arc::new(event));
+        self.publish(self.clock.now(), Duration::ZERO, &numbered);
     }
 
     /// Sends the last events again, oldest first and around again, until it were `count`.
@@ -139,23 +139,23 @@ impl State {
         let history = &self.events.history;
         let last = &history[history.len().saturating_sub(count)..];
         let again: Vec<_> = last.iter().cycle().take(count).cloned().collect();
-        for told in again {
-            self.publish(self.clock.now(), Duration::ZERO, &told);
+        for numbered in again {
+            self.publish(self.clock.now(), Duration::ZERO, &numbered);
         }
     }
 
     /// Gives an event to the streams that are to have it, as the flavour wants it.
-    fn publish(&mut self, at: Duration, late: Duration, told: &Told) {
+    fn publish(&mut self, at: Duration, late: Duration, numbered: &NumberedEvent) {
         let latency = self.latency_of("GetContainerEvents") / 2;
         let ready = at + late + latency;
         match self.events.flavour {
-            EventFlavour::Containerd => self.broadcast(at, ready, told),
+            EventFlavour::Containerd => self.broadcast(at, ready, numbered),
             EventFlavour::Shared => {
                 if self.events.kept.len() < QUEUE {
-                    self.events.kept.push_back((ready, told.clone()));
+                    self.events.kept.push_back((ready, numbered.clone()));
                     self.deal();
                 } else {
-                    self.note_at(at, What::EventLost(told.0, "the queue is full"));
+                    self.note_at(at, EntryKind::EventLost(numbered.0, "the queue is full"));
                 }
             }
             EventFlavour::CriO => {
@@ -166,27 +166,27 @@ impl State {
                     } else if !self.events.streams.values().any(Stream::is_read) {
                         Some("nobody listens")
                     } else {
-                        self.spread(ready, told);
+                        self.spread(ready, numbered);
                         None
                     }
                 } else if self.events.kept.len() < QUEUE {
-                    self.events.kept.push_back((ready, told.clone()));
+                    self.events.kept.push_back((ready, numbered.clone()));
                     None
                 } else {
                     Some("the queue is full")
                 };
                 if let Some(why) = lost {
-                    self.note_at(at, What::EventLost(told.0, why));
+                    self.note_at(at, EntryKind::EventLost(numbered.0, why));
                 }
             }
             EventFlavour::None | EventFlavour::Closed => {}
         }
     }
 
-    fn broadcast(&mut self, at: Duration, ready: Duration, told: &Told) {
+    fn broadcast(&mut self, at: Duration, ready: Duration, numbered: &NumberedEvent) {
         let events = &mut self.events;
         if !events.streams.values().any(Stream::is_registered) {
-            events.kept.push_back((ready, told.clone()));
+            events.kept.push_back((ready, numbered.clone()));
             while events
                 .kept
                 .front()
@@ -200,17 +200,17 @@ impl State {
         let read = events.streams.values().any(Stream::is_read);
         events.streams.retain(|_, stream| !stream.is_dropped());
         if read {
-            self.spread(ready, told);
+            self.spread(ready, numbered);
         } else {
-            self.note_at(at, What::EventLost(told.0, "the stream is dead"));
+            self.note_at(at, EntryKind::EventLost(numbered.0, "the stream is dead"));
         }
     }
 
-    fn spread(&mut self, ready: Duration, told: &Told) {
+    fn spread(&mut self, ready: Duration, numbered: &NumberedEvent) {
         let withheld = self.events.withheld;
         for stream in self.events.streams.values_mut() {
             if !withheld {
-                stream.push(ready, told.clone());
+                stream.push(ready, numbered.clone());
             }
         }
     }
@@ -229,7 +229,7 @@ impl State {
             let Some(taker) = after.or(takers.first()).copied() else {
                 return;
             };
-            let Some((ready, told)) = events.kept.pop_front() else {
+            let Some((ready, numbered)) = events.kept.pop_front() else {
                 return;
             };
             events.turn = taker;
@@ -240,9 +240,9 @@ impl State {
                 if stream.is_dropped() {
                     events.streams.remove(&taker);
                 }
-                self.note(What::EventLost(told.0, "the stream is dead"));
+                self.note(EntryKind::EventLost(numbered.0, "the stream is dead"));
             } else if !events.withheld {
-                stream.push(ready, told);
+                stream.push(ready, numbered);
             }
         }
     }

@@ -6,7 +6,7 @@ use rubelet_cri::v1;
 
 use super::{Refusal, State};
 use crate::{
-    Pull, What,
+    EntryKind, Pull,
     clock::wall,
     image_name::{canonical, repository},
 };
@@ -104,7 +104,7 @@ impl State {
 
     pub(crate) fn pulled(&mut self, name: &str) -> v1::PullImageResponse {
         let image_ref = self.images.add(name);
-        self.note(What::ImagePulled(canonical(name)));
+        self.note(EntryKind::ImagePulled(canonical(name)));
         v1::PullImageResponse { image_ref }
     }
 
@@ -115,7 +115,7 @@ impl State {
         let name = request.image.clone().unwrap_or_default().image;
         if let Some(id) = self.images.find(&name).map(|image| image.id.clone()) {
             self.images.present.remove(&id);
-            self.note(What::ImageRemoved(canonical(&name)));
+            self.note(EntryKind::ImageRemoved(canonical(&name)));
         }
         Ok(v1::RemoveImageResponse::default())
     }

@@ -3,7 +3,7 @@
 use rubelet_cri::v1;
 
 use super::{Refusal, State};
-use crate::What;
+use crate::EntryKind;
 
 pub(crate) struct Node {
     pub(crate) up: bool,
@@ -35,10 +35,10 @@ impl State {
         self.node.up = !down;
         if down {
             self.forget_events();
-            self.note(What::RuntimeDown);
+            self.note(EntryKind::RuntimeDown);
         } else {
             self.node.boots += 1;
-            self.note(What::RuntimeUp);
+            self.note(EntryKind::RuntimeUp);
         }
     }
 

@@ -12,7 +12,7 @@ use super::{
     container::{Phase, plain_reason},
 };
 use crate::{
-    Behavior, Exec, Instance, Start, What,
+    Behavior, EntryKind, Exec, Instance, Start,
     behavior::{Exit, Term},
     clock::wall,
     sim::Wait,
@@ -69,8 +69,8 @@ impl State {
                 termed: false,
             };
         }
-        self.note(What::ContainerStarted(instance.clone()));
-        self.tell_of_container(ContainerStartedEvent, now, &instance);
+        self.note(EntryKind::ContainerStarted(instance.clone()));
+        self.emit_for_container(ContainerStartedEvent, now, &instance);
         Ok(v1::StartContainerResponse::default())
     }
 
@@ -88,7 +88,7 @@ impl State {
             known,
         };
         let instance = container.instance.clone();
-        self.note(What::ContainerNotStarted(instance));
+        self.note(EntryKind::ContainerNotStarted(instance));
     }
 
     fn behavior(&mut self, instance: &Instance, image_id: &str) -> Behavior {
@@ -161,13 +161,13 @@ impl State {
             known,
         };
         let instance = container.instance.clone();
-        let what = What::ContainerExited {
+        let what = EntryKind::ContainerExited {
             instance: instance.clone(),
             code,
             reason: reason.to_owned(),
         };
         self.note_at(at, what);
-        self.tell_of_container(ContainerStoppedEvent, at, &instance);
+        self.emit_for_container(ContainerStoppedEvent, at, &instance);
     }
 
     /// Numbers above those that a kernel gives by default, as nothing here is to be found there.
@@ -176,19 +176,23 @@ impl State {
         4_194_304 + self.processes
     }
 
-    /// Waits until the process of a container has ended by the kernel's word.
-    pub(crate) fn process_gone(&self, id: &str) -> Wait<()> {
+    /// Waits until the process of a container has ended by the kernel's word; its exit code, if that
+    /// tells it.
+    pub(crate) fn process_gone(&self, id: &str) -> Wait<Option<i32>> {
         let running = self.containers.get(id);
+        let exited = |code: i32| Wait::Done(Some(code).filter(|_| self.exit_codes));
         match running.map(|container| (&container.phase, container.gone)) {
-            Some((Phase::Running { end, .. }, false)) => {
-                let end = end.map(|(at, ..)| at.saturating_sub(self.exit_lag));
-                match end {
-                    Some(at) if at <= self.clock.now() => Wait::Done(()),
-                    Some(at) => Wait::Until(at),
-                    None => Wait::ForChange,
+            Some((_, Some(code))) => Wait::Done(code),
+            Some((Phase::Running { end: None, .. }, None)) => Wait::ForChange,
+            Some((Phase::Running { end: Some(end), .. }, None)) => {
+                let at = end.0.saturating_sub(self.exit_lag);
+                if at <= self.clock.now() {
+                    return exited(end.1);
                 }
+                Wait::Until(at)
             }
-            _ => Wait::Done(()),
+            Some((Phase::Exited { code, .. }, None)) => exited(*code),
+            _ => Wait::Done(None),
         }
     }
 
@@ -225,7 +229,7 @@ impl State {
             }
         }
         let instance = container.instance.clone();
-        self.note(What::ContainerTermed(instance));
+        self.note(EntryKind::ContainerTermed(instance));
         self.settle();
     }
 
@@ -260,7 +264,7 @@ impl State {
             )));
         }
         let instance = container.instance.clone();
-        self.note(What::ExecBegan {
+        self.note(EntryKind::ExecBegan {
             instance: Arc::clone(&instance),
             command: command.to_vec(),
         });

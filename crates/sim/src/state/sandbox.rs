@@ -8,7 +8,7 @@ use rubelet_cri::v1::{
 };
 
 use super::{Refusal, State, filter};
-use crate::{EventFlavour, What, list_fault};
+use crate::{EntryKind, EventFlavour, list_fault};
 
 pub(crate) struct Sandbox {
     pub(crate) id: String,
@@ -109,15 +109,15 @@ impl State {
             ip,
             handler: request.runtime_handler.clone(),
         };
-        self.note(What::SandboxReady {
+        self.note(EntryKind::SandboxReady {
             id: id.clone(),
             pod_uid: sandbox.metadata.uid.clone(),
             attempt: sandbox.metadata.attempt,
         });
         let uid = sandbox.metadata.uid.clone();
         self.sandboxes.insert(id.clone(), sandbox);
-        self.tell_of_sandbox(ContainerCreatedEvent, &id, &uid);
-        self.tell_of_sandbox(ContainerStartedEvent, &id, &uid);
+        self.emit_for_sandbox(ContainerCreatedEvent, &id, &uid);
+        self.emit_for_sandbox(ContainerStartedEvent, &id, &uid);
         Ok(v1::RunPodSandboxResponse { pod_sandbox_id: id })
     }
 
@@ -166,11 +166,11 @@ impl State {
         sandbox.ready = false;
         sandbox.ip.clear();
         let uid = sandbox.metadata.uid.clone();
-        self.note(What::SandboxStopped {
+        self.note(EntryKind::SandboxStopped {
             id: id.to_owned(),
             pod_uid: uid.clone(),
         });
-        self.tell_of_sandbox(ContainerStoppedEvent, id, &uid);
+        self.emit_for_sandbox(ContainerStoppedEvent, id, &uid);
     }
 
     /// The sandbox goes with all that is in it.
@@ -179,7 +179,7 @@ impl State {
         self.forget_sandbox(id);
     }
 
-    /// All that is in the sandbox goes, and its removal is told while it is still there.
+    /// Removes what is in the sandbox, and emits its removal while it still exists.
     pub(crate) fn empty_sandbox(&mut self, id: &str) {
         self.events.hushed = self.events.flavour == EventFlavour::CriO;
         for container in self.containers_in(id) {
@@ -189,7 +189,7 @@ impl State {
         self.end_sandbox(id);
         if let Some(sandbox) = self.sandboxes.get(id) {
             let uid = sandbox.metadata.uid.clone();
-            self.tell_of_sandbox(ContainerDeletedEvent, id, &uid);
+            self.emit_for_sandbox(ContainerDeletedEvent, id, &uid);
         }
     }
 
@@ -197,7 +197,7 @@ impl State {
     pub(crate) fn forget_sandbox(&mut self, id: &str) {
         if let Some(sandbox) = self.sandboxes.remove(id) {
             self.release_name(id);
-            self.note(What::SandboxRemoved {
+            self.note(EntryKind::SandboxRemoved {
                 id: id.to_owned(),
                 pod_uid: sandbox.metadata.uid,
             });

@@ -194,7 +194,7 @@ async fn a_command_does_as_scripted_within_its_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_record_tells_what_became_of_each_command() {
+async fn the_record_has_the_result_of_each_command() {
     let pod = Pod::new();
     pod.sim.on_image(
         "app",

@@ -6,7 +6,7 @@ use rubelet_cri::{
     ContainerEvent, RuntimeService,
     v1::{self, ContainerEventType::ContainerStoppedEvent},
 };
-use rubelet_sim::{EventFault, EventOdds, ListFault, Sim, Subject, What};
+use rubelet_sim::{EntryKind, EventFault, EventOdds, ListFault, Sim, Subject};
 
 use crate::{
     pod::{Pod, secs},
@@ -62,10 +62,9 @@ async fn a_fault_of_events_strikes_its_subject_and_kind_only() {
     assert_eq!(reader.kinds().await, "x");
     pod.sim.clear_faults();
     let last = pod.sim.oracle();
-    let lost = last
-        .entries()
-        .iter()
-        .filter(|entry| matches!(&entry.what, What::EventLost(number, "a fault") if *number > 0));
+    let lost = last.entries().iter().filter(
+        |entry| matches!(&entry.what, EntryKind::EventLost(number, "a fault") if *number > 0),
+    );
     assert_eq!(lost.count(), 2);
 }
 

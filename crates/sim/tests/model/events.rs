@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_pods_life_is_told_as_containerd_tells_it() {
+async fn events_of_a_pod_are_those_of_containerd() {
     let pod = Pod::new();
     let mut reader = Reader::open(&pod.sim).await;
     let (sandbox, id) = pod.up("web").await;
@@ -41,7 +41,7 @@ async fn a_pods_life_is_told_as_containerd_tells_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_exit_is_told_when_it_happens_though_nobody_calls() {
+async fn an_exit_emits_its_event_on_time_without_calls() {
     let pod = Pod::new();
     pod.sim.on_image("app", Behavior::exits(secs(10), 3));
     let mut reader = Reader::open(&pod.sim).await;
@@ -50,13 +50,13 @@ async fn an_exit_is_told_when_it_happens_though_nobody_calls() {
     tokio::time::sleep(secs(11)).await;
     assert_eq!(reader.kinds().await, "X");
     let oracle = pod.sim.oracle();
-    let (told, got) = (oracle.events_emitted(), oracle.events_delivered());
-    assert_eq!(told, got);
-    assert_eq!(told.last().unwrap().1.as_secs(), 10);
+    let (emitted, got) = (oracle.events_emitted(), oracle.events_delivered());
+    assert_eq!(emitted, got);
+    assert_eq!(emitted.last().unwrap().1.as_secs(), 10);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sandbox_whose_removal_is_told_may_still_be_there() {
+async fn a_sandbox_may_still_exist_after_its_removal_event() {
     let pod = Pod::new();
     let sandbox = pod.run().await.unwrap();
     pod.sim.set_removal_lag(secs(1));
@@ -77,7 +77,7 @@ async fn a_sandbox_whose_removal_is_told_may_still_be_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_runtime_tells_is_not_told() {
+async fn changes_that_no_runtime_reports_emit_no_event() {
     let pod = Pod::new();
     let mut reader = Reader::open(&pod.sim).await;
     pod.sim.inject(Fault::of("RunPodSandbox"));
@@ -103,7 +103,7 @@ async fn what_no_runtime_tells_is_not_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_runtimes_death_cuts_the_stream_and_exits_meanwhile_are_never_told() {
+async fn a_dead_runtime_cuts_the_stream_and_never_reports_exits_meanwhile() {
     let pod = Pod::new();
     pod.sim.on_image("app", Behavior::exits(secs(10), 0));
     let mut reader = Reader::open(&pod.sim).await;
@@ -195,7 +195,7 @@ async fn containerd_keeps_five_minutes_and_loses_the_event_after_a_reader_left()
 }
 
 #[tokio::test(start_paused = true)]
-async fn containerd_tells_every_reader() {
+async fn containerd_sends_events_to_every_reader() {
     let pod = Pod::new();
     let mut readers = [
         Reader::open(&pod.sim).await,

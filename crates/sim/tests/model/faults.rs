@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rubelet_cri::{CriErrorKind, RuntimeService, v1};
-use rubelet_sim::{Fault, Outcome, Sim, Subject};
+use rubelet_sim::{CallOutcome, Fault, Sim, Subject};
 use tokio::time::Instant;
 
 use crate::pod::{Pod, secs};
@@ -52,7 +52,7 @@ async fn a_fault_strikes_its_subject_as_often_as_it_should() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hung_call_goes_on_when_released_and_holds_up_no_other() {
+async fn a_hung_call_continues_when_released_and_delays_no_other() {
     let pod = Pod::new();
     let (sandbox, id) = pod.up("web").await;
     let hang = pod.sim.hang("ContainerStatus", Subject::id(&id));
@@ -162,7 +162,7 @@ async fn the_runtime_says_of_itself_what_the_test_set() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_record_tells_how_each_call_ended_even_a_dropped_one() {
+async fn the_record_has_the_end_of_each_call_even_a_dropped_one() {
     let pod = Pod::new();
     let (_, id) = pod.up("web").await;
     let mark = pod.sim.oracle().mark();
@@ -183,9 +183,9 @@ async fn the_record_tells_how_each_call_ended_even_a_dropped_one() {
         matches!(
             outcomes[..],
             [
-                Outcome::Dropped,
-                Outcome::Failed(CriErrorKind::NotFound, _),
-                Outcome::Done
+                CallOutcome::Dropped,
+                CallOutcome::Failed(CriErrorKind::NotFound, _),
+                CallOutcome::Done
             ]
         ),
         "{outcomes:?}"

@@ -69,7 +69,7 @@ async fn calls_are_counted_per_rpc_subject_and_since_a_mark() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn entries_are_in_the_order_of_their_times_though_nobody_watched() {
+async fn entries_are_in_order_of_time_without_a_watcher() {
     let pod = Pod::new();
     pod.sim.on_container("late", Behavior::exits(secs(20), 0));
     pod.sim.on_container("early", Behavior::exits(secs(10), 0));

@@ -49,7 +49,7 @@ async fn a_stopped_sandbox_is_not_ready_has_no_address_and_killed_containers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stop_and_remove_succeed_for_what_is_gone_and_status_does_not() {
+async fn stop_and_remove_succeed_for_removed_objects_and_status_does_not() {
     let pod = Pod::new();
     let (sandbox, container) = pod.up("web").await;
     pod.remove_sandbox(&sandbox).await.unwrap();

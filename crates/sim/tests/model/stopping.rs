@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rubelet_sim::{Behavior, What};
+use rubelet_sim::{Behavior, EntryKind};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::pod::{Pod, secs};
@@ -52,7 +52,7 @@ async fn a_stop_given_up_has_sent_sigterm_but_does_not_kill() {
     let whats = oracle.entries().iter().map(|entry| &entry.what);
     assert_eq!(
         whats
-            .filter(|what| matches!(what, What::ContainerTermed(_)))
+            .filter(|what| matches!(what, EntryKind::ContainerTermed(_)))
             .count(),
         1
     );

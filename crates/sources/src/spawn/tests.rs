@@ -1,12 +1,12 @@
-//! Real folders and servers: what users see when they write, move and break manifests.
+//! Real directories and servers: what users see when they write, move and break manifests.
 
 use std::{
     fs::{self, File, OpenOptions},
     io::Write,
     path::Path,
-    sync::Mutex,
 };
 
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use super::*;
@@ -17,7 +17,7 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// So long that only events can explain a change.
+/// Longer than any poll: only events can explain a change.
 const NEVER: Duration = Duration::from_secs(3600);
 
 fn manifest(name: &str, image: &str) -> String {
@@ -115,7 +115,7 @@ async fn writing_moving_and_removing_files_is_seen_at_once() {
     fs::write(at(".b.yaml.tmp"), manifest("b", "two")).unwrap();
     fs::rename(at(".b.yaml.tmp"), at("b.yaml")).unwrap();
     sources.pods("a-n=two b-n=two").await;
-    // As a folder of links is switched over.
+    // As a directory of links is switched over.
     let target = tempfile::NamedTempFile::new().unwrap();
     fs::write(target.path(), manifest("c", "one")).unwrap();
     std::os::unix::fs::symlink(target.path(), at("c.yaml")).unwrap();
@@ -135,7 +135,7 @@ async fn a_file_counts_when_its_writer_closes_it() {
     let text = manifest("slow", "one");
     let (first, second) = text.split_at(text.len() / 2);
     slow.write_all(first.as_bytes()).unwrap();
-    // Another file makes a look, by which the half-written one must not be judged.
+    // Another file makes a scan, by which the half-written one must not be judged.
     fs::write(dir.path().join("other.yaml"), manifest("other", "one")).unwrap();
     sources.pods("other-n=one").await;
     assert_eq!(sources.manifests.borrow().len(), 1);
@@ -199,7 +199,7 @@ async fn a_broken_file_has_a_status_and_an_event_and_the_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_folder_that_comes_later_is_waited_for() {
+async fn a_directory_that_comes_later_is_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("etc/manifests");
     let mut sources = watch_path(&path, NEVER);
@@ -214,7 +214,7 @@ async fn a_folder_that_comes_later_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_folder_that_goes_away_leaves_its_pods_until_it_is_back() {
+async fn a_directory_that_goes_away_leaves_its_pods_until_it_is_back() {
     let dir = tempfile::tempdir().unwrap();
     let (path, aside) = (dir.path().join("manifests"), dir.path().join("aside"));
     fs::create_dir(&path).unwrap();
@@ -234,7 +234,7 @@ async fn a_folder_that_goes_away_leaves_its_pods_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_folder_behind_a_link_is_followed_when_the_link_turns() {
+async fn a_directory_behind_a_link_is_followed_when_the_link_turns() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     for name in ["one", "two"] {
@@ -292,7 +292,7 @@ async fn a_url_is_asked_again_and_again_and_its_failures_change_no_pod() {
     let page = Arc::new(Mutex::new((200, manifest("a", "one"))));
     let shown_page = Arc::clone(&page);
     let server = Server::start(move |_| {
-        let (status, text) = &*shown_page.lock().unwrap();
+        let (status, text) = &*shown_page.lock();
         answer(*status, text)
     })
     .await;
@@ -309,19 +309,19 @@ async fn a_url_is_asked_again_and_again_and_its_failures_change_no_pod() {
     let url = format!("http://{}/m", server.address);
     let mut sources = spawn(config(url.clone()), clock).unwrap();
     sources.pods("a-n=one").await;
-    *page.lock().unwrap() = (200, manifest("a", "two"));
+    *page.lock() = (200, manifest("a", "two"));
     sources.pods("a-n=two").await;
-    *page.lock().unwrap() = (503, "busy".to_owned());
+    *page.lock() = (503, "busy".to_owned());
     sources
         .status("/m", ManifestState::Bad, Some(Reason::Unreachable))
         .await;
     assert_eq!(shown(&sources.desired.borrow()), "a-n=two");
-    *page.lock().unwrap() = (200, "kind: [".to_owned());
+    *page.lock() = (200, "kind: [".to_owned());
     sources
         .status("/m", ManifestState::Bad, Some(Reason::ParseError))
         .await;
     assert_eq!(shown(&sources.desired.borrow()), "a-n=two");
-    *page.lock().unwrap() = (200, manifest("b", "one"));
+    *page.lock() = (200, manifest("b", "one"));
     sources.pods("b-n=one").await;
 
     for bad in ["ftp://host/", "nonsense", "http://"] {

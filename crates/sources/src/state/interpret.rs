@@ -13,16 +13,16 @@ use rubelet_base::{PodName, PodUid};
 use crate::status::{Problem, Reason};
 
 /// What a new definition of a pod takes over.
-pub(super) struct Known {
+pub(super) struct KnownPod {
     /// The pod's UID.
     pub(super) uid: Option<PodUid>,
     /// When it was first seen.
     pub(super) seen: Timestamp,
 }
 
-/// What a manifest says.
+/// The contents of a manifest.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Interpreted {
     /// Its good pods, each name once.
     pub(super) pods: Vec<Pod>,
     /// What is wrong with the others.
@@ -37,15 +37,15 @@ pub(super) fn interpret(
     node_name: &str,
     source: PodSource,
     origin: &str,
-    known: impl Fn(&PodName) -> Known,
-) -> Found {
+    known: impl Fn(&PodName) -> KnownPod,
+) -> Interpreted {
     let work = || read(bytes, node_name, source, origin, known);
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Found {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Interpreted {
         problems: vec![Problem::whole(
             Reason::ParseError,
             "the parser failed on this manifest; please report it with the manifest",
         )],
-        ..Found::default()
+        ..Interpreted::default()
     })
 }
 
@@ -54,12 +54,12 @@ fn read(
     node_name: &str,
     source: PodSource,
     origin: &str,
-    known: impl Fn(&PodName) -> Known,
-) -> Found {
+    known: impl Fn(&PodName) -> KnownPod,
+) -> Interpreted {
     let blank = bytes.iter().all(u8::is_ascii_whitespace);
-    let mut found = Found {
+    let mut found = Interpreted {
         blank,
-        ..Found::default()
+        ..Interpreted::default()
     };
     for pod in decode_bytes(bytes).pods {
         let raw = match pod {
@@ -70,7 +70,7 @@ fn read(
             }
         };
         let name = name_of(raw.namespace(), raw.name(), node_name);
-        let Known { uid, seen } = known(&name);
+        let KnownPod { uid, seen } = known(&name);
         let has_name = !raw.name().is_empty();
         let context = ParseContext {
             node_name,
@@ -120,8 +120,8 @@ fn decoding(error: &ManifestError, node_name: &str) -> Vec<Problem> {
             Some(_) => Reason::Invalid,
             None => Reason::ParseError,
         },
-        line: error.place.map(|place| place.line),
-        column: error.place.map(|place| place.column),
+        line: error.position.map(|position| position.line),
+        column: error.position.map(|position| position.column),
         field: error.field.clone(),
         message: error.message.clone(),
         pod: pod.clone(),
@@ -135,8 +135,8 @@ fn field(error: FieldError, name: Option<&PodName>) -> Problem {
             FieldErrorKind::NotSupportedYet => Reason::NotSupported,
             _ => Reason::Invalid,
         },
-        line: error.place.map(|place| place.line),
-        column: error.place.map(|place| place.column),
+        line: error.position.map(|position| position.line),
+        column: error.position.map(|position| position.column),
         field: Some(error.field),
         message: error.message,
         pod: name.map(ToString::to_string),

@@ -1,4 +1,4 @@
-//! One manifest over time: what it says now, and what is held because that can't be used.
+//! One manifest over time: its current contents, and what is held because those can't be used.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::{PodName, PodUid};
 
-use super::{Key, interpret::Found, report};
+use super::{ManifestKey, interpret::Interpreted, report};
 use crate::status::{ManifestEvent, Problem, Reason};
 
 /// A pod that a manifest defines.
@@ -19,7 +19,7 @@ pub(super) struct Claim {
     pub(super) pod: Arc<Pod>,
     /// The manifest's text at the time.
     pub(super) text: Arc<str>,
-    /// The manifest no longer says so in a way that can be used.
+    /// The manifest no longer defines it in a usable way.
     pub(super) held: bool,
 }
 
@@ -33,14 +33,14 @@ pub(super) struct Manifest {
     pub(super) problems: Vec<Problem>,
     /// Pods that belong to other manifests.
     pub(super) duplicates: Vec<Problem>,
-    /// What the operator was told.
+    /// Problems that an event has reported.
     raised: BTreeSet<(Reason, String)>,
     pub(super) last_good: Option<Timestamp>,
     pub(super) last_change: Option<Timestamp>,
 }
 
 impl Manifest {
-    /// The content is not taken for a manifest.
+    /// The file is not a manifest, by its name or type.
     pub(super) fn skip(&mut self, reason: Reason, now: Timestamp) {
         if self.skipped != Some(reason) {
             *self = Self {
@@ -55,7 +55,7 @@ impl Manifest {
         self.digest == Some(digest(bytes))
     }
 
-    /// The content can't be had.
+    /// The content can't be read.
     pub(super) fn refuse(&mut self, problem: Problem, now: Timestamp) {
         self.skipped = None;
         if self.problems.first() != Some(&problem) || self.problems.len() != 1 {
@@ -66,16 +66,16 @@ impl Manifest {
         self.problems = vec![problem];
     }
 
-    /// The content is another one. `current` gives pods as they are wanted now, which stay the
-    /// same objects where nothing changed.
-    pub(super) fn take(
+    /// The content changed. `current` returns the desired pods, which stay the same objects where
+    /// nothing changed.
+    pub(super) fn replace(
         &mut self,
         bytes: &[u8],
-        found: Found,
+        found: Interpreted,
         current: impl Fn(&PodName) -> Option<Arc<Pod>>,
         now: Timestamp,
     ) {
-        let Found {
+        let Interpreted {
             pods,
             mut problems,
             blank,
@@ -84,8 +84,8 @@ impl Manifest {
         self.skipped = None;
         self.last_change = Some(now);
         if blank && !self.claims.is_empty() {
-            let message = "the file is empty; its pods stay as they were last defined; \
-                           delete the file to end them";
+            let message = "the file is empty; its pods keep their last definition; \
+                           delete the file to remove them";
             problems.push(Problem::whole(Reason::EmptyFile, message));
         }
         let text: Arc<str> = String::from_utf8_lossy(bytes).into();
@@ -114,8 +114,8 @@ impl Manifest {
         self.problems = problems;
     }
 
-    /// Nothing is known of what this manifest wants.
-    pub(super) fn tells_nothing(&self) -> bool {
+    /// Whether the pods of this manifest are unknown.
+    pub(super) fn is_undetermined(&self) -> bool {
         !self.problems.is_empty() && self.claims.is_empty()
     }
 
@@ -123,7 +123,7 @@ impl Manifest {
     pub(super) fn judge_duplicates(
         &mut self,
         (source, origin): (PodSource, &str),
-        owners: &BTreeMap<PodName, Key>,
+        owners: &BTreeMap<PodName, ManifestKey>,
     ) {
         let problem = |claim: &Claim| {
             let name = &claim.pod.name;
@@ -148,7 +148,7 @@ impl Manifest {
         self.problems.iter().chain(&self.duplicates)
     }
 
-    /// What the operator has not been told yet: one event per pod. `find` knows the wanted pods.
+    /// Problems without an event so far, as one event per pod. `find` looks up desired pods.
     pub(super) fn new_events(
         &mut self,
         origin: &str,
@@ -170,8 +170,8 @@ impl Manifest {
         let mut events: Vec<ManifestEvent> = fresh
             .into_iter()
             .map(|(pod, problems)| {
-                let wanted = pod.and_then(&find);
-                report::failed(origin, &problems, pod, wanted)
+                let desired = pod.and_then(&find);
+                report::failed(origin, &problems, pod, desired)
             })
             .collect();
         if now.is_empty() && !self.raised.is_empty() {

@@ -1,26 +1,26 @@
-//! What is told of the state: statuses, events, and what is held.
+//! What the state reports: statuses, events and held pods.
 
 use std::collections::BTreeMap;
 
 use rubelet_api::pod::PodSource;
 use rubelet_base::{PodName, PodUid};
 
-use super::{HeldPod, Key, Source, Trouble, manifest::Manifest};
+use super::{HeldPod, ManifestKey, ReadFailure, SourceRecord, manifest::Manifest};
 use crate::status::{
     EventReason, ManifestEvent, ManifestPod, ManifestState, ManifestStatus, Problem,
 };
 
-/// So many problems are put into one message.
+/// How many problems are put into one message.
 const SHOWN_PROBLEMS: usize = 3;
 
 pub(super) fn failed(
     origin: &str,
     problems: &[&Problem],
     pod: Option<&str>,
-    wanted: Option<(PodName, PodUid)>,
+    desired: Option<(PodName, PodUid)>,
 ) -> ManifestEvent {
     let named = pod.and_then(|pod| pod.split_once('/'));
-    let (pod, uid) = match wanted {
+    let (pod, uid) = match desired {
         Some((name, uid)) => (Some(name), Some(uid)),
         None => (
             named.map(|(namespace, name)| PodName::new(namespace, name)),
@@ -41,7 +41,7 @@ pub(super) fn recovered(origin: &str) -> ManifestEvent {
     ManifestEvent {
         reason: EventReason::ManifestRecovered,
         cause: None,
-        message: format!("{origin}: good again"),
+        message: format!("{origin}: valid again"),
         origin: origin.into(),
         pod: None,
         uid: None,
@@ -49,32 +49,39 @@ pub(super) fn recovered(origin: &str) -> ManifestEvent {
 }
 
 pub(super) fn statuses(
-    sources: &BTreeMap<PodSource, Source>,
-    owners: &BTreeMap<PodName, Key>,
+    sources: &BTreeMap<PodSource, SourceRecord>,
+    owners: &BTreeMap<PodName, ManifestKey>,
 ) -> Vec<ManifestStatus> {
     let mut statuses = Vec::new();
     for (source, record) in sources {
-        let trouble = record.trouble.as_ref();
-        if let Some(trouble) = trouble.filter(|t| !record.manifests.contains_key(&t.origin)) {
-            statuses.push(of_source(*source, trouble));
+        let read_failure = record.read_failure.as_ref();
+        if let Some(read_failure) =
+            read_failure.filter(|t| !record.manifests.contains_key(&t.origin))
+        {
+            statuses.push(of_source(*source, read_failure));
         }
         for (origin, manifest) in &record.manifests {
-            let trouble = trouble.filter(|trouble| trouble.origin == *origin);
-            statuses.push(of_manifest((*source, origin), manifest, trouble, owners));
+            let read_failure = read_failure.filter(|read_failure| read_failure.origin == *origin);
+            statuses.push(of_manifest(
+                (*source, origin),
+                manifest,
+                read_failure,
+                owners,
+            ));
         }
     }
     statuses
 }
 
-fn of_source(source: PodSource, trouble: &Trouble) -> ManifestStatus {
+fn of_source(source: PodSource, read_failure: &ReadFailure) -> ManifestStatus {
     ManifestStatus {
-        origin: trouble.origin.clone(),
+        origin: read_failure.origin.clone(),
         source: source.as_str(),
         state: ManifestState::Bad,
         pods: Vec::new(),
-        reason: Some(trouble.problem.reason),
-        message: trouble.problem.to_string(),
-        problems: vec![trouble.problem.clone()],
+        reason: Some(read_failure.problem.reason),
+        message: read_failure.problem.to_string(),
+        problems: vec![read_failure.problem.clone()],
         last_good_time: None,
         last_change_time: None,
     }
@@ -83,11 +90,14 @@ fn of_source(source: PodSource, trouble: &Trouble) -> ManifestStatus {
 fn of_manifest(
     (source, origin): (PodSource, &str),
     manifest: &Manifest,
-    trouble: Option<&Trouble>,
-    owners: &BTreeMap<PodName, Key>,
+    read_failure: Option<&ReadFailure>,
+    owners: &BTreeMap<PodName, ManifestKey>,
 ) -> ManifestStatus {
-    let trouble = trouble.map(|trouble| &trouble.problem);
-    let problems: Vec<&Problem> = trouble.into_iter().chain(manifest.all_problems()).collect();
+    let read_failure = read_failure.map(|read_failure| &read_failure.problem);
+    let problems: Vec<&Problem> = read_failure
+        .into_iter()
+        .chain(manifest.all_problems())
+        .collect();
     let mine = |name: &PodName| {
         owners
             .get(name)
@@ -114,7 +124,7 @@ fn of_manifest(
         (None, true, false) => ManifestState::Ok,
     };
     let mut message = sum_up(problems.iter().copied());
-    let held = trouble.is_some() || manifest.claims.iter().any(|claim| claim.held);
+    let held = read_failure.is_some() || manifest.claims.iter().any(|claim| claim.held);
     if state == ManifestState::Bad && held && !pods.is_empty() {
         message.push_str(" (its last good version counts)");
     }
@@ -134,13 +144,13 @@ fn of_manifest(
 }
 
 pub(super) fn held(
-    sources: &BTreeMap<PodSource, Source>,
-    owners: &BTreeMap<PodName, Key>,
+    sources: &BTreeMap<PodSource, SourceRecord>,
+    owners: &BTreeMap<PodName, ManifestKey>,
 ) -> Vec<HeldPod> {
     let mut pods = Vec::new();
     for (source, record) in sources {
         for (origin, manifest) in &record.manifests {
-            let all = record.trouble.is_some();
+            let all = record.read_failure.is_some();
             for claim in manifest.claims.iter().filter(|claim| all || claim.held) {
                 let name = &claim.pod.name;
                 if owners

@@ -1,4 +1,4 @@
-//! The rules, as tables of looks and what comes of them.
+//! The rules, as tables of scans and their results.
 
 use super::*;
 use crate::{
@@ -16,7 +16,7 @@ fn pod(name: &str, image: &str) -> String {
     )
 }
 
-/// A node with a manifest folder, and what is in the folder.
+/// A node with a manifest directory, and what is in the directory.
 struct Node {
     state: SourceState,
     clock: i64,
@@ -40,12 +40,12 @@ impl Node {
         self.state.apply(observation, time(self.clock))
     }
 
-    fn folder(&mut self, files: &[(&str, &str)]) -> Changes {
+    fn directory(&mut self, files: &[(&str, &str)]) -> Changes {
         let manifests = files
             .iter()
             .map(|(path, text)| ((*path).into(), Content::Bytes((*text).into())));
         let manifests = manifests.collect();
-        self.apply(Observation::Looked {
+        self.apply(Observation::Scanned {
             source: PodSource::File,
             single: false,
             manifests,
@@ -54,7 +54,7 @@ impl Node {
 
     fn url(&mut self, text: &str) -> Changes {
         let manifests = vec![("http://h/".into(), Content::Bytes(text.into()))];
-        self.apply(Observation::Looked {
+        self.apply(Observation::Scanned {
             source: PodSource::Http,
             single: true,
             manifests,
@@ -97,7 +97,7 @@ fn good_manifests_run_and_a_second_look_changes_nothing() {
     assert!(!node.state.desired().sources_ready());
     let list = format!("{}---\n{}", pod("b", "two"), pod("c", "three"));
     let files = [("/m/a.yaml", &*pod("a", "one")), ("/m/b.yaml", &*list)];
-    let changes = node.folder(&files);
+    let changes = node.directory(&files);
     assert_eq!(
         (changes.desired, changes.statuses, changes.held),
         (true, true, false)
@@ -112,18 +112,18 @@ fn good_manifests_run_and_a_second_look_changes_nothing() {
         .collect();
     assert_eq!(names, ["b-node", "c-node"]);
     assert_eq!(node.status("/m/b.yaml").last_good_time, Some(time(1)));
-    assert_eq!(node.folder(&files), Changes::default());
+    assert_eq!(node.directory(&files), Changes::default());
     let unchanged = vec![
         ("/m/a.yaml".into(), Content::Unchanged),
         ("/m/b.yaml".into(), Content::Unchanged),
     ];
-    let look = Observation::Looked {
+    let scan = Observation::Scanned {
         source: PodSource::File,
         single: false,
         manifests: unchanged,
     };
-    assert_eq!(node.apply(look), Changes::default());
-    assert!(node.folder(&files[..1]).desired);
+    assert_eq!(node.apply(scan), Changes::default());
+    assert!(node.directory(&files[..1]).desired);
     assert_eq!(node.pods(), ["a-node=one"]);
 }
 
@@ -184,9 +184,9 @@ fn a_bad_manifest_keeps_its_pod_and_says_what_is_wrong_where() {
         ("just words", Reason::ParseError, true, None),
     ] {
         let mut node = Node::new();
-        node.folder(&[("/m/a", &good), ("/m/b", &pod("b", "two"))]);
+        node.directory(&[("/m/a", &good), ("/m/b", &pod("b", "two"))]);
         let wanted = Arc::clone(node.state.desired());
-        let changes = node.folder(&[("/m/a", bad), ("/m/b", &pod("b", "new"))]);
+        let changes = node.directory(&[("/m/a", bad), ("/m/b", &pod("b", "new"))]);
         assert_eq!(node.pods(), ["a-node=one", "b-node=new"], "{bad}");
         let name = PodName::new("default", "a-node");
         assert!(Arc::ptr_eq(
@@ -217,9 +217,9 @@ fn a_bad_manifest_keeps_its_pod_and_says_what_is_wrong_where() {
         assert_eq!(changes.events.len(), 1, "{:?}", messages(&changes));
         assert!(changes.events[0].reason.is_warning() && changes.held);
 
-        let again = node.folder(&[("/m/a", bad), ("/m/b", &pod("b", "new"))]);
+        let again = node.directory(&[("/m/a", bad), ("/m/b", &pod("b", "new"))]);
         assert_eq!(again, Changes::default(), "told once");
-        let fixed = node.folder(&[("/m/a", &good), ("/m/b", &pod("b", "new"))]);
+        let fixed = node.directory(&[("/m/a", &good), ("/m/b", &pod("b", "new"))]);
         assert_eq!(fixed.events[0].reason, EventReason::ManifestRecovered);
         assert!(fixed.held && node.state.held().is_empty() && !fixed.desired);
     }
@@ -228,17 +228,17 @@ fn a_bad_manifest_keeps_its_pod_and_says_what_is_wrong_where() {
 #[test]
 fn a_manifest_that_cannot_be_read_keeps_its_pods() {
     let mut node = Node::new();
-    node.folder(&[("/m/a", &pod("a", "one"))]);
+    node.directory(&[("/m/a", &pod("a", "one"))]);
     for reason in [Reason::Unreadable, Reason::TooLarge] {
         let refused = Content::Refused(Problem::whole(reason, "for a test"));
         let manifests = vec![("/m/a".into(), refused)];
-        let look = Observation::Looked {
+        let scan = Observation::Scanned {
             source: PodSource::File,
             single: false,
             manifests,
         };
-        assert_eq!(node.apply(look.clone()).events.len(), 1);
-        assert_eq!(node.apply(look), Changes::default());
+        assert_eq!(node.apply(scan.clone()).events.len(), 1);
+        assert_eq!(node.apply(scan), Changes::default());
         assert_eq!(node.pods(), ["a-node=one"]);
         assert_eq!(node.status("/m/a").reason, Some(reason));
     }
@@ -248,13 +248,13 @@ fn a_manifest_that_cannot_be_read_keeps_its_pods() {
 fn what_is_skipped_is_listed_with_its_reason() {
     let mut node = Node::new();
     let manifests = vec![("/m/a~".into(), Content::Skipped(Reason::BackupFile))];
-    let look = Observation::Looked {
+    let scan = Observation::Scanned {
         source: PodSource::File,
         single: false,
         manifests,
     };
-    assert_eq!(node.apply(look.clone()).events, []);
-    assert_eq!(node.apply(look), Changes::default());
+    assert_eq!(node.apply(scan.clone()).events, []);
+    assert_eq!(node.apply(scan), Changes::default());
     let status = node.status("/m/a~");
     assert_eq!(
         (status.state, status.reason),
@@ -266,22 +266,22 @@ fn what_is_skipped_is_listed_with_its_reason() {
 fn a_bad_part_of_a_manifest_stops_neither_the_other_parts_nor_the_pods_that_ran() {
     let mut node = Node::new();
     let three = |a: &str, b: &str, c: &str| [pod("a", a), pod("b", b), pod("c", c)].join("---\n");
-    node.folder(&[("/m/a", &three("one", "two", "three"))]);
-    let changes = node.folder(&[("/m/a", &three("new", "' '", "three"))]);
+    node.directory(&[("/m/a", &three("one", "two", "three"))]);
+    let changes = node.directory(&[("/m/a", &three("new", "' '", "three"))]);
     assert_eq!(node.pods(), ["a-node=new", "b-node=two", "c-node=three"]);
     assert_eq!(
         changes.events[0].pod,
         Some(PodName::new("default", "b-node"))
     );
     assert!(changes.events[0].uid.is_some());
-    node.folder(&[("/m/a", &(pod("b", "' '") + "---\n" + &pod("d", "four")))]);
+    node.directory(&[("/m/a", &(pod("b", "' '") + "---\n" + &pod("d", "four")))]);
     assert_eq!(
         node.pods(),
         ["a-node=new", "b-node=two", "c-node=three", "d-node=four"]
     );
     let held: Vec<_> = node.state.held().iter().map(|pod| &*pod.name).collect();
     assert_eq!(held, ["a-node", "b-node", "c-node"]);
-    node.folder(&[("/m/a", &pod("b", "two"))]);
+    node.directory(&[("/m/a", &pod("b", "two"))]);
     assert_eq!(node.pods(), ["b-node=two"]);
 }
 
@@ -289,7 +289,7 @@ fn a_bad_part_of_a_manifest_stops_neither_the_other_parts_nor_the_pods_that_ran(
 fn a_bad_manifest_is_no_obstacle_for_its_good_pods_at_the_first_look() {
     let mut node = Node::new();
     let text = pod("a", "one") + "---\n" + &pod("b", "' '");
-    node.folder(&[("/m/a", &text), ("/m/c", "nonsense: [")]);
+    node.directory(&[("/m/a", &text), ("/m/c", "nonsense: [")]);
     assert_eq!(node.pods(), ["a-node=one"]);
     assert!(node.state.desired().ready.contains(&PodSource::File));
 }
@@ -307,13 +307,13 @@ fn a_manifest_without_pods_ends_those_it_had_unless_it_is_blank() {
         ("", 1, ManifestState::Bad),
     ] {
         let mut node = Node::new();
-        node.folder(&[("/m/a", &pod("a", "one"))]);
-        node.folder(&[("/m/a", text)]);
+        node.directory(&[("/m/a", &pod("a", "one"))]);
+        node.directory(&[("/m/a", text)]);
         assert_eq!(node.pods().len(), left, "{text}");
         assert_eq!(node.status("/m/a").state, state, "{text}");
     }
     let mut node = Node::new();
-    assert_eq!(node.folder(&[("/m/a", "")]).events, []);
+    assert_eq!(node.directory(&[("/m/a", "")]).events, []);
     assert_eq!(node.status("/m/a").state, ManifestState::Empty);
 }
 
@@ -322,8 +322,8 @@ fn a_pod_belongs_to_one_manifest() {
     let mut node = Node::new();
     let mine = pod("a", "one");
     let copy = pod("a", "two") + "---\n" + &pod("b", "three");
-    node.folder(&[("/m/b", &mine)]);
-    let changes = node.folder(&[("/m/a", &copy), ("/m/b", &mine)]);
+    node.directory(&[("/m/b", &mine)]);
+    let changes = node.directory(&[("/m/a", &copy), ("/m/b", &mine)]);
     assert_eq!(
         node.pods(),
         ["a-node=one", "b-node=three"],
@@ -340,7 +340,7 @@ fn a_pod_belongs_to_one_manifest() {
     let uid = node.state.desired().pods[&PodName::new("default", "a-node")]
         .uid
         .clone();
-    let changes = node.folder(&[("/m/a", &copy)]);
+    let changes = node.directory(&[("/m/a", &copy)]);
     assert_eq!(
         node.pods(),
         ["a-node=two", "b-node=three"],
@@ -353,7 +353,7 @@ fn a_pod_belongs_to_one_manifest() {
     assert_eq!(changes.events[0].reason, EventReason::ManifestRecovered);
 
     let mut fresh = Node::new();
-    fresh.folder(&[("/m/a", &copy), ("/m/b", &mine)]);
+    fresh.directory(&[("/m/a", &copy), ("/m/b", &mine)]);
     assert_eq!(
         fresh.pods(),
         ["a-node=two", "b-node=three"],
@@ -365,17 +365,17 @@ fn a_pod_belongs_to_one_manifest() {
 #[test]
 fn a_pod_defined_twice_in_one_manifest_is_taken_once() {
     let mut node = Node::new();
-    let changes = node.folder(&[("/m/a", &(pod("a", "one") + "---\n" + &pod("a", "two")))]);
+    let changes = node.directory(&[("/m/a", &(pod("a", "one") + "---\n" + &pod("a", "two")))]);
     assert_eq!(node.pods(), ["a-node=one"]);
     assert_eq!(node.status("/m/a").reason, Some(Reason::Duplicate));
     assert_eq!(changes.events.len(), 1);
 }
 
 #[test]
-fn folder_and_url_do_not_take_pods_from_each_other() {
+fn directory_and_url_do_not_take_pods_from_each_other() {
     let mut node = Node::new();
     node.url(&pod("a", "url"));
-    node.folder(&[("/m/a", &pod("a", "file"))]);
+    node.directory(&[("/m/a", &pod("a", "file"))]);
     assert_eq!(node.pods(), ["a-node=url"]);
     let before = Arc::clone(node.state.desired());
     node.url("# none\n");
@@ -390,8 +390,8 @@ fn folder_and_url_do_not_take_pods_from_each_other() {
 #[test]
 fn renaming_a_manifest_changes_no_pod() {
     let mut node = Node::new();
-    node.folder(&[("/m/a", &pod("a", "one"))]);
-    let changes = node.folder(&[("/m/z", &pod("a", "one"))]);
+    node.directory(&[("/m/a", &pod("a", "one"))]);
+    let changes = node.directory(&[("/m/z", &pod("a", "one"))]);
     assert_eq!(
         (changes.desired, changes.statuses, changes.events),
         (false, true, vec![])
@@ -401,9 +401,9 @@ fn renaming_a_manifest_changes_no_pod() {
 #[test]
 fn an_edited_pod_keeps_uid_and_first_sight() {
     let mut node = Node::new();
-    node.folder(&[("/m/a", &pod("a", "one"))]);
+    node.directory(&[("/m/a", &pod("a", "one"))]);
     let before = Arc::clone(node.state.desired());
-    node.folder(&[("/m/a", &pod("a", "two"))]);
+    node.directory(&[("/m/a", &pod("a", "two"))]);
     let name = PodName::new("default", "a-node");
     let (old, new) = (&before.pods[&name], &node.state.desired().pods[&name]);
     assert_eq!(old.uid, new.uid);
@@ -417,12 +417,12 @@ fn the_uid_of_a_running_pod_is_taken_over_once() {
     let adopted = AdoptedUids::from([(name.clone(), PodUid::from("running"))]);
     let mut node = Node::with(adopted, &[]);
     let text = pod("a", "one");
-    node.folder(&[("/m/a", &text)]);
+    node.directory(&[("/m/a", &text)]);
     assert_eq!(node.state.desired().pods[&name].uid.as_str(), "running");
-    node.folder(&[("/m/a", &pod("a", "two"))]);
+    node.directory(&[("/m/a", &pod("a", "two"))]);
     assert_eq!(node.state.desired().pods[&name].uid.as_str(), "running");
-    node.folder(&[]);
-    node.folder(&[("/m/a", &text)]);
+    node.directory(&[]);
+    node.directory(&[("/m/a", &text)]);
     assert_ne!(node.state.desired().pods[&name].uid.as_str(), "running");
 }
 
@@ -438,7 +438,7 @@ fn a_source_that_cannot_be_read_says_nothing_about_its_pods() {
         Changes::default()
     );
 
-    let changes = node.folder(&[("/m/a", &pod("a", "one"))]);
+    let changes = node.directory(&[("/m/a", &pod("a", "one"))]);
     assert_eq!(changes.events[0].reason, EventReason::ManifestRecovered);
     assert!(node.state.desired().ready.contains(&PodSource::File));
     let changes = node.fail(PodSource::File, "/m", Reason::Missing);
@@ -482,16 +482,16 @@ fn a_single_manifest_that_tells_nothing_does_not_make_its_source_ready() {
 fn what_was_held_survives_a_restart_of_the_agent() {
     let mut node = Node::new();
     let both = pod("a", "one") + "---\n" + &pod("b", "two");
-    node.folder(&[("/m/a", &both), ("/m/c", &pod("c", "three"))]);
+    node.directory(&[("/m/a", &both), ("/m/c", &pod("c", "three"))]);
     let bad = "nonsense: [";
-    node.folder(&[("/m/a", bad), ("/m/c", &pod("c", "three"))]);
+    node.directory(&[("/m/a", bad), ("/m/c", &pod("c", "three"))]);
     let json = serde_json::to_string(&**node.state.held()).expect("held pods are data");
     let held: Vec<HeldPod> = serde_json::from_str(&json).expect("the same data");
 
     let mut restarted = Node::with(AdoptedUids::new(), &held);
     assert_eq!(restarted.pods(), ["a-node=one", "b-node=two"]);
     assert!(!restarted.state.desired().sources_ready());
-    restarted.folder(&[("/m/a", bad), ("/m/c", &pod("c", "three"))]);
+    restarted.directory(&[("/m/a", bad), ("/m/c", &pod("c", "three"))]);
     assert_eq!(restarted.pods(), node.pods());
     let uids = |node: &Node| -> Vec<_> {
         node.state
@@ -505,7 +505,7 @@ fn what_was_held_survives_a_restart_of_the_agent() {
     assert_eq!(restarted.state.held(), node.state.held());
 
     let mut removed = Node::with(AdoptedUids::new(), &held);
-    removed.folder(&[]);
+    removed.directory(&[]);
     assert_eq!(
         removed.pods(),
         [""; 0],
@@ -520,7 +520,7 @@ fn many_problems_make_one_short_message() {
         "containers",
         "x: 1\n  y: 1\n  z: 1\n  u: 1\n  v: 1\n  containers",
     );
-    let changes = node.folder(&[("/m/a", &text)]);
+    let changes = node.directory(&[("/m/a", &text)]);
     assert_eq!(changes.events.len(), 1);
     assert!(
         messages(&changes)[0].ends_with("; and 2 more"),

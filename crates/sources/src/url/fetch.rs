@@ -36,32 +36,32 @@ pub enum Roots {
 /// Why a URL could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
-    #[error("no answer within 10s")]
+    #[error("no response within 10s")]
     Timeout,
     #[error("the request failed")]
     Request(#[source] hyper_util::client::legacy::Error),
-    #[error("the answer is {0}")]
+    #[error("the server answered {0}")]
     Status(StatusCode),
     #[error("redirected more than {} times", MAX_REQUESTS - 1)]
     TooManyRedirects,
-    #[error("redirected to something that can't be fetched")]
+    #[error("redirected to an unusable URL")]
     Redirect(#[source] TargetError),
-    #[error("the answer is larger than 10 MiB")]
+    #[error("the response is larger than 10 MiB")]
     TooLarge,
-    #[error("the answer broke off")]
+    #[error("the response broke off")]
     Body(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("no certificate authorities for https; install ca-certificates")]
+    #[error("no certificate authorities for HTTPS; install ca-certificates")]
     Roots(#[source] io::Error),
-    #[error("a configured certificate authority can't be used")]
+    #[error("invalid configured certificate authority")]
     Tls(#[source] rustls::Error),
 }
 
 /// What a URL answered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum Fetched {
     /// This.
     Body(Bytes),
-    /// The same as the time before, as the server says.
+    /// Unchanged since the last fetch, by the server's answer.
     NotModified,
 }
 
@@ -93,14 +93,14 @@ impl Fetcher {
         }
     }
 
-    /// Asks once.
-    pub(super) async fn fetch(&mut self) -> Result<Answer, FetchError> {
+    /// Fetches once.
+    pub(super) async fn fetch(&mut self) -> Result<Fetched, FetchError> {
         tokio::time::timeout(TIMEOUT, self.get())
             .await
             .unwrap_or(Err(FetchError::Timeout))
     }
 
-    async fn get(&mut self) -> Result<Answer, FetchError> {
+    async fn get(&mut self) -> Result<Fetched, FetchError> {
         let conditional = !self.headers.contains_key(header::IF_NONE_MATCH);
         let mut chain = Chain::new(self.target.clone(), self.request_headers(conditional));
         let mut target = self.target.clone();
@@ -112,7 +112,7 @@ impl Fetcher {
             match (response.status(), location) {
                 (StatusCode::OK, _) => return self.body(response).await,
                 (StatusCode::NOT_MODIFIED, _) if conditional && self.etag.is_some() => {
-                    return Ok(Answer::NotModified);
+                    return Ok(Fetched::NotModified);
                 }
                 (status, Some(location)) if is_redirect(status) => {
                     let next = target.join(location).map_err(FetchError::Redirect)?;
@@ -165,7 +165,7 @@ impl Fetcher {
         response.await.map_err(FetchError::Request)
     }
 
-    async fn body(&mut self, response: Response<Incoming>) -> Result<Answer, FetchError> {
+    async fn body(&mut self, response: Response<Incoming>) -> Result<Fetched, FetchError> {
         let etag = response.headers().get(header::ETAG).cloned();
         let limit = usize::try_from(MAX_MANIFEST_BYTES).expect("10 MiB can be counted");
         let body = Limited::new(response.into_body(), limit)
@@ -179,7 +179,7 @@ impl Fetcher {
                 }
             })?;
         self.etag = etag;
-        Ok(Answer::Body(body.to_bytes()))
+        Ok(Fetched::Body(body.to_bytes()))
     }
 }
 

@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName, StatusCode, header};
 
 use super::target::Target;
 
-/// So many requests are made for one answer.
+/// How many requests are made for one answer.
 pub(super) const MAX_REQUESTS: usize = 10;
 
 /// Headers that only go to the host for which they were configured, and to hosts below it.
@@ -16,7 +16,7 @@ const SENSITIVE: [HeaderName; 5] = [
     header::WWW_AUTHENTICATE,
 ];
 
-/// True for answers to a GET that send the client elsewhere, if they say where.
+/// True for answers to a GET that redirect the client and have a `Location`.
 pub(super) fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
@@ -26,7 +26,7 @@ pub(super) fn is_redirect(status: StatusCode) -> bool {
 pub(super) struct Chain {
     first: Target,
     headers: HeaderMap,
-    /// The chain has left the first host: secrets stay behind even if it comes back.
+    /// A redirect left the first host: no more secrets are sent, even if it returns.
     left: bool,
 }
 

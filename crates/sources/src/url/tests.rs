@@ -1,16 +1,13 @@
 //! Fetching from servers on loopback.
 
-use std::{
-    convert::Infallible,
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivatePkcs8KeyDer};
 use tokio::{
@@ -20,7 +17,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    fetch::{Answer, FetchError},
+    fetch::{FetchError, Fetched},
     *,
 };
 
@@ -69,7 +66,7 @@ impl Server {
 
     /// Path and headers of each request.
     fn asked(&self) -> Vec<(String, HeaderMap)> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 }
 
@@ -79,7 +76,6 @@ where
 {
     let answer = service_fn(move |request: Request<Incoming>| {
         seen.lock()
-            .unwrap()
             .push((request.uri().path().to_owned(), request.headers().clone()));
         let response = handler(&request);
         async move { Ok::<_, Infallible>(response) }
@@ -107,8 +103,8 @@ fn fetcher(url: &str, headers: HeaderMap) -> Fetcher {
     Fetcher::new(Target::parse(url).unwrap(), headers, Roots::System)
 }
 
-fn body(text: &str) -> Answer {
-    Answer::Body(text.to_owned().into())
+fn body(text: &str) -> Fetched {
+    Fetched::Body(text.to_owned().into())
 }
 
 fn secret() -> HeaderMap {
@@ -165,7 +161,7 @@ async fn a_tag_of_the_server_is_given_back() {
     .await;
     let mut fetcher = fetcher(&server.url("/"), HeaderMap::new());
     assert_eq!(fetcher.fetch().await.unwrap(), body("pods"));
-    assert_eq!(fetcher.fetch().await.unwrap(), Answer::NotModified);
+    assert_eq!(fetcher.fetch().await.unwrap(), Fetched::NotModified);
     assert_eq!(server.asked()[1].1[header::IF_NONE_MATCH], "\"v1\"");
 }
 
@@ -217,7 +213,7 @@ async fn endless_redirects_end() {
 }
 
 #[tokio::test]
-async fn what_is_no_manifest_is_a_failure() {
+async fn an_invalid_manifest_is_a_failure() {
     let server = Server::start(|request| match request.uri().path() {
         "/missing" => answer(404, "not found"),
         "/moved-nowhere" => answer(301, ""),
@@ -227,14 +223,17 @@ async fn what_is_no_manifest_is_a_failure() {
     })
     .await;
     for (path, text) in [
-        ("/missing", "the answer is 404 Not Found"),
-        ("/moved-nowhere", "the answer is 301 Moved Permanently"),
+        ("/missing", "the server answered 404 Not Found"),
+        (
+            "/moved-nowhere",
+            "the server answered 301 Moved Permanently",
+        ),
         (
             "/moved-away",
-            "redirected to something that can't be fetched: unsupported scheme",
+            "redirected to an unusable URL: unsupported scheme",
         ),
-        ("/big", "the answer is larger than 10 MiB"),
-        ("/", "the answer is 500 Internal Server Error"),
+        ("/big", "the response is larger than 10 MiB"),
+        ("/", "the server answered 500 Internal Server Error"),
     ] {
         let error = fetcher(&server.url(path), HeaderMap::new())
             .fetch()
@@ -309,7 +308,7 @@ async fn a_secure_server_is_asked_if_its_authority_is_trusted() {
 fn only_the_first_failures_are_loud() {
     let mut failures = Failures::default();
     let loud: Vec<_> = (0..5).map(|_| failures.count()).collect();
-    use Loudness::{LastWarning, Quiet, Warning};
+    use FailureLog::{LastWarning, Quiet, Warning};
     assert_eq!(loud, [Warning, Warning, LastWarning, Quiet, Quiet]);
     failures.succeeded("http://host/");
     assert_eq!(failures.count(), Warning);

@@ -1,4 +1,4 @@
-//! Which files are taken for keys.
+//! Which files are accepted as keys.
 
 use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 

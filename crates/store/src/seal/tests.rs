@@ -52,7 +52,7 @@ fn why<T: Stored + fmt::Debug>(path: &Path, seal: Seal) -> Damage {
 }
 
 #[test]
-fn a_record_opens_with_its_key_for_its_place_only() {
+fn a_sealed_record_opens_with_its_key_at_its_path_only() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("note");
     let record = Record::at(&path).sealed(with(1, "node/a"));
@@ -71,7 +71,7 @@ fn a_record_opens_with_its_key_for_its_place_only() {
     // Without a key it is no record at all.
     let plain = Record::<Note>::at(&path).load().unwrap();
     assert!(matches!(plain, Loaded::Quarantined { .. }), "{plain:?}");
-    // And one that is not encrypted is none with a key.
+    // And a plain record is rejected where a key is set.
     fs::write(&path, envelope::seal(&note()).unwrap()).unwrap();
     assert_eq!(why::<Note>(&path, with(1, "node/a")), Damage::NotEncrypted);
 }

@@ -1,4 +1,4 @@
-//! Setting an agent up: its folders, configuration file, flags and environment.
+//! Configures an agent: its directories, configuration file, flags and environment.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -16,7 +16,7 @@ use crate::cleanup::cgroups;
 use crate::runtime::AgentRuntime;
 use crate::scratch::Scratch;
 
-/// The name of the node unless another one is asked for.
+/// The default name of the node.
 const NODE_NAME: &str = "testnode";
 
 pub(super) const MANIFESTS: &str = "manifests";
@@ -28,10 +28,10 @@ pub(super) const CONFIG: &str = "config.yaml";
 /// The key for secrets on disk, beside the root directory.
 const SECRETS_KEY: &str = "secrets.key";
 const NOTIFY_SOCKET: &str = "notify.sock";
-/// Where manifests are written before they are moved into their folder.
+/// Where manifests are written before they are moved into their directory.
 const STAGING: &str = "staging";
 
-/// What an agent is started with.
+/// The settings of an agent.
 #[derive(Debug)]
 #[must_use]
 pub struct AgentBuilder {
@@ -61,14 +61,13 @@ impl AgentBuilder {
         }
     }
 
-    /// The folder of the instance that the agent will belong to, for files that its configuration
-    /// names.
+    /// The directory of the instance that the agent will belong to, for files in its configuration.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
     }
 
-    /// Sets a field of the KubeletConfiguration, in place of what the test bed sets.
+    /// Sets a field of the KubeletConfiguration, overriding the test bed's value.
     pub fn config(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.config.insert(field.to_owned(), value.into());
         self
@@ -93,19 +92,18 @@ impl AgentBuilder {
         self
     }
 
-    /// Asks for watchdog messages, as systemd does for a unit with `WatchdogSec`.
+    /// Requests watchdog messages, as systemd does for a unit with `WatchdogSec`.
     pub fn watchdog(self, period: Duration) -> Self {
         self.env("WATCHDOG_USEC", period.as_micros().to_string())
     }
 
-    /// Uses a runtime endpoint in place of the runtime's own way, such as a proxy before it.
+    /// Uses another runtime endpoint, such as a proxy before the runtime.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.runtime_flags = endpoint_flags(&endpoint.into());
         self
     }
 
-    /// Gives the node another name than `testnode`; the pods of a folder carry it at the end of
-    /// their own names.
+    /// Sets another node name than `testnode`; static pods have it as a suffix.
     pub fn node_name(mut self, name: impl Into<String>) -> Self {
         self.node_name = name.into();
         self
@@ -133,13 +131,13 @@ impl AgentBuilder {
         Ok(self.program(path))
     }
 
-    /// Puts a manifest into the folder before the agent is started.
+    /// Writes a manifest into the directory before the agent is started.
     pub fn manifest(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.manifests.push((name.into(), text.into()));
         self
     }
 
-    /// Makes the folders and files, and starts the agent. Does not wait for anything.
+    /// Creates the directories and files, and starts the agent. Does not wait for readiness.
     ///
     /// # Errors
     /// When there is no program to test, or it can't be started.
@@ -149,7 +147,7 @@ impl AgentBuilder {
         Ok(agent)
     }
 
-    /// Makes the folders and files, but doesn't start the agent yet.
+    /// Creates the directories and files without starting the agent.
     ///
     /// # Errors
     /// When there is no program to test, or a file can't be written.
@@ -161,7 +159,7 @@ impl AgentBuilder {
         for (name, text) in &self.manifests {
             write_manifest(&dir, name, text)?;
         }
-        // The kubelet wants its root cgroup to be there.
+        // The kubelet requires its root cgroup to exist.
         cgroups::create(self.scratch.tag())?;
         let healthz_port = free_port(Ipv4Addr::LOCALHOST.into())?;
         let config = serde_json::to_string_pretty(&self.whole_config(&dir, healthz_port))?;
@@ -202,6 +200,8 @@ impl AgentBuilder {
             "healthzPort": healthz_port,
             "cgroupRoot": self.scratch.cgroup_root(),
             "failCgroupV1": false,
+            // Whatever else is on the disk of this machine, images that tests load stay.
+            "imageGCHighThresholdPercent": 100,
             "rubelet": {
                 "socket": dir.join(API_SOCKET),
                 "secretsKeyFile": dir.join(SECRETS_KEY),
@@ -209,7 +209,7 @@ impl AgentBuilder {
         });
         for (field, value) in &self.config {
             match (config.get_mut(field), value) {
-                // Options of our own are added to those that are there, not put in their place.
+                // Own options are merged with the existing ones instead of replacing them.
                 (Some(Value::Object(there)), Value::Object(more)) => there.extend(more.clone()),
                 _ => config[field] = value.clone(),
             }
@@ -218,7 +218,7 @@ impl AgentBuilder {
     }
 }
 
-/// The flags of an agent that talks to a runtime at `endpoint`.
+/// The flags of an agent with a runtime at `endpoint`.
 pub(crate) fn endpoint_flags(endpoint: &str) -> Vec<OsString> {
     vec!["--container-runtime-endpoint".into(), endpoint.into()]
 }
@@ -239,7 +239,8 @@ fn arguments(dir: &Path, node_name: &str) -> Vec<OsString> {
     arguments
 }
 
-/// Writes a manifest beside the folder and moves it in, so that it is never seen half-written.
+/// Writes a manifest beside the directory and moves it in, so that it is never visible
+/// incompletely.
 pub(super) fn write_manifest(dir: &Path, name: &str, text: &str) -> Result<()> {
     let staged = dir.join(STAGING).join(name);
     std::fs::write(&staged, text).with_context(|| format!("cannot write {}", staged.display()))?;
@@ -247,7 +248,7 @@ pub(super) fn write_manifest(dir: &Path, name: &str, text: &str) -> Result<()> {
     std::fs::rename(&staged, &path).with_context(|| format!("cannot make {}", path.display()))
 }
 
-/// A new folder for one more agent of the instance.
+/// A new directory for one more agent of the instance.
 fn free_dir(scratch: &Scratch) -> Result<PathBuf> {
     for number in 1_u32.. {
         let dir = scratch.dir().join(format!("a{number}"));
@@ -262,8 +263,8 @@ fn free_dir(scratch: &Scratch) -> Result<PathBuf> {
     unreachable!("some number is free")
 }
 
-/// A port of this address that nobody listens on now.
-pub(crate) fn free_port(ip: IpAddr) -> Result<u16> {
+/// An unused port of this address.
+pub fn free_port(ip: IpAddr) -> Result<u16> {
     let listener = TcpListener::bind((ip, 0));
     let listener = listener.with_context(|| format!("no port is free on {ip}"))?;
     Ok(listener.local_addr()?.port())

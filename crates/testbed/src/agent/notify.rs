@@ -1,4 +1,4 @@
-//! The other end of sd_notify: what systemd would be told.
+//! The receiver of sd_notify, in place of systemd.
 
 use std::fmt;
 use std::os::unix::net::UnixDatagram;
@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 
 use crate::clock;
 
-/// The datagram with which the receiver tells its own thread to end.
+/// The datagram with which the receiver stops its own thread.
 const END: &[u8] = b"X_TESTBED_END=1";
 
 /// One message of the agent to systemd.
@@ -67,7 +67,7 @@ impl Received {
     }
 }
 
-/// Keeps what arrives at a socket.
+/// Collects the messages of a socket.
 #[derive(Debug)]
 pub(super) struct Receiver {
     received: Arc<Received>,
@@ -102,7 +102,7 @@ impl Receiver {
         self.received.messages().clear();
     }
 
-    /// The first message that `wanted` takes; `None` when none has come within `timeout`.
+    /// The first message that satisfies `wanted`; `None` on a timeout.
     pub(super) fn wait(
         &self,
         timeout: Duration,
@@ -120,7 +120,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // Without a listener any more there is no thread to end either.
+        // Without a receiver there is no thread to stop either.
         let _ = self.ender.send(END);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

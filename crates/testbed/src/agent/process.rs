@@ -1,4 +1,4 @@
-//! The agent's process: starting, ending, killing.
+//! The agent's process: start, stop, kill.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -14,7 +14,7 @@ use crate::containerd::daemon::signal;
 use crate::scratch::Scratch;
 use crate::{clock, proc, wait};
 
-/// Puts a file (`$0`) in the place of the kernel's boot id, for the program that comes after it.
+/// Bind-mounts a file (`$0`) over the kernel's boot ID, for the program that follows.
 const OTHER_BOOT: &str = "mount --make-private /proc && \
      mount --bind \"$0\" /proc/sys/kernel/random/boot_id && exec \"$@\"";
 
@@ -27,7 +27,7 @@ pub(crate) struct Process {
     pub(crate) log: PathBuf,
     pub(crate) child: Option<Child>,
     pub(crate) started_at: Option<Instant>,
-    /// A file with the boot id that this process is to see in place of the machine's.
+    /// A file with the boot ID that this process sees instead of the machine's.
     pub(crate) boot_id: Option<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ impl Process {
         command
             .args(&self.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            // Ctrl-C at a terminal is for the program that runs the test bed.
+            // Ctrl-C at a terminal is only for the program that runs the test bed.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::from(log.try_clone()?))
@@ -65,7 +65,7 @@ impl Process {
         Ok(())
     }
 
-    /// The program, in a mount namespace of its own if it is to see another boot.
+    /// The program, in a private mount namespace if it must see another boot ID.
     fn command(&self) -> Command {
         let Some(boot_id) = &self.boot_id else {
             return self.scratch.command(&self.program);
@@ -98,17 +98,17 @@ impl Process {
         Ok(status)
     }
 
-    /// Whether the process was started and has ended by itself since.
+    /// Whether the process was started and has exited by itself since.
     pub(crate) fn has_ended(&self) -> bool {
         self.pid()
             .is_some_and(|pid| proc::Stat::of(pid).is_none_or(|stat| stat.state == 'Z'))
     }
 
-    /// How the process ended by itself, if it did.
+    /// How the process exited by itself, if it did.
     pub(crate) fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
         let ended = self.has_ended();
         match &mut self.child {
-            // Its first thread has ended; the others may need a moment more until it can be reaped.
+            // Its first thread has exited; the others may need a moment until it can be reaped.
             Some(child) if ended => Ok(Some(child.wait()?)),
             Some(child) => Ok(child.try_wait()?),
             None => Ok(None),

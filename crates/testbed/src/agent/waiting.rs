@@ -1,4 +1,4 @@
-//! Waiting for an agent, and what to show when the wait was in vain.
+//! Waits for an agent, and the report if a wait fails.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use serde_json::Value;
 use super::{Agent, Notification};
 use crate::{clock, report, wait};
 
-/// How often a wait for systemd's side looks whether the agent still runs.
+/// How often a wait for messages to systemd checks whether the agent still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 impl Agent {
-    /// Waits until the agent has told systemd something that `wanted` takes, since it was started
-    /// last; what it told.
+    /// Waits until the agent has sent systemd a message that satisfies `wanted`, since its last
+    /// start; returns it.
     ///
     /// # Errors
-    /// When that takes longer than `timeout` or the agent ends by itself, with the circumstances.
+    /// It takes longer than `timeout` or the agent exits by itself; the error has the report.
     pub fn wait_notification(
         &self,
         what: &str,
@@ -38,30 +38,30 @@ impl Agent {
         }
     }
 
-    /// Waits until the agent's status text for systemd is one that `wanted` takes; that text.
+    /// Waits until the agent's status text for systemd satisfies `wanted`; returns that text.
     ///
     /// # Errors
-    /// When that takes longer than `timeout` or the agent ends by itself, with the circumstances.
+    /// It takes longer than `timeout` or the agent exits by itself; the error has the report.
     pub fn wait_status(&self, timeout: Duration, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let is_wanted = |told: &Notification| told.status().is_some_and(&wanted);
         let told = self.wait_notification("the status text is as wanted", timeout, is_wanted)?;
         Ok(told.status().unwrap_or_default().to_owned())
     }
 
-    /// Waits until the agent has told systemd that it is ready.
+    /// Waits until the agent has notified systemd that it is ready.
     ///
     /// # Errors
-    /// When that takes longer than `timeout` or the agent ends by itself, with the circumstances.
+    /// It takes longer than `timeout` or the agent exits by itself; the error has the report.
     pub fn wait_ready(&self, timeout: Duration) -> Result<()> {
         self.wait_notification("the agent is ready", timeout, Notification::is_ready)
             .map(drop)
     }
 
-    /// Looks at `probe` until it gives a value and returns that value. An error that `probe` gives
-    /// is no end, but part of the message when the time is over.
+    /// Polls `probe` until it returns a value. An error of `probe` does not end the wait, but is
+    /// part of the message on a timeout.
     ///
     /// # Errors
-    /// When that takes longer than `timeout` or the agent ends by itself, with the circumstances.
+    /// It takes longer than `timeout` or the agent exits by itself; the error has the report.
     pub fn wait_for<T>(
         &self,
         what: &str,
@@ -86,13 +86,13 @@ impl Agent {
         })
     }
 
-    /// The error with the circumstances under it.
+    /// The error followed by the report.
     pub(super) fn explained(&self, error: &Error) -> Error {
         anyhow!("{error:#}\n{}", self.circumstances())
     }
 
-    /// What a person needs to see when something went wrong: pods, what systemd was told, the ends
-    /// of the agent's and the runtime's logs.
+    /// The report for a failed test: pods, messages to systemd, the ends of the agent's and the
+    /// runtime's logs.
     #[must_use]
     pub fn circumstances(&self) -> String {
         let pods = match self.pods() {

@@ -1,23 +1,23 @@
-//! The audit log of a real API server: what it refused to a node.
+//! The audit log of a real API server: the rejected requests of a node.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Answers that say that a request should not have been made: it was malformed, forbidden, or made no
-/// sense. What is gone, has changed meanwhile or can't be done now is no fault of the one who asks.
+/// Status codes of requests that should not have been sent: malformed, forbidden, or invalid. A
+/// missing or changed object, or a temporary failure, is not the client's fault.
 const REFUSED: [u64; 7] = [400, 401, 403, 405, 406, 415, 422];
 
-/// What a server says that knows less than it has stored: its authorizer of an object that no pod of the
-/// node names as far as it knows, and NodeRestriction of a pod that was bound a moment ago.
+/// Messages of a server whose caches lag: its authorizer's about an object that no known pod of the
+/// node references, and NodeRestriction's about a pod that was bound a moment ago.
 const LAGGING: [&str; 2] = [
     "no relationship found between node",
     "node requested token bound to a pod scheduled on a different node",
 ];
 
-/// The requests of nodes among these events that were refused, a line for each. A server whose
-/// caches lag does not know yet which pods are on which node: what it refuses for that reason counts only
-/// if it never let that node have the object.
+/// The rejected requests of nodes among these events, a line for each. A server whose caches lag
+/// does not know yet which pods are on which node: a rejection for that reason only counts if the
+/// server never granted that node access to the object.
 pub(super) fn refused(log: &str) -> Vec<String> {
     let events: Vec<Value> = log
         .lines()
@@ -52,7 +52,7 @@ fn may_lag(event: &Value) -> bool {
     LAGGING.iter().any(|known| message.contains(known))
 }
 
-/// Who asked for which object.
+/// Who requested which object.
 fn object(event: &Value) -> [&str; 4] {
     [
         "/user/username",
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_node_was_refused_is_told_and_nothing_else() {
+    fn what_a_node_was_refused_is_reported_and_nothing_else() {
         let log = [
             event("system:node:a", 200),
             event("system:node:a", 404),

@@ -1,5 +1,5 @@
 //! Requests of an administrator to a real API server: one connection for each, with a client
-//! certificate. It shares nothing with the agent's own client, which is what is judged.
+//! certificate. Independent of the agent's own client, which is being tested.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use sim_api::{Identity, Kind};
 use crate::http::{Response, request};
 use crate::wait;
 
-/// How long the server may be silent.
+/// Timeout of a silent server.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Time between two looks at an object: each costs a connection.
+/// Poll interval of an object: each poll costs a connection.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Where the users of [`Client::token_of`] are.
+/// The namespace of the users of [`Client::token_of`].
 const NAMESPACE: &str = "default";
 
 /// A client of one server.
@@ -46,7 +46,7 @@ impl Client {
         })
     }
 
-    /// One request, whatever its answer is.
+    /// Sends one request; returns any response.
     pub(super) fn ask(
         &self,
         method: &str,
@@ -64,7 +64,7 @@ impl Client {
         request(stream, &self.address.to_string(), method, path, content)
     }
 
-    /// One request that has to succeed, and its answer.
+    /// Sends one request that must succeed; returns its response.
     fn done(&self, method: &str, path: &str, content: Option<(&str, &Value)>) -> Result<Value> {
         let answer = self.ask(method, path, content)?;
         if !(200..300).contains(&answer.status) {
@@ -80,7 +80,7 @@ impl Client {
             .with_context(|| format!("{method} {path} gave no JSON: {}", answer.text()))
     }
 
-    /// Makes an object at that path.
+    /// Creates an object at that path.
     pub(super) fn post(&self, path: &str, object: &Value) -> Result<Value> {
         self.done("POST", path, Some(("application/json", object)))
     }
@@ -127,7 +127,7 @@ impl Client {
         let waited = wait::until_every(LOOK_EVERY, &what, limit, || {
             let found = match self.get(resource, namespace, name) {
                 Ok(found) => found,
-                // It may be coming back.
+                // It may be restarting.
                 Err(error) => {
                     last = format!("{error:#}");
                     return Ok(None);
@@ -142,7 +142,7 @@ impl Client {
         waited.map_err(|error| anyhow!("{error}; the last state was {last}"))
     }
 
-    /// A token of a service account that is made for it.
+    /// A token of a service account, which is created for it.
     pub(super) fn token_of(&self, user: &str) -> Result<String> {
         let account = json!({
             "apiVersion": "v1",
@@ -173,7 +173,10 @@ impl Client {
             "metadata": metadata,
             "rules": rules,
         });
-        let subject = json!({ "kind": "ServiceAccount", "name": user, "namespace": NAMESPACE });
+        let subject = match user.starts_with("system:") {
+            true => json!({ "apiGroup": group, "kind": "User", "name": user }),
+            false => json!({ "kind": "ServiceAccount", "name": user, "namespace": NAMESPACE }),
+        };
         let binding = json!({
             "apiVersion": format!("{group}/v1"),
             "kind": "ClusterRoleBinding",
@@ -199,7 +202,7 @@ fn home(namespace: &str) -> &str {
     }
 }
 
-/// The path of an object, or of a part of it: `pods/status`.
+/// The path of an object, or of a subresource: `pods/status`.
 fn path((resource, namespace, name): (&str, &str, &str)) -> Result<String> {
     let (plural, part) = match resource.split_once('/') {
         Some((plural, part)) => (plural, format!("/{part}")),

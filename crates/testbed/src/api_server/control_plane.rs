@@ -1,5 +1,5 @@
 //! A control plane of real programs on ports of 127.0.0.1: etcd, the API server, the controllers and
-//! the scheduler, in a private folder.
+//! the scheduler, in a private directory.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,16 +18,16 @@ use crate::scratch::Scratch;
 use crate::scratch::lock::HostLock;
 use crate::{cleanup, report, wait};
 
-/// How long a program may take until it answers, on a busy machine.
+/// Timeout of a program's start on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// Time between two looks whether it does.
+/// Poll interval of the start.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const AUDIT_LOG: &str = "audit.log";
 /// The issuer of tokens of service accounts.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// A running control plane. When the value is dropped, its processes are killed and its folder is
+/// A running control plane. When the value is dropped, its processes are killed and its directory is
 /// removed.
 pub struct ControlPlane {
     pub(super) authority: Authority,
@@ -39,7 +39,7 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts all programs and waits until pods can be made.
+    /// Starts all programs and waits until pods can be created.
     pub(super) fn start(programs: &Programs) -> Result<Self> {
         let scratch = Scratch::create(&HostLock::take()?)?;
         let built = Self::build(programs, &scratch);
@@ -50,7 +50,7 @@ impl ControlPlane {
                 return Err(error);
             }
         };
-        // From here on, dropping the value removes what was started so far.
+        // From here on, dropping the value stops all started programs.
         for other in plane.others.iter_mut().take(1) {
             other.start()?;
         }
@@ -61,7 +61,7 @@ impl ControlPlane {
         for other in plane.others.iter_mut().skip(1) {
             other.start()?;
         }
-        // Without the account no pod is let in, and without the map none of them starts.
+        // Without the account no pod is admitted, and without the map none of them starts.
         for object in [
             ("serviceaccounts", "default", "default"),
             ("configmaps", "default", "kube-root-ca.crt"),
@@ -112,7 +112,7 @@ impl ControlPlane {
         format!("https://{}", self.address)
     }
 
-    /// Kills the API server; the other programs go on.
+    /// Kills the API server; the other programs continue.
     pub(super) fn kill_api_server(&self) -> Result<()> {
         self.process().kill9()
     }
@@ -131,7 +131,7 @@ impl ControlPlane {
         waited.with_context(|| self.log_ends())
     }
 
-    /// What it refused to nodes.
+    /// The rejected requests of nodes.
     pub(super) fn violations(&self) -> Result<Vec<String>> {
         let path = self.scratch.dir().join(AUDIT_LOG);
         let log = std::fs::read_to_string(&path)
@@ -187,7 +187,7 @@ fn etcd(files: &Files, store: &str, peers: &str) -> Vec<String> {
         format!("--listen-peer-urls={peers}"),
         format!("--initial-advertise-peer-urls={peers}"),
         format!("--initial-cluster=default={peers}"),
-        // What is lost with the machine is lost with the test.
+        // Data lost with the machine belongs to the test only.
         "--unsafe-no-fsync".to_owned(),
     ]
 }
@@ -203,7 +203,7 @@ fn api_server(files: &Files, address: SocketAddr, store: &str) -> Vec<String> {
         "--enable-bootstrap-token-auth".to_owned(),
         "--allow-privileged".to_owned(),
         "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
-        // 127.0.0.1 is no address for other nodes' pods.
+        // 127.0.0.1 is not usable for other nodes' pods.
         "--endpoint-reconciler-type=none".to_owned(),
         "--kubelet-preferred-address-types=InternalIP".to_owned(),
         format!("--service-account-issuer={ISSUER}"),
@@ -237,7 +237,7 @@ fn scheduler(files: &Files) -> Vec<String> {
     client(files, "scheduler")
 }
 
-/// What a program that only asks the API server is started with: it listens nowhere.
+/// The flags of a program that is only a client of the API server: it does not listen.
 fn client(files: &Files, name: &str) -> Vec<String> {
     let kubeconfig = files.path(&format!("{name}.kubeconfig"));
     vec![

@@ -1,4 +1,4 @@
-//! The files that the programs of a control plane are started with.
+//! The files for the programs of a control plane.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use sim_api::{Authority, Credentials, Identity, User};
 
 use super::{BOOTSTRAP_GROUP, BOOTSTRAP_TOKEN, LIFETIME, now};
 
-/// What the server's own certificate is for.
+/// The names in the server's own certificate.
 const SERVER_NAMES: [&str; 4] = [
     "127.0.0.1",
     "localhost",
@@ -44,7 +44,7 @@ impl Files {
         files.pair("apiserver", &authority.server(names, now, LIFETIME)?)?;
         let to_nodes = User::new("kube-apiserver-kubelet-client", &["system:masters"]);
         files.pair("to-nodes", &authority.client(&to_nodes, now, LIFETIME)?)?;
-        // Only its keys are used: to sign tokens and to check them.
+        // Only its keys are used: to sign and verify tokens.
         let accounts = User::new("service-accounts", &[]);
         files.pair("accounts", &authority.client(&accounts, now, LIFETIME)?)?;
         for (file, user, groups) in CLIENTS {
@@ -84,8 +84,8 @@ impl Files {
     }
 }
 
-/// What a cluster needs before a node can ask for a certificate, as kubeadm makes it: the token, and
-/// the right of its group. Each with the path of its collection.
+/// Objects that a cluster needs before a node can request a certificate, as kubeadm creates them:
+/// the token, and the right of its group. Each with the path of its collection.
 pub(super) fn bootstrap_objects() -> [(&'static str, serde_json::Value); 2] {
     let (id, secret) = BOOTSTRAP_TOKEN.split_once('.').unwrap_or_default();
     let token = json!({

@@ -1,4 +1,4 @@
-//! The model API server, and what it runs on.
+//! The model API server, and its runtime.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use tokio::runtime::Runtime;
 
 use super::{BOOTSTRAP_GROUP, BOOTSTRAP_TOKEN};
 
-/// How long nobody listens in a restart.
+/// Downtime of a restart.
 const DOWN: Duration = Duration::from_secs(1);
-/// How long after it the server does not know yet which pods are on which node.
+/// How long after a restart the server does not know which pods are on which node.
 const RELATIONS_AFTER: Duration = Duration::from_secs(1);
 
 /// A model API server on a port of 127.0.0.1, with TLS and a scheduler.

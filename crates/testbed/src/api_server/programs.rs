@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 
 use crate::command::stdout_of;
 
-/// The programs without which there is no control plane.
+/// The required programs of a control plane.
 pub const NEEDED: [&str; 4] = [
     "etcd",
     "kube-apiserver",
@@ -17,17 +17,17 @@ pub const NEEDED: [&str; 4] = [
     "kube-scheduler",
 ];
 
-/// A directory that has them all.
+/// A directory that contains all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
     dir: PathBuf,
 }
 
 impl Programs {
-    /// Looks for them.
+    /// Finds them.
     ///
     /// # Errors
-    /// The directory is none, or lacks a program; all that are missing are named.
+    /// It is not a directory, or lacks a program; all missing ones are named.
     pub fn find(dir: &Path) -> Result<Self> {
         if !dir.is_dir() {
             bail!(
@@ -48,7 +48,7 @@ impl Programs {
                 NEEDED.join(", ")
             );
         }
-        // Processes are started elsewhere.
+        // The processes have another working directory.
         let dir = std::path::absolute(dir)?;
         Ok(Self { dir })
     }
@@ -58,7 +58,7 @@ impl Programs {
         self.dir.join(name)
     }
 
-    /// Where they are.
+    /// Their directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -71,7 +71,7 @@ impl Programs {
         is_program(&path).then_some(path)
     }
 
-    /// What the API server calls its version, such as `v1.36.0`.
+    /// The API server's version, such as `v1.36.0`.
     ///
     /// # Errors
     /// It can't be started.

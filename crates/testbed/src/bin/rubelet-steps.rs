@@ -1,4 +1,4 @@
-//! Counts the steps of a process, and lets one of them fail: see `rubelet_testbed::steps`.
+//! Counts the steps of a process, and makes one of them fail: see `rubelet_testbed::steps`.
 
 use anyhow::Result;
 

@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 use crate::scratch::PREFIX;
 use crate::wait;
 
-/// How long the kernel may take to let go of a cgroup whose processes have ended.
+/// How long the kernel may take to release a cgroup whose processes have exited.
 const EMPTY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// All cgroup folders of instance `tag`, parents before children.
+/// All cgroup directories of instance `tag`, parents before children.
 ///
 /// # Errors
 /// When the kernel's mount table can't be read.
@@ -46,10 +46,10 @@ pub(crate) fn tags() -> Result<BTreeSet<String>> {
 /// The processes in the cgroups of instance `tag`.
 #[must_use]
 pub fn members(tag: &str) -> BTreeSet<u32> {
-    let folders = of(tag).unwrap_or_default();
-    folders
+    let directories = of(tag).unwrap_or_default();
+    directories
         .iter()
-        .filter_map(|folder| std::fs::read_to_string(folder.join("cgroup.procs")).ok())
+        .filter_map(|directory| std::fs::read_to_string(directory.join("cgroup.procs")).ok())
         .flat_map(|text| {
             text.lines()
                 .filter_map(|line| line.parse().ok())
@@ -58,13 +58,13 @@ pub fn members(tag: &str) -> BTreeSet<u32> {
         .collect()
 }
 
-/// Lets frozen processes of instance `tag` run, because a frozen process can't end.
+/// Thaws the processes of instance `tag`, because a frozen process can't exit.
 pub(crate) fn thaw(tag: &str) {
-    for folder in of(tag).unwrap_or_default() {
+    for directory in of(tag).unwrap_or_default() {
         for (file, text) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
-            let path = folder.join(file);
+            let path = directory.join(file);
             if path.exists() {
-                // What can't be thawed shows up as a process that doesn't end.
+                // A failed thaw shows as a process that does not exit.
                 let _ = std::fs::write(path, text);
             }
         }
@@ -90,9 +90,9 @@ pub fn remove(tag: &str) -> Result<()> {
         &format!("the cgroups of {tag} are empty"),
         EMPTY_TIMEOUT,
         || {
-            for folder in of(tag)?.iter().rev() {
-                // In use for a moment after the last process ended: looked at again.
-                let _ = std::fs::remove_dir(folder);
+            for directory in of(tag)?.iter().rev() {
+                // Still busy for a moment after the last process exited: retried.
+                let _ = std::fs::remove_dir(directory);
             }
             Ok(of(tag)?.is_empty().then_some(()))
         },

@@ -1,7 +1,7 @@
-//! The NAT rules that the portmap plugin makes for host ports.
+//! The NAT rules of the portmap plugin for host ports.
 //!
-//! A rule of ours is known by its comment, which holds the network's name; a chain of ours is one
-//! that such a rule jumps to.
+//! Our rules are identified by their comment, which contains the network's name; our chains are the
+//! targets of such rules.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,10 +12,10 @@ use crate::command::stdout_of;
 
 const SAVE: &str = "/usr/sbin/iptables-save";
 const IPTABLES: &str = "/usr/sbin/iptables";
-/// How the names of the chains begin that the plugin makes once a host and never removes.
+/// Prefix of the chains that the plugin creates once per host and never removes.
 const SHARED: &str = "CNI-HOSTPORT-";
 
-/// The NAT rules of network `name` that are there now.
+/// The current NAT rules of network `name`.
 ///
 /// # Errors
 /// When the rules can't be listed.
@@ -39,13 +39,13 @@ pub(super) fn remove_rules_of(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The shared chains that are there now.
+/// The current shared chains.
 pub(crate) fn shared_chains() -> Result<Vec<String>> {
     Ok(chains_in(&table()?))
 }
 
-/// Removes the shared chains that are not in `keep`, with the rules that jump to them. Does
-/// nothing while some container of this host still has a host port.
+/// Removes the shared chains that are not in `keep`, with the rules that jump to them. Does nothing
+/// while a container of this host still has a host port.
 pub(crate) fn remove_shared_chains(keep: &[String]) -> Result<()> {
     let table = table()?;
     if all_rules(&table).any(|rule| own_target(&rule).is_some()) {
@@ -171,7 +171,7 @@ COMMIT
     }
 
     #[test]
-    fn the_plugins_shared_chains_are_told_from_a_containers_own() {
+    fn the_plugins_shared_chains_are_distinguished_from_a_containers_own() {
         assert_eq!(chains_in(TABLE), ["CNI-HOSTPORT-DNAT"]);
     }
 }

@@ -1,11 +1,11 @@
-//! Mounts below an instance's folder: root file systems, volumes, network namespaces.
+//! Mounts below an instance's directory: root file systems, volumes, network namespaces.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rustix::mount::{UnmountFlags, unmount};
 
-/// The mount points below `dir`, in the order in which they were mounted.
+/// The mount points below `dir`, in mount order.
 ///
 /// # Errors
 /// When the kernel's mount table can't be read.
@@ -23,7 +23,7 @@ pub fn below(dir: &Path) -> Result<Vec<PathBuf>> {
 /// When something stays mounted.
 pub fn unmount_below(dir: &Path) -> Result<()> {
     for path in below(dir)?.iter().rev() {
-        // A parent that went before takes its children along.
+        // Unmounting a parent detaches its children, too.
         let _ = unmount(path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW);
     }
     let left = below(dir)?;

@@ -10,13 +10,13 @@ use crate::scratch::{BRIDGE_PREFIX, Scratch};
 
 const INTERFACES: &str = "/sys/class/net";
 
-/// The instance's network interfaces that are there now: its bridge and what is attached to it.
+/// The instance's current network interfaces: its bridge and the ports.
 #[must_use]
 pub fn links_of(scratch: &Scratch) -> Vec<String> {
     links_of_bridge(&scratch.bridge())
 }
 
-/// Names of all bridges of instances on this machine, whether their instance lives or not.
+/// Names of all bridges of instances on this machine, of live and dead ones.
 pub(crate) fn bridges() -> Vec<String> {
     names_in(INTERFACES)
         .into_iter()
@@ -24,7 +24,7 @@ pub(crate) fn bridges() -> Vec<String> {
         .collect()
 }
 
-/// Removes the instance's bridge and everything attached to it.
+/// Removes the instance's bridge and all its ports.
 pub(crate) fn remove(scratch: &Scratch) -> Result<()> {
     remove_bridge(&scratch.bridge())
 }
@@ -32,7 +32,7 @@ pub(crate) fn remove(scratch: &Scratch) -> Result<()> {
 pub(crate) fn remove_bridge(bridge: &str) -> Result<()> {
     for link in links_of_bridge(bridge) {
         let deleted = stdout_of(Command::new(IP).args(["link", "delete", &link]));
-        // The kernel removes an interface by itself soon after its network namespace is gone.
+        // The kernel removes an interface by itself soon after its network namespace.
         if let Err(error) = deleted
             && names_in(INTERFACES).contains(&link)
         {

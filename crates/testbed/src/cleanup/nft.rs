@@ -1,4 +1,4 @@
-//! Tables of nftables that a bridge of an instance has given its name to.
+//! nftables tables named after a bridge of an instance.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::command::{output_of, stdout_of};
 use crate::packages::NFT;
 use crate::scratch::BRIDGE_PREFIX;
 
-/// Family and name of each table of an instance, whether that lives or not.
+/// Family and name of each table of an instance, live or dead.
 pub(crate) fn tables() -> Result<Vec<(String, String)>> {
     let output = output_of(Command::new(NFT).args(["list", "tables"]))?;
     // A kernel without nftables has no tables.
@@ -28,7 +28,7 @@ pub(crate) fn remove(bridge: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the tables with the name of this bridge say of single pods: their addresses and ports.
+/// Elements of single pods in the tables with the name of this bridge: their addresses and ports.
 pub(crate) fn elements_of(bridge: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for (family, name) in tables()? {

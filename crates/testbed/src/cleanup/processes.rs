@@ -1,4 +1,4 @@
-//! Ending the processes of one instance.
+//! Kills the processes of one instance.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use super::cgroups;
 use crate::scratch::{MARKER, Scratch};
 use crate::{proc, wait};
 
-/// How long the kernel may take to end processes that were killed.
+/// How long killed processes may take to exit.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The ids of all processes of the instance: those started with its marker (the runtime, its
@@ -48,12 +48,12 @@ pub fn of(scratch: &Scratch) -> BTreeSet<u32> {
 /// When some are still there after ten seconds.
 pub fn kill_all(scratch: &Scratch) -> Result<()> {
     cgroups::thaw(scratch.tag());
-    // More than one round: a process may have begun another one between the look and the kill.
+    // Repeated: a process may have started another one between the scan and the kill.
     wait::until(
         &format!("the processes of {} have ended", scratch.tag()),
         END_TIMEOUT,
         || {
-            // The handles come first: an id that is reused after the second look can't be hit.
+            // The pidfds come first: a PID that is reused after the second scan can't be hit.
             let handles: Vec<(u32, OwnedFd)> = of(scratch)
                 .into_iter()
                 .filter_map(|pid| Some((pid, handle(pid)?)))
@@ -65,7 +65,7 @@ pub fn kill_all(scratch: &Scratch) -> Result<()> {
                 .map(|(_, fd)| fd)
                 .collect();
             for victim in &victims {
-                // It may have ended by itself in between.
+                // It may have exited by itself in between.
                 let _ = pidfd_send_signal(victim, Signal::KILL);
             }
             for victim in &victims {
@@ -76,10 +76,10 @@ pub fn kill_all(scratch: &Scratch) -> Result<()> {
     )
 }
 
-/// Kills the one process `pid` and waits until it has ended.
+/// Kills the process `pid` and waits until it has exited.
 ///
 /// # Errors
-/// When there is no such process, or it doesn't end.
+/// There is no such process, or it does not exit.
 pub fn kill(pid: u32) -> Result<()> {
     let handle = handle(pid).with_context(|| format!("there is no process {pid}"))?;
     pidfd_send_signal(&handle, Signal::KILL).with_context(|| format!("cannot kill {pid}"))?;
@@ -97,6 +97,7 @@ fn await_end(handle: &OwnedFd) -> Result<()> {
         tv_sec: 2,
         tv_nsec: 0,
     };
-    poll(&mut watched, Some(&limit)).context("cannot wait for a process to end")?;
+    rustix::io::retry_on_intr(|| poll(&mut watched, Some(&limit)))
+        .context("cannot wait for a process to end")?;
     Ok(())
 }

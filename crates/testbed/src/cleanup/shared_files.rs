@@ -1,15 +1,15 @@
-//! The few files that containerd, CNI and agents keep at fixed places outside of an instance's
-//! folder.
+//! The few files that containerd, CNI and agents store at fixed paths outside an instance's
+//! directory.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// Where libcni keeps the result of each network attachment.
+/// libcni's directory of results of network attachments.
 const CNI_RESULTS: &str = "/var/lib/cni/results";
-/// Where a kubelet keeps a link to the log of each container, for log collectors.
+/// The kubelet's directory of links to container logs, for log collectors.
 const CONTAINER_LOGS: &str = "/var/log/containers";
-/// Folders that all runtimes and kubelets of a host share, the deepest first.
+/// Directories that all runtimes and kubelets of a host share, the deepest first.
 const SHARED: [&str; 7] = [
     CONTAINER_LOGS,
     "/run/containerd/s",
@@ -48,8 +48,8 @@ pub(super) fn remove(sockets: &[PathBuf], dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files of the instance in `dir` that are there now: what CNI remembers of its network
-/// attachments, known by the network namespace below that folder, and links to its log files.
+/// The current files of the instance in `dir`: CNI results of its network attachments, identified
+/// by the network namespace below that directory, and links to its log files.
 pub(super) fn of(dir: &Path) -> Vec<PathBuf> {
     let namespace = format!("\"{}/", dir.display());
     let is_result =
@@ -68,8 +68,8 @@ pub(super) fn of(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Those of the shared folders that are there now.
-pub(crate) fn existing_folders() -> Vec<String> {
+/// The shared directories that exist.
+pub(crate) fn existing_directories() -> Vec<String> {
     SHARED
         .into_iter()
         .filter(|dir| Path::new(dir).is_dir())
@@ -77,14 +77,14 @@ pub(crate) fn existing_folders() -> Vec<String> {
         .collect()
 }
 
-/// Removes the shared folders that are empty and not in `keep`.
-pub(crate) fn remove_empty_folders(keep: &[String]) {
-    for folder in SHARED
+/// Removes the shared directories that are empty and not in `keep`.
+pub(crate) fn remove_empty_directories(keep: &[String]) {
+    for directory in SHARED
         .iter()
         .filter(|dir| !keep.iter().any(|kept| kept == *dir))
     {
-        // A folder that isn't there, or isn't empty, is as it should be.
-        let _ = std::fs::remove_dir(folder);
+        // A missing or non-empty directory is as it should be.
+        let _ = std::fs::remove_dir(directory);
     }
 }
 
@@ -97,7 +97,7 @@ fn children(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The socket's path in a shim's start-up record: JSON of version 2, or the bare address before.
+/// The socket's path in a shim's bootstrap record: JSON of version 2, or only the address before.
 fn socket_in(text: &str) -> Option<PathBuf> {
     let address = match serde_json::from_str::<serde_json::Value>(text) {
         Ok(record) => record.get("address")?.as_str()?.to_owned(),

@@ -1,4 +1,4 @@
-//! The configuration files of one private containerd, in the form that its version reads.
+//! The configuration files of one private containerd, in the format of its version.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use super::HostPorts;
 /// The image of the sandbox container, built by [`crate::images`].
 const SANDBOX_IMAGE: &str = crate::images::PAUSE;
 
-/// Where one containerd keeps its things.
+/// The directories of one containerd.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout<'a> {
     pub(super) dir: &'a Path,
     pub(super) snapshotter: &'a str,
 }
 
-/// The main configuration file: form 3 since containerd 2, form 2 before.
+/// The main configuration file: version 3 since containerd 2, version 2 before.
 pub(super) fn main_file(layout: Layout<'_>, major: u32) -> String {
     if major >= 2 {
         form_3(layout)
@@ -101,8 +101,9 @@ disable = true"
 /// The file name of the socket that containerd listens on.
 pub(super) const SOCKET: &str = "c.sock";
 
-/// The network of the pods: one bridge of the instance's own, addresses from its own subnet, and
-/// host ports through NAT where they are wanted. Pods reach each other and the host; nothing is forwarded to the outside.
+/// The network of the pods: one private bridge, addresses from the instance's subnet, and host
+/// ports through NAT if requested. Pods reach each other and the host; nothing is forwarded to the
+/// outside.
 pub(super) fn network(scratch: &Scratch, host_ports: HostPorts) -> serde_json::Value {
     let mut network = serde_json::json!({
         "cniVersion": "1.0.0",

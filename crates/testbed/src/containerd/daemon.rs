@@ -1,4 +1,4 @@
-//! The containerd process: starting, stopping, killing.
+//! The containerd process: start, stop, kill.
 
 use std::fs::OpenOptions;
 use std::os::unix::process::CommandExt;
@@ -36,7 +36,7 @@ impl Daemon {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Starts the process unless it runs. It isn't ready yet then.
+    /// Starts the process unless it runs. Does not wait for readiness.
     pub(super) fn start(&mut self) -> Result<()> {
         if let Some(child) = &mut self.child
             && child.try_wait()?.is_none()
@@ -47,7 +47,7 @@ impl Daemon {
             .create(true)
             .append(true)
             .open(self.scratch.dir().join("containerd.log"))?;
-        // containerd looks for its shim, and CNI plugins for iptables, along the path.
+        // containerd finds its shim, and CNI plugins find iptables, in the PATH.
         let path = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", self.bin.display());
         let child = self
             .scratch
@@ -55,7 +55,7 @@ impl Daemon {
             .arg("--config")
             .arg(self.scratch.dir().join(CONFIG_FILE))
             .env("PATH", path)
-            // Ctrl-C at a terminal is for the program that runs the test bed.
+            // Ctrl-C at a terminal is only for the program that runs the test bed.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::from(log.try_clone()?))
@@ -66,7 +66,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Asks the process to end and waits for that.
+    /// Sends SIGTERM to the process and waits for its exit.
     pub(super) fn halt(&mut self, timeout: Duration) -> Result<()> {
         let Some(mut child) = self.child.take() else {
             return Ok(());
@@ -88,7 +88,7 @@ impl Daemon {
     }
 }
 
-/// Sends a signal to a child that was not waited for yet, so that its id can't be another's.
+/// Sends a signal to an unreaped child, so that its PID can't be reused.
 pub(crate) fn signal(child: &Child, signal: Signal) -> Result<()> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = pid.context("a child has no valid process id")?;

@@ -1,4 +1,4 @@
-//! The files that a private containerd finds when it starts.
+//! The files that a private containerd needs at its start.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub(super) fn write_files(scratch: &Scratch, major: u32, host_ports: HostPorts) 
     Ok(())
 }
 
-/// `overlayfs` where an overlay can be mounted on the instance's file system, else `native`, which
+/// `overlayfs` if an overlay can be mounted on the instance's file system, else `native`, which
 /// copies files and works everywhere.
 fn snapshotter(scratch: &Scratch) -> Result<&'static str> {
     let [lower, upper, work, merged] = ["probe/lower", "probe/upper", "probe/work", "probe/merged"]

@@ -1,4 +1,4 @@
-//! A machine that loses its power.
+//! Simulates a power loss.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use anyhow::{Context, Result};
 use super::Embedded;
 use crate::cleanup::{cgroups, mounts, network, nft, processes};
 
-/// Where the kernel tells which boot this is.
+/// The kernel's boot ID.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 impl Embedded {
-    /// Makes the machine look as after a loss of power: no process, mount, cgroup or network interface
-    /// is left, and the run folder is empty. A file with the id of the boot that follows.
+    /// Puts the machine into the state after a power loss: no process, mount, cgroup or network
+    /// interface is left, and the run directory is empty. Returns a file with the next boot ID.
     ///
     /// # Errors
-    /// When something can't be removed.
+    /// Something can't be removed.
     pub fn lose_power(&self) -> Result<PathBuf> {
         processes::kill_all(&self.scratch)?;
         mounts::unmount_below(self.scratch.dir())?;
@@ -33,7 +33,7 @@ impl Embedded {
     }
 }
 
-/// The id of this boot with its digits turned round.
+/// This boot's ID with its digits reversed.
 fn other_boot_id() -> Result<String> {
     let id = std::fs::read_to_string(BOOT_ID).with_context(|| format!("cannot read {BOOT_ID}"))?;
     let mut digits: Vec<char> = id.trim().chars().filter(|c| *c != '-').rev().collect();

@@ -11,13 +11,13 @@ use crate::agent::binary;
 use crate::agent::process::Process;
 use crate::{CriTruth, Scratch, report};
 
-/// How long a start may take on a busy machine.
+/// Timeout of a start on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long an orderly end may take.
+/// Timeout of a graceful stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Embedded {
-    /// What serves the CRI on the socket of these surroundings.
+    /// The process that serves the CRI on the socket of this environment.
     fn process(&self, program: &Path) -> Process {
         let mut arguments = vec!["runtime".into(), "serve".into(), "--listen".into()];
         arguments.push(self.endpoint().into());
@@ -34,7 +34,7 @@ impl Embedded {
         }
     }
 
-    /// Runs the runtime, but no agent, while `work` asks it things.
+    /// Runs the runtime without an agent while `work` queries it.
     ///
     /// # Errors
     /// When it isn't ready within a minute, or doesn't end.
@@ -53,7 +53,7 @@ impl Embedded {
 #[derive(Debug)]
 pub struct Served {
     process: Mutex<Process>,
-    surroundings: Embedded,
+    environment: Embedded,
 }
 
 impl Served {
@@ -66,36 +66,36 @@ impl Served {
         Self::start_in(Embedded::start()?, &binary()?)
     }
 
-    /// Starts `program` in surroundings that are there.
+    /// Starts `program` in an environment that exists.
     ///
     /// # Errors
     /// As [`Served::start`].
-    pub fn start_in(surroundings: Embedded, program: &Path) -> Result<Self> {
-        let served = Self::prepare(surroundings, program);
+    pub fn start_in(environment: Embedded, program: &Path) -> Result<Self> {
+        let served = Self::prepare(environment, program);
         served.resume()?;
         Ok(served)
     }
 
-    /// What [`Served::resume`] will start.
+    /// The command that [`Served::resume`] will start.
     #[must_use]
-    pub fn prepare(surroundings: Embedded, program: &Path) -> Self {
-        let process = surroundings.process(program);
+    pub fn prepare(environment: Embedded, program: &Path) -> Self {
+        let process = environment.process(program);
         Self {
             process: Mutex::new(process),
-            surroundings,
+            environment,
         }
     }
 
-    /// The folders, the images and the name of the instance.
+    /// The directories, the images and the name of the instance.
     #[must_use]
-    pub fn surroundings(&self) -> &Embedded {
-        &self.surroundings
+    pub fn environment(&self) -> &Embedded {
+        &self.environment
     }
 
-    /// The private folder and name of this instance.
+    /// The private directory and name of this instance.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
-        self.surroundings.scratch()
+        self.environment.scratch()
     }
 
     /// The process that runs the runtime; `None` while it is stopped.
@@ -104,12 +104,12 @@ impl Served {
         self.process().pid()
     }
 
-    /// What the runtime itself knows of pods and containers.
+    /// The runtime's own state of pods and containers.
     ///
     /// # Errors
     /// When no client can be made.
     pub fn truth(&self) -> Result<CriTruth> {
-        self.surroundings.truth()
+        self.environment.truth()
     }
 
     /// Starts the runtime unless it runs, and waits until it is ready.
@@ -133,7 +133,7 @@ impl Served {
         })
     }
 
-    /// Asks the runtime to end and waits for that; its containers go on.
+    /// Sends SIGTERM to the runtime and waits for its exit; its containers continue.
     ///
     /// # Errors
     /// When it doesn't run, or doesn't end.
@@ -141,7 +141,7 @@ impl Served {
         self.process().terminate(STOP_TIMEOUT).map(drop)
     }
 
-    /// Kills the runtime's process, not its supervisors; its containers go on.
+    /// Kills the runtime's process, not its shims; its containers continue.
     ///
     /// # Errors
     /// When it doesn't run.
@@ -149,14 +149,14 @@ impl Served {
         self.process().kill9()
     }
 
-    /// Ends everything at once, as when the machine loses its power. What [`Served::resume`] starts
-    /// next finds another boot.
+    /// Kills everything at once, as in a power loss. The next [`Served::resume`] sees another boot
+    /// ID.
     ///
     /// # Errors
     /// When something doesn't end.
     pub fn lose_power(&self) -> Result<()> {
         self.kill9()?;
-        self.process().boot_id = Some(self.surroundings.lose_power()?);
+        self.process().boot_id = Some(self.environment.lose_power()?);
         Ok(())
     }
 
@@ -172,17 +172,16 @@ impl Served {
         report::tail(&self.log_path(), 30)
     }
 
-    /// Removes everything of this instance now, and tells what failed.
+    /// Removes everything of this instance now, and reports failures.
     ///
     /// # Errors
     /// What could not be removed.
     pub fn remove(mut self) -> Result<()> {
         self.end();
-        self.surroundings.remove_all()
+        self.environment.remove_all()
     }
 
-    /// Kills the child, which has to be waited for; what else belongs to the instance is found by
-    /// its name.
+    /// Kills and reaps the child; everything else of the instance is found by its name.
     fn end(&self) {
         let mut process = self.process();
         if process.pid().is_some()

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tar::{Builder, Header};
 
 use super::Image;
@@ -13,7 +13,7 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 
-/// An archive with all `images`, each made of the one `layer`. An empty name is none.
+/// An archive with all `images`, each made of the one `layer`. An empty name means no name.
 pub(super) fn build(layer: &[u8], images: &[Image]) -> Result<Vec<u8>> {
     let mut blobs = Blobs::default();
     let layer = blobs.add(LAYER, layer.to_vec());
@@ -57,9 +57,10 @@ pub(super) fn build(layer: &[u8], images: &[Image]) -> Result<Vec<u8>> {
 struct Blobs(BTreeMap<String, Vec<u8>>);
 
 impl Blobs {
-    /// Keeps `bytes`; the descriptor by which others refer to them.
+    /// Adds `bytes`; returns the descriptor.
     fn add(&mut self, media_type: &str, bytes: Vec<u8>) -> Value {
-        let digest: String = Sha256::digest(&bytes)
+        let digest: String = digest(&SHA256, &bytes)
+            .as_ref()
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();

@@ -13,8 +13,8 @@ const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
                       nobody:x:65534:65534:nobody:/:/bin/false\n";
 const GROUP: &str = "root:x:0:\napp:x:1000:\nextra:x:2000:app\nnogroup:x:65534:\n";
 
-/// Folders, with their access bits.
-const FOLDERS: [(&str, u32); 10] = [
+/// Directories, with their access bits.
+const DIRECTORIES: [(&str, u32); 10] = [
     ("bin", 0o755),
     ("dev", 0o755),
     ("etc", 0o755),
@@ -39,14 +39,14 @@ const LINKS: [(&str, &str); 7] = [
 ];
 
 /// An uncompressed tar archive with busybox, a link in `/bin` for each of its programs, a few
-/// users, what declared volumes lead to, and the named pipe that the sandbox container waits on. The same busybox always gives
-/// the same bytes, unless there is a note.
+/// users, the targets of declared volumes, and the named pipe of the sandbox container. The same
+/// busybox always results in the same bytes, unless there is a note.
 pub(super) fn build(busybox: &Path, note: Option<&str>) -> Result<Vec<u8>> {
     let program =
         std::fs::read(busybox).with_context(|| format!("cannot read {}", busybox.display()))?;
     let applets = stdout_of(Command::new(busybox).arg("--list"))?;
     let mut layer = Layer(Builder::new(Vec::new()));
-    for (name, mode) in FOLDERS {
+    for (name, mode) in DIRECTORIES {
         layer.add(&format!("{name}/"), EntryType::Directory, mode, 0, &[])?;
     }
     for name in ["data/", "links/", "links/deep/", "links/deep/er/"] {

@@ -1,4 +1,4 @@
-//! A machine that loses its power and comes back.
+//! Simulates a power loss and a reboot.
 
 use anyhow::Result;
 
@@ -7,9 +7,9 @@ use crate::TestRuntime;
 use crate::cleanup::processes;
 
 impl Node {
-    /// Ends everything at once, as when the machine loses its power, and starts it again: the agent,
-    /// the runtime, but no container. To the embedded runtime it is another boot: its run folder
-    /// is empty, mounts, cgroups and network interfaces are gone, and the kernel tells another boot id.
+    /// Kills everything at once, as in a power loss, and restarts it: the agent, the runtime, but
+    /// no container. To the embedded runtime it is another boot: its run directory is empty,
+    /// mounts, cgroups and network interfaces are gone, and the kernel reports another boot ID.
     ///
     /// # Errors
     /// When something doesn't end, or doesn't start again.

@@ -1,5 +1,5 @@
-//! A containerd that runs on this machine, the newest or one of a certain line, unpacked from its
-//! Debian package into a private folder; the host's own is neither used nor replaced.
+//! A containerd for this machine, the newest or one of a given line, unpacked from its Debian
+//! package into a private directory; the host's own is neither used nor replaced.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,13 +15,13 @@ use crate::target_dir;
 const SUITES: [&str; 2] = ["forky", "trixie"];
 /// Set to the codename of a Debian suite, takes containerd from that suite only.
 const SUITE_VARIABLE: &str = "RUBELET_TESTBED_SUITE";
-/// The file in an unpacked package's folder that names the suite it came from.
+/// The file in an unpacked package's directory that names the suite it came from.
 const SUITE_FILE: &str = "suite";
 
 /// Programs of one containerd version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binaries {
-    /// The folder with `containerd`, `ctr` and `containerd-shim-runc-v2`.
+    /// The directory with `containerd`, `ctr` and `containerd-shim-runc-v2`.
     pub bin: PathBuf,
     /// The version it reports, such as `2.1.9`.
     pub version: String,
@@ -30,7 +30,7 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// The first number of the version, on which the form of the configuration depends.
+    /// The major version, which determines the format of the configuration.
     #[must_use]
     pub fn major(&self) -> u32 {
         self.version
@@ -54,11 +54,11 @@ impl Binaries {
     }
 }
 
-/// The containerd to test with: one unpacked by an earlier run if there is one (no network is
-/// needed then), else the newest that can be had.
+/// The containerd to test with: one unpacked by an earlier run if there is one (without network
+/// access), else the newest available.
 ///
 /// # Errors
-/// When no suite has a containerd that can be downloaded and that runs here.
+/// No suite has a containerd that can be downloaded and that runs here.
 pub fn ensure() -> Result<Binaries> {
     let host = codename()?;
     let wanted = std::env::var(SUITE_VARIABLE).ok();
@@ -69,17 +69,16 @@ pub fn ensure() -> Result<Binaries> {
     find(&host, &suites, None)
 }
 
-/// A containerd of `line`: one unpacked by an earlier run if there is one, else the newest of its
-/// line that can be had.
+/// A containerd of `line`: one unpacked by an earlier run if there is one, else the newest
+/// available of its line.
 ///
 /// # Errors
-/// When none of the suites that may have this line has one that can be downloaded and that runs
-/// here.
+/// None of the suites that may have this line has one that can be downloaded and that runs here.
 pub fn ensure_line(line: Line) -> Result<Binaries> {
     find(&codename()?, line.suites(), Some(line))
 }
 
-/// The first containerd of `suites`, of a certain line if one is wanted.
+/// The first containerd of `suites`, of a given line if requested.
 fn find(host: &str, suites: &[&str], line: Option<Line>) -> Result<Binaries> {
     let _lock = HostLock::take()?;
     let cache = target_dir::cache()?;
@@ -107,7 +106,7 @@ fn find(host: &str, suites: &[&str], line: Option<Line>) -> Result<Binaries> {
     )
 }
 
-/// What earlier runs left in the cache and still runs.
+/// Usable versions that earlier runs left in the cache.
 fn unpacked(cache: &Path) -> Vec<Binaries> {
     let Ok(entries) = std::fs::read_dir(cache) else {
         return Vec::new();
@@ -146,7 +145,7 @@ fn fetch(cache: &Path, host: &str, suite: &str) -> Result<Binaries> {
         }
         std::fs::remove_dir_all(&dir)?;
     }
-    // The rename comes last, so that a folder with this name is always complete.
+    // The rename comes last, so that a directory with this name is always complete.
     std::fs::rename(&unpacked, &dir)
         .with_context(|| format!("cannot rename {} to {}", unpacked.display(), dir.display()))?;
     Binaries::at(&dir)

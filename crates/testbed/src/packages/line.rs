@@ -1,13 +1,13 @@
-//! The lines of containerd that differ in what they tell of containers.
+//! The lines of containerd, which differ in their events.
 
-/// A line of containerd, which goes by the first numbers of its versions.
+/// A line of containerd, identified by the first numbers of its versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
-    /// 1.6: it has no events of containers.
+    /// 1.6: no container events.
     V1_6,
-    /// 1.7: its events go to one subscriber each.
+    /// 1.7: each event goes to only one subscriber.
     V1_7,
-    /// 2.x: every subscriber gets all events, and one that does not read holds up the others.
+    /// 2.x: every subscriber gets all events, and one that does not read blocks the others.
     V2,
 }
 

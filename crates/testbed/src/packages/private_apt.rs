@@ -1,6 +1,6 @@
 //! A private apt: the machine's own sources with another suite, its own lists and cache.
 //!
-//! Nothing of the host's package state is read but its sources, and nothing of it is written.
+//! Of the host's package state only the sources are read, and nothing is written.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,13 +37,13 @@ pub(super) fn download(name: &str, from: &str, to: &str, dir: &Path) -> Result<P
 /// Writes the private configuration; the path of its main file.
 fn configure(from: &str, to: &str, dir: &Path) -> Result<PathBuf> {
     let parts = dir.join("sources.list.d");
-    for folder in [
+    for directory in [
         &parts,
         &dir.join("lists/partial"),
         &dir.join("cache/archives/partial"),
     ] {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
     }
     let mut found = false;
     for path in host_sources() {

@@ -1,4 +1,4 @@
-//! The machine's own package sources with another Debian suite put in: text in, text out.
+//! Replaces the Debian suite in the machine's own package sources: text in, text out.
 
 /// The codename in the text of an os-release file.
 pub(super) fn codename(os_release: &str) -> Option<String> {
@@ -37,7 +37,7 @@ fn derive_line(line: &str, from: &str, to: &str) -> Option<String> {
 
 /// The same as [`derive_list`] for a deb822 sources file (`*.sources`).
 pub(super) fn derive_deb822(text: &str, from: &str, to: &str) -> String {
-    // A comment may stand inside a stanza; only an empty line ends one.
+    // A comment may be inside a stanza; only an empty line ends one.
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     lines
         .split(|line| line.trim().is_empty())
@@ -105,7 +105,7 @@ fn fields_of(stanza: &[&str]) -> Vec<Field> {
 }
 
 /// Whether an entry signed by this key may be Debian's own; other archives that use Debian's
-/// codenames bring a key file of their own.
+/// codenames have their own key file.
 fn is_debian_key(signed_by: Option<&str>) -> bool {
     signed_by.is_none_or(|key| {
         key.contains("debian-archive-keyring") || key.contains("BEGIN PGP PUBLIC KEY BLOCK")

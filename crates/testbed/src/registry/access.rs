@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Access control.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ pub const USER: &str = "someone";
 pub const PASSWORD: &str = "a:secret";
 /// `someone:a:secret` in base64.
 pub(super) const BASIC: &str = "Basic c29tZW9uZTphOnNlY3JldA==";
-/// What is given out for the right password, and for none where none is needed.
+/// The token for the right password, or for anybody if none is needed.
 const TOKEN: &str = "a-token-of-the-tests";
 
 /// Who may pull.
@@ -19,16 +19,16 @@ pub enum Access {
     /// Anybody.
     #[default]
     Anonymous,
-    /// Who sends the password with each request.
+    /// Clients that send the password with each request.
     Basic,
-    /// Who sends a token, which is given for the password.
+    /// Clients that send a token, which is issued for the password.
     Token,
-    /// Who sends a token, which is given to anybody, as large public registries do.
+    /// Clients that send a token, which is issued to anybody, as in large public registries.
     AnonymousToken,
 }
 
 impl Access {
-    /// Whether the request may pass.
+    /// Whether the request is allowed.
     pub(super) fn allows(self, request: &Request) -> bool {
         let said = request.field("authorization");
         match self {
@@ -38,7 +38,7 @@ impl Access {
         }
     }
 
-    /// How a client is told what to send.
+    /// The `WWW-Authenticate` challenge.
     pub(super) fn challenge(self, address: SocketAddr, repository: &str) -> Option<String> {
         match self {
             Self::Anonymous => None,
@@ -50,7 +50,7 @@ impl Access {
         }
     }
 
-    /// The answer to a request for a token, in JSON; `None` for somebody who gets none.
+    /// The response to a token request, in JSON; `None` if it is rejected.
     pub(super) fn token(self, request: &Request) -> Option<String> {
         let is_for_pull = request.query.contains("scope=repository%3A")
             || request.query.contains("scope=repository:");

@@ -5,27 +5,27 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
+use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::images;
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// In which documents the image is described.
+/// The documents that describe the image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
     /// An OCI manifest.
     #[default]
     Oci,
-    /// A manifest as docker writes it.
+    /// A docker manifest.
     Docker,
-    /// An OCI index with manifests for other machines beside this one's.
+    /// An OCI index that also has manifests for other platforms.
     Index,
 }
 
-/// How the layer is packed.
+/// The compression of the layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compression {
     /// Not at all.
@@ -42,14 +42,15 @@ pub enum Compression {
 pub(super) struct Content {
     top: String,
     layer: String,
-    /// Manifests and indexes, in the order in which they were made.
+    /// Manifests and indexes, in order of creation.
     documents: Vec<String>,
     blobs: BTreeMap<String, (String, Vec<u8>)>,
 }
 
 impl Content {
     pub(super) fn build(form: Form, compression: Compression) -> Result<Self> {
-        // Another image each time, configuration and layer, for a runtime doesn't pull what it has.
+        // A unique image each time, configuration and layer, because a runtime does not pull what
+        // it has.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let note = format!("image {number} of process {}", std::process::id());
@@ -105,7 +106,7 @@ impl Content {
         Ok(content)
     }
 
-    /// The digest of what tags stand for.
+    /// The digest of every tag.
     pub(super) fn top(&self) -> &str {
         &self.top
     }
@@ -121,7 +122,7 @@ impl Content {
         Some((media_type, bytes))
     }
 
-    /// What manifests refer to, with digests: the configuration and the layer.
+    /// Blobs that manifests refer to: the configuration and the layer.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let blobs = self.blobs.iter();
         blobs
@@ -129,8 +130,8 @@ impl Content {
             .map(|(digest, (_, bytes))| (digest.as_str(), bytes.as_slice()))
     }
 
-    /// The manifests with their media types, those that others refer to first; the last one has the
-    /// tag `1`, the others go by their digests.
+    /// The manifests with their media types, referenced ones first; the last one has the tag `1`,
+    /// the others are identified by digest.
     pub(super) fn documents(&self) -> impl Iterator<Item = (&str, &str, &[u8])> {
         self.documents.iter().filter_map(|digest| {
             let (media_type, bytes) = self.blob(digest)?;
@@ -139,7 +140,7 @@ impl Content {
         })
     }
 
-    /// Changes a byte of the layer, but not its digest.
+    /// Changes a byte of the layer without changing its digest.
     pub(super) fn spoil_layer(&mut self) {
         if let Some((_, bytes)) = self.blobs.get_mut(&self.layer)
             && let Some(byte) = bytes.iter_mut().rev().nth(2000)
@@ -149,7 +150,8 @@ impl Content {
     }
 
     fn add(&mut self, media_type: &str, bytes: Vec<u8>) -> Value {
-        let hex: String = Sha256::digest(&bytes)
+        let hex: String = digest(&SHA256, &bytes)
+            .as_ref()
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();

@@ -1,4 +1,4 @@
-//! Debian's `docker-registry`: a registry that nobody of this project wrote.
+//! Debian's `docker-registry`: an independent registry.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -31,11 +31,11 @@ pub struct PeerRegistry {
 }
 
 impl PeerRegistry {
-    /// Starts one that keeps its things in the instance's folder. It knows [`Access::Anonymous`]
-    /// and [`Access::Basic`].
+    /// Starts one that stores its data in the instance's directory. It supports
+    /// [`Access::Anonymous`] and [`Access::Basic`].
     ///
     /// # Errors
-    /// When the package can't be had, or the program doesn't answer.
+    /// The package is missing, or the program doesn't answer.
     pub fn start(scratch: &Scratch, access: Access) -> Result<Self> {
         let program = program()?;
         let port = free_port(Ipv4Addr::LOCALHOST.into())?;
@@ -91,7 +91,7 @@ impl PeerRegistry {
     /// Uploads an image under `name`, with the tag `1`.
     ///
     /// # Errors
-    /// When the registry refuses it.
+    /// The registry rejects it.
     pub fn push(&self, name: &str, form: Form, compression: Compression) -> Result<()> {
         let content = Content::build(form, compression)?;
         for (digest, bytes) in content.parts() {
@@ -118,7 +118,7 @@ impl PeerRegistry {
         Ok(())
     }
 
-    /// Sends a request; the status and the field `Location` of the answer.
+    /// Sends a request; returns the status and the `Location` header of the response.
     fn send(
         &self,
         method: &str,
@@ -163,14 +163,14 @@ impl PeerRegistry {
 
 impl Drop for PeerRegistry {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The program out of the package, unpacked by this run or an earlier one; the host's own package
-/// state stays as it is.
+/// The program from the package, unpacked by this run or an earlier one; the host's own package
+/// state is not changed.
 fn program() -> Result<PathBuf> {
     let _lock = HostLock::take()?;
     let cache = target_dir::cache()?;
@@ -190,7 +190,7 @@ fn program() -> Result<PathBuf> {
             .arg(&deb)
             .arg(&unpacked),
     )?;
-    // The rename comes last, so that a folder with this name is always complete.
+    // The rename comes last, so that a directory with this name is always complete.
     std::fs::rename(&unpacked, &dir)
         .with_context(|| format!("cannot rename {} to {}", unpacked.display(), dir.display()))?;
     Ok(program)

@@ -1,4 +1,4 @@
-//! Reading one request.
+//! Parses one request.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,25 +7,25 @@ use std::net::TcpStream;
 /// The first byte of a TLS connection.
 const TLS_HANDSHAKE: u8 = 22;
 
-/// What a client wants.
+/// A client's request.
 #[derive(Debug, Default)]
 pub(super) struct Request {
     pub(super) method: String,
-    /// The path without what comes after a question mark.
+    /// The path without the query.
     pub(super) path: String,
-    /// What comes after it.
+    /// The query.
     pub(super) query: String,
-    /// Fields by their names in small letters.
+    /// Headers by lower-case names.
     pub(super) fields: BTreeMap<String, String>,
 }
 
 impl Request {
-    /// Reads it; `None` when the client tried HTTPS and was told that there is none.
+    /// Reads it; `None` if the client tried HTTPS and was rejected.
     pub(super) fn read(mut stream: &TcpStream) -> io::Result<Option<Self>> {
         let mut input = BufReader::new(stream);
         if input.fill_buf()?.first() == Some(&TLS_HANDSHAKE) {
-            // A client that tries HTTPS first understands by this that there is only HTTP. It is
-            // heard out, for a connection that is closed with bytes unread loses the answer.
+            // A client that tries HTTPS first learns from this that there is only HTTP. Its data is
+            // read, because closing a connection with unread bytes discards the response.
             let mut record = [0; 5];
             input.read_exact(&mut record)?;
             let length = u16::from_be_bytes([record[3], record[4]]);
@@ -57,12 +57,12 @@ impl Request {
         Ok(Some(request))
     }
 
-    /// The value of a field.
+    /// The value of a header.
     pub(super) fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name).map(String::as_str)
     }
 
-    /// The first byte that is wanted, if not all are.
+    /// The first requested byte, if it is a range request.
     pub(super) fn range_start(&self) -> Option<usize> {
         let range = self.field("range")?.strip_prefix("bytes=")?;
         range.split('-').next()?.parse().ok()

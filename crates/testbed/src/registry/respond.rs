@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use super::Shared;
 use super::request::Request;
 
-/// Answers one request and closes the connection. `is_store` says that it came to the server that
-/// requests for blobs are sent on to.
+/// Answers one request and closes the connection. `is_store` means that it came to the blob server
+/// of redirects.
 pub(super) fn answer(stream: &TcpStream, is_store: bool, shared: &Shared) -> io::Result<()> {
     let Some(request) = Request::read(stream)? else {
         return Ok(());
@@ -37,10 +37,10 @@ pub(super) fn answer(stream: &TcpStream, is_store: bool, shared: &Shared) -> io:
     if request.path == "/v2/" {
         return json(stream, "200 OK", "", "{}");
     }
-    let Some((folder, last)) = request.path.rsplit_once('/') else {
+    let Some((directory, last)) = request.path.rsplit_once('/') else {
         return error(stream, "404 Not Found", "", "NAME_UNKNOWN");
     };
-    if folder.ends_with("/manifests") {
+    if directory.ends_with("/manifests") {
         if let Some(status) = rules.refused {
             let status = format!("{status} Refused");
             return error(stream, &status, "Retry-After: 1\r\n", "TOOMANYREQUESTS");
@@ -62,14 +62,14 @@ pub(super) fn answer(stream: &TcpStream, is_store: bool, shared: &Shared) -> io:
     }
 }
 
-/// What is between `/v2/` and `/manifests/` or `/blobs/`.
+/// The part between `/v2/` and `/manifests/` or `/blobs/`.
 fn repository_of(path: &str) -> &str {
     let path = path.strip_prefix("/v2/").unwrap_or_default();
     let end = path.find("/manifests/").or_else(|| path.find("/blobs/"));
     &path[..end.unwrap_or_default()]
 }
 
-/// A blob, from the middle where that is asked for, and only its first half while there are cuts.
+/// A blob, as a range if requested, and only its first half while there are truncations left.
 fn blob(mut stream: &TcpStream, request: &Request, shared: &Shared) -> io::Result<()> {
     let digest = request.path.rsplit('/').next().unwrap_or_default();
     let Some((_, bytes)) = shared.content.blob(digest) else {

@@ -1,27 +1,27 @@
-//! What the host was like before the first instance, so that the last one can put it back.
+//! The state of the host before the first instance, which is restored after the last one.
 
 use anyhow::Result;
 
 use super::Scratch;
 use crate::cleanup::{iptables, shared_files};
 
-/// The name of the file in each instance's folder.
+/// The name of the file in each instance's directory.
 pub(crate) const FILE: &str = "host-before";
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
-/// What runtimes, CNI plugins and agents change outside of what carries an instance's name.
+/// Changes by runtimes, CNI plugins and agents that do not carry an instance's name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct HostBefore {
-    /// Content of the kernel's `ip_forward` switch; the bridge plugin turns it on.
+    /// The kernel's `ip_forward` sysctl; the bridge plugin enables it.
     pub(crate) ip_forward: String,
     /// Names of the shared NAT chains that the portmap plugin makes and never removes.
     pub(crate) chains: Vec<String>,
-    /// Those of the folders that every runtime and kubelet shares that were there.
-    pub(crate) folders: Vec<String>,
+    /// The shared directories of runtimes and kubelets that existed.
+    pub(crate) directories: Vec<String>,
 }
 
 impl HostBefore {
-    /// What was there before the first of the instances that are there now.
+    /// The state before the first of the current instances.
     pub(crate) fn of_first(others: &[Scratch]) -> Result<Self> {
         if let Some(known) = others.iter().find_map(Scratch::host_before) {
             return Ok(known);
@@ -30,16 +30,16 @@ impl HostBefore {
         Ok(Self {
             ip_forward: ip_forward.trim().to_owned(),
             chains: iptables::shared_chains()?,
-            folders: shared_files::existing_folders(),
+            directories: shared_files::existing_directories(),
         })
     }
 
-    /// Puts everything back. Only right when no instance is left.
+    /// Restores the state. Only valid if no instance is left.
     pub(crate) fn restore(&self) -> Result<()> {
         if self.ip_forward == "0" {
             std::fs::write(FORWARDING, "0\n")?;
         }
-        shared_files::remove_empty_folders(&self.folders);
+        shared_files::remove_empty_directories(&self.directories);
         iptables::remove_shared_chains(&self.chains)
     }
 
@@ -47,12 +47,12 @@ impl HostBefore {
         let Self {
             ip_forward,
             chains,
-            folders,
+            directories,
         } = self;
         format!(
             "{ip_forward}\n{}\n{}\n",
             chains.join(" "),
-            folders.join(" ")
+            directories.join(" ")
         )
     }
 
@@ -68,7 +68,7 @@ impl HostBefore {
         Self {
             ip_forward,
             chains: words(),
-            folders: words(),
+            directories: words(),
         }
     }
 }
@@ -82,7 +82,7 @@ mod tests {
         let before = HostBefore {
             ip_forward: "1".into(),
             chains: vec!["CNI-HOSTPORT-MASQ".into()],
-            folders: vec!["/var/lib/cni".into(), "/run/containerd".into()],
+            directories: vec!["/var/lib/cni".into(), "/run/containerd".into()],
         };
         assert_eq!(HostBefore::parse(&before.to_text()), before);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! One at a time: what reads or changes the set of instances on this machine.
+//! Serializes reads and changes of the set of instances on this machine.
 
 use std::fs::File;
 
@@ -7,19 +7,19 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::PARENT;
 
-/// Held while instances are made, swept or removed; given back when dropped.
+/// Held while instances are created, swept or removed; released on drop.
 ///
-/// It is a lock on the folder that holds all instances, so that no lock file is left behind.
+/// It is a lock on the directory that holds all instances, so that no lock file is left behind.
 #[derive(Debug)]
 pub struct HostLock {
     _held: File,
 }
 
 impl HostLock {
-    /// Waits for the lock and takes it.
+    /// Waits for the lock and acquires it.
     ///
     /// # Errors
-    /// When the folder can't be opened or locked.
+    /// When the directory can't be opened or locked.
     pub fn take() -> Result<Self> {
         let held = File::open(PARENT).with_context(|| format!("cannot open {PARENT}"))?;
         flock(&held, FlockOperation::LockExclusive)

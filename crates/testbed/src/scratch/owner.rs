@@ -1,4 +1,4 @@
-//! Which process an instance belongs to, in a way that survives the reuse of process ids.
+//! The owner process of an instance, identified reliably even if PIDs are reused.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::proc;
 
-/// A process id with the time at which that process began.
+/// A PID with the start time of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
     pid: u32,
@@ -27,7 +27,7 @@ impl Owner {
         })
     }
 
-    /// Reads what [`Owner`]'s `Display` wrote.
+    /// Parses the output of [`Owner`]'s `Display`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (pid, start_ticks) = text.trim().split_once(' ')?;

@@ -1,12 +1,12 @@
-//! Which addresses an instance takes: private ones that nothing on this machine leads to.
+//! The addresses of an instance: private ones without a route on this machine.
 
 use std::net::Ipv4Addr;
 
 use anyhow::{Context, Result};
 
-/// The first two bytes of ranges that other programs do not take by default: podman takes 10.88 and
-/// 10.89, docker 172.17 and those behind it, CRI-O 10.85, k3s 10.42, flannel 10.244, and a VPN may
-/// lead to all of 10.0.0.0/8. The last one is for tests of networks (RFC 2544).
+/// The first two bytes of ranges that other programs do not use by default: podman uses 10.88 and
+/// 10.89, docker 172.17 and the following, CRI-O 10.85, k3s 10.42, flannel 10.244, and a VPN may
+/// route all of 10.0.0.0/8. The last one is for tests of networks (RFC 2544).
 const POOLS: [[u8; 2]; 5] = [[10, 215], [10, 179], [172, 29], [192, 168], [198, 18]];
 /// The third bytes of subnets of 254 addresses; those behind them are for [`free_wide`].
 const OCTETS: std::ops::RangeInclusive<u8> = 1..=247;
@@ -42,8 +42,8 @@ impl std::fmt::Display for Subnet {
     }
 }
 
-/// A subnet of 254 addresses that no route of this machine leads to, and its third byte, which is
-/// none of `taken`.
+/// A subnet of 254 addresses without a route on this machine, and its third byte, which is not in
+/// `taken`.
 ///
 /// # Errors
 /// When the routes can't be read, or no subnet is free.
@@ -54,7 +54,7 @@ pub(super) fn free(taken: &[u8]) -> Result<(Subnet, u8)> {
     )
 }
 
-/// A subnet of 2046 addresses that no route of this machine leads to.
+/// A subnet of 2046 addresses without a route on this machine.
 ///
 /// # Errors
 /// As [`free`].
@@ -77,7 +77,7 @@ fn is_free(subnet: Subnet, routes: &[Subnet]) -> bool {
     !routes.iter().any(|route| route.overlaps(subnet))
 }
 
-/// What is reached from here, the addresses of this machine included.
+/// The routes of this machine, including its own addresses.
 fn routes() -> Result<Vec<Subnet>> {
     // This thread may be in another network namespace than the process.
     let path = "/proc/thread-self/net/route";
@@ -85,8 +85,8 @@ fn routes() -> Result<Vec<Subnet>> {
     Ok(parse(&text))
 }
 
-/// The destinations in the form of the kernel: the second and the eighth column are numbers as they
-/// lie in memory. The default route is left out.
+/// The destinations in the kernel's format: the second and the eighth column are numbers in native
+/// byte order. The default route is skipped.
 fn parse(text: &str) -> Vec<Subnet> {
     let number = |field: Option<&&str>| u32::from_str_radix(field?, 16).ok();
     let lines = text.lines().skip(1).filter_map(|line| {
@@ -100,74 +100,4 @@ fn parse(text: &str) -> Vec<Subnet> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-    use crate::packages::IP;
-
-    fn subnet(text: &str) -> Subnet {
-        let (address, prefix) = text.split_once('/').unwrap();
-        Subnet {
-            address: address.parse::<Ipv4Addr>().unwrap().to_bits(),
-            prefix: prefix.parse().unwrap(),
-        }
-    }
-
-    #[test]
-    fn what_a_machine_reaches_already_is_not_taken() {
-        for (routes, taken, chosen) in [
-            (&[][..], &[][..], "10.215.1.0/24"),
-            (&[], &[1, 2], "10.215.3.0/24"),
-            (&["10.215.1.0/24"], &[], "10.215.2.0/24"),
-            (&["10.215.0.0/16"], &[], "10.179.1.0/24"),
-            (&["10.88.0.0/16", "172.17.0.0/16"], &[], "10.215.1.0/24"),
-            (&["10.0.0.0/8"], &[], "172.29.1.0/24"),
-            (
-                &["10.0.0.0/8", "172.16.0.0/12", "192.168.1.7/32"],
-                &[],
-                "192.168.2.0/24",
-            ),
-            (
-                &["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"],
-                &[1],
-                "198.18.2.0/24",
-            ),
-        ] {
-            let routes: Vec<_> = routes.iter().map(|text| subnet(text)).collect();
-            let (found, _) = choose(&routes, taken).unwrap();
-            assert_eq!(found.to_string(), chosen, "{routes:?}");
-        }
-        assert_eq!(
-            choose(&[subnet("128.0.0.0/1"), subnet("0.0.0.0/1")], &[]),
-            None
-        );
-    }
-
-    #[test]
-    fn beside_podman_and_docker_and_a_vpn_another_range_is_chosen() {
-        if !rubelet_needs::root() {
-            return;
-        }
-        let chosen = std::thread::spawn(|| {
-            nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
-            for (name, address) in [
-                ("podman0", "10.88.0.1/16"),
-                ("docker0", "172.17.0.1/16"),
-                ("tun0", "10.215.0.2/15"),
-            ] {
-                for words in [
-                    &["link", "add", name, "type", "bridge"][..],
-                    &["address", "add", address, "dev", name],
-                    &["link", "set", name, "up"],
-                ] {
-                    assert!(Command::new(IP).args(words).status().unwrap().success());
-                }
-            }
-            (free(&[]).unwrap().0, free_wide().unwrap())
-        });
-        let (chosen, wide) = chosen.join().unwrap();
-        assert_eq!(chosen.to_string(), "10.179.1.0/24");
-        assert_eq!(wide.to_string(), "10.179.248.0/21");
-    }
-}
+mod tests;

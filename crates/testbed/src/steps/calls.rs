@@ -1,4 +1,5 @@
-//! System calls that are steps. The numbers and registers are those of x86-64, which test hosts are.
+//! System calls that are steps. The numbers and registers are those of x86-64, the test hosts'
+//! architecture.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -21,7 +22,7 @@ enum Place {
 
 use Place::{Fd, Path};
 
-/// Calls that change something, and what they change.
+/// System calls with external effects, and their objects.
 const CALLS: &[(c_long, &str, Places)] = &[
     (libc::SYS_mkdir, "mkdir", &[Path(0)]),
     (libc::SYS_mkdirat, "mkdir", &[Path(1)]),
@@ -78,13 +79,13 @@ const NEED_SPACE: &[&str] = &[
 /// A step that a process is about to take.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// What it does to what, without identifiers.
+    /// The call and its object, without identifiers.
     pub(super) text: String,
     /// Whether a disk must have space for it.
     pub(super) needs_space: bool,
 }
 
-/// The step that these registers are about to take, if it is one.
+/// The step of these registers, if it is one.
 pub(super) fn read(tid: i32, registers: &user_regs_struct) -> Option<Call> {
     let number = registers.orig_rax.cast_signed();
     let (number, name, places) = CALLS.iter().find(|(known, ..)| *known == number)?;
@@ -100,7 +101,7 @@ pub(super) fn read(tid: i32, registers: &user_regs_struct) -> Option<Call> {
     match *number {
         libc::SYS_openat if !creates(arguments[2]) => return None,
         libc::SYS_open if !creates(arguments[1]) => return None,
-        // A thread of the same process is no step.
+        // A thread of the same process is not a step.
         libc::SYS_clone if is_thread(arguments[0]) => return None,
         libc::SYS_clone3 if is_thread(word(tid, arguments[0]).unwrap_or(0)) => return None,
         _ => {}
@@ -112,7 +113,7 @@ pub(super) fn read(tid: i32, registers: &user_regs_struct) -> Option<Call> {
             Path(at) => path(tid, arguments[*at]),
             Fd(at) => {
                 let open = descriptor(tid, arguments[*at])?;
-                // Standard streams, pipes, sockets and events are nobody's state.
+                // Standard streams, pipes, sockets and events are not persistent state.
                 if arguments[*at] <= 2 || !open.starts_with("/") || open.starts_with("/dev") {
                     return None;
                 }
@@ -156,7 +157,7 @@ fn memory(tid: i32, at: u64, bytes: &mut [u8]) -> usize {
         .unwrap_or(0)
 }
 
-/// Without what differs from life to life: each piece of a name with digits in it is one mark.
+/// Removes what differs between runs: each part of a name with digits becomes one mark.
 fn plain(text: &str) -> String {
     let piece = |piece: &str| {
         if piece.contains(|letter: char| letter.is_ascii_digit()) {

@@ -13,12 +13,12 @@ use nix::unistd::Pid;
 
 use super::{FAULT, Fault, Order, READY, Victim, calls};
 
-/// What the kernel shows in the place of a result while a call is entered.
+/// The kernel's placeholder result while a call is entered.
 const ENTERED: u64 = (-(libc::ENOSYS as i64)).cast_unsigned();
 /// No system call.
 const NO_CALL: u64 = u64::MAX;
 
-/// Follows a process until nothing of it is left, or the fault was a kill. Writes what it sees.
+/// Traces a process until it is gone with its children, or the fault was a kill. Writes a journal.
 ///
 /// # Errors
 /// When the process can't be traced.
@@ -36,7 +36,7 @@ pub fn trace(pid: u32, order: Order, journal: &mut dyn Write) -> Result<()> {
     tracing.follow()
 }
 
-/// Whose process a traced thread belongs to.
+/// The process that a traced thread belongs to.
 #[derive(Debug, Clone, Copy)]
 struct Role {
     process: Pid,
@@ -48,7 +48,7 @@ struct Tracing<'a> {
     order: Order,
     journal: &'a mut dyn Write,
     roles: BTreeMap<Pid, Role>,
-    /// Threads whose call was taken away; it gets its result when they come out of it.
+    /// Threads whose call was skipped; they get its error when they leave it.
     failing: BTreeSet<Pid>,
     count: usize,
 }
@@ -68,7 +68,7 @@ impl Tracing<'_> {
                 if self.roles.contains_key(&tid) {
                     continue;
                 }
-                // One that was begun by a thread that is traced is traced already.
+                // One that was started by a traced thread is traced already.
                 match ptrace::seize(tid, options) {
                     Ok(()) => ptrace::interrupt(tid).context("cannot stop a thread")?,
                     Err(Errno::ESRCH | Errno::EPERM) => {}
@@ -130,7 +130,7 @@ impl Tracing<'_> {
         self.roles.get(&tid).map(|role| role.who)
     }
 
-    /// Finds out to whom a new thread or process belongs.
+    /// Determines the owner of a new thread or process.
     fn take_on(&mut self, tid: Pid) {
         let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
         let number = |name: &str| {
@@ -149,7 +149,7 @@ impl Tracing<'_> {
         self.roles.insert(tid, Role { process, who });
     }
 
-    /// A call begins or ends. Whether the victim was killed.
+    /// A call begins or ends. Returns whether the victim was killed.
     fn at_call(&mut self, tid: Pid) -> Result<bool> {
         let Ok(mut registers) = ptrace::getregs(tid) else {
             return Ok(false);
@@ -178,9 +178,9 @@ impl Tracing<'_> {
         }
         match self.order.fault {
             Fault::Kill => {
-                // Who sees the process die may end this tracer at once.
+                // An observer of the process's death may kill this tracer at once.
                 self.tell(&format!("{FAULT} {}", call.text))?;
-                // Before the call: a thread that is to die does not enter it any more.
+                // Before the call: a killed thread does not enter it any more.
                 kill(role.process, Signal::SIGKILL)?;
                 Ok(true)
             }
@@ -196,7 +196,7 @@ impl Tracing<'_> {
     }
 
     fn resume(&mut self, tid: Pid, signal: Option<Signal>) {
-        // A thread that was killed meanwhile is told of by the next wait.
+        // A thread that was killed meanwhile is reported by the next wait.
         let _ = match self.who(tid) {
             Some(who) if who == self.order.victim => ptrace::syscall(tid, signal),
             Some(_) if self.order.victim == Victim::Process => {

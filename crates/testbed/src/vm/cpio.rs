@@ -1,5 +1,5 @@
-//! The archive that a kernel unpacks into its first root folder: cpio in the form `newc`, as the
-//! kernel's `initramfs-buffer-format` describes it.
+//! The initramfs archive: cpio in the `newc` format, as the kernel's `initramfs-buffer-format`
+//! describes it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -7,15 +7,15 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
-const FOLDER: u32 = 0o040_000;
+const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
 
-/// An archive that is being written. Folders above an entry are added by themselves.
+/// An archive that is being written. Parent directories are added automatically.
 pub(super) struct Archive {
     out: BufWriter<File>,
     written: usize,
     entries: u32,
-    folders: BTreeSet<String>,
+    directories: BTreeSet<String>,
 }
 
 impl Archive {
@@ -24,13 +24,13 @@ impl Archive {
             out: BufWriter::new(File::create(path)?),
             written: 0,
             entries: 0,
-            folders: BTreeSet::new(),
+            directories: BTreeSet::new(),
         })
     }
 
     /// A file with that content; `name` is an absolute path.
     pub(super) fn file(&mut self, name: &str, content: &[u8], mode: u32) -> io::Result<()> {
-        self.folders_above(name)?;
+        self.directories_above(name)?;
         self.entry(name, REGULAR | mode, content)
     }
 
@@ -40,8 +40,8 @@ impl Archive {
         self.file(name, &std::fs::read(source)?, mode)
     }
 
-    pub(super) fn folder(&mut self, name: &str) -> io::Result<()> {
-        self.folders_above(&format!("{name}/x"))
+    pub(super) fn directory(&mut self, name: &str) -> io::Result<()> {
+        self.directories_above(&format!("{name}/x"))
     }
 
     /// Writes the end.
@@ -50,7 +50,7 @@ impl Archive {
         self.out.flush()
     }
 
-    fn folders_above(&mut self, name: &str) -> io::Result<()> {
+    fn directories_above(&mut self, name: &str) -> io::Result<()> {
         let mut path = String::new();
         let above = Path::new(name).parent().unwrap_or(Path::new(""));
         for component in above.components() {
@@ -59,8 +59,8 @@ impl Archive {
             };
             path.push('/');
             path.push_str(&component.to_string_lossy());
-            if self.folders.insert(path.clone()) {
-                self.entry(&path, FOLDER | 0o755, &[])?;
+            if self.directories.insert(path.clone()) {
+                self.entry(&path, DIRECTORY | 0o755, &[])?;
             }
         }
         Ok(())
@@ -69,7 +69,7 @@ impl Archive {
     fn entry(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
         let name = name.trim_start_matches('/');
         self.entries += 1;
-        let links = if mode & FOLDER == FOLDER { 2 } else { 1 };
+        let links = if mode & DIRECTORY == DIRECTORY { 2 } else { 1 };
         let length = |length: usize| u32::try_from(length).map_err(io::Error::other);
         // Inode, mode, owner, group, links, time, size, two devices of two numbers, length of the
         // name with its zero, checksum.
@@ -126,7 +126,7 @@ mod tests {
         let path = dir.path().join("archive");
         let mut archive = Archive::create(&path).unwrap();
         archive.file("/etc/motd", b"hello", 0o640).unwrap();
-        archive.folder("/proc").unwrap();
+        archive.directory("/proc").unwrap();
         archive.finish().unwrap();
         let script = "cd \"$0\" && busybox cpio -id 2>/dev/null < archive && cat etc/motd && \
                       stat -c ' %a' etc/motd && test -d proc";

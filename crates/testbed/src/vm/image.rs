@@ -1,4 +1,4 @@
-//! What a guest has in its root folder: busybox, the modules it needs, and what the test puts in.
+//! The root directory of a guest: busybox, the required modules, and the test's files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,12 +12,12 @@ use crate::packages;
 const INIT: &str = include_str!("init.sh");
 const LINE: &str = include_str!("line.sh");
 
-/// All that systemd starts in a guest that has it.
+/// The only units that systemd starts in a guest.
 const TARGET: &str = "[Unit]\nRequires=line.service\nDefaultDependencies=no\n";
 const SERVICE: &str = "[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/bin/sh /line.sh\n\
                        StandardInput=null\nDelegate=yes\n";
 
-/// The root folder of a guest, to be filled.
+/// The root directory of a guest, to be filled.
 #[derive(Debug, Clone, Default)]
 pub struct Image {
     programs: Vec<(String, PathBuf)>,
@@ -26,7 +26,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Adds a program of this machine, without its symbols but with the libraries that it needs.
+    /// Adds a program of this machine, without its symbols but with its libraries.
     #[must_use]
     pub fn program(mut self, name: &str, source: impl Into<PathBuf>) -> Self {
         self.programs.push((name.to_owned(), source.into()));
@@ -40,15 +40,15 @@ impl Image {
         self
     }
 
-    /// Adds modules of the kernel, which are loaded before anything else runs. With `loop` the guest
-    /// has `/tmp` and `/var/lib` on an ext4.
+    /// Adds kernel modules, which are loaded before anything else runs. With `loop` the guest has
+    /// `/tmp` and `/var/lib` on an ext4.
     #[must_use]
     pub fn modules(mut self, names: &[&'static str]) -> Self {
         self.modules.extend(names);
         self
     }
 
-    /// Lets systemd be the first process, without any of its usual units.
+    /// Makes systemd the init process, without any of its usual units.
     ///
     /// # Errors
     /// Its package can't be installed.
@@ -64,14 +64,14 @@ impl Image {
             .file("/etc/machine-id", "0123456789abcdef0123456789abcdef\n"))
     }
 
-    /// Adds the program that loads AppArmor's profiles. The kernel has AppArmor switched on.
+    /// Adds the program that loads AppArmor's profiles. The kernel has AppArmor enabled.
     ///
     /// # Errors
     /// Its package can't be installed.
     pub fn apparmor(self) -> Result<Self> {
         packages::ensure_apparmor()?;
         let parser = "/sbin/apparmor_parser";
-        // As the package configures it. Without the file, rules about address families are left out.
+        // As the package configures it. Without the file, rules about address families are ignored.
         let features = "/usr/share/apparmor-features/features";
         let known =
             std::fs::read_to_string(features).with_context(|| format!("cannot read {features}"))?;
@@ -82,12 +82,12 @@ impl Image {
             .file("/etc/apparmor/parser.conf", conf))
     }
 
-    /// Writes the archive; the kernel that it is for.
+    /// Writes the archive; returns the kernel that it is for.
     pub(super) fn write(&self, archive: &Path, work: &Path) -> Result<Kernel> {
         let kernel = kernel::ensure()?;
         let mut archive = Archive::create(archive)?;
-        for folder in ["/proc", "/sys", "/dev", "/tmp", "/root", "/run"] {
-            archive.folder(folder)?;
+        for directory in ["/proc", "/sys", "/dev", "/tmp", "/root", "/run"] {
+            archive.directory(directory)?;
         }
         archive.file("/init", INIT.as_bytes(), 0o755)?;
         archive.file("/line.sh", LINE.as_bytes(), 0o755)?;

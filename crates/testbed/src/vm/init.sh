@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first process of the guest. It stands in the initial root folder, which no process can leave
+# The first process of the guest. It stands in the initial root directory, which no process can leave
 # by pivot_root, so it moves everything into a tmpfs first.
 if [ ! -e /moved ]; then
     /bin/busybox mkdir -p /new
@@ -36,9 +36,9 @@ if grep -q '^loop$' /modules; then
     losetup /dev/loop0 /disk
     mkdir -p /mnt
     mount -t ext4 /dev/loop0 /mnt
-    for folder in tmp var/lib; do
-        mkdir -p "/mnt/$folder"
-        mount --bind "/mnt/$folder" "/$folder"
+    for directory in tmp var/lib; do
+        mkdir -p "/mnt/$directory"
+        mount --bind "/mnt/$directory" "/$directory"
     done
 fi
 if [ -e /lib/systemd/systemd ]; then

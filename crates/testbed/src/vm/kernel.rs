@@ -1,4 +1,4 @@
-//! A kernel for guests: Debian's for clouds, unpacked from its package into a private folder.
+//! A kernel for guests: Debian's cloud kernel, unpacked from its package into a private directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,15 +10,15 @@ use crate::packages;
 use crate::scratch::lock::HostLock;
 use crate::target_dir;
 
-/// The package that depends on the one with the newest kernel.
+/// The metapackage of the newest kernel.
 const LATEST: &str = "linux-image-cloud-amd64";
 
 /// One unpacked kernel.
 #[derive(Debug, Clone)]
 pub(super) struct Kernel {
-    /// The program of the kernel.
+    /// The kernel image.
     pub(super) image: PathBuf,
-    /// The folder that has its modules' folder `lib/modules/VERSION`, with `modules.dep`.
+    /// The directory that has its modules' directory `lib/modules/VERSION`, with `modules.dep`.
     pub(super) root: PathBuf,
     /// Its version, as `uname -r` prints it.
     pub(super) version: String,
@@ -69,10 +69,10 @@ fn fetch(cache: &Path) -> Result<Kernel> {
         .strip_prefix("linux-image-")
         .with_context(|| format!("{package} is no package of a kernel"))?
         .to_owned();
-    // What a package's installation does otherwise.
+    // Normally done by the package's installation.
     let mut depmod = Command::new(packages::BUSYBOX);
     stdout_of(depmod.args(["depmod", "-b"]).arg(&root).arg(&version))?;
-    // The rename comes last, so that a folder with this name is always complete.
+    // The rename comes last, so that a directory with this name is always complete.
     let dir = cache.join(format!("kernel-{version}"));
     std::fs::rename(&root, &dir)
         .with_context(|| format!("cannot rename {} to {}", root.display(), dir.display()))?;
@@ -80,8 +80,8 @@ fn fetch(cache: &Path) -> Result<Kernel> {
 }
 
 impl Kernel {
-    /// Files of modules and of all modules that they need, below [`Kernel::root`]. Names are as
-    /// `modprobe` takes them; those that are built into the kernel are no files.
+    /// Files of modules and their dependencies, below [`Kernel::root`]. Names are those of
+    /// `modprobe`; built-in ones have no files.
     pub(super) fn module_files(&self, names: &[&str]) -> Result<Vec<String>> {
         let dir = format!("lib/modules/{}", self.version);
         let path = self.root.join(&dir).join("modules.dep");

@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# Takes commands from the host through a serial line and answers with what became of them.
+# Takes commands from the host through a serial line and answers with their results.
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 # A guest whose host forgot it goes away by itself.
 (sleep 600; poweroff -f) &

@@ -101,7 +101,7 @@ fn kubectl_reads_pods_logs_events_and_manifests() {
 }
 
 #[test]
-fn kubectl_is_told_what_can_not_be_done() {
+fn kubectl_is_reported_what_can_not_be_done() {
     let shown = Shown::shared();
     let kubectl = Kubectl::to(&shown.agent.api_socket());
     let missing = kubectl.run(&["get", "pod", "nothing"]);

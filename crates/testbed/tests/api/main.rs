@@ -10,6 +10,7 @@ mod outside;
 
 mod kubectl;
 mod paths;
+mod sessions;
 mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -80,7 +80,7 @@ fn the_log_of_a_container_is_text() {
 }
 
 #[test]
-fn the_configuration_in_use_is_told() {
+fn the_configuration_in_use_is_reported() {
     let shown = Shown::shared();
     let config = &good(&shown, "/configz")["kubeletconfig"];
     assert_eq!(config["healthzPort"], shown.agent.healthz_port());
@@ -144,7 +144,7 @@ fn what_is_not_there_or_not_allowed_is_answered_with_a_status() {
         let allow = answer.header("allow");
         assert_eq!(allow.is_some(), code == 405, "{line}: {allow:?}");
     }
-    // What is no HTTP at all is refused, and the agent goes on.
+    // What is no HTTP at all is refused, and the agent continues.
     let mut stream = UnixStream::connect(&socket).unwrap();
     stream.write_all(b"HELO there\r\n\r\n").unwrap();
     let mut answer = String::new();

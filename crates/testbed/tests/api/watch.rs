@@ -1,4 +1,4 @@
-//! Watches: every state that lasts is told, in order, and nothing is lost over a break.
+//! Watches: every state that lasts is reported, in order, and nothing is lost over a break.
 
 use std::collections::BTreeMap;
 

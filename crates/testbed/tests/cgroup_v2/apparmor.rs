@@ -51,12 +51,7 @@ fn once(name: &str, containers: &[Value]) -> Value {
     pod(name, &spec)
 }
 
-#[test]
-fn apparmor_confines_containers() -> Result<()> {
-    let image = Image::default().apparmor()?.file("/etc/mine", MINE);
-    let mut node = Node::start(image, "cgroupfs")?;
-    node.run("apparmor_parser --skip-cache /etc/mine")?;
-
+fn apply_tries(node: &mut Node) -> Result<()> {
     let asked = may_mount(under("asked", TRIES, "RuntimeDefault", None));
     node.apply(&once(
         "tries",
@@ -66,6 +61,10 @@ fn apparmor_confines_containers() -> Result<()> {
             may_mount(under("free", TRIES, "Unconfined", None)),
         ],
     ))?;
+    Ok(())
+}
+
+fn apply_sockets(node: &mut Node) -> Result<()> {
     // By a call whose arguments no filter of system calls can see.
     let sockets = sockets32::script(&[ALG, VSOCK, INET].map(sockets32::socketcall));
     let usual = json!({ "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } } });
@@ -76,6 +75,10 @@ fn apparmor_confines_containers() -> Result<()> {
             with(under("free", &sockets, "Unconfined", None), &usual),
         ],
     ))?;
+    Ok(())
+}
+
+fn apply_profiles(node: &mut Node) -> Result<()> {
     let script = "cat /proc/self/attr/current; cat /proc/version; echo version-$?";
     let mine = under("mine", script, "Localhost", Some("mine"));
     let absent = under("absent", "true", "Localhost", Some("of-another-node"));
@@ -90,6 +93,10 @@ fn apparmor_confines_containers() -> Result<()> {
     );
     node.apply(&once("profiles", &[mine, whole, small]))?;
     node.apply(&once("refused", &[absent]))?;
+    Ok(())
+}
+
+fn apply_volumes(node: &mut Node) -> Result<()> {
     // Volumes that images declare, by hostile images and by one that means well.
     let guarded = json!({ "readOnlyRootFilesystem": true });
     let of_image = |name: &str, image: &str, script: &str| {
@@ -101,7 +108,10 @@ fn apparmor_confines_containers() -> Result<()> {
     node.apply(&of_image("volumes", images::VOLUMES, script))?;
     let hostile = images::with_volume("/links/sys/kernel");
     node.apply(&of_image("hostile", &hostile, "true"))?;
+    Ok(())
+}
 
+fn apply_lasting(node: &mut Node) -> Result<()> {
     // Runs until it is stopped, and lets itself be stopped much later than this test waits.
     let wait = "trap 'exit 0' TERM; while ! [ -s /seen ]; do sleep 0.1; done; cat /seen; \
         sleep 100000 & wait $!";
@@ -112,39 +122,48 @@ fn apparmor_confines_containers() -> Result<()> {
     );
     let spec = json!({ "terminationGracePeriodSeconds": 1000, "containers": [lasting] });
     node.apply(&pod("lasting", &spec))?;
+    Ok(())
+}
 
+fn the_default_profile_denies_mounts_and_writes(node: &mut Node) -> Result<()> {
     node.wait("tries", "has ended", has_ended)?;
     for name in ["silent", "asked"] {
-        let log = log(&mut node, "tries", name)?;
+        let log = log(node, "tries", name)?;
         assert!(log.contains("rubelet-default (enforce)"), "{name}: {log}");
         for expected in ["no-mount", "unmounted", "no-write", "killed", "traced"] {
             assert!(log.contains(&format!(" {expected}\n")), "{name}: {log}");
         }
     }
-    let free = log(&mut node, "tries", "free")?;
+    let free = log(node, "tries", "free")?;
     for expected in ["unconfined", "mounted", "unmounted", "written"] {
         assert!(free.contains(&format!(" {expected}\n")), "{free}");
     }
+    Ok(())
+}
 
+fn sockets_are_denied_by_apparmor_and_by_the_filter(node: &mut Node) -> Result<()> {
     node.wait("sockets", "has ended", has_ended)?;
     let codes = |log: String| -> Vec<String> {
         let words = log.lines().filter_map(|line| line.split(' ').nth(3));
         words.map(str::to_owned).collect()
     };
     // EACCES of AppArmor, and a descriptor; without AppArmor ENOSYS of the filter.
-    let confined = codes(log(&mut node, "sockets", "silent")?);
+    let confined = codes(log(node, "sockets", "silent")?);
     assert_eq!(confined[..2], ["13", "13"], "{confined:?}");
     assert!(!["13", "38"].contains(&&*confined[2]), "{confined:?}");
-    let free = codes(log(&mut node, "sockets", "free")?);
+    let free = codes(log(node, "sockets", "free")?);
     assert_eq!(free, ["38", "38", "38"]);
+    Ok(())
+}
 
+fn each_container_runs_under_its_own_profile(node: &mut Node) -> Result<()> {
     node.wait("profiles", "has ended", has_ended)?;
-    let mine = log(&mut node, "profiles", "mine")?;
+    let mine = log(node, "profiles", "mine")?;
     assert!(mine.contains("mine (enforce)"), "{mine}");
     assert!(mine.contains("version-1"), "{mine}");
-    let whole = log(&mut node, "profiles", "whole")?;
+    let whole = log(node, "profiles", "whole")?;
     assert!(whole.contains("unconfined"), "{whole}");
-    let small = log(&mut node, "profiles", "small")?;
+    let small = log(node, "profiles", "small")?;
     assert!(small.contains("rubelet-default (enforce)"), "{small}");
 
     let seen = node.wait("refused", "is refused", |pod| {
@@ -155,9 +174,12 @@ fn apparmor_confines_containers() -> Result<()> {
         message.contains("apparmor profile not found of-another-node"),
         "{message}"
     );
+    Ok(())
+}
 
+fn volumes_of_an_image_are_writable_and_hostile_ones_refused(node: &mut Node) -> Result<()> {
     node.wait("volumes", "has ended", has_ended)?;
-    let volumes = log(&mut node, "volumes", "main")?;
+    let volumes = log(node, "volumes", "main")?;
     for expected in ["of the image", "written", "read-only", "1"] {
         assert!(volumes.contains(&format!(" {expected}\n")), "{volumes}");
     }
@@ -166,7 +188,10 @@ fn apparmor_confines_containers() -> Result<()> {
     })?;
     let message = container(&seen, "main")["state"]["waiting"]["message"].to_string();
     assert!(message.contains("at or below /proc"), "{message}");
+    Ok(())
+}
 
+fn a_hook_runs_under_the_profile_and_the_pod_can_be_stopped(node: &mut Node) -> Result<()> {
     let seen = node.wait("lasting", "is ready", is_ready)?;
     let look = "grep -q 'rubelet-default (enforce)' \
         /var/log/pods/default_lasting-guest_*/lasting/0.log && exit 0";
@@ -175,6 +200,27 @@ fn apparmor_confines_containers() -> Result<()> {
     ))?;
     let cgroup = node.cgroup(&seen, "lasting")?;
     node.remove("lasting", &cgroup)?;
+    Ok(())
+}
+
+/// All pods are applied before the first one is looked at: they start beside each other.
+#[test]
+fn apparmor_confines_containers() -> Result<()> {
+    let image = Image::default().apparmor()?.file("/etc/mine", MINE);
+    let mut node = Node::start(image, "cgroupfs")?;
+    node.run("apparmor_parser --skip-cache /etc/mine")?;
+
+    apply_tries(&mut node)?;
+    apply_sockets(&mut node)?;
+    apply_profiles(&mut node)?;
+    apply_volumes(&mut node)?;
+    apply_lasting(&mut node)?;
+
+    the_default_profile_denies_mounts_and_writes(&mut node)?;
+    sockets_are_denied_by_apparmor_and_by_the_filter(&mut node)?;
+    each_container_runs_under_its_own_profile(&mut node)?;
+    volumes_of_an_image_are_writable_and_hostile_ones_refused(&mut node)?;
+    a_hook_runs_under_the_profile_and_the_pod_can_be_stopped(&mut node)?;
 
     let findings = node.run("rubelet doctor --config /etc/rubelet.yaml || true")?;
     assert!(!findings.contains("AppArmor"), "{findings}");

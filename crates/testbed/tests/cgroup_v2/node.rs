@@ -60,7 +60,7 @@ impl Node {
         self.vm.run(command, COMMAND)
     }
 
-    /// Puts a pod into the folder of manifests.
+    /// Puts a pod into the directory of manifests.
     pub(crate) fn apply(&mut self, pod: &Value) -> Result<()> {
         let name = pod["metadata"]["name"]
             .as_str()
@@ -102,7 +102,7 @@ impl Node {
         Ok(())
     }
 
-    /// The folder of a container's cgroup.
+    /// The directory of a container's cgroup.
     pub(crate) fn cgroup(&mut self, pod: &Value, name: &str) -> Result<String> {
         let id = container(pod, name)["containerID"]
             .as_str()

@@ -98,14 +98,18 @@ fn an_edit_of_limits_reaches_the_pods_cgroup_where_it_is_and_huge_pages_are_coun
     let seen = node.wait("limited", "runs", |pod| runs(pod, "main"))?;
     let before = node.cgroup(&seen, "main")?;
     let inode = |cgroup: &str| format!("stat -c %i {cgroup}/..");
-    let folder = node.run(&inode(&before))?;
+    let directory = node.run(&inode(&before))?;
 
     let limits = json!({ "cpu": "250m", "memory": "96Mi" });
     node.apply(&with_limits("limited", &limits))?;
     let again = |pod: &Value| runs(pod, "main") && restarts(pod, "main") == 1;
     let seen = node.wait("limited", "has its new container", again)?;
     let cgroup = node.cgroup(&seen, "main")?;
-    assert_eq!(node.run(&inode(&cgroup))?, folder, "the pod's is the same");
+    assert_eq!(
+        node.run(&inode(&cgroup))?,
+        directory,
+        "the pod's is the same"
+    );
     let expected = [
         ("cpu.max", "25000 100000"),
         ("memory.max", "100663296"),
@@ -140,7 +144,7 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     let pid = node.run(&format!("cat {shim}/cgroup.procs"))?;
     let comm = node.run(&format!("cat /proc/{}/comm", pid.trim()))?;
     assert_eq!(comm.trim(), "rubelet-shim");
-    // What systemd itself knows survives when it is told to read everything anew.
+    // What systemd itself knows survives when it reads everything again.
     node.run("systemctl daemon-reload")?;
     let shown = node.run(&format!(
         "systemctl show -p MemoryMax,ActiveState,Delegate {unit}"
@@ -152,7 +156,7 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     assert_holds(&mut node, &cgroup, &expected)?;
     assert_eq!(node.run(&format!("cat {shim}/cgroup.procs"))?, pid);
 
-    // The pod goes on without the agent, and with the next one.
+    // The pod continues without the agent, and with the next one.
     node.restart()?;
     let again = node.wait("limited", "runs", |pod| runs(pod, "main"))?;
     assert_eq!(node.cgroup(&again, "main")?, cgroup);

@@ -9,8 +9,8 @@ use crate::rubelet;
 const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
 /// Writes a configuration; its path as text.
-fn write(folder: &Path, name: &str, body: &str) -> String {
-    let path = folder.join(name);
+fn write(directory: &Path, name: &str, body: &str) -> String {
+    let path = directory.join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, format!("{HEAD}{body}")).unwrap();
     path.display().to_string()
@@ -18,21 +18,21 @@ fn write(folder: &Path, name: &str, body: &str) -> String {
 
 #[test]
 fn good_configurations_are_shown_with_the_origin_of_each_value() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
     let file = write(
-        folder,
+        directory,
         "config.yaml",
         "healthzPort: 1111\nfileCheckFrequency: 30s\ncontainerLogMaxSize: 5Mi\n",
     );
-    let late = write(folder, "conf.d/20-late.conf", "healthzPort: 3333\n");
+    let late = write(directory, "conf.d/20-late.conf", "healthzPort: 3333\n");
     write(
-        folder,
+        directory,
         "conf.d/10-early.conf",
         "healthzPort: 2222\nfailSwapOn: false\n",
     );
-    write(folder, "conf.d/ignored.txt", "healthzPort: 4444\n");
-    let drop_ins = folder.join("conf.d").display().to_string();
+    write(directory, "conf.d/ignored.txt", "healthzPort: 4444\n");
+    let drop_ins = directory.join("conf.d").display().to_string();
     let sources = ["--config", &file, "--config-dir", &drop_ins];
 
     let valid = rubelet(&[&["config", "validate"], &sources[..]].concat());
@@ -67,7 +67,7 @@ fn good_configurations_are_shown_with_the_origin_of_each_value() {
     let yaml: Value = serde_saphyr::from_str(&yaml.stdout).unwrap();
     assert_eq!(yaml, json);
     // What is shown can be used.
-    let shown = folder.join("shown.json");
+    let shown = directory.join("shown.json");
     std::fs::write(&shown, json.to_string()).unwrap();
     let again = rubelet(&[
         "config",
@@ -80,8 +80,8 @@ fn good_configurations_are_shown_with_the_origin_of_each_value() {
 
 #[test]
 fn a_mistake_is_one_error_with_file_line_and_field() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
     let rows = [
         (
             "healthzPrt: 1",
@@ -97,7 +97,7 @@ fn a_mistake_is_one_error_with_file_line_and_field() {
         ),
     ];
     for (body, part) in rows {
-        let file = write(folder, "bad.yaml", body);
+        let file = write(directory, "bad.yaml", body);
         let expected = format!("error: {file}:{part}");
         for command in ["validate", "show"] {
             let output = rubelet(&["config", command, "--config", &file]);
@@ -115,8 +115,8 @@ fn a_mistake_is_one_error_with_file_line_and_field() {
             );
         }
     }
-    write(folder, "conf.d/05-bad.conf", "maxPods: -4\n");
-    let drop_ins = folder.join("conf.d").display().to_string();
+    write(directory, "conf.d/05-bad.conf", "maxPods: -4\n");
+    let drop_ins = directory.join("conf.d").display().to_string();
     let output = rubelet(&["config", "validate", "--config-dir", &drop_ins]);
     assert_eq!(output.code, 1);
     assert!(

@@ -32,7 +32,7 @@ fn a_pod_is_described_with_its_containers_conditions_and_events() {
         assert!(lines.iter().any(|line| line == part), "{part} in {text}");
     }
     assert!(text.contains("Started"), "{text}");
-    // The ages of events go on.
+    // The ages of events continue.
     let object = |text: &str| text.split("\nEvents:").next().map(str::to_owned);
     let again = shown.stdout(&["describe", "pod/db-testnode"]);
     assert_eq!(object(&again), object(&text));
@@ -41,7 +41,7 @@ fn a_pod_is_described_with_its_containers_conditions_and_events() {
 }
 
 #[test]
-fn events_are_told_oldest_first_and_for_one_pod() {
+fn events_are_reported_oldest_first_and_for_one_pod() {
     let shown = Shown::shared();
     let text = wait::until("all events are there", TIMEOUT, || {
         let text = shown.stdout(&["events", "--for", "db"]);

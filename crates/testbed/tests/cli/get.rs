@@ -133,7 +133,7 @@ fn mistakes_are_explained_on_stderr_with_the_right_exit_code() {
             &["get", "pod", "apart"],
             "there is other/apart-testnode (use -n)",
         ),
-        (2, &["get", "nodes"], "there is no resource \"nodes\""),
+        (2, &["get", "nodes"], "unknown resource \"nodes\""),
         (2, &["get"], "required"),
         (2, &["get", "pods", "--colour"], "--colour"),
         (2, &["get", "pods", "-o", "xml"], "xml"),
@@ -167,8 +167,8 @@ fn manifests_are_listed_with_what_is_wrong() {
         row("/bad.yaml").contains("spec.contaners: unknown field"),
         "{text}"
     );
-    let folder = shown.agent.manifest_dir();
-    let path = folder.join("bad.yaml").display().to_string();
+    let directory = shown.agent.manifest_dir();
+    let path = directory.join("bad.yaml").display().to_string();
     let one = shown.stdout(&["get", "mf", &path, "-o", "yaml"]);
     let one: Value = serde_saphyr::from_str(&one).unwrap();
     assert_eq!(one["status"]["problems"][0]["line"], 6, "{one:#}");

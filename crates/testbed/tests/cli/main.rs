@@ -14,6 +14,8 @@ mod get;
 mod offline;
 mod permission;
 mod run;
+mod session_ends;
+mod sessions;
 mod taken;
 mod watch;
 
@@ -127,8 +129,8 @@ fn refused(command: &mut Command) -> CliOutput {
 }
 
 /// The program below another name.
-fn linked_as(name: &str, folder: &Path) -> PathBuf {
-    let link = folder.join(name);
+fn linked_as(name: &str, directory: &Path) -> PathBuf {
+    let link = directory.join(name);
     std::os::unix::fs::symlink(binary().unwrap(), &link).unwrap();
     link
 }

@@ -11,11 +11,14 @@ use crate::{Shown, rubelet};
 
 #[test]
 fn without_an_agent_commands_say_so_and_what_to_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let missing = folder.path().join("none.sock");
-    let stale = folder.path().join("stale.sock");
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("none.sock");
+    let stale = directory.path().join("stale.sock");
     drop(UnixListener::bind(&stale).unwrap());
-    for (socket, why) in [(&missing, "there is no socket"), (&stale, "nobody listens")] {
+    for (socket, why) in [
+        (&missing, "there is no socket"),
+        (&stale, "nothing listens"),
+    ] {
         let socket = socket.display().to_string();
         for words in [
             &["get", "pods"][..],
@@ -60,8 +63,8 @@ fn completion_scripts_are_understood_by_the_shell() {
     let script = rubelet(&["completion", "bash"]);
     assert_eq!((script.code, &*script.stderr), (0, ""));
     assert!(script.stdout.contains("describe"), "{}", script.stdout);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("rubelet");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rubelet");
     std::fs::write(&file, &script.stdout).unwrap();
     let complete = "source \"$0\"; COMP_WORDS=(rubelet desc); COMP_CWORD=1; \
                     $(complete -p rubelet | sed 's/.*-F \\([^ ]*\\) .*/\\1/') rubelet desc rubelet; \

@@ -18,7 +18,7 @@ const GROUP: (&str, &str) = ("staff", "50");
 fn the_socket_is_for_root_and_the_configured_group_only() {
     let runtime = TestRuntime::start().unwrap();
     let program = runtime.scratch().dir().join("rubelet");
-    // The folder of the build may be closed to others.
+    // The directory of the build may be closed to others.
     std::fs::copy(binary().unwrap(), &program).unwrap();
     for group in [None, Some(GROUP.0)] {
         let mut builder = Agent::builder(&runtime).program(&program);

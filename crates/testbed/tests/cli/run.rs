@@ -24,10 +24,10 @@ fn wrong_flags_end_with_code_2_and_one_clear_line() {
         ("stray", "unexpected argument \"stray\""),
         ("--pod-manifest-path", "--pod-manifest-path"),
     ];
-    let folder = tempfile::tempdir().unwrap();
-    let kubelet = linked_as("kubelet", folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let kubelet = linked_as("kubelet", directory.path());
     for (flag, part) in rows {
-        let root = folder.path().join("root");
+        let root = directory.path().join("root");
         let as_rubelet = refused(
             Command::new(binary().unwrap())
                 .args(["run", "--root-dir"])
@@ -56,10 +56,10 @@ fn wrong_flags_end_with_code_2_and_one_clear_line() {
 
 #[test]
 fn a_bad_configuration_is_one_error_and_nothing_starts() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    let config = folder.join("config.yaml");
-    let socket = folder.join("api.sock");
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let config = directory.join("config.yaml");
+    let socket = directory.join("api.sock");
     let text = format!(
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n\
          rubelet:\n  socket: {}\nfileCheckFrequency: -5\n",
@@ -72,7 +72,7 @@ fn a_bad_configuration_is_one_error_and_nothing_starts() {
             .arg("--config")
             .arg(&config)
             .arg("--root-dir")
-            .arg(folder.join("root")),
+            .arg(directory.join("root")),
     );
     assert_eq!((output.code, &*output.stdout), (1, ""));
     let expected = format!("error: {}:5:", config.display());
@@ -88,9 +88,9 @@ fn a_bad_configuration_is_one_error_and_nothing_starts() {
         "{}",
         output.stderr
     );
-    assert!(!socket.exists() && !folder.join("root").exists());
+    assert!(!socket.exists() && !directory.join("root").exists());
 
-    let missing = folder.join("missing.yaml").display().to_string();
+    let missing = directory.join("missing.yaml").display().to_string();
     let output = refused(Command::new(binary().unwrap()).args(["run", "--config", &missing]));
     assert_eq!(output.code, 1);
     assert!(output.stderr.contains(&missing), "{}", output.stderr);
@@ -98,12 +98,12 @@ fn a_bad_configuration_is_one_error_and_nothing_starts() {
 
 #[test]
 fn a_host_name_that_no_pod_could_carry_is_refused_at_the_start() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let output = refused(
         Command::new(binary().unwrap())
             .arg("run")
             .arg("--root-dir")
-            .arg(folder.path().join("root"))
+            .arg(directory.path().join("root"))
             .arg("--hostname-override=my_host"),
     );
     assert_eq!(output.code, 1);
@@ -114,13 +114,13 @@ fn a_host_name_that_no_pod_could_carry_is_refused_at_the_start() {
 #[test]
 fn called_as_kubelet_it_is_the_agent() {
     let runtime = TestRuntime::start().unwrap();
-    let folder = runtime.scratch().subdir("kubelet").unwrap();
-    let kubelet = linked_as("kubelet", &folder);
+    let directory = runtime.scratch().subdir("kubelet").unwrap();
+    let kubelet = linked_as("kubelet", &directory);
     let version = refused(Command::new(&kubelet).arg("--version"));
     assert_eq!(version.code, 0);
     assert!(version.stdout.starts_with("Kubernetes v1."), "{version:?}");
 
-    // An agent of the test bed that is not started gives folders and a configuration.
+    // An agent of the test bed that is not started gives directories and a configuration.
     let prepared = Agent::builder(&runtime).prepare().unwrap();
     let pod = PodText::new("web");
     prepared.write_manifest("web.yaml", &pod.yaml()).unwrap();

@@ -8,7 +8,7 @@ use rubelet_testbed::{Agent, TestRuntime};
 use crate::outside::{self, TIMEOUT};
 
 #[test]
-fn a_port_socket_or_root_folder_in_use_ends_the_second_agent_with_one_clear_error() {
+fn a_port_socket_or_root_directory_in_use_ends_the_second_agent_with_one_clear_error() {
     let (runtime, first) = outside::with_pods(&[]);
     let followed = |agent: &Agent| {
         let log = std::fs::read_to_string(agent.log_path())?;
@@ -36,7 +36,7 @@ fn a_port_socket_or_root_folder_in_use_ends_the_second_agent_with_one_clear_erro
         ),
         (
             builder().flag(format!("--root-dir={root}")),
-            format!("another agent uses the root folder {root}"),
+            format!("another agent uses the root directory {root}"),
         ),
     ];
     if runtime.kind() == Kind::Embedded {
@@ -45,7 +45,7 @@ fn a_port_socket_or_root_folder_in_use_ends_the_second_agent_with_one_clear_erro
         let bridge = runtime.scratch().bridge();
         rows.push((
             builder().flag(format!("--runtime-bridge={bridge}")),
-            format!("keeps the pods' bridge {bridge}"),
+            format!("uses the bridge {bridge}"),
         ));
     }
     for (builder, part) in rows {

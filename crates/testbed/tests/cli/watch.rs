@@ -88,7 +88,7 @@ fn watches_show_every_change_and_go_on_after_a_restart_of_the_agent() {
 
     agent.kill9().unwrap();
     pods.wait("that it waits", TIMEOUT, |line| {
-        line.contains("the agent is away; waiting for it")
+        line.contains("the agent does not respond; waiting for it")
     });
     agent.start().unwrap();
     states::wait_all_ready(&agent, 2);
@@ -99,7 +99,10 @@ fn watches_show_every_change_and_go_on_after_a_restart_of_the_agent() {
     agent.remove_manifest("second.yaml").unwrap();
     shows(&mut pods, "second-testnode", "Terminating");
     // Through the restart nothing was shown that was shown before.
-    let waits = pods.seen().iter().position(|line| line.contains("is away"));
+    let waits = pods
+        .seen()
+        .iter()
+        .position(|line| line.contains("does not respond"));
     let after = &pods.seen()[waits.unwrap() + 1..];
     let unchanged = after.iter().find(|line| {
         line.starts_with("second-testnode") && line.contains("1/1") && line.contains("Running")

@@ -137,7 +137,7 @@ fn pods_of_the_nodes_former_name_are_not_started_under_the_new_one() {
     joined.cluster.api().set_down(true).unwrap();
     joined.agent.rename_node("latter");
     joined.agent.start().unwrap();
-    let told = "belongs to a node of another name";
+    let told = "Ignoring a stored pod of another node";
     let log = joined.agent.log_path();
     let told = |_: &rubelet_testbed::Agent| {
         let log = std::fs::read_to_string(&log)?;

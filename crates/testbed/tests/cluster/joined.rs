@@ -100,6 +100,17 @@ impl Joined {
         self.wait_pod(name, "ready", |pod| condition(pod, "Ready") == "True")
     }
 
+    /// Waits until the pod's first container waits for that reason; the message.
+    pub(crate) fn waits_for(&self, name: &str, reason: &str) -> String {
+        let waiting = "/status/containerStatuses/0/state/waiting";
+        let seen = self.wait_pod(name, &format!("waits with {reason}"), |pod| {
+            pod.pointer(waiting)
+                .is_some_and(|found| found["reason"] == reason)
+        });
+        let message = &seen.pointer(waiting).unwrap()["message"];
+        message.as_str().unwrap_or_default().to_owned()
+    }
+
     /// Waits until an object is gone.
     pub(crate) fn wait_gone(&self, name: &str) {
         let gone = |seen: Option<&Value>| seen.is_none();

@@ -17,4 +17,7 @@ mod mirrors;
 mod model;
 mod pods;
 mod port;
+mod preemption;
 mod private_images;
+mod pull_tokens;
+mod sessions;

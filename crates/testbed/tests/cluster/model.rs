@@ -1,6 +1,7 @@
 //! What only the model API server can be made to do; with a real one these tests are skipped.
 
 mod audit;
+mod caches;
 mod faults;
 
 use rubelet_testbed::api_server;

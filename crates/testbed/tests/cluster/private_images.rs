@@ -30,17 +30,6 @@ fn pull_secret(name: &str, image: &str, password: &str) -> Value {
     })
 }
 
-/// Waits until the pod's container waits for that reason; the message.
-fn waits_for(joined: &Joined, name: &str, reason: &str) -> String {
-    let waiting = "/status/containerStatuses/0/state/waiting";
-    let seen = joined.wait_pod(name, &format!("waits with {reason}"), |pod| {
-        pod.pointer(waiting)
-            .is_some_and(|found| found["reason"] == reason)
-    });
-    let message = &seen.pointer(waiting).unwrap()["message"];
-    message.as_str().unwrap_or_default().to_owned()
-}
-
 #[test]
 fn a_private_image_that_is_present_is_for_pods_that_can_show_its_secret() {
     let registry = Registry::builder().access(Access::Basic).start().unwrap();
@@ -66,7 +55,7 @@ fn a_private_image_that_is_present_is_for_pods_that_can_show_its_secret() {
     }
     joined.create(&private("never", &image, "Never", None));
     for name in ["none", "wrong", "late"] {
-        let message = waits_for(&joined, name, "ImagePullBackOff");
+        let message = joined.waits_for(name, "ImagePullBackOff");
         let start = format!(
             "Back-off pulling image {image:?}: ErrImagePull: failed to pull image {image:?}: "
         );
@@ -83,7 +72,7 @@ fn a_private_image_that_is_present_is_for_pods_that_can_show_its_secret() {
     }
     // It is not told that the image is there.
     assert_eq!(
-        waits_for(&joined, "never", "ErrImageNeverPull"),
+        joined.waits_for("never", "ErrImageNeverPull"),
         format!("Container image {image:?} is not present with pull policy of Never")
     );
     assert_eq!(registry.pulls(), pulls, "nobody else was let in");
@@ -96,7 +85,7 @@ fn a_private_image_that_is_present_is_for_pods_that_can_show_its_secret() {
     joined.wait_ready("late");
     assert_eq!(registry.pulls(), pulls, "what is present is used");
     for name in ["none", "wrong"] {
-        waits_for(&joined, name, "ImagePullBackOff");
+        joined.waits_for(name, "ImagePullBackOff");
     }
 
     for name in ["owner", "second", "late", "none", "wrong", "never"] {

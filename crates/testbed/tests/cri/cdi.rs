@@ -37,10 +37,10 @@ fn asks(sandbox: &Sandbox<'_>, name: &str, device: &str, script: &str) -> v1::Co
 fn a_device_comes_with_its_nodes_mounts_variables_and_groups() -> Result<()> {
     let subject = Subject::shared()?;
     let Runtime::Served(served) = &*subject.runtime else {
-        subject.skip("the folders of the private containerd are those of this machine");
+        subject.skip("the directories of the private containerd are those of this machine");
         return Ok(());
     };
-    let dir = served.surroundings().cdi_spec_dir();
+    let dir = served.environment().cdi_spec_dir();
     fs::create_dir_all(&dir)?;
     fs::write(dir.join("zero.yaml"), ZERO)?;
     let sandbox = subject.sandbox("cdi")?;
@@ -54,7 +54,7 @@ fn a_device_comes_with_its_nodes_mounts_variables_and_groups() -> Result<()> {
     assert_eq!(lines[..5], ["1, 5", "1", "1", "1", "zero"], "{said}");
     assert!(lines[5].ends_with("4242"), "{said}");
 
-    // What can't be given is told, and the files are read anew each time.
+    // What can't be given is reported, and the files are read again each time.
     let absent = refused(sandbox.create(asks(&sandbox, "absent", "rubelet.test/zero=1", "true")));
     assert!(absent.message.contains("rubelet.test/zero=0"), "{absent}");
     let hooked = asks(&sandbox, "hooked", "rubelet.test/zero=hooked", "true");

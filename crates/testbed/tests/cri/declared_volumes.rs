@@ -11,7 +11,7 @@ use crate::subject::{Sandbox, Subject, refused};
 const HANDLERS: [&str; 3] = ["", "runc", "crun"];
 
 /// The handlers that work on this machine: containerd is asked for its own only, and crun runs
-/// nothing where controllers of cgroup version 1 stand beside the unified hierarchy.
+/// nothing where controllers of cgroup version 1 are beside the unified hierarchy.
 fn handlers(subject: &Subject) -> &'static [&'static str] {
     let hybrid = std::path::Path::new("/sys/fs/cgroup/unified").exists();
     match (subject.is_embedded(), hybrid) {

@@ -41,7 +41,7 @@ async fn collect(
 }
 
 #[test]
-fn each_change_is_told_once_and_in_order() -> Result<()> {
+fn each_change_is_reported_once_and_in_order() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("told")?;
     let client = subject.client();
@@ -88,7 +88,7 @@ fn each_change_is_told_once_and_in_order() -> Result<()> {
 }
 
 #[test]
-fn an_end_is_told_to_everyone_who_listens() -> Result<()> {
+fn an_end_is_reported_to_every_listener() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("listeners")?;
     let id = sandbox.waiting("main")?;

@@ -113,7 +113,7 @@ fn a_command_is_over_with_its_first_process() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("daemon")?;
     let id = sandbox.waiting("main")?;
-    // A grandchild goes on and holds the output open, as daemons that are started by a hook do.
+    // A grandchild continues and holds the output open, as daemons that are started by a hook do.
     let command = ["sh", "-c", "sleep 20 & echo done"];
     let before = clock::now();
     let done = subject.ask(exec(subject.client(), &id, &command, 40))?;
@@ -150,7 +150,7 @@ fn output_without_end_does_not_fill_the_runtimes_memory() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_run_is_told() -> Result<()> {
+fn what_cannot_be_run_is_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("missing")?;
     let id = sandbox.waiting("main")?;

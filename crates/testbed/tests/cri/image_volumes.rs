@@ -95,7 +95,7 @@ fn a_mounted_image_that_is_removed_stays_for_the_container() -> Result<()> {
 }
 
 #[test]
-fn images_that_can_not_be_mounted_are_told() -> Result<()> {
+fn images_that_can_not_be_mounted_are_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("wrong")?;
     let create = |mount: v1::Mount| {
@@ -128,7 +128,7 @@ fn images_that_can_not_be_mounted_are_told() -> Result<()> {
     let mut config = sandbox.script("main", "cat /all");
     config.mounts = vec![mount(images::NAMED_USER, "/etc/../etc/passwd", "/all")];
     if subject.is_embedded() {
-        // Containerd mounts folders only.
+        // Containerd mounts directories only.
         assert!(sandbox.output_of(config)?.starts_with("root:"));
     }
     Ok(())

@@ -144,7 +144,7 @@ fn an_image_is_pulled_used_and_removed() -> Result<()> {
     let shown = sandbox.status(&container)?;
     assert_eq!(shown.image.unwrap_or_default().image, name);
     assert_eq!(shown.image_ref, by_digest);
-    // The name goes, what runs goes on.
+    // The name goes, what runs continues.
     remove(&subject, &name)?;
     remove(&subject, &image.id)?;
     assert_eq!(status(&subject, &name)?, None);

@@ -24,7 +24,7 @@ fn host_dir(sandbox: &Sandbox<'_>, name: &str) -> Result<PathBuf> {
 }
 
 #[test]
-fn command_arguments_environment_and_folder_are_the_images_unless_given() -> Result<()> {
+fn command_arguments_environment_and_directory_are_the_images_unless_given() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("program")?;
     let mut config = sandbox.script("given", "");
@@ -38,17 +38,17 @@ fn command_arguments_environment_and_folder_are_the_images_unless_given() -> Res
         .into();
     assert_eq!(sandbox.output_of(config.clone())?, "/\n/bin\n1-2 3\n");
 
-    // A folder that isn't there is made.
+    // A directory that isn't there is made.
     config.metadata.as_mut().unwrap().name = "made".into();
     config.log_path = "made.log".into();
-    config.working_dir = "/new/folder".into();
+    config.working_dir = "/new/directory".into();
     config.envs.push(v1::KeyValue {
         key: "PATH".into(),
         value: "/bin:/more".into(),
     });
     assert_eq!(
         sandbox.output_of(config)?,
-        "/new/folder\n/bin:/more\n1-2 3\n"
+        "/new/directory\n/bin:/more\n1-2 3\n"
     );
 
     // No command: the image's own, a shell that ends at the end of its input.
@@ -98,7 +98,7 @@ fn a_read_only_root_is_written_only_in_its_mounts() -> Result<()> {
 }
 
 #[test]
-fn folders_and_files_of_the_host_are_mounted() -> Result<()> {
+fn directories_and_files_of_the_host_are_mounted() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("mounts")?;
     let (shared, guarded) = (
@@ -137,7 +137,7 @@ fn a_mount_over_a_link_that_leads_out_stays_inside() -> Result<()> {
     let sandbox = subject.sandbox("link")?;
     let data = host_dir(&sandbox, "data")?;
     std::fs::write(data.join("note"), "mounted\n")?;
-    // The image's /var/run-like link can't be had without an image of its own; a mount that is
+    // There is no link such as the image's /var/run without an image of its own; a mount that is
     // made first brings the link.
     let links = host_dir(&sandbox, "links")?;
     let outside = host_dir(&sandbox, "outside")?;
@@ -149,7 +149,7 @@ fn a_mount_over_a_link_that_leads_out_stays_inside() -> Result<()> {
     assert_eq!(
         std::fs::read_dir(&outside)?.count(),
         0,
-        "the host's folder is untouched"
+        "the host's directory is untouched"
     );
     Ok(())
 }

@@ -9,8 +9,12 @@
     reason = "what fails in a test says so by its place"
 )]
 
+#[path = "../outside/outside.rs"]
+mod outside;
+
 mod cdi;
 mod containers;
+mod crictl;
 mod declared_volumes;
 mod events;
 mod exec;

@@ -147,7 +147,7 @@ fn bytes_that_are_not_what_their_digest_says_are_refused() -> Result<()> {
 }
 
 #[test]
-fn a_registry_that_wants_to_be_left_alone_is_told() -> Result<()> {
+fn a_registry_that_wants_to_be_left_alone_is_reported() -> Result<()> {
     let subject = Subject::shared()?;
     for status in [429, 503] {
         let registry = Registry::builder().refused(status).start()?;

@@ -43,7 +43,10 @@ fn a_container_that_cannot_be_is_refused_and_its_name_stays_free() -> Result<()>
         ("no name", no_name),
         ("no image", no_image),
         ("no device", device),
-        ("no folder to mount", mount("/proc/no-such-thing", "/data")),
+        (
+            "no directory to mount",
+            mount("/proc/no-such-thing", "/data"),
+        ),
         (
             "no capability",
             linux(|linux| {
@@ -91,7 +94,7 @@ fn a_container_that_cannot_be_is_refused_and_its_name_stays_free() -> Result<()>
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told_by_name_and_the_container_has_ended() -> Result<()> {
+fn a_program_that_is_not_there_is_reported_by_name_and_the_container_has_ended() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("absent")?;
     let mut config = sandbox.script("main", "");

@@ -171,7 +171,8 @@ fn what_is_not_there_or_over_is_not_changed() -> Result<()> {
 }
 
 #[test]
-fn a_container_that_takes_too_much_memory_is_told_from_one_that_was_killed() -> Result<()> {
+fn a_container_that_takes_too_much_memory_is_distinguished_from_one_that_was_killed() -> Result<()>
+{
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("oom")?;
     let resources = Resources {

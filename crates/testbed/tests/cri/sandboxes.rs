@@ -321,7 +321,7 @@ fn a_sandbox_without_a_name_is_refused() -> Result<()> {
 }
 
 #[test]
-fn a_pods_containers_are_told_with_it_and_the_newest_first() -> Result<()> {
+fn a_pods_containers_are_reported_with_it_and_the_newest_first() -> Result<()> {
     let subject = Subject::shared()?;
     if !subject.is_embedded() {
         subject.skip("containerd does not tell them");

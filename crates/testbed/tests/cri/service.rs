@@ -22,7 +22,7 @@ fn it_tells_its_name_and_version() -> Result<()> {
 }
 
 #[test]
-fn it_and_its_network_are_ready_and_its_handlers_are_told() -> Result<()> {
+fn it_and_its_network_are_ready_and_its_handlers_are_reported() -> Result<()> {
     let subject = Subject::shared()?;
     for verbose in [false, true] {
         let answer = subject.ask(subject.client().status(v1::StatusRequest { verbose }))?;

@@ -93,7 +93,7 @@ fn what_is_over_or_not_there_uses_nothing() -> Result<()> {
         }),
     };
     let listed = subject.ask(subject.client().list_container_stats(request))?;
-    // One that is over may be listed, but not with processor time that goes on.
+    // One that is over may be listed, but not with processor time that continues.
     assert!(listed.stats.len() <= 1, "{listed:#?}");
     Ok(())
 }
@@ -230,7 +230,7 @@ fn metrics_are_described_and_told() -> Result<()> {
 }
 
 #[test]
-fn the_image_file_system_is_told() -> Result<()> {
+fn the_image_file_system_is_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let answer = subject.ask(subject.client().image_fs_info(Default::default()))?;
     let [images] = answer.image_filesystems.as_slice() else {

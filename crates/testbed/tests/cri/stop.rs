@@ -11,7 +11,7 @@ use rubelet_testbed::clock;
 
 use crate::subject::{Subject, WAITING, start, stop};
 
-/// It says so when it is asked to end, and goes on.
+/// It says so when it is asked to end, and continues.
 const STUBBORN: &str = "trap 'echo asked' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
 
 #[test]

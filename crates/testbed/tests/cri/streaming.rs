@@ -1,4 +1,4 @@
-//! Exec, Attach, PortForward, and the checkpoints: where they are not offered, it is said.
+//! Exec, Attach and PortForward answer with URLs; checkpoints are refused.
 
 use anyhow::Result;
 use rubelet_cri::{RuntimeService, v1};
@@ -6,7 +6,7 @@ use rubelet_cri::{RuntimeService, v1};
 use crate::subject::{Subject, refused};
 
 #[test]
-fn streams_are_offered_by_containerd_and_plainly_refused_by_rubelet() -> Result<()> {
+fn sessions_are_offered_by_urls() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("streams")?;
     let id = sandbox.waiting("main")?;
@@ -34,13 +34,7 @@ fn streams_are_offered_by_containerd_and_plainly_refused_by_rubelet() -> Result<
         ]
     });
     for answer in answers {
-        if subject.is_embedded() {
-            let error = refused(answer);
-            assert!(error.is_unimplemented(), "{error}");
-            assert!(!error.message.is_empty());
-        } else {
-            assert!(answer?.starts_with("http://"));
-        }
+        assert!(answer?.starts_with("http://"));
     }
     Ok(())
 }

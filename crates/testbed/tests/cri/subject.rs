@@ -51,6 +51,13 @@ impl Runtime {
         }
     }
 
+    pub(crate) fn endpoint(&self) -> String {
+        match self {
+            Self::Containerd(runtime) => runtime.endpoint(),
+            Self::Served(runtime) => runtime.environment().endpoint(),
+        }
+    }
+
     pub(crate) fn kill9(&self) -> Result<()> {
         match self {
             Self::Containerd(runtime) => runtime.kill9(),
@@ -111,7 +118,7 @@ impl Subject {
         })
     }
 
-    /// Tells that a test ends early since it says nothing about this runtime.
+    /// Reports that a test ends early since it says nothing about this runtime.
     #[track_caller]
     pub(crate) fn skip(&self, why: &str) {
         let _ = rubelet_needs::applies(false, why);

@@ -11,7 +11,7 @@ use crate::subject::WAITING;
 
 const FILL: &str = "fill";
 
-/// A file system of memory in place of a folder; it goes away with the value.
+/// A file system of memory in place of a directory; it goes away with the value.
 struct Small<'a>(&'a Path);
 
 impl<'a> Small<'a> {
@@ -49,7 +49,7 @@ impl Drop for Small<'_> {
     }
 }
 
-fn surroundings() -> Result<Embedded> {
+fn environment() -> Result<Embedded> {
     Embedded::without_images(&agent::binary()?)
 }
 
@@ -64,7 +64,7 @@ fn load_images(embedded: &Embedded) -> Result<()> {
 fn a_full_disk_fails_what_is_asked_for_and_nothing_else() -> Result<()> {
     let program = agent::binary()?;
     for which in ["root", "run"] {
-        let embedded = surroundings()?;
+        let embedded = environment()?;
         let dir = match which {
             "root" => embedded.root_dir(),
             _ => embedded.run_dir(),
@@ -120,7 +120,7 @@ fn a_full_disk_fails_what_is_asked_for_and_nothing_else() -> Result<()> {
 
 #[test]
 fn an_end_on_a_full_disk_is_known_all_the_same() -> Result<()> {
-    let embedded = surroundings()?;
+    let embedded = environment()?;
     load_images(&embedded)?;
     let run = embedded.run_dir();
     let small = Small::mount(&run, 16 * 1024)?;
@@ -142,7 +142,7 @@ fn an_end_on_a_full_disk_is_known_all_the_same() -> Result<()> {
 
 #[test]
 fn a_pull_or_load_that_fills_the_disk_leaves_nothing() -> Result<()> {
-    let embedded = surroundings()?;
+    let embedded = environment()?;
     let root = embedded.root_dir();
     let small = Small::mount(&root, 3 * 1024)?;
     assert!(load_images(&embedded).is_err());

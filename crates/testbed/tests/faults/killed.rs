@@ -68,7 +68,7 @@ fn a_runtime_that_is_killed_at_any_step_comes_back_with_the_state_before_or_afte
 }
 
 #[test]
-fn a_second_runtime_on_the_same_folders_is_refused_and_harms_nothing() -> Result<()> {
+fn a_second_runtime_on_the_same_directories_is_refused_and_harms_nothing() -> Result<()> {
     let lab = Lab::start()?;
     let sandbox = lab.subject.sandbox("kept")?;
     let id = sandbox.waiting("main")?;
@@ -83,11 +83,11 @@ fn a_second_runtime_on_the_same_folders_is_refused_and_harms_nothing() -> Result
             "unix://{}/second.sock",
             lab.subject.runtime.scratch().dir().display()
         ))
-        .args(lab.served().surroundings().flags());
+        .args(lab.served().environment().flags());
     let output = rubelet_testbed::command::output_of(&mut command)?;
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let root = lab.served().surroundings().root_dir();
+    let root = lab.served().environment().root_dir();
     assert!(said.contains(&root.display().to_string()), "{said}");
     assert_eq!(lab.subject.truth.exec(&id, &["echo", "yes"])?, "yes\n");
     Ok(())

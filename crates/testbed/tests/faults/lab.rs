@@ -50,7 +50,7 @@ impl Lab {
 
     fn footprint(&self) -> Result<BTreeSet<String>> {
         let own: Vec<u32> = self.served().pid().into_iter().collect();
-        footprint::of(self.served().surroundings(), &own)
+        footprint::of(self.served().environment(), &own)
     }
 
     /// Waits until there is nothing that was not there before the first pod, and nothing less.

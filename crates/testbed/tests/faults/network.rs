@@ -169,7 +169,7 @@ fn without_a_usable_configuration_the_network_is_not_ready_and_says_why() -> Res
     let (lab, _) = start()?;
     let conf = lab
         .served()
-        .surroundings()
+        .environment()
         .cni_conf_dir()
         .join("10-moody.conflist");
     let good = std::fs::read_to_string(&conf)?;

@@ -11,10 +11,10 @@ use crate::subject::{TIMEOUT, WAITING, remove, start};
 
 /// The files of records.
 fn records(lab: &Lab) -> Result<Vec<PathBuf>> {
-    let root = lab.served().surroundings().root_dir();
+    let root = lab.served().environment().root_dir();
     let mut found = Vec::new();
-    for folder in ["sandboxes", "containers"] {
-        for entry in std::fs::read_dir(root.join(folder))? {
+    for directory in ["sandboxes", "containers"] {
+        for entry in std::fs::read_dir(root.join(directory))? {
             let path = entry?.path();
             if path
                 .extension()
@@ -59,9 +59,9 @@ fn a_damaged_record_costs_one_pod_at_most_and_nothing_of_it_stays() -> Result<()
         lab.remove_all()?;
         lab.assert_works()?;
         // The damaged files are kept aside for who wants to look; they are all that is left.
-        let root = lab.served().surroundings().root_dir();
-        for folder in ["sandboxes", "containers"] {
-            for entry in std::fs::read_dir(root.join(folder))? {
+        let root = lab.served().environment().root_dir();
+        for directory in ["sandboxes", "containers"] {
+            for entry in std::fs::read_dir(root.join(directory))? {
                 let path = entry?.path();
                 if path.is_dir() {
                     std::fs::remove_dir_all(path)?;

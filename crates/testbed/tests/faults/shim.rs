@@ -41,7 +41,11 @@ fn without_its_supervisor_a_pod_is_over_and_says_so() -> Result<()> {
         await_end(&sandbox)?;
         let status = sandbox.ended(&running)?;
         assert_eq!((status.exit_code, status.reason.as_str()), (255, "Unknown"));
-        assert!(status.message.contains("supervisor"), "{}", status.message);
+        assert!(
+            status.message.contains("shim exited unexpectedly"),
+            "{}",
+            status.message
+        );
         assert_eq!(
             sandbox.status(&ended)?.exit_code,
             4,

@@ -112,7 +112,7 @@ fn sweep(victim: Victim, fault: Fault) -> Result<()> {
     lab.assert_works()
 }
 
-/// After the fault: the state before or after what was asked for, from which all goes on.
+/// After the fault: the state before or after what was asked for, from which all continues.
 fn meet(lab: &Lab, victim: Victim) -> Result<()> {
     if victim == Victim::Process {
         // It is dying, or has been through a fault after which only a start finds everything.
@@ -166,7 +166,7 @@ fn what_a_killed_runtime_leaves_is_found_and_explained_by_doctor() -> Result<()>
         let program = rubelet_testbed::agent::binary()?;
         let mut command = lab.subject.runtime.scratch().command(program);
         command.arg("doctor");
-        command.args(lab.served().surroundings().flags());
+        command.args(lab.served().environment().flags());
         let output = rubelet_testbed::command::output_of(&mut command)?;
         Ok::<_, anyhow::Error>(String::from_utf8_lossy(&output.stdout).into_owned())
     };
@@ -180,12 +180,12 @@ fn what_a_killed_runtime_leaves_is_found_and_explained_by_doctor() -> Result<()>
         "belongs to no sandbox",
         "is mounted at",
         "addresses of the sandbox",
-        "the next start of the runtime removes it",
+        "the runtime removes it at the start",
     ] {
         assert!(told.contains(leftover), "{leftover} is missing in\n{told}");
     }
     meet(&lab, victim)?;
     let told = doctor()?;
-    assert!(!told.contains("the next start of the runtime"), "{told}");
+    assert!(!told.contains("the runtime removes it"), "{told}");
     lab.assert_works()
 }

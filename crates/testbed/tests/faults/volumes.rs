@@ -71,7 +71,7 @@ fn a_volume_that_does_not_answer_fails_its_own_container_with_a_clear_message() 
         .expect_err("the volume does not answer")
         .to_string();
     assert!(
-        error.contains(&volume) && error.contains("does not answer"),
+        error.contains(&volume) && error.contains("did not answer within"),
         "{error}"
     );
     let took = begun.elapsed();
@@ -80,7 +80,7 @@ fn a_volume_that_does_not_answer_fails_its_own_container_with_a_clear_message() 
     let begun = clock::now();
     assert!(sandbox.create(config).is_err());
     assert!(begun.elapsed() < Duration::from_secs(15));
-    // The pod itself goes on without it, and goes.
+    // The pod itself continues without it, and goes.
     sandbox.output("other", "true")?;
     drop(sandbox);
     lab.assert_works()?;

@@ -38,11 +38,11 @@ fn a_pod_that_ignores_sigterm_can_be_ended_sooner_but_not_against_its_manifest()
     // Longer is no use, and neither is no number.
     for more in [vec![], vec!["--grace-period", "6000"]] {
         let said = node.cli(&[vec!["delete", "stubborn-testnode"], more].concat())?;
-        assert!(said.contains("a grace of 600 s"), "{said}");
+        assert!(said.contains("a grace period of 600 s"), "{said}");
     }
     let began = clock::now();
     let said = node.cli(&["delete", "stubborn-testnode", "--grace-period=1"])?;
-    assert!(said.contains("a grace of 1 s"), "{said}");
+    assert!(said.contains("a grace period of 1 s"), "{said}");
     node.wait_gone("stubborn")?;
     assert!(
         began.elapsed() < Duration::from_secs(6),

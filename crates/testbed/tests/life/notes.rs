@@ -1,4 +1,4 @@
-//! A folder on the host in which containers note what happens to them, in the order in which it
+//! A directory on the host in which containers note what happens to them, in the order in which it
 //! happens, and in which a test leaves files that they wait for.
 
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use rubelet_testbed::Node;
 use rubelet_testbed::manifest::{pod, shell, with};
 use serde_json::{Value, json};
 
-/// The folder of one test.
+/// The directory of one test.
 pub(crate) struct Notes {
     dir: PathBuf,
 }
 
 impl Notes {
-    /// Makes the folder.
+    /// Makes the directory.
     pub(crate) fn new(node: &Node, name: &str) -> Result<Self> {
         let dir = node.host_dir(name)?;
         Ok(Self { dir })
     }
 
-    /// A pod that has the folder at `/notes` in each container.
+    /// A pod that has the directory at `/notes` in each container.
     pub(crate) fn pod(&self, name: &str, spec: Value) -> Value {
         let mut spec = with(
             spec,

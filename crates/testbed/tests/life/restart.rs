@@ -77,7 +77,7 @@ fn a_container_is_restarted_on_request_in_its_sandbox() -> Result<()> {
 }
 
 #[test]
-fn a_restart_on_request_waits_for_no_back_off_and_begins_it_anew() -> Result<()> {
+fn a_restart_on_request_waits_for_no_back_off_and_begins_it_again() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "backs-off")?;
     let good = noting_script("main", ":", 0);

@@ -38,7 +38,7 @@ fn an_exit_code_may_restart_all_containers_in_the_same_sandbox() -> Result<()> {
     let ids = names.map(|name| container(&seen, name)["containerID"].clone());
 
     notes.touch("again")?;
-    let seen = node.wait("restart-all", "runs anew", |pod| {
+    let seen = node.wait("restart-all", "runs again", |pod| {
         is_ready(pod) && names.iter().all(|name| restarts(pod, name) == 1)
     })?;
     assert_eq!(

@@ -26,7 +26,7 @@ fn kill_sandbox(node: &Node, pod: &str) -> Result<String> {
 }
 
 #[test]
-fn a_pod_whose_sandbox_was_killed_begins_anew_but_for_what_is_done() -> Result<()> {
+fn a_pod_whose_sandbox_was_killed_begins_again_but_for_what_is_done() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "sandbox-killed")?;
     let job = with(

@@ -105,8 +105,8 @@ fn fifty_one_broken_manifests_are_explained_and_the_good_ones_among_them_run() {
 }
 
 fn cases() -> Vec<Broken> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/broken");
-    let entries = std::fs::read_dir(&folder).unwrap();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/broken");
+    let entries = std::fs::read_dir(&directory).unwrap();
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
@@ -122,7 +122,7 @@ fn cases() -> Vec<Broken> {
         .collect()
 }
 
-/// What is to be said: in the first line of the manifest, or beside it.
+/// What to say: in the first line of the manifest, or beside it.
 fn expected(path: &Path) -> String {
     if let Ok(text) = std::fs::read_to_string(path.with_extension("expect")) {
         return text.trim().to_owned();

@@ -1,4 +1,4 @@
-//! Where pods come from: a folder, a file or a URL, and what becomes of manifests that can't be used.
+//! Where pods come from: a directory, a file or a URL, and what becomes of manifests that can't be used.
 
 #![allow(
     clippy::unwrap_used,

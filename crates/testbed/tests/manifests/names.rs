@@ -10,7 +10,7 @@ use crate::{container_id, wait_words};
 fn backups_hidden_files_and_what_is_no_file_are_skipped() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
-    let folder = agent.manifest_dir();
+    let directory = agent.manifest_dir();
     let skipped = [
         ("skip.yaml~", "BackupFile"),
         ("skip.yaml.bak", "BackupFile"),
@@ -24,42 +24,42 @@ fn backups_hidden_files_and_what_is_no_file_are_skipped() {
             .write_manifest(name, &PodText::new("skip").yaml())
             .unwrap();
     }
-    std::fs::create_dir(folder.join("skip-folder")).unwrap();
-    std::fs::write(folder.join("skip-folder/skip.yaml"), "{").unwrap();
+    std::fs::create_dir(directory.join("skip-directory")).unwrap();
+    std::fs::write(directory.join("skip-directory/skip.yaml"), "{").unwrap();
     let seen = PodText::new("seen");
     agent.write_manifest("seen", &seen.yaml()).unwrap();
     states::wait_ready(agent, "seen");
 
-    for (name, reason) in skipped.into_iter().chain([("skip-folder", "Directory")]) {
+    for (name, reason) in skipped.into_iter().chain([("skip-directory", "Directory")]) {
         let shown = states::wait_manifest(agent, name, "Skipped");
         assert_eq!(shown["status"]["reason"], reason, "{name}");
     }
     assert_eq!(agent.pod("skip").unwrap(), None);
-    let skipped = format!("{}/skip-folder/skip.yaml", folder.display());
+    let skipped = format!("{}/skip-directory/skip.yaml", directory.display());
     let shown = states::manifest(agent, &skipped).unwrap();
-    assert_eq!(shown, None, "folders are not entered");
+    assert_eq!(shown, None, "directories are not entered");
 }
 
 #[test]
 fn a_file_that_is_renamed_or_replaced_by_the_same_leaves_its_pod_alone() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
-    let folder = agent.manifest_dir();
+    let directory = agent.manifest_dir();
     let pod = PodText::new("moving");
-    let outside = folder.with_file_name("outside.yaml");
+    let outside = directory.with_file_name("outside.yaml");
     std::fs::write(&outside, pod.yaml()).unwrap();
-    std::fs::rename(&outside, folder.join("old.yaml")).unwrap();
+    std::fs::rename(&outside, directory.join("old.yaml")).unwrap();
     let id = container_id(&states::wait_ready(agent, "moving"));
 
-    std::fs::rename(folder.join("old.yaml"), folder.join("new.yaml")).unwrap();
+    std::fs::rename(directory.join("old.yaml"), directory.join("new.yaml")).unwrap();
     states::wait_manifest(agent, "new.yaml", "Ok");
     wait_forgotten(agent, "old.yaml");
     assert_eq!(container_id(&agent.pod("moving").unwrap().unwrap()), id);
 
     // An editor moves the old file away, writes the new one, and removes the old one.
-    std::fs::rename(folder.join("new.yaml"), folder.join("new.yaml~")).unwrap();
-    std::fs::write(folder.join("new.yaml"), pod.yaml()).unwrap();
-    std::fs::remove_file(folder.join("new.yaml~")).unwrap();
+    std::fs::rename(directory.join("new.yaml"), directory.join("new.yaml~")).unwrap();
+    std::fs::write(directory.join("new.yaml"), pod.yaml()).unwrap();
+    std::fs::remove_file(directory.join("new.yaml~")).unwrap();
     wait_forgotten(agent, "new.yaml~");
     states::wait_manifest(agent, "new.yaml", "Ok");
     let now = agent.pod("moving").unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! A single file in place of a folder, and places that are not there yet.
+//! A single file in place of a directory, and places that are not there yet.
 
 use rubelet_testbed::status::is_ready;
 use rubelet_testbed::{Agent, TestRuntime, wait};
@@ -7,21 +7,18 @@ use crate::container_id;
 use crate::outside::{PodText, TIMEOUT, pod_text, states, truth};
 
 #[test]
-fn a_folder_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
+fn a_directory_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
     let runtime = TestRuntime::start().unwrap();
     let truth = runtime.truth().unwrap();
 
     let later = runtime.scratch().dir().join("later");
-    let folder = later.join("manifests");
-    let mut agent = agent_with(&runtime, &folder.display().to_string());
+    let directory = later.join("manifests");
+    let mut agent = agent_with(&runtime, &directory.display().to_string());
     agent.wait_ready(TIMEOUT).unwrap();
     let shown = states::wait_manifest(&agent, "later/manifests", "Bad");
     assert_eq!(shown["status"]["reason"], "Missing");
     let message = shown["status"]["message"].as_str().unwrap();
-    assert!(
-        message.contains("does not exist; waiting for it"),
-        "{message}"
-    );
+    assert!(message.contains("does not exist yet"), "{message}");
     agent
         .wait_for("what is waited for is the source", TIMEOUT, |agent| {
             let readyz = agent.get("/readyz")?;
@@ -29,20 +26,20 @@ fn a_folder_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
             Ok((readyz.status == 500 && is_told).then_some(()))
         })
         .unwrap();
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&directory).unwrap();
     let pod = PodText::new("patient");
-    std::fs::write(folder.join("patient.yaml"), pod.yaml()).unwrap();
+    std::fs::write(directory.join("patient.yaml"), pod.yaml()).unwrap();
     let id = container_id(&states::wait_ready(&agent, "patient"));
 
-    // A folder that goes away may come back: its pods stay.
-    std::fs::rename(&folder, later.join("elsewhere")).unwrap();
+    // A directory that goes away may come back: its pods stay.
+    std::fs::rename(&directory, later.join("elsewhere")).unwrap();
     states::wait_manifest(&agent, "later/manifests", "Bad");
     let now = agent.pod("patient").unwrap().unwrap();
     assert!(is_ready(&now));
-    std::fs::rename(later.join("elsewhere"), &folder).unwrap();
+    std::fs::rename(later.join("elsewhere"), &directory).unwrap();
     states::wait_manifest(&agent, "manifests/patient.yaml", "Ok");
     assert_eq!(container_id(&agent.pod("patient").unwrap().unwrap()), id);
-    std::fs::remove_file(folder.join("patient.yaml")).unwrap();
+    std::fs::remove_file(directory.join("patient.yaml")).unwrap();
     truth::wait_empty(&agent, &truth);
     agent.terminate().unwrap();
     drop(agent);
@@ -65,7 +62,7 @@ fn a_folder_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
     truth::wait_empty(&agent, &truth);
 }
 
-/// An agent whose manifests are somewhere else than in the folder of the test bed.
+/// An agent whose manifests are somewhere else than in the directory of the test bed.
 fn agent_with(runtime: &TestRuntime, place: &str) -> Agent {
     Agent::builder(runtime)
         .flag(format!("--pod-manifest-path={place}"))

@@ -1,7 +1,7 @@
-//! Programs that go on printing, such as `get pods -w`.
+//! Programs that continue printing, such as `get pods -w`.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use rubelet_testbed::clock;
 /// is killed when the value is dropped.
 pub(crate) struct Lines {
     child: Child,
+    input: Option<ChildStdin>,
     line: String,
     lines: Receiver<String>,
     seen: Vec<String>,
@@ -21,8 +22,19 @@ pub(crate) struct Lines {
 impl Lines {
     /// Starts the program.
     pub(crate) fn start(command: &mut Command) -> Self {
+        Self::spawn(command.stdin(Stdio::null()))
+    }
+
+    /// Starts the program with that on its standard input, which stays open.
+    pub(crate) fn start_with_input(command: &mut Command, bytes: &[u8]) -> Self {
+        let mut lines = Self::spawn(command.stdin(Stdio::piped()));
+        let input = lines.input.as_mut().unwrap();
+        input.write_all(bytes).unwrap();
+        lines
+    }
+
+    fn spawn(command: &mut Command) -> Self {
         let mut child = command
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -34,6 +46,7 @@ impl Lines {
         ];
         let line = rubelet_testbed::command::line(command);
         Self {
+            input: child.stdin.take(),
             child,
             line,
             lines,
@@ -79,6 +92,41 @@ impl Lines {
     pub(crate) fn end(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
+}
+
+/// What a program wrote.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Written {
+    /// Whether that is in its standard error.
+    pub(crate) fn said(&self, words: &str) -> bool {
+        self.stderr.contains(words)
+    }
+}
+
+/// Runs a program with that as its whole standard input; what it wrote, and its exit code.
+pub(crate) fn run_with_input(command: &mut Command, bytes: &[u8]) -> (Written, i32) {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = std::thread::scope(|scope| {
+        // A program may end without reading it.
+        scope.spawn(move || drop(input.write_all(bytes)));
+        child.wait_with_output().unwrap()
+    });
+    let written = Written {
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    (written, output.status.code().unwrap_or(-1))
 }
 
 impl Drop for Lines {

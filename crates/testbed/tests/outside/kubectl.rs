@@ -9,6 +9,11 @@ use rubelet_testbed::{Cluster, api_server};
 
 use super::relay::Relay;
 
+/// Sessions over WebSockets, for a kubectl that knows them; older ones always use SPDY.
+pub(crate) const WEB_SOCKET: &str = "true";
+/// Sessions over SPDY.
+pub(crate) const SPDY: &str = "false";
+
 const PACKAGE: &str = "kubernetes-client";
 
 /// kubectl against one server, without any configuration of the user who runs the test.
@@ -59,6 +64,15 @@ impl Kubectl {
                 .args(["--server", &relay.url()]),
             Server::Kubeconfig(path) => command.env("KUBECONFIG", path),
         };
+        command
+    }
+
+    /// The beginning of a command line that opens a session over [`WEB_SOCKET`] or [`SPDY`].
+    pub(crate) fn session(&self, protocol: &str) -> Command {
+        let mut command = self.command();
+        command
+            .env("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", protocol)
+            .env("KUBECTL_PORT_FORWARD_WEBSOCKETS", protocol);
         command
     }
 

@@ -23,7 +23,7 @@ pub(crate) use pod_text::PodText;
 pub(crate) use rubelet_testbed::node::TIMEOUT;
 pub(crate) use truth::Instances;
 
-/// An agent with these pods in its folder, each in a file of its own, on a runtime of its own: two
+/// An agent with these pods in its directory, each in a file of its own, on a runtime of its own: two
 /// agents on one would each remove what the other made. All pods are ready.
 pub(crate) fn with_pods(pods: &[PodText]) -> (TestRuntime, Agent) {
     let runtime = TestRuntime::start().unwrap();
@@ -31,7 +31,7 @@ pub(crate) fn with_pods(pods: &[PodText]) -> (TestRuntime, Agent) {
     (runtime, agent)
 }
 
-/// An agent with these pods in its folder, each in a file of its own; all pods are ready.
+/// An agent with these pods in its directory, each in a file of its own; all pods are ready.
 pub(crate) fn agent_on(runtime: &impl AgentRuntime, pods: &[PodText]) -> Agent {
     let mut builder = Agent::builder(runtime);
     for pod in pods {

@@ -1,4 +1,4 @@
-//! HTTP written by hand, for what a polite client never sends, and for answers that go on.
+//! HTTP written by hand, for what a polite client never sends, and for answers that continue.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

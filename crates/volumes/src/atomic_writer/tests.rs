@@ -23,7 +23,7 @@ fn put(dir: &Path, files: &[(&str, &str, u32)]) {
     write(dir, &payload(files), || Ok::<_, WriteError>(())).unwrap();
 }
 
-/// All names in the folder, without the time in the name of the one that is shown.
+/// All names in the directory, without the time in the name of the one that is shown.
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(dir)
         .unwrap()
@@ -113,7 +113,7 @@ fn a_change_exchanges_all_files_at_once_and_removes_the_old_ones() {
         &[("a", "1", 0o644), ("b", "2", 0o644), ("gone/c", "3", 0o644)],
     );
     let before = current(dir);
-    // A reader that has the folder open sees the old files until it looks anew.
+    // A reader that has the directory open sees the old files until it opens it again.
     let open = fs::File::open(dir.join("a")).unwrap();
     put(
         dir,
@@ -128,7 +128,7 @@ fn a_change_exchanges_all_files_at_once_and_removes_the_old_ones() {
 }
 
 #[test]
-fn a_change_that_fails_is_not_seen() {
+fn a_failed_update_is_not_visible() {
     let scratch = Scratch::new();
     let dir = scratch.path();
     put(dir, &[("a", "1", 0o644)]);
@@ -163,7 +163,7 @@ fn what_a_crash_left_behind_is_cleared_and_completed() {
 }
 
 #[test]
-fn a_folder_to_mount_on_stays_where_it_is() {
+fn a_directory_to_mount_on_stays_where_it_is() {
     let scratch = Scratch::new();
     let dir = scratch.path();
     fs::create_dir(dir.join("nested")).unwrap();

@@ -1,4 +1,4 @@
-//! Pods' folders with all that may be in them.
+//! Pods' directories with all that may be in them.
 
 use std::os::unix::fs::symlink;
 
@@ -6,8 +6,8 @@ use rubelet_api::volume::Medium;
 
 use super::*;
 use crate::{
+    directory,
     empty_dir::{self, EmptyDirRequest},
-    folder,
     sub_path::{self, SubPathRequest},
     termination_log,
     test_support::Scratch,
@@ -24,7 +24,7 @@ fn empty_dir(dirs: &PodDirs, name: &str, medium: Medium) -> PathBuf {
     empty_dir::prepare(dirs, &request).unwrap().path
 }
 
-/// A pod with volumes of each kind, and a folder of the host that must survive everything.
+/// A pod with volumes of each kind, and a directory of the host that must survive everything.
 fn full_pod(scratch: &Scratch) -> (PodDirs, PathBuf) {
     let dirs = scratch.dirs();
     let host = scratch.path().join("host");
@@ -172,7 +172,7 @@ fn data_of_other_plugins_is_reported_and_the_rest_goes() {
     let scratch = Scratch::new();
     let (dirs, _) = full_pod(&scratch);
     let other = dirs.volumes().join("kubernetes.io~local-volume/pv");
-    folder::ensure(&other, 0o755).unwrap();
+    directory::ensure(&other, 0o755).unwrap();
     fs::write(other.join("data"), "").unwrap();
     let error = cleanup(&dirs).unwrap_err().to_string();
     assert!(
@@ -187,7 +187,7 @@ fn data_of_other_plugins_is_reported_and_the_rest_goes() {
 }
 
 #[test]
-fn a_link_in_the_place_of_the_pod_is_not_followed() {
+fn a_link_instead_of_the_pod_directory_is_not_followed() {
     let scratch = Scratch::new();
     let dirs = scratch.dirs();
     let elsewhere = scratch.path().join("elsewhere");
@@ -207,7 +207,7 @@ fn nothing_there_is_a_success() {
 }
 
 #[test]
-fn folders_of_pods_are_listed() {
+fn directories_of_pods_are_listed() {
     let scratch = Scratch::new();
     assert_eq!(orphans(scratch.path()).unwrap(), []);
     for name in ["b", "a"] {

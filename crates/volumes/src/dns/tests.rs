@@ -197,6 +197,6 @@ fn search_domains_are_limited_in_number_length_and_sum() {
 #[test]
 fn a_malformed_resolv_conf_is_named_by_its_line() {
     let error = pod_dns(&pod(), &inputs(Some("search a\nnameserver \n"), &[])).unwrap_err();
-    let expected = "cannot use the node's resolv.conf: line 2 names no name server";
+    let expected = "invalid resolv.conf of the node: line 2 has no nameserver address";
     assert_eq!(error.to_string(), expected);
 }

@@ -1,9 +1,9 @@
-//! Makes what `DirectoryOrCreate` and `FileOrCreate` ask for.
+//! Creates missing paths for `DirectoryOrCreate` and `FileOrCreate`.
 //!
-//! Links in the part of the path that exists are the administrator's own and are followed. What is
-//! missing is made name by name in open folders and changed through its own descriptor: a container
-//! that can write to a folder on the way may put a link in the place of what was just made, and
-//! must not have another file of the host made, or opened for everybody, by that.
+//! Links in the existing part of the path are the administrator's own and are followed. Missing
+//! components are created one by one in open directories and changed through their own descriptors:
+//! a container that can write to a parent directory may replace a created file with a link, and
+//! must not be able to have another file of the host created or made accessible.
 
 use std::{
     ffi::OsStr,
@@ -17,24 +17,24 @@ use rustix::{
     io::Errno,
 };
 
-use crate::folder;
+use crate::directory;
 
 const ON_THE_WAY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Mode of folders, as the kubelet makes them.
+/// Mode of directories, as in the kubelet.
 const DIRECTORY: u32 = 0o755;
 /// Mode of files.
 const FILE: u32 = 0o644;
 
-/// Makes a folder and those above it that are missing.
+/// Creates a directory and its missing parents.
 ///
 /// # Errors
-/// The host refuses, or something else has one of the names by now.
+/// The host refuses, or a file of another type has one of the names by now.
 pub(super) fn directory(path: &Path) -> io::Result<()> {
     directories(path).map(drop)
 }
 
-/// Makes an empty file; the folder above it must be there. `false` if something has the name by now.
+/// Creates an empty file; its parent directory must exist. `false` if the name exists by now.
 ///
 /// # Errors
 /// The host refuses.
@@ -56,8 +56,8 @@ fn directories(path: &Path) -> io::Result<OwnedFd> {
     let (parent, name) = split(path)?;
     let parent = directories(parent)?;
     match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(DIRECTORY)) {
-        Ok(()) => Ok(folder::finish(&parent, name, DIRECTORY)?),
-        // Another pod made it meanwhile. A link that leads nowhere is no folder.
+        Ok(()) => Ok(directory::finish(&parent, name, DIRECTORY)?),
+        // Another pod created it meanwhile. A broken link is not a directory.
         Err(Errno::EXIST) => Ok(rustix::fs::openat(
             &parent,
             name,
@@ -74,7 +74,7 @@ fn split(path: &Path) -> io::Result<(&Path, &OsStr)> {
 }
 
 fn make_file(parent: impl AsFd, name: &OsStr) -> rustix::io::Result<()> {
-    // With `EXCL` the last name is never followed, and what is opened is what was made.
+    // With O_EXCL the last name is never followed, and the opened file is the created one.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let made = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE))?;
     rustix::fs::fchmod(&made, Mode::from_raw_mode(FILE))
@@ -95,9 +95,9 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
     }
 
-    /// What a container does between the making of a folder and the change of its mode.
+    /// What a container does between the making of a directory and the change of its mode.
     #[test]
-    fn a_folder_that_is_exchanged_after_it_was_made_is_not_changed() {
+    fn a_directory_that_is_exchanged_after_it_was_made_is_not_changed() {
         let scratch = Scratch::new();
         let parent = rustix::fs::open(scratch.path(), ON_THE_WAY, Mode::empty()).unwrap();
         let secret = scratch.path().join("secret");
@@ -105,14 +105,14 @@ mod tests {
         fs::write(secret.join("x"), "").unwrap();
 
         symlink(&secret, scratch.path().join("link")).unwrap();
-        let error = folder::finish(&parent, OsStr::new("link"), DIRECTORY).unwrap_err();
+        let error = directory::finish(&parent, OsStr::new("link"), DIRECTORY).unwrap_err();
         assert!(matches!(error, Errno::LOOP | Errno::NOTDIR), "{error}");
-        folder::finish(&parent, OsStr::new("secret"), DIRECTORY).unwrap();
-        assert_eq!(folder::mode(&secret).unwrap(), 0o700);
+        directory::finish(&parent, OsStr::new("secret"), DIRECTORY).unwrap();
+        assert_eq!(directory::mode(&secret).unwrap(), 0o700);
     }
 
     #[test]
-    fn a_link_in_the_place_of_what_is_missing_makes_and_opens_nothing() {
+    fn a_link_instead_of_a_missing_file_creates_and_opens_nothing() {
         let scratch = Scratch::new();
         let path = |name: &str| scratch.path().join(name);
         fs::write(path("shadow"), "").unwrap();
@@ -127,10 +127,10 @@ mod tests {
         assert!(directory(&path("dangling")).is_err());
         assert!(directory(&path("dangling/below")).is_err());
         assert!(!path("elsewhere").exists());
-        assert_eq!(folder::mode(&path("shadow")).unwrap(), 0o600);
+        assert_eq!(directory::mode(&path("shadow")).unwrap(), 0o600);
         // A link above is the administrator's.
         directory(&path("dir/a/b")).unwrap();
-        assert_eq!(folder::mode(&path("closed/a/b")).unwrap(), 0o755);
-        assert_eq!(folder::mode(&path("closed")).unwrap(), 0o700);
+        assert_eq!(directory::mode(&path("closed/a/b")).unwrap(), 0o755);
+        assert_eq!(directory::mode(&path("closed")).unwrap(), 0o700);
     }
 }

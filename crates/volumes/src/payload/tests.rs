@@ -1,4 +1,4 @@
-//! The files of volumes, and the words for those that can't be had.
+//! The files of volumes, and the errors of impossible ones.
 
 use rubelet_api::{
     container::{FieldPath, ResourceField, ResourceName},
@@ -51,16 +51,12 @@ fn object(name: &str, items: Vec<KeyToPath>, optional: bool) -> ObjectVolume {
     }
 }
 
-fn files(pod: &Pod, source: VolumeSource) -> Result<Vec<String>, String> {
-    let volume = Volume {
-        name: "v".into(),
-        source,
-    };
+fn files(pod: &Pod, source: &FileVolume) -> Result<Vec<String>, String> {
     let allocatable = Allocatable {
         cpu: 2000,
         memory: 1 << 30,
     };
-    let files = of(pod, &volume, &objects(), allocatable).map_err(|error| error.to_string())?;
+    let files = of(pod, "v", source, &objects(), allocatable).map_err(|error| error.to_string())?;
     let files = files.into_iter();
     let shown = files.map(|(path, file)| {
         let text = String::from_utf8_lossy(&file.data).into_owned();
@@ -72,25 +68,27 @@ fn files(pod: &Pod, source: VolumeSource) -> Result<Vec<String>, String> {
     Ok(shown.collect())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "rows are made in place")]
 #[track_caller]
-fn check(source: VolumeSource, expected: &[&str]) {
+fn check(source: FileVolume, expected: &[&str]) {
     let expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
-    assert_eq!(files(&pod(), source), Ok(expected));
+    assert_eq!(files(&pod(), &source), Ok(expected));
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "rows are made in place")]
 #[track_caller]
-fn fails(source: VolumeSource, expected: &str) {
-    assert_eq!(files(&pod(), source), Err(expected.to_owned()));
+fn fails(source: FileVolume, expected: &str) {
+    assert_eq!(files(&pod(), &source), Err(expected.to_owned()));
 }
 
 #[test]
 fn without_items_each_key_is_a_file() {
     check(
-        VolumeSource::ConfigMap(object("c", vec![], false)),
+        FileVolume::ConfigMap(object("c", vec![], false)),
         &["a 644 1", "b 644 2", "bin 644 \0\u{fffd}"],
     );
     check(
-        VolumeSource::Secret(object("s", vec![], false)),
+        FileVolume::Secret(object("s", vec![], false)),
         &["a 644 secret", "k 644 key"],
     );
 }
@@ -102,7 +100,7 @@ fn items_choose_keys_paths_and_modes() {
         item("bin", "raw", None),
     ];
     check(
-        VolumeSource::ConfigMap(object("c", items, false)),
+        FileVolume::ConfigMap(object("c", items, false)),
         &["dir/two 400 2", "raw 644 \0\u{fffd}"],
     );
 }
@@ -110,9 +108,9 @@ fn items_choose_keys_paths_and_modes() {
 #[test]
 fn what_is_optional_may_be_missing() {
     let items = || vec![item("none", "x", None), item("a", "y", None)];
-    check(VolumeSource::Secret(object("none", items(), true)), &[]);
+    check(FileVolume::Secret(object("none", items(), true)), &[]);
     check(
-        VolumeSource::Secret(object("s", items(), true)),
+        FileVolume::Secret(object("s", items(), true)),
         &["y 644 secret"],
     );
 }
@@ -120,8 +118,8 @@ fn what_is_optional_may_be_missing() {
 #[test]
 fn what_is_missing_is_named_in_the_kubelets_words() {
     let items = || vec![item("none", "x", None)];
-    let config_map = |name, items| VolumeSource::ConfigMap(object(name, items, false));
-    let secret = |name, items| VolumeSource::Secret(object(name, items, false));
+    let config_map = |name, items| FileVolume::ConfigMap(object(name, items, false));
+    let secret = |name, items| FileVolume::Secret(object(name, items, false));
     fails(config_map("x", vec![]), "configmap \"x\" not found");
     fails(secret("x", vec![]), "secret \"x\" not found");
     fails(
@@ -143,7 +141,7 @@ fn paths_stay_within_the_volume_and_away_from_what_its_writer_keeps() {
         (".", "invalid path: must not be empty: ."),
     ] {
         let items = vec![item("a", path, None)];
-        fails(VolumeSource::ConfigMap(object("c", items, false)), expected);
+        fails(FileVolume::ConfigMap(object("c", items, false)), expected);
     }
 }
 
@@ -170,13 +168,13 @@ fn the_downward_api_shows_the_pod_to_itself() {
     pod.labels = [("app", "web"), ("zone", "a \"b\"")]
         .map(|(key, value)| (key.into(), value.into()))
         .into();
-    let source = |items| VolumeSource::DownwardApi {
+    let source = |items| FileVolume::DownwardApi {
         items,
         default_mode: 0o600,
     };
     let shown = files(
         &pod,
-        source(vec![
+        &source(vec![
             downward("labels", DownwardContent::Labels),
             downward("annotations", DownwardContent::Annotations),
             downward("name", DownwardContent::Field(FieldPath::Name)),
@@ -196,13 +194,13 @@ fn the_downward_api_shows_the_pod_to_itself() {
     ];
     assert_eq!(shown, Ok(expected.map(str::to_owned).to_vec()));
     assert_eq!(
-        files(&pod, source(vec![downward("limit", limit("other"))])),
+        files(&pod, &source(vec![downward("limit", limit("other"))])),
         Err("container other not found".to_owned())
     );
 }
 
-fn projected(sources: Vec<Projection>) -> VolumeSource {
-    VolumeSource::Projected {
+fn projected(sources: Vec<Projection>) -> FileVolume {
+    FileVolume::Projected {
         sources,
         default_mode: 0o644,
     }
@@ -279,10 +277,10 @@ fn a_token_is_for_the_user_or_the_group_of_the_pod_alone() {
         let [first, second] = users;
         pod.spec.init_containers = vec![of_user("a", first)];
         pod.spec.containers = vec![of_user("b", second)];
-        let shown = files(&pod, projected(vec![token()]));
+        let shown = files(&pod, &projected(vec![token()]));
         assert_eq!(shown, Ok(vec![expected.to_owned()]), "{of_pod:?} {users:?}");
     }
-    let other = VolumeSource::Projected {
+    let other = FileVolume::Projected {
         sources: vec![Projection::ServiceAccountToken {
             audience: "".into(),
             expiration: std::time::Duration::from_secs(3600),

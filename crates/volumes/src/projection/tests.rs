@@ -4,14 +4,15 @@ use std::{fs, os::unix::fs::MetadataExt, sync::Arc};
 
 use rubelet_api::{
     container::{MountPropagation, RecursiveReadOnly, SubPath, VolumeMount},
+    downward::Allocatable,
     objects::{ConfigMap, Secret},
-    volume::{DownwardContent, DownwardFile, ObjectVolume, Projection},
+    volume::{DownwardContent, DownwardFile, ObjectVolume, Projection, Volume, VolumeSource},
 };
 use rubelet_base::ErrorChain;
 
 use super::*;
 use crate::{
-    VolumeSettings, cleanup,
+    cleanup,
     prepare::{self, MountedVolumes, VolumeError},
     test_support::{Scratch, container, pod},
 };
@@ -59,32 +60,38 @@ fn objects(value: &str) -> PodObjects {
 }
 
 fn labels() -> VolumeSource {
-    VolumeSource::DownwardApi {
+    VolumeSource::Files(FileVolume::DownwardApi {
         items: vec![DownwardFile {
             path: "labels".into(),
             content: DownwardContent::Labels,
             mode: None,
         }],
         default_mode: 0o644,
-    }
+    })
 }
 
 fn all_kinds() -> Pod {
     let mut pod = pod();
     pod.spec.volumes = vec![
-        volume("conf", VolumeSource::ConfigMap(object("c"))),
-        volume("login", VolumeSource::Secret(object("s"))),
+        volume(
+            "conf",
+            VolumeSource::Files(FileVolume::ConfigMap(object("c"))),
+        ),
+        volume(
+            "login",
+            VolumeSource::Files(FileVolume::Secret(object("s"))),
+        ),
         volume("self", labels()),
         volume(
             "both",
-            VolumeSource::Projected {
+            VolumeSource::Files(FileVolume::Projected {
                 sources: vec![Projection::Secret(rubelet_api::volume::ObjectProjection {
                     name: "s".into(),
                     items: vec![],
                     optional: false,
                 })],
                 default_mode: 0o400,
-            },
+            }),
         ),
     ];
     pod
@@ -103,7 +110,7 @@ fn read(mounted: &MountedVolumes, volume: &str, file: &str) -> String {
 }
 
 #[test]
-fn places_are_those_of_the_kubelet_and_secrets_lie_in_memory() {
+fn paths_are_those_of_the_kubelet_and_secrets_are_on_tmpfs() {
     let Some(scratch) = Scratch::as_root() else {
         return;
     };
@@ -150,7 +157,7 @@ fn places_are_those_of_the_kubelet_and_secrets_lie_in_memory() {
 }
 
 #[test]
-fn the_group_of_the_pod_may_read_and_nobody_gains_to_write() {
+fn the_group_of_the_pod_can_read_and_no_one_gains_write_access() {
     let Some(scratch) = Scratch::as_root() else {
         return;
     };
@@ -177,8 +184,14 @@ fn one_volume_that_fails_holds_up_no_other_and_leaves_nothing() {
     let scratch = Scratch::new();
     let mut pod = pod();
     pod.spec.volumes = vec![
-        volume("missing", VolumeSource::ConfigMap(object("x"))),
-        volume("conf", VolumeSource::ConfigMap(object("c"))),
+        volume(
+            "missing",
+            VolumeSource::Files(FileVolume::ConfigMap(object("x"))),
+        ),
+        volume(
+            "conf",
+            VolumeSource::Files(FileVolume::ConfigMap(object("c"))),
+        ),
     ];
     let error = prepare(&pod, &scratch, &objects("red")).unwrap_err();
     assert_eq!(
@@ -213,7 +226,7 @@ fn mount(volume: &str, mount_path: &str) -> VolumeMount {
 }
 
 #[test]
-fn folders_for_volumes_within_the_volume_are_made() {
+fn directories_for_volumes_within_the_volume_are_made() {
     let mut main = container("main");
     main.mounts = vec![
         mount("conf", "/etc/app/"),
@@ -228,7 +241,10 @@ fn folders_for_volumes_within_the_volume_are_made() {
     let scratch = Scratch::new();
     let mut pod = pod();
     pod.spec.containers = vec![main];
-    pod.spec.volumes = vec![volume("conf", VolumeSource::ConfigMap(object("c")))];
+    pod.spec.volumes = vec![volume(
+        "conf",
+        VolumeSource::Files(FileVolume::ConfigMap(object("c"))),
+    )];
     let mounted = prepare(&pod, &scratch, &objects("red")).unwrap();
     assert!(mounted.path("conf").unwrap().join("sub/a").is_dir());
     assert_eq!(read(&mounted, "conf", "color"), "red");

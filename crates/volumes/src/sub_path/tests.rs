@@ -20,7 +20,7 @@ fn request<'a>(volume_path: &'a Path, sub_path: &'a str) -> SubPathRequest<'a> {
 fn volume(scratch: &Scratch) -> PathBuf {
     let volume = scratch.path().join("volume");
     fs::create_dir(&volume).unwrap();
-    folder::set_mode(&volume, 0o777).unwrap();
+    directory::set_mode(&volume, 0o777).unwrap();
     volume
 }
 
@@ -38,16 +38,16 @@ fn paths_that_climb_are_refused() {
 }
 
 #[test]
-fn missing_folders_get_the_mode_of_the_volume() {
+fn missing_directories_get_the_mode_of_the_volume() {
     let Some(scratch) = Scratch::as_root() else {
         return;
     };
     let volume = volume(&scratch);
-    folder::set_mode(&volume, 0o2775).unwrap();
+    directory::set_mode(&volume, 0o2775).unwrap();
     let target = prepare(&scratch.dirs(), &request(&volume, "a/./b")).unwrap();
     assert_eq!(target, scratch.dirs().pod().join("volume-subpaths/v/c/0"));
     for dir in ["a", "a/b"] {
-        assert_eq!(folder::mode(&volume.join(dir)).unwrap(), 0o2775, "{dir}");
+        assert_eq!(directory::mode(&volume.join(dir)).unwrap(), 0o2775, "{dir}");
     }
     fs::write(volume.join("a/b/f"), "seen").unwrap();
     assert_eq!(fs::read_to_string(target.join("f")).unwrap(), "seen");

@@ -1,4 +1,4 @@
-//! 100 pods: start, memory, idleness, stop. One run serves all numbers.
+//! 100 pods: start, memory, idle usage, stop. One run serves all numbers.
 
 use anyhow::{Context, Result};
 use rubelet_testbed::{clock, proc, wait};
@@ -6,11 +6,11 @@ use rubelet_testbed::{clock, proc, wait};
 use super::super::hundred_pods::{IDLE, PODS, SETTLE, stop_all, until_ready};
 use super::super::report::Results;
 use super::super::{Request, mib, progress};
-use super::{agent_with, surroundings};
+use super::{agent_with, environment};
 
-/// Measures what the request wants of this group.
+/// Measures the selected benchmarks of this group.
 pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
-    let embedded = surroundings(request)?;
+    let embedded = environment(request)?;
     let builder = agent_with(request, &embedded, PODS);
     progress("start 100 pods on the embedded runtime");
     let agent = builder.start()?;

@@ -1,5 +1,5 @@
-//! One pod after the other through the runtime's own socket, without any agent: how long each
-//! takes, how long a command in it, and what its supervisor holds.
+//! Sequential pods through the runtime's own socket, without an agent: the time of each, of a
+//! command in it, and the memory of its shim.
 
 use anyhow::{Context, Result, ensure};
 use rubelet_testbed::cleanup::processes;
@@ -8,15 +8,15 @@ use rubelet_testbed::{Served, clock, proc};
 use super::super::bare::{self, sandbox};
 use super::super::report::Results;
 use super::super::{Request, progress, quantile};
-use super::surroundings;
+use super::environment;
 
 const PODS: usize = 100;
-/// Pods that are not measured: the first ones bring code and caches into memory.
+/// Pods that are not measured: the first ones warm up code and caches.
 const WARM_UP: usize = 5;
 
 /// Measures `embedded_pod_start_ms_p50`, `_p99`, `embedded_exec_ms_p50` and `shim_private_kib`.
 pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
-    let served = Served::start_in(surroundings(request)?, &request.program)?;
+    let served = Served::start_in(environment(request)?, &request.program)?;
     let truth = served.truth()?;
     progress("one pod after the other on the embedded runtime");
     let logs = served.scratch().subdir("logs")?.display().to_string();
@@ -58,13 +58,13 @@ pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) ->
     served.remove()
 }
 
-/// Whether the process is a supervisor, by its command line.
+/// Whether the process is a shim, by its command line.
 fn is_shim(pid: u32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split(|byte| *byte == 0).nth(1) == Some(b"shim")
 }
 
-/// Memory that nobody else has a part in, in KiB.
+/// Private memory, in KiB.
 fn private_kib(pid: u32) -> Result<f64> {
     let bytes = proc::private_bytes(pid).context("a supervisor has ended")?;
     #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52 bytes")]

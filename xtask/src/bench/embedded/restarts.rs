@@ -6,12 +6,12 @@ use super::super::hundred_pods::{PODS, until_ready};
 use super::super::report::Results;
 use super::super::restarts::{kill_each, victims};
 use super::super::{Request, progress, quantile};
-use super::{agent_with, surroundings};
+use super::{agent_with, environment};
 
-/// Measures `embedded_kill_to_created_ms_p50` and `embedded_kill_to_running_ms_p50` and `_p99`, in the
-/// same way as on containerd.
+/// Measures `embedded_kill_to_created_ms_p50` and `embedded_kill_to_running_ms_p50` and `_p99`, in
+/// the same way as on containerd.
 pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
-    let embedded = surroundings(request)?;
+    let embedded = environment(request)?;
     let builder = agent_with(request, &embedded, PODS);
     progress("start 100 pods on the embedded runtime");
     let agent = builder.start()?;

@@ -5,15 +5,15 @@ use anyhow::Result;
 use super::super::hundred_pods::until_so_many_ready;
 use super::super::report::Results;
 use super::super::{Request, progress};
-use super::{agent_with, surroundings};
+use super::{agent_with, environment};
 
 const PODS: usize = 1000;
-/// What services and shells usually have: fewer files than such an agent opens.
+/// The usual limit of services and shells: fewer files than such an agent opens.
 const SOFT_LIMIT: u32 = 1024;
 
 /// Measures `embedded_start_1000_s`.
 pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
-    let embedded = surroundings(request)?.with_wide_subnet()?;
+    let embedded = environment(request)?.with_wide_subnet()?;
     let builder = agent_with(request, &embedded, PODS)
         .config("maxPods", PODS + 10)
         .started_with_open_files(SOFT_LIMIT)?;

@@ -48,7 +48,7 @@ async fn a_runtime_that_only_restarts_leaves_the_node_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_happened_while_the_api_server_was_away_is_told_once_with_its_time() {
+async fn what_happened_while_the_api_server_was_away_is_reported_once_with_its_time() {
     let model = Model::new();
     let agent = Agent::ready(&model);
     seconds(1).await;

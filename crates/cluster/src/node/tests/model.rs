@@ -1,12 +1,8 @@
 //! An API server with one node and one lease, that can be slow, away, or wrong.
 
-use std::{
-    convert::Infallible,
-    future::pending,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_kube::{ApiError, Change};
 use rubelet_node_plan::node_status::object::Node;
 use serde_json::{Map, Value, json};
@@ -14,8 +10,8 @@ use tokio::{sync::watch, time::sleep};
 
 use super::super::{
     api::NodeApi,
-    follow::take,
-    seen::{Seen, change},
+    node_watch::take,
+    observed_node::{ObservedNode, change},
 };
 
 /// The API server. Clones are the same one.
@@ -50,7 +46,7 @@ impl Model {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
+        self.state.lock()
     }
 
     pub(super) fn set_away(&self, away: bool) {
@@ -177,7 +173,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) async fn follow(mut self, seen: watch::Sender<Seen>) -> Infallible {
+    pub(super) async fn follow(mut self, seen: watch::Sender<ObservedNode>) -> Infallible {
         let mut last: Option<Node> = None;
         let mut listed = false;
         loop {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sim_api::odd::{with_nulls, with_wrong_type};
 
 use super::{
-    super::{lease::LeaseTask, seen::Seen},
+    super::{lease::LeaseTask, observed_node::ObservedNode},
     *,
 };
 
@@ -93,7 +93,7 @@ fn no_field_of_a_node_is_written_as_null() {
 async fn whatever_somebody_wrote_into_the_lease_it_can_be_renewed() {
     let mut settings = NodeSettings::new(NAME);
     settings.lease_duration = Duration::from_secs(40);
-    let mut seen = Seen::default();
+    let mut seen = ObservedNode::default();
     let mut known = Node::default();
     known.metadata.uid = "u".into();
     seen.answered(known);

@@ -1,13 +1,14 @@
 //! What the runtime is asked and told.
 
-use std::{sync::Mutex, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rubelet_cri::{CriError, CriErrorKind, CriResult, ImageService, RuntimeService, v1};
 use rubelet_node_plan::node_status::object::Node;
 
 use super::{
-    super::{NodeView, follow_images, forward_pod_cidrs, view::Local},
+    super::{NodeView, follow_images, forward_pod_cidrs, view::LocalNode},
     *,
 };
 
@@ -22,7 +23,7 @@ struct Runtime {
 #[async_trait]
 impl ImageService for Runtime {
     async fn list_images(&self, _: v1::ListImagesRequest) -> CriResult<v1::ListImagesResponse> {
-        let mut lists = self.lists.lock().unwrap();
+        let mut lists = self.lists.lock();
         *lists += 1;
         let image = v1::Image {
             repo_tags: vec!["busybox:1".to_owned()],
@@ -54,7 +55,7 @@ impl RuntimeService for Runtime {
         &self,
         request: v1::UpdateRuntimeConfigRequest,
     ) -> CriResult<v1::UpdateRuntimeConfigResponse> {
-        if *self.fails.lock().unwrap() {
+        if *self.fails.lock() {
             return Err(CriError::new(
                 "UpdateRuntimeConfig",
                 CriErrorKind::Unavailable,
@@ -62,7 +63,7 @@ impl RuntimeService for Runtime {
             ));
         }
         let network = request.runtime_config.and_then(|one| one.network_config);
-        let mut told = self.told.lock().unwrap();
+        let mut told = self.told.lock();
         told.push(network.unwrap_or_default().pod_cidr);
         Ok(v1::UpdateRuntimeConfigResponse {})
     }
@@ -77,7 +78,7 @@ async fn images_are_listed_when_the_runtime_is_ready_and_rarely_after_that() {
     let service = Arc::clone(&runtime) as Arc<dyn ImageService>;
     let (ready_state, pulled) = (state.subscribe(), pulls.subscribe());
     let task = tokio::spawn(follow_images(service, ready_state, pulled, Some(50), out));
-    let lists = || *runtime.lists.lock().unwrap();
+    let lists = || *runtime.lists.lock();
     seconds(60).await;
     assert_eq!(lists(), 0);
     state.send_replace(ready());
@@ -104,31 +105,31 @@ fn the_node_says_how_long_objects_that_are_not_watched_are_fresh() {
         let mut shown = Node::default();
         let annotations = &mut shown.metadata.annotations;
         annotations.insert("node.alpha.kubernetes.io/ttl".into(), text.into());
-        let view = NodeView::new(&shown, &Local::default());
+        let view = NodeView::new(&shown, &LocalNode::default());
         assert_eq!(view.object_ttl, ttl.map(Duration::from_secs));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_runtime_is_told_the_addresses_of_pods_until_it_takes_them() {
+async fn the_runtime_gets_the_addresses_of_pods_until_it_takes_them() {
     let runtime = Arc::new(Runtime::default());
-    *runtime.fails.lock().unwrap() = true;
+    *runtime.fails.lock() = true;
     let (node, shown) = watch::channel(None);
     let service = Arc::clone(&runtime) as Arc<dyn RuntimeService>;
     let task = tokio::spawn(forward_pod_cidrs(service, shown));
     let show = |cidrs: &[&str]| {
         let mut shown = Node::default();
         shown.spec.pod_cidrs = cidrs.iter().map(|cidr| Box::from(*cidr)).collect();
-        let view = NodeView::new(&shown, &Local::default());
+        let view = NodeView::new(&shown, &LocalNode::default());
         node.send_replace(Some(Arc::new(view)));
     };
-    let told = || std::mem::take(&mut *runtime.told.lock().unwrap());
+    let told = || std::mem::take(&mut *runtime.told.lock());
     show(&[]);
     seconds(60).await;
     show(&["10.1.0.0/24", "fd00:1::/64"]);
     seconds(60).await;
     assert!(told().is_empty());
-    *runtime.fails.lock().unwrap() = false;
+    *runtime.fails.lock() = false;
     seconds(11).await;
     assert_eq!(told(), ["10.1.0.0/24,fd00:1::/64"]);
     show(&["10.1.0.0/24", "fd00:1::/64"]);

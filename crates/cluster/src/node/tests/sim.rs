@@ -170,7 +170,7 @@ async fn a_node_stays_alive_for_an_hour_with_few_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_answers_again_is_told_at_once_that_the_node_lives() {
+async fn an_api_server_that_answers_again_learns_at_once_that_the_node_lives() {
     let node = Joined::start().await;
     seconds(20).await;
     node.api.set_frozen(true);
@@ -294,7 +294,7 @@ async fn null_in_all_that_an_api_server_says_changes_nothing() {
         node.lease()["metadata"]["ownerReferences"][0]["uid"],
         node.node()["metadata"]["uid"]
     );
-    assert_eq!(node.client.unread().list(), []);
+    assert_eq!(node.client.unreadable().list(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,7 +307,7 @@ async fn a_field_of_the_wrong_type_is_named_and_costs_nothing_else() {
     node.api.patch("nodes", "", NAME, &odd).unwrap();
     seconds(2).await;
     let since = |node: &Joined| -> Vec<(String, i64)> {
-        let unread = node.client.unread().list();
+        let unread = node.client.unreadable().list();
         unread
             .iter()
             .flat_map(|one| {

@@ -14,9 +14,9 @@ use serde_json::json;
 use super::cluster::{Cluster, Mood, pod};
 use crate::objects::{
     SecretsAtRest,
-    cell::ObjectKey,
-    draws::TokenRequest,
     files::FileKey,
+    object_key::ObjectKey,
+    object_refs::TokenRequest,
     records::{HeldToken, ObjectRecord, TokensRecord},
 };
 
@@ -45,7 +45,7 @@ fn with_secrets(name: &str, secrets: &[&str]) -> Arc<Pod> {
 }
 
 /// What the volumes of the pod would hold of a secret now, and its token.
-async fn drawn(cluster: &Cluster, pod: &Arc<Pod>, secret: &str) -> Option<(String, String)> {
+async fn read_back(cluster: &Cluster, pod: &Arc<Pod>, secret: &str) -> Option<(String, String)> {
     let found = cluster.volumes(pod).await.ok()?;
     let bytes = found.secrets.get(secret)?.data.get("k")?;
     let token = found.tokens.get(&("t".into(), "token".into()))?;
@@ -72,7 +72,7 @@ fn files(below: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 fn assert_nothing_in_plain_text(cluster: &Cluster) {
-    for (path, content) in files(cluster.folder().parent().unwrap()) {
+    for (path, content) in files(cluster.directory().parent().unwrap()) {
         let content = String::from_utf8_lossy(&content);
         for secret in [VALUE, ENCODED, "token-1", "token-2"] {
             assert!(!content.contains(secret), "{}: {content}", path.display());
@@ -81,13 +81,17 @@ fn assert_nothing_in_plain_text(cluster: &Cluster) {
 }
 
 fn named(cluster: &Cluster, part: &str) -> Vec<PathBuf> {
-    let all = files(&cluster.folder()).into_iter().map(|(path, _)| path);
+    let all = files(&cluster.directory())
+        .into_iter()
+        .map(|(path, _)| path);
     let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     all.filter(|path| name(path).contains(part)).collect()
 }
 
 fn path_of(cluster: &Cluster, secret: &str) -> PathBuf {
-    cluster.folder().join(FileKey::Object(key(secret)).name())
+    cluster
+        .directory()
+        .join(FileKey::Object(key(secret)).name())
 }
 
 fn key(secret: &str) -> ObjectKey {
@@ -105,7 +109,7 @@ async fn after_a_run() -> (Cluster, Arc<Pod>) {
     put(&cluster, "b", "other");
     let one = with_secrets("one", &["a", "b"]);
     cluster.objects.track(&one);
-    assert!(drawn(&cluster, &one, "a").await.is_some());
+    assert!(read_back(&cluster, &one, "a").await.is_some());
     cluster.objects.flush().await;
     cluster.api.set_mood(Mood::Away);
     (cluster, one)
@@ -124,19 +128,19 @@ async fn no_value_of_a_secret_or_token_is_on_disk_and_a_start_without_api_server
     assert_nothing_in_plain_text(&cluster);
     restart(&mut cluster, &one).await;
     let expected = (VALUE.to_owned(), "token-1".to_owned());
-    assert_eq!(drawn(&cluster, &one, "a").await, Some(expected));
+    assert_eq!(read_back(&cluster, &one, "a").await, Some(expected));
 }
 
 #[tokio::test(start_paused = true)]
 async fn with_none_nothing_is_written_and_what_was_there_is_removed() {
     let (mut cluster, one) = after_a_run().await;
     cluster.secrets = SecretsAtRest::None;
-    fs::write(cluster.folder().join(".secret-1.json.tmp"), "x").unwrap();
-    fs::write(cluster.folder().join("tokens-1.json.corrupt-1"), "x").unwrap();
+    fs::write(cluster.directory().join(".secret-1.json.tmp"), "x").unwrap();
+    fs::write(cluster.directory().join("tokens-1.json.corrupt-1"), "x").unwrap();
     restart(&mut cluster, &one).await;
-    assert_eq!(drawn(&cluster, &one, "a").await, None);
+    assert_eq!(read_back(&cluster, &one, "a").await, None);
     cluster.api.set_mood(Mood::Well);
-    let found = drawn(&cluster, &one, "a").await;
+    let found = read_back(&cluster, &one, "a").await;
     assert_eq!(found.unwrap().0, VALUE);
     cluster.objects.flush().await;
     for kind in ["secret-", "tokens-"] {
@@ -151,7 +155,7 @@ async fn a_record_in_the_place_of_another_is_not_used() {
     let (a, b) = (path_of(&cluster, "a"), path_of(&cluster, "b"));
     fs::copy(&a, &b).unwrap();
     restart(&mut cluster, &one).await;
-    assert_eq!(drawn(&cluster, &one, "b").await, None);
+    assert_eq!(read_back(&cluster, &one, "b").await, None);
     assert_eq!(named(&cluster, ".corrupt-").len(), 1);
     // Nor is one of another node.
     let (mut cluster, one) = after_a_run().await;
@@ -160,37 +164,37 @@ async fn a_record_in_the_place_of_another_is_not_used() {
     };
     *node_name = "other".into();
     restart(&mut cluster, &one).await;
-    assert_eq!(drawn(&cluster, &one, "a").await, None);
+    assert_eq!(read_back(&cluster, &one, "a").await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn with_another_key_records_are_put_aside_and_fetched_again() {
     let (mut cluster, one) = after_a_run().await;
-    let key = cluster.folder().parent().unwrap().join("secrets.key");
+    let key = cluster.directory().parent().unwrap().join("secrets.key");
     fs::remove_file(&key).unwrap();
     restart(&mut cluster, &one).await;
-    assert_eq!(drawn(&cluster, &one, "a").await, None);
+    assert_eq!(read_back(&cluster, &one, "a").await, None);
     assert!(!named(&cluster, ".corrupt-").is_empty());
     cluster.api.set_mood(Mood::Well);
-    assert_eq!(drawn(&cluster, &one, "a").await.unwrap().0, VALUE);
+    assert_eq!(read_back(&cluster, &one, "a").await.unwrap().0, VALUE);
     cluster.objects.flush().await;
     cluster.objects.sweep(std::slice::from_ref(&one)).await;
     assert_eq!(named(&cluster, ".corrupt-").len(), 0);
     cluster.api.set_mood(Mood::Away);
     restart(&mut cluster, &one).await;
-    assert_eq!(drawn(&cluster, &one, "a").await.unwrap().0, VALUE);
+    assert_eq!(read_back(&cluster, &one, "a").await.unwrap().0, VALUE);
 }
 
 #[tokio::test(start_paused = true)]
 async fn with_a_key_that_others_can_read_nothing_is_kept_and_pods_start_all_the_same() {
     use std::os::unix::fs::PermissionsExt as _;
     let (mut cluster, one) = after_a_run().await;
-    let key = cluster.folder().parent().unwrap().join("secrets.key");
+    let key = cluster.directory().parent().unwrap().join("secrets.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     restart(&mut cluster, &one).await;
-    assert_eq!(drawn(&cluster, &one, "a").await, None);
+    assert_eq!(read_back(&cluster, &one, "a").await, None);
     cluster.api.set_mood(Mood::Well);
-    assert_eq!(drawn(&cluster, &one, "a").await.unwrap().0, VALUE);
+    assert_eq!(read_back(&cluster, &one, "a").await.unwrap().0, VALUE);
     cluster.objects.flush().await;
     assert!(!path_of(&cluster, "a").exists(), "it might be out of date");
     assert_nothing_in_plain_text(&cluster);
@@ -199,14 +203,14 @@ async fn with_a_key_that_others_can_read_nothing_is_kept_and_pods_start_all_the_
 #[tokio::test(start_paused = true)]
 async fn a_key_of_the_service_manager_goes_first() {
     let (mut cluster, one) = after_a_run().await;
-    let place = cluster.folder().parent().unwrap().to_owned();
+    let place = cluster.directory().parent().unwrap().to_owned();
     fs::rename(place.join("secrets.key"), place.join("given")).unwrap();
     let SecretsAtRest::Encrypted { credential, .. } = &mut cluster.secrets else {
         panic!("encrypted by default")
     };
     *credential = Some(place.join("given"));
     restart(&mut cluster, &one).await;
-    assert_eq!(drawn(&cluster, &one, "a").await.unwrap().0, VALUE);
+    assert_eq!(read_back(&cluster, &one, "a").await.unwrap().0, VALUE);
     assert!(!place.join("secrets.key").exists());
 }
 
@@ -214,7 +218,7 @@ async fn a_key_of_the_service_manager_goes_first() {
 async fn plain_records_of_an_earlier_version_are_encrypted_at_the_start() {
     let (mut cluster, one) = after_a_run().await;
     // As they were written before.
-    let object = cluster.objects.shared.state().cells[&key("a")]
+    let object = cluster.objects.shared.state().objects_by_key[&key("a")]
         .value()
         .unwrap();
     cluster.api.set_mood(Mood::Well);
@@ -232,7 +236,10 @@ async fn plain_records_of_an_earlier_version_are_encrypted_at_the_start() {
     };
     let record: Vec<(TokenRequest, HeldToken)> = vec![(request, token)];
     Record::at(&tokens)
-        .save(&TokensRecord { tokens: record })
+        .save(&TokensRecord {
+            tokens: record,
+            account: None,
+        })
         .unwrap();
     let content = fs::read_to_string(&plain).unwrap();
     assert!(content.contains(ENCODED), "{content}");
@@ -242,12 +249,12 @@ async fn plain_records_of_an_earlier_version_are_encrypted_at_the_start() {
         "secret-9.json.corrupt-1",
         "tokens-8.json",
     ] {
-        fs::write(cluster.folder().join(name), &content).unwrap();
+        fs::write(cluster.directory().join(name), &content).unwrap();
     }
     cluster.api.set_mood(Mood::Away);
     restart(&mut cluster, &one).await;
     let expected = (VALUE.to_owned(), "token-1".to_owned());
-    assert_eq!(drawn(&cluster, &one, "a").await, Some(expected));
+    assert_eq!(read_back(&cluster, &one, "a").await, Some(expected));
     assert_nothing_in_plain_text(&cluster);
     assert_eq!(named(&cluster, "9.json").len(), 0);
     assert_eq!(named(&cluster, "tokens-").len(), 1);

@@ -12,7 +12,7 @@ const NOT_READ: &str = "MountVolume.SetUp failed for volume \"a\" : \
                         failed to sync configmap cache: timed out waiting for the condition";
 
 #[tokio::test(start_paused = true)]
-async fn without_an_answer_a_pod_waits_a_second_and_is_told_when_there_is_one() {
+async fn without_an_answer_a_pod_waits_a_second_and_is_notified_when_there_is_one() {
     let cluster = Cluster::new();
     for mood in [Mood::Away, Mood::Silent, Mood::Forbids] {
         cluster.api.set_mood(mood);
@@ -158,10 +158,10 @@ async fn after_a_reboot_without_api_server_pods_start_with_what_is_on_disk() {
     assert_eq!(&*found.tokens[&("t".into(), "token".into())].0, "token-2");
     assert_eq!(cluster.objects.unconfirmed(&one.uid), [""; 0]);
 
-    let folder = cluster.folder();
+    let directory = cluster.directory();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-    assert_eq!(mode(&folder), 0o700);
-    let files: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
+    assert_eq!(mode(&directory), 0o700);
+    let files: Vec<_> = fs::read_dir(&directory).unwrap().flatten().collect();
     assert_eq!(files.len(), 5);
     for file in files {
         assert_eq!(mode(&file.path()), 0o600);

@@ -1,19 +1,15 @@
-//! A model of the API server, as far as objects need it, and pods that draw from it.
+//! A model of the API server, as far as objects need it, and pods that use its objects.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::{objects::PodObjects, parse::api_pod, pod::Pod};
 use rubelet_kube::{ApiError, Change, WatchTarget};
 use rubelet_kubelet::{
     clock::Clock,
-    objects::{Draw, ObjectSource},
+    objects::{ObjectRefs, ObjectSource},
     pod_host::HostError,
 };
 use serde_json::{Value, json};
@@ -26,9 +22,9 @@ use tokio::{
 
 use crate::objects::{
     ChangeDetection, ClusterObjects, SecretsAtRest,
-    api::{Api, Feed},
+    api::{ObjectWatch, ObjectsApi},
     files::Files,
-    wire::{TokenAnswer, Wire},
+    wire::{WireAccount, WireObject, WireTokenRequest},
 };
 
 /// How the API server answers.
@@ -55,7 +51,7 @@ pub(super) struct FakeApi {
 struct State {
     objects: BTreeMap<String, Value>,
     mood: Mood,
-    watches: Vec<(WatchTarget, UnboundedSender<Change<Wire>>)>,
+    watches: Vec<(WatchTarget, UnboundedSender<Change<WireObject>>)>,
     /// Requests, as `GET PATH`, `TOKEN PATH` and `WATCH PATH`.
     asked: Vec<String>,
     /// What the last token was asked for with.
@@ -123,7 +119,7 @@ impl FakeApi {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no test panics in here")
+        self.state.lock()
     }
 
     async fn answer(&self, request: String) -> Result<(), ApiError> {
@@ -145,7 +141,7 @@ impl FakeApi {
 }
 
 impl State {
-    fn tell(&mut self, path: &str, change: impl Fn() -> Change<Wire>) {
+    fn tell(&mut self, path: &str, change: impl Fn() -> Change<WireObject>) {
         if self.mood != Mood::Well {
             return;
         }
@@ -167,11 +163,11 @@ fn status(code: u16, message: &str) -> ApiError {
     }
 }
 
-fn wire(object: &Value) -> Wire {
+fn wire(object: &Value) -> WireObject {
     serde_json::from_value(object.clone()).expect("an object")
 }
 
-fn listed(objects: &BTreeMap<String, Value>, target: &WatchTarget) -> Vec<Wire> {
+fn listed(objects: &BTreeMap<String, Value>, target: &WatchTarget) -> Vec<WireObject> {
     let found = objects.iter().filter(|(path, _)| is_in(path, target));
     found.map(|(_, object)| wire(object)).collect()
 }
@@ -186,14 +182,22 @@ fn is_in(path: &str, target: &WatchTarget) -> bool {
 }
 
 #[async_trait]
-impl Api for Arc<FakeApi> {
-    async fn get(&self, path: &str) -> Result<Wire, ApiError> {
+impl ObjectsApi for Arc<FakeApi> {
+    async fn get(&self, path: &str) -> Result<WireObject, ApiError> {
         self.answer(format!("GET {path}")).await?;
         let object = self.state().objects.get(path).map(wire);
         object.ok_or_else(|| status(404, "not found"))
     }
 
-    async fn token(&self, path: &str, request: &Value) -> Result<TokenAnswer, ApiError> {
+    async fn account(&self, path: &str) -> Result<WireAccount, ApiError> {
+        self.answer(format!("GET {path}")).await?;
+        let state = self.state();
+        let object = state.objects.get(path);
+        let object = object.ok_or_else(|| status(404, "not found"))?;
+        Ok(serde_json::from_value(object.clone()).expect("a service account"))
+    }
+
+    async fn token(&self, path: &str, request: &Value) -> Result<WireTokenRequest, ApiError> {
         self.answer(format!("TOKEN {path}")).await?;
         let seconds = request["spec"]["expirationSeconds"].as_i64().expect("it");
         let mut state = self.state();
@@ -210,7 +214,7 @@ impl Api for Arc<FakeApi> {
         Ok(serde_json::from_value(answer).expect("an answer"))
     }
 
-    fn watch(&self, target: WatchTarget) -> Box<dyn Feed> {
+    fn watch(&self, target: WatchTarget) -> Box<dyn ObjectWatch> {
         let mut state = self.state();
         let (sender, receiver) = unbounded_channel();
         let selector = target.field_selector.as_deref().unwrap_or_default();
@@ -227,11 +231,11 @@ impl Api for Arc<FakeApi> {
     }
 }
 
-struct FakeFeed(UnboundedReceiver<Change<Wire>>);
+struct FakeFeed(UnboundedReceiver<Change<WireObject>>);
 
 #[async_trait]
-impl Feed for FakeFeed {
-    async fn next(&mut self) -> Change<Wire> {
+impl ObjectWatch for FakeFeed {
+    async fn next(&mut self) -> Change<WireObject> {
         match self.0.recv().await {
             Some(change) => change,
             None => std::future::pending().await,
@@ -245,7 +249,7 @@ pub(super) struct Cluster {
     pub(super) objects: ClusterObjects,
     detection: ChangeDetection,
     clock: Clock,
-    folder: TempDir,
+    directory: TempDir,
     /// How the next start keeps secrets.
     pub(super) secrets: SecretsAtRest,
     running: JoinHandle<()>,
@@ -266,40 +270,40 @@ impl Cluster {
         let start = Timestamp::from_second(1_700_000_000).expect("a time");
         let clock = Clock::following_tokio(start);
         let api = Arc::new(FakeApi::new(clock.clone()));
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let directory = tempfile::tempdir().expect("a directory for temporary files");
         let secrets = SecretsAtRest::Encrypted {
             credential: None,
-            key_file: folder.path().join("secrets.key"),
+            key_file: directory.path().join("secrets.key"),
             node_name: "n".into(),
         };
-        let (objects, running) = start_objects(&api, &clock, &folder, &secrets, detection);
+        let (objects, running) = start_objects(&api, &clock, &directory, &secrets, detection);
         Self {
             api,
             objects,
             detection,
             clock,
-            folder,
+            directory,
             secrets,
             running,
         }
     }
 
-    /// The agent starts anew; what it had in memory is gone.
+    /// The agent restarts without its memory.
     pub(super) async fn restart(&mut self) {
         self.objects.flush().await;
         self.running.abort();
         let started = start_objects(
             &self.api,
             &self.clock,
-            &self.folder,
+            &self.directory,
             &self.secrets,
             self.detection,
         );
         (self.objects, self.running) = started;
     }
 
-    pub(super) fn folder(&self) -> PathBuf {
-        self.folder.path().join("objects")
+    pub(super) fn directory(&self) -> PathBuf {
+        self.directory.path().join("objects")
     }
 
     /// A config map with the key `k`.
@@ -310,16 +314,16 @@ impl Cluster {
 
     /// What volumes of the pod are made of.
     pub(super) async fn volumes(&self, pod: &Arc<Pod>) -> Result<PodObjects, HostError> {
-        self.objects.objects(pod, Draw::Volumes).await
+        self.objects.objects(pod, ObjectRefs::Volumes).await
     }
 
     /// What the environment of the pod's only container is made of.
     pub(super) async fn env(&self, pod: &Arc<Pod>) -> Result<PodObjects, HostError> {
-        let draw = Draw::Environment(&pod.spec.containers[0]);
-        self.objects.objects(pod, draw).await
+        let refs = ObjectRefs::Environment(&pod.spec.containers[0]);
+        self.objects.objects(pod, refs).await
     }
 
-    /// How often the pod was told that something changed.
+    /// How often the pod was notified of a change.
     pub(super) fn told(&self, pod: &Pod) -> u64 {
         *self.objects.changes(&pod.uid).borrow()
     }
@@ -328,14 +332,14 @@ impl Cluster {
 fn start_objects(
     api: &Arc<FakeApi>,
     clock: &Clock,
-    folder: &TempDir,
+    directory: &TempDir,
     secrets: &SecretsAtRest,
     detection: ChangeDetection,
 ) -> (ClusterObjects, JoinHandle<()>) {
     let objects = ClusterObjects::with_api(
         Arc::new(Arc::clone(api)),
         clock.clone(),
-        Files::new(folder.path().join("objects"), secrets.clone()),
+        Files::new(directory.path().join("objects"), secrets.clone()),
         (detection, Arc::new(|| None)),
         Duration::from_secs(60),
     );
@@ -394,7 +398,7 @@ pub(super) async fn settle() {
     sleep(Duration::from_millis(1)).await;
 }
 
-/// So many seconds.
+/// How many seconds.
 pub(super) fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }

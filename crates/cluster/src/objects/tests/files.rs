@@ -10,7 +10,7 @@ use super::cluster::{Cluster, pod, seconds, with_maps, with_variable};
 
 /// Files but those of what all pods share.
 fn files(cluster: &Cluster) -> Vec<String> {
-    let entries = fs::read_dir(cluster.folder()).map(|entries| entries.flatten().collect());
+    let entries = fs::read_dir(cluster.directory()).map(|entries| entries.flatten().collect());
     let entries: Vec<fs::DirEntry> = entries.unwrap_or_default();
     let names = entries.iter().map(|entry| entry.file_name());
     let mut kinds: Vec<String> = names
@@ -84,7 +84,7 @@ async fn files_of_pods_that_went_while_the_agent_was_away_are_swept() {
     }
     cluster.restart().await;
     assert_eq!(files(&cluster), ["configmap", "configmap", "tokens"]);
-    fs::write(cluster.folder().join("secret-1.json.corrupt-1"), "x").unwrap();
+    fs::write(cluster.directory().join("secret-1.json.corrupt-1"), "x").unwrap();
     cluster.objects.sweep(std::slice::from_ref(&two)).await;
     assert_eq!(files(&cluster), ["configmap"]);
     cluster.objects.track(&two);

@@ -5,9 +5,9 @@ use rubelet_yaml::read_value;
 use serde_json::{Value, json};
 use sim_api::odd::{with_nulls, with_wrong_type};
 
-use super::super::wire::{TokenAnswer, Wire, object, runtime_class, service};
+use super::super::wire::{WireObject, WireTokenRequest, object, runtime_class, service};
 
-fn wire(value: &Value) -> Wire {
+fn wire(value: &Value) -> WireObject {
     read_value(value).unwrap().value
 }
 
@@ -69,7 +69,7 @@ fn a_token_is_read_whatever_else_is_odd_in_the_answer() {
     });
     let keep = ["/status/token", "/status/expirationTimestamp"];
     let read = |value: &Value| {
-        let answer = read_value::<TokenAnswer>(value).unwrap().value;
+        let answer = read_value::<WireTokenRequest>(value).unwrap().value;
         (answer.status.token, answer.spec.expiration_seconds)
     };
     for seed in 0..300 {
@@ -80,6 +80,6 @@ fn a_token_is_read_whatever_else_is_odd_in_the_answer() {
     }
     for odd in [json!(null), json!({}), json!({"token": ["t"]}), json!("t")] {
         let answer = json!({"status": odd});
-        assert!(read_value::<TokenAnswer>(&answer).is_err(), "{answer}");
+        assert!(read_value::<WireTokenRequest>(&answer).is_err(), "{answer}");
     }
 }

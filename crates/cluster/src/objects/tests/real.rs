@@ -8,10 +8,10 @@ use rubelet_api::{parse::api_pod, pod::Pod};
 use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector, Credential, Secret};
 use rubelet_kubelet::{
     clock::Clock,
-    objects::{Draw, ObjectSource},
+    objects::{ObjectRefs, ObjectSource},
 };
 use serde_json::{Value, json};
-use sim_api::{SimApi, SimApiConfig, User};
+use sim_api::{PodCache, SimApi, SimApiConfig, User};
 use tempfile::TempDir;
 use tokio::{
     task::JoinHandle,
@@ -27,7 +27,7 @@ struct Real {
     api: Arc<SimApi>,
     objects: ClusterObjects,
     task: JoinHandle<()>,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 impl Drop for Real {
@@ -59,11 +59,11 @@ impl Real {
             .unwrap()
             .over(connector.http2());
         config.credential = Credential::Token(Secret::new("node-token"));
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let objects = ClusterObjects::new(ObjectsParts {
             client: Client::new(config, ClientOptions::default()).unwrap(),
             clock: Clock::following_tokio(begin),
-            folder: folder.path().join("objects"),
+            directory: directory.path().join("objects"),
             secrets: SecretsAtRest::None,
             detection: ChangeDetection::Watch,
             ttl: Arc::new(|| None),
@@ -74,7 +74,7 @@ impl Real {
             api,
             objects,
             task,
-            _folder: folder,
+            _directory: directory,
         }
     }
 
@@ -90,7 +90,7 @@ impl Real {
         self.api.update("secrets", &secret).unwrap();
     }
 
-    /// A pod on this node that draws one of everything.
+    /// A pod on this node that references one of everything.
     fn pod(&self) -> Arc<Pod> {
         self.create("serviceaccounts", "default", "builder", json!({}));
         self.create(
@@ -135,12 +135,31 @@ impl Real {
         Arc::new(parsed.pod)
     }
 
+    /// A pod that has a token and that the API server knows nothing of any more.
+    fn lost(&self) -> Arc<Pod> {
+        let token = json!({"serviceAccountToken": {"path": "token"}});
+        let spec = json!({
+            "nodeName": "n",
+            "containers": [{"name": "c", "image": "app:1"}],
+            "volumes": [{"name": "t", "projected": {"sources": [token]}}],
+        });
+        let kind = json!({"apiVersion": "v1", "kind": "Pod", "spec": spec});
+        self.create("pods", "default", "lost", kind);
+        let object = self.api.get("pods", "default", "lost").expect("the pod");
+        self.api.delete("pods", "default", "lost", Some(0)).unwrap();
+        Arc::new(api_pod(object, "n").unwrap().pod)
+    }
+
     async fn secret(&self, pod: &Arc<Pod>) -> Vec<u8> {
-        let found = self.objects.objects(pod, Draw::Volumes).await.unwrap();
+        let found = self
+            .objects
+            .objects(pod, ObjectRefs::Volumes)
+            .await
+            .unwrap();
         found.secrets["login"].data["k"].to_vec()
     }
 
-    /// Waits until the pod was told of something that it was not told of before.
+    /// Waits until the pod was notified of something new.
     async fn told(&self, pod: &Pod, before: u64) -> Duration {
         let began = Instant::now();
         let mut changes = self.objects.changes(&pod.uid);
@@ -150,14 +169,18 @@ impl Real {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_gets_what_its_pods_draw_and_then_leaves_the_api_server_alone() {
+async fn a_node_gets_what_its_pods_reference_and_then_leaves_the_api_server_alone() {
     let real = Real::start().await;
     let pod = real.pod();
     real.objects.track(&pod);
-    let volumes = real.objects.objects(&pod, Draw::Volumes).await.unwrap();
+    let volumes = real
+        .objects
+        .objects(&pod, ObjectRefs::Volumes)
+        .await
+        .unwrap();
     assert_eq!(&*volumes.secrets["login"].data["k"], b"1");
     assert_eq!(volumes.tokens.len(), 1);
-    let container = Draw::Environment(&pod.spec.containers[0]);
+    let container = ObjectRefs::Environment(&pod.spec.containers[0]);
     let env = real.objects.objects(&pod, container).await.unwrap();
     assert_eq!(&*env.config_maps["settings"].data["mode"], b"fast");
     let web = ("WEB_SERVICE_HOST".to_owned(), "10.0.0.7".to_owned());
@@ -183,7 +206,7 @@ async fn a_node_gets_what_its_pods_draw_and_then_leaves_the_api_server_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changed_while_the_api_server_was_away_is_told_when_it_is_back() {
+async fn what_changed_while_the_api_server_was_away_is_reported_when_it_is_back() {
     let real = Real::start().await;
     let pod = real.pod();
     real.objects.track(&pod);
@@ -197,4 +220,76 @@ async fn what_changed_while_the_api_server_was_away_is_told_when_it_is_back() {
     let took = real.told(&pod, 0).await;
     assert!(took <= seconds(60), "{took:?}");
     assert_eq!(real.secret(&pod).await, b"2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_bound_a_moment_ago_gets_its_objects_although_caches_lag() {
+    let real = Real::start().await;
+    real.api.configure(|config| {
+        config.node_authorization = true;
+        config.cache_lag = Duration::from_millis(20);
+    });
+    let pod = real.pod();
+    real.objects.track(&pod);
+    let began = Instant::now();
+    loop {
+        let found = real.objects.objects(&pod, ObjectRefs::Volumes).await;
+        if found.is_ok_and(|found| found.tokens.len() == 1 && found.secrets.contains_key("login")) {
+            break;
+        }
+        assert!(began.elapsed() < seconds(5), "{:?}", began.elapsed());
+        sleep(Duration::from_millis(100)).await;
+    }
+    for resource in ["secrets", "serviceaccounts/token"] {
+        let refused = real
+            .api
+            .count(|one| one.resource == resource && one.code == 403);
+        assert!((1..=2).contains(&refused), "{resource}: {refused}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_whose_caches_lag_is_asked_again_before_the_pod_hears_of_it() {
+    let real = Real::start().await;
+    real.api.hold_pods(PodCache::NodeRestriction);
+    let pod = real.pod();
+    real.objects.track(&pod);
+    let refused = || {
+        let tokens = |code: u16| {
+            real.api
+                .count(|one| one.resource == "serviceaccounts/token" && one.code == code)
+        };
+        tokens(403) + tokens(404)
+    };
+    let release = async {
+        for _ in 0..100 {
+            if refused() >= 2 {
+                break;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        real.api.release_pods(PodCache::NodeRestriction);
+    };
+    let began = Instant::now();
+    let (volumes, ()) = tokio::join!(real.objects.objects(&pod, ObjectRefs::Volumes), release);
+    assert_eq!(volumes.unwrap().tokens.len(), 1);
+    assert!(began.elapsed() < seconds(1), "{:?}", began.elapsed());
+
+    // A permanent error is reported within a second, and there is one request for each read from then on.
+    let lost = real.lost();
+    real.objects.track(&lost);
+    for expected in [5, 1] {
+        let before = refused();
+        let error = real
+            .objects
+            .objects(&lost, ObjectRefs::Volumes)
+            .await
+            .unwrap_err();
+        assert!(
+            error.message.contains("failed to fetch token"),
+            "{}",
+            error.message
+        );
+        assert_eq!(refused() - before, expected);
+    }
 }

@@ -50,7 +50,7 @@ async fn a_pod_hears_of_the_services_of_its_namespace_and_of_the_api_server() {
     assert_eq!(heard(&cluster, &two).await, expected);
     assert_eq!(heard(&cluster, &three).await, ["KUBERNETES=10.0.0.1"]);
 
-    // One of the namespace's own stands before the API server's.
+    // One of the namespace's own is before the API server's.
     put(&cluster, "other", "kubernetes", "10.0.0.9");
     put(&cluster, "other", "zoo", "None");
     settle().await;
@@ -103,7 +103,7 @@ async fn pods_of_the_api_server_wait_until_services_were_read_once() {
     settle().await;
     assert_eq!(cluster.told(&one), 1);
     assert_eq!(heard(&cluster, &one).await, ["KUBERNETES=10.0.0.1"]);
-    // Running pods are not told of later changes: their variables are what they are.
+    // WatchTask pods are not told of later changes: their variables are what they are.
     put(&cluster, "default", "web", "10.0.0.2");
     settle().await;
     assert_eq!(cluster.told(&one), 1);

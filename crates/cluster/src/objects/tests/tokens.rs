@@ -131,7 +131,7 @@ async fn a_token_that_was_never_had_holds_up_its_pod() {
     cluster.objects.track(&one);
     let error = cluster.volumes(&one).await.unwrap_err();
     let expected = "MountVolume.SetUp failed for volume \"t\" : \
-                    failed to fetch token: no answer from the API server in time";
+                    failed to fetch token: the request to the API server timed out";
     assert_eq!(error.message, expected);
 }
 

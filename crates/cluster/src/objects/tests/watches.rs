@@ -1,4 +1,4 @@
-//! What is watched, for how long, and who is told.
+//! What is watched, for how long, and who is notified.
 
 use rubelet_kubelet::objects::ObjectSource;
 use serde_json::json;
@@ -45,7 +45,7 @@ async fn each_object_that_pods_use_is_watched_once_and_as_long_as_they_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_are_told_of_changes_of_what_they_use_and_of_nothing_else() {
+async fn pods_are_notified_of_changes_of_what_they_use_and_of_nothing_else() {
     let cluster = Cluster::new();
     cluster.put_map("a", "1");
     cluster.put_map("b", "1");
@@ -74,7 +74,7 @@ async fn pods_are_told_of_changes_of_what_they_use_and_of_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_does_not_exist_is_absent_and_its_pod_is_told_when_it_comes() {
+async fn an_object_that_does_not_exist_is_absent_and_its_pod_is_notified_when_it_comes() {
     let cluster = Cluster::new();
     let one = with_maps("one", &["a"]);
     cluster.objects.track(&one);
@@ -203,7 +203,7 @@ async fn runtime_classes_are_watched_from_the_first_use_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pull_secrets_give_credentials_and_those_that_are_missing_are_told() {
+async fn pull_secrets_give_credentials_and_those_that_are_missing_are_reported() {
     let cluster = Cluster::new();
     let content = json!({"auths": {"r.io": {"username": "u", "password": "hunter2"}}}).to_string();
     // Base64 of the content, as the API server has it.

@@ -31,7 +31,7 @@ async fn cached_objects_count_for_a_minute() {
         let found = cluster.volumes(&one).await.unwrap();
         assert_eq!(value(&found, "a").as_deref(), Some("2"));
     }
-    // A pod that comes reads it anew.
+    // A new pod reads it again.
     cluster.api.set_mood(Mood::Well);
     cluster.put_map("a", "3");
     let two = with_maps("two", &["a"]);
@@ -60,7 +60,7 @@ async fn objects_may_be_read_each_time() {
     cluster.api.set_mood(Mood::Away);
     let found = cluster.env(&one).await.unwrap();
     assert_eq!(value(&found, "a").as_deref(), Some("3"));
-    // Variables do not follow: nobody is told.
+    // Environment variables do not change: no pod is notified.
     sleep(seconds(600)).await;
     assert_eq!(cluster.told(&one), 0);
 }

@@ -8,9 +8,7 @@ use rubelet_api::{
 use serde_json::{Value, json};
 
 use super::super::{
-    merge::{Facts, merge},
-    patch::patch,
-    terminated::terminated,
+    merge::merge, merge_context::MergeContext, patch::patch, terminated::terminated,
 };
 use crate::test_objects::{at, condition, container, ended, plain, pod, running, status};
 
@@ -26,8 +24,8 @@ fn ours(status: &PodStatus) -> Value {
     )
 }
 
-fn facts(pod: &Pod, running: bool) -> Facts<'_> {
-    Facts {
+fn facts(pod: &Pod, running: bool) -> MergeContext<'_> {
+    MergeContext {
         spec: &pod.spec,
         mirror: false,
         running,
@@ -138,7 +136,7 @@ fn a_pod_that_has_ended_is_not_ready() {
 }
 
 #[test]
-fn why_a_pod_was_ended_early_is_told_with_its_end() {
+fn why_a_pod_was_ended_early_is_reported_with_its_end() {
     let web = plain("web", "Never");
     let mut said = status(Phase::Failed, Vec::new());
     said.conditions.push(condition("DisruptionTarget", true));
@@ -276,7 +274,7 @@ fn what_says_the_same_is_not_sent() {
 #[test]
 fn a_mirror_pod_shows_no_generation_of_the_manifest() {
     let web = plain("web", "Always");
-    let facts = Facts {
+    let facts = MergeContext {
         mirror: true,
         ..facts(&web, true)
     };

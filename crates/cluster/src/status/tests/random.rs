@@ -11,11 +11,7 @@ use rubelet_api::{
 use serde_json::Value;
 
 use super::{
-    super::{
-        merge::{Facts, merge},
-        patch::patch,
-        same::same,
-    },
+    super::{merge::merge, merge_context::MergeContext, patch::patch, same::same},
     server::apply,
 };
 use crate::test_objects::{at, condition, container, ended, pod, status};
@@ -136,7 +132,7 @@ proptest! {
         pod in pods(), ours in statuses(), theirs in statuses(), foreign: bool, running: bool, mirror: bool,
     ) {
         let (ours, theirs) = (wire(&ours), with_foreign(wire(&theirs), foreign));
-        let facts = Facts { spec: &pod.spec, mirror, running, now: at(9) };
+        let facts = MergeContext { spec: &pod.spec, mirror, running, now: at(9) };
         let merged = merge(&ours, &theirs, &facts);
         let stored = match patch("u", &theirs, &merged) {
             Some(patch) => apply(&theirs, &patch),
@@ -152,7 +148,7 @@ proptest! {
         };
         prop_assert!(same(&sorted(&stored), &sorted(&merged)), "{stored}\n{merged}");
         // The same again, and later: nothing.
-        let later = Facts { now: at(99), ..facts };
+        let later = MergeContext { now: at(99), ..facts };
         let again = merge(&ours, &stored, &later);
         prop_assert_eq!(patch("u", &stored, &again), None);
     }
@@ -162,7 +158,7 @@ proptest! {
         pod in pods(), ours in statuses(), theirs in statuses(), foreign: bool, running: bool,
     ) {
         let (ours, theirs) = (wire(&ours), with_foreign(wire(&theirs), foreign));
-        let facts = Facts { spec: &pod.spec, mirror: false, running, now: at(9) };
+        let facts = MergeContext { spec: &pod.spec, mirror: false, running, now: at(9) };
         let merged = merge(&ours, &theirs, &facts);
         if terminal(&theirs) {
             for field in ["phase", "reason"] {

@@ -2,12 +2,13 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_base::{PodName, PodUid};
-use rubelet_kubelet::{board::Board, clock::Clock, pod_task::PodBoard};
+use rubelet_kubelet::{board::Board, clock::Clock, pod_board::PodBoard};
 use rubelet_server::patched;
 use serde_json::{Value, json};
 use tokio::{
@@ -64,7 +65,7 @@ impl Server {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().expect("nothing panics while it is held")
+        self.inner.lock()
     }
 
     /// Somebody creates or changes a pod.
@@ -245,13 +246,13 @@ pub(super) struct Lags(Mutex<Vec<u128>>);
 
 impl Lags {
     pub(super) fn take(&self) -> Vec<u128> {
-        std::mem::take(&mut self.0.lock().expect("no panic"))
+        std::mem::take(&mut self.0.lock())
     }
 }
 
 impl StatusMetrics for Lags {
     fn sent(&self, lag: Duration) {
-        self.0.lock().expect("no panic").push(lag.as_millis());
+        self.0.lock().push(lag.as_millis());
     }
 
     fn synced(&self, _: Duration) {}

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use rubelet_api::status::Phase;
-use rubelet_kubelet::pod_task::PodEntry;
+use rubelet_kubelet::pod_board::PodEntry;
 use serde_json::{Value, json};
 
 use super::super::{
     StatusContext,
-    decide::{Step, decide},
-    known::Known,
+    decide::{StatusAction, decide},
+    sync_state::PodSyncState,
 };
 use crate::{
     source::ApiPod,
@@ -30,17 +30,17 @@ fn step(entry: &PodEntry, copy: &ApiPod) -> String {
         entry,
         1,
         copy,
-        &Known::default(),
+        &PodSyncState::default(),
         &context("r"),
         at(9),
     ))
 }
 
-fn show(step: Step) -> String {
+fn show(step: StatusAction) -> String {
     match step {
-        Step::Nothing => "nothing".to_owned(),
-        Step::Delete => "delete".to_owned(),
-        Step::Patch { body, .. } => {
+        StatusAction::Nothing => "nothing".to_owned(),
+        StatusAction::Delete => "delete".to_owned(),
+        StatusAction::Patch { body, .. } => {
             let phase = body["status"]["phase"].as_str().unwrap_or("-");
             format!("patch {phase}")
         }
@@ -49,8 +49,15 @@ fn show(step: Step) -> String {
 
 /// The status that the API server has after a step.
 fn after(entry: &PodEntry, copy: &ApiPod) -> Value {
-    let step = decide(entry, 1, copy, &Known::default(), &context("r"), at(9));
-    let Step::Patch { status, .. } = step else {
+    let step = decide(
+        entry,
+        1,
+        copy,
+        &PodSyncState::default(),
+        &context("r"),
+        at(9),
+    );
+    let StatusAction::Patch { status, .. } = step else {
         panic!("{step:?}")
     };
     serde_json::from_str(&status).unwrap()
@@ -87,7 +94,7 @@ fn a_pod_goes_when_it_ended_here_and_all_who_watch_were_told() {
 }
 
 #[test]
-fn a_pod_that_never_ran_is_told_to_have_failed_before_it_goes() {
+fn a_pod_that_never_ran_is_reported_to_have_failed_before_it_goes() {
     let web = plain("web", "Always");
     let waiting = rubelet_api::status::ContainerState::Waiting {
         reason: "ContainerCreating".into(),
@@ -129,8 +136,15 @@ fn identifiers_of_containers_wait_for_the_name_of_the_runtime() {
     let web = plain("web", "Always");
     let said = entry(&web, status(Phase::Running, vec![running("a")]));
     let theirs = copy(&web, "1", &json!({"phase": "Pending"}));
-    let none = decide(&said, 1, &theirs, &Known::default(), &context(""), at(9));
-    assert_eq!(none, Step::Nothing);
+    let none = decide(
+        &said,
+        1,
+        &theirs,
+        &PodSyncState::default(),
+        &context(""),
+        at(9),
+    );
+    assert_eq!(none, StatusAction::Nothing);
     let shown = after(&said, &theirs);
     assert_eq!(shown["containerStatuses"][0]["containerID"], "r://c1");
 }
@@ -140,12 +154,17 @@ fn what_was_acknowledged_counts_until_the_watch_has_caught_up() {
     let web = plain("web", "Always");
     let old = Arc::new(copy(&web, "9", &json!({"phase": "Pending"})));
     let said = entry(&web, status(Phase::Running, vec![running("a")]));
-    let Step::Patch { status: sent, .. } =
-        decide(&said, 1, &old, &Known::default(), &context("r"), at(9))
-    else {
+    let StatusAction::Patch { status: sent, .. } = decide(
+        &said,
+        1,
+        &old,
+        &PodSyncState::default(),
+        &context("r"),
+        at(9),
+    ) else {
         panic!("it is new")
     };
-    let mut known = Known::default();
+    let mut known = PodSyncState::default();
     known.patched(&old, "10", sent, 1);
     let next = |copy: &ApiPod, said: &PodEntry, version| {
         show(decide(said, version, copy, &known, &context("r"), at(9)))

@@ -149,7 +149,7 @@ async fn a_deleted_pod_goes_after_its_end_was_told_and_came_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn end_and_finish_together_are_told_in_order() {
+async fn end_and_finish_together_are_reported_in_order() {
     let node = Node::start(4);
     let web = running_pod(&node, "web").await;
     let stored = node.server.stored(&web.uid).unwrap();
@@ -328,7 +328,7 @@ async fn the_status_of_a_static_pod_goes_to_its_mirror_pod() {
     pass(50).await;
     assert_eq!(node.server.status(&"m1".into())["phase"], "Running");
     assert_eq!(node.server.calls().len(), 1);
-    // Another mirror pod is told all of it again.
+    // Another mirror pod gets all of it again.
     node.server.put(mirror_of(&file, "m2", "", &pending()));
     node.server.api.remove(&"m1".into());
     pass(50).await;

@@ -1,4 +1,4 @@
-//! Flags that are no fields of the configuration.
+//! Flags without a field of the configuration.
 
 use super::super::{CERT_DIR, Flag, FlagKind::*, ROOT_DIR, Role::*};
 use super::flag;
@@ -31,7 +31,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text,
         Own(Works),
         "",
-        "Folder of drop-ins: files that end in .conf, with a KubeletConfiguration each, which are \
+        "Directory of drop-ins: files that end in .conf, with a KubeletConfiguration each, which are \
          merged into that of --config in the order of their names.",
     ),
     flag(
@@ -39,7 +39,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text,
         Own(Works),
         ROOT_DIR,
-        "Folder of the pods' volumes and all other data.",
+        "Directory of the pods' volumes and all other data.",
     ),
     flag(
         "hostname-override",
@@ -83,7 +83,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text,
         Own(Works),
         CERT_DIR,
-        "Folder of the certificates that are made here or issued by the cluster.",
+        "Directory of the certificates that are made here or issued by the cluster.",
     ),
     flag(
         "cloud-provider",
@@ -125,7 +125,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text,
         Own(Works),
         "",
-        "Folder of those plugins.",
+        "Directory of those plugins.",
     ),
     flag(
         "runtime-cgroups",

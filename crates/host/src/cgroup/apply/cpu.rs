@@ -9,12 +9,12 @@ pub(super) fn apply(writer: &mut Writer<'_>, cpu: &Cpu, v2: bool) {
     if let Some(value) = cpu.idle {
         match writer.attempt("cpu", "cpu.idle", &value.to_string()) {
             Ok(()) => {}
-            // Kernels before 5.15 have nothing that would have to be switched off.
+            // Kernels before 5.15 have no idle priority to disable.
             Err(WriteError::NoController { .. }) if !idle => {}
             Err(error) => writer.push(error),
         }
     }
-    // What runs at idle priority has no share, and the kernel refuses one.
+    // Idle cgroups have no weight, and the kernel rejects one.
     if let Some(shares) = cpu.shares.filter(|shares| *shares > 0 && !idle) {
         if v2 {
             writer.write("cpu", "cpu.weight", &weight(shares).to_string());
@@ -54,7 +54,7 @@ fn quota_v2(writer: &mut Writer<'_>, quota: Option<i64>, period: Option<u64>) {
     });
     let value = match (quota, period) {
         (Some(quota), Some(period)) => format!("{quota} {period}"),
-        // The kernel keeps the period that is in force.
+        // The kernel keeps the current period.
         (Some(quota), None) => quota,
         (None, Some(period)) => {
             // A period can't be written alone.
@@ -69,9 +69,9 @@ fn quota_v2(writer: &mut Writer<'_>, quota: Option<i64>, period: Option<u64>) {
     writer.write("cpu", "cpu.max", &value);
 }
 
-/// `cpu.weight` of version 2 (1 to 10000, usually 100) for `cpu.shares` of version 1 (2 to 262144,
-/// usually 1024): the curve of the OCI runtimes since 2025, which leads from the one usual value
-/// to the other and from end to end. It is given by 10^((x^2 + 125 x)/612 - 7/34), where x is the
+/// Converts `cpu.shares` of version 1 (2 to 262144, default 1024) to `cpu.weight` of version 2 (1
+/// to 10000, default 100), with the formula of the OCI runtimes since 2025, which maps the default
+/// to the default and the limits to the limits: 10^((x^2 + 125 x)/612 - 7/34), where x is the
 /// binary logarithm of the shares.
 pub(crate) fn weight(shares: u64) -> u64 {
     const LEAST: u64 = 2;

@@ -7,7 +7,7 @@ use crate::cgroup::write::{WriteError, Writer};
 
 const NO_MEMSW: &str = "the kernel does not account swap space (swapaccount=1 on its command line)";
 
-/// A number of version 1 as the kernel takes it: -1 lifts a limit.
+/// A number of version 1 in the kernel's format: -1 removes a limit.
 fn text_v1(bytes: i64) -> String {
     bytes.max(-1).to_string()
 }
@@ -21,7 +21,7 @@ fn text_v2(bytes: i64) -> String {
 
 pub(super) fn apply_v1(writer: &mut Writer<'_>, memory: Memory) {
     let limit = memory.limit.filter(|limit| *limit != 0);
-    // Memory alone can't have more than memory and swap together.
+    // The limit of memory alone can't exceed that of memory and swap together.
     let swap = match (limit, memory.swap.filter(|swap| *swap != 0)) {
         (Some(limit), None) if limit < 0 => Some(-1),
         (_, swap) => swap,
@@ -37,13 +37,13 @@ pub(super) fn apply_v1(writer: &mut Writer<'_>, memory: Memory) {
             let in_force: Option<i64> = in_force.and_then(|text| text.trim().parse().ok());
             let Some(in_force) = in_force else {
                 writer.write("memory", LIMIT, &text_v1(limit));
-                // Where swap can't be limited, the usual values mean just what happens anyway.
+                // Without swap accounting, the usual values describe what happens anyway.
                 if swap >= 0 && swap != limit {
                     writer.refuse("memory.swap", &swap.to_string(), NO_MEMSW);
                 }
                 return;
             };
-            // At no moment may memory alone have more than both together.
+            // The limit of memory alone must never exceed that of both together.
             let is_raise = limit < 0 || limit > in_force;
             if is_raise {
                 writer.write("memory", TOGETHER, &text_v1(swap));
@@ -82,7 +82,7 @@ pub(super) fn apply_v2(writer: &mut Writer<'_>, memory: Memory) {
     if let Some(swap) = swap {
         match writer.attempt("memory", "memory.swap.max", &text_v2(swap)) {
             Ok(()) => {}
-            // Where swap can't be limited, the usual values mean just what happens anyway.
+            // Without swap accounting, the usual values describe what happens anyway.
             Err(WriteError::NoController { .. }) if swap <= 0 => {}
             Err(error) => writer.push(error),
         }
@@ -95,14 +95,14 @@ pub(super) fn apply_v2(writer: &mut Writer<'_>, memory: Memory) {
     }
 }
 
-/// Swap alone, from both together.
+/// The limit of swap alone, from that of both together.
 fn swap_v2(
     writer: &Writer<'_>,
     limit: Option<i64>,
     swap: Option<i64>,
 ) -> Result<Option<i64>, String> {
     let both = match (limit, swap) {
-        // As on version 1: without a limit of memory there is none of both together.
+        // As on version 1: without a memory limit there is no combined limit either.
         (Some(limit), None) if limit < 0 => return Ok(Some(-1)),
         (_, None) => return Ok(None),
         (_, Some(both)) if both < 0 => return Ok(Some(-1)),
@@ -118,7 +118,7 @@ fn swap_v2(
     }
 }
 
-/// Whether the new limit would have to be enforced by kills, where that was asked to be refused.
+/// Whether the new limit would have to be enforced by OOM kills, if that is to be rejected.
 fn is_above_use(writer: &mut Writer<'_>, memory: Memory, file: &str) -> bool {
     let Some(limit) = memory.limit.filter(|limit| *limit > 0) else {
         return false;

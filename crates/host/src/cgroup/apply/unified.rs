@@ -11,7 +11,7 @@ pub(super) fn apply(writer: &mut Writer<'_>, values: &BTreeMap<String, String>, 
             continue;
         }
         let controller = file.split('.').next().unwrap_or_default().to_owned();
-        // Files such as `io.max` take one line, that is one device, in each write.
+        // Files such as `io.max` accept one line, for one device, per write.
         for line in value.lines() {
             writer.write(&controller, file, line);
         }
@@ -26,7 +26,7 @@ fn check(file: &str, v2: bool) -> Result<(), &'static str> {
     if !is_name {
         return Err("this is not the name of a file in a cgroup, such as `memory.high`");
     }
-    // They move, stop or kill processes, or change how cgroups are built.
+    // They move, freeze or kill processes, or change the structure of cgroups.
     let is_core = file.starts_with("cgroup.") && !file.starts_with("cgroup.max.");
     if is_core {
         return Err("the files of the cgroup itself are the runtime's");

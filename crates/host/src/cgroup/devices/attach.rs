@@ -1,5 +1,5 @@
-//! Hangs the program into a cgroup of version 2. It stays for as long as the cgroup does, also
-//! without any process that holds it.
+//! Attaches the program to a cgroup of version 2. It stays attached as long as the cgroup exists,
+//! even without a process that holds it.
 
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{DevicesError, bpf, program::Instruction};
 
-/// Attaches the program, then removes the ones of earlier calls: at no moment is there none.
+/// Attaches the program, then detaches those of earlier calls: one is always attached.
 pub(super) fn attach(dir: &Path, program: &[Instruction]) -> Result<(), DevicesError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let cgroup =

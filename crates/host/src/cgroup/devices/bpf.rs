@@ -1,4 +1,4 @@
-//! The few calls of `bpf(2)` that are needed, as the kernel's `linux/bpf.h` has them.
+//! The few `bpf(2)` calls that are needed, as in the kernel's `linux/bpf.h`.
 
 use std::{
     io,
@@ -19,12 +19,12 @@ const PROG_QUERY: libc::c_int = 16;
 const TYPE_CGROUP_DEVICE: u32 = 15;
 /// `BPF_CGROUP_DEVICE`.
 const ATTACH_DEVICE: u32 = 6;
-/// `BPF_F_ALLOW_MULTI`: programs of this cgroup and of those above are all asked.
+/// `BPF_F_ALLOW_MULTI`: programs of this cgroup and of its ancestors all run.
 const ALLOW_MULTI: u32 = 2;
-/// The kernel takes no more programs than that in one cgroup.
+/// The kernel allows no more programs in one cgroup.
 const MOST_PROGRAMS: usize = 64;
 
-/// Name of our programs, by which they are told from those of others.
+/// Name of our programs, which distinguishes them from others.
 pub(super) const NAME: [u8; 16] = *b"rubelet_devices\0";
 
 #[repr(C)]
@@ -92,7 +92,7 @@ struct Info {
 
 /// Loads a program.
 pub(super) fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
-    // The programs call no function of the kernel, of which some ask for a certain license.
+    // The programs call no kernel helpers, some of which need a certain license.
     let license = c"Apache-2.0";
     let mut request = Load {
         kind: TYPE_CGROUP_DEVICE,
@@ -107,7 +107,7 @@ pub(super) fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
     Ok(own(fd))
 }
 
-/// Attaches a program to an open cgroup, beside those it has.
+/// Attaches a program to an open cgroup, in addition to existing ones.
 pub(super) fn attach(cgroup: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
     let mut request = Attach {
         target: number(cgroup),

@@ -1,5 +1,5 @@
-//! What a list of rules comes to: a default, and exceptions from it that are independent of their
-//! order. Both versions of cgroups enforce just this, so they can't differ.
+//! The meaning of a list of rules: a default, and exceptions that are independent of their order.
+//! Both cgroup versions enforce exactly this, so they can't differ.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,13 +11,13 @@ pub enum RuleError {
     /// The access is empty or has another letter.
     #[error("the device rule `{0}` names no access: one or more of `r`, `w` and `m`")]
     Access(String),
-    /// There is no such kind of device for cgroups.
+    /// Cgroups do not support this type of device.
     #[error("the device rule `{0}` is for a kind of file that cgroups don't restrict")]
     Kind(String),
-    /// A number of a device that can't be.
+    /// An invalid device number.
     #[error("the device rule `{0}` has a device number that is out of range")]
     Number(String),
-    /// Cgroups know one default and exceptions from it, no exceptions from exceptions.
+    /// Cgroups support one default and exceptions from it, no exceptions from exceptions.
     #[error(
         "the device rule `{rule}` takes back a part of the earlier rule `{earlier}`, which cgroups \
          can't express: write rules that don't overlap"
@@ -47,12 +47,12 @@ pub(super) struct Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Devices {
     pub(super) block: bool,
-    /// `None` is any.
+    /// `None` means any.
     pub(super) major: Option<u32>,
     pub(super) minor: Option<u32>,
 }
 
-/// One exception; prints itself as version 1 takes it.
+/// One exception; displays in version 1's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Exception {
     pub(super) devices: Devices,
@@ -60,7 +60,7 @@ pub(super) struct Exception {
 }
 
 impl Policy {
-    /// Goes through the rules, from a state in which everything is denied.
+    /// Evaluates the rules, from a state in which everything is denied.
     pub(super) fn from_rules(rules: &[DeviceRule]) -> Result<Self, RuleError> {
         let mut policy = Self {
             allow: false,
@@ -142,13 +142,13 @@ impl Policy {
 }
 
 impl Devices {
-    /// Whether there are devices in both.
+    /// Whether the two have devices in common.
     fn meets(self, other: Self) -> bool {
         let meet = |a: Option<u32>, b: Option<u32>| a.is_none() || b.is_none() || a == b;
         self.block == other.block && meet(self.major, other.major) && meet(self.minor, other.minor)
     }
 
-    /// Whether all devices of the other are in this one.
+    /// Whether this one includes all devices of the other.
     fn covers(self, other: Self) -> bool {
         let covers = |a: Option<u32>, b: Option<u32>| a.is_none() || a == b;
         self.block == other.block
@@ -188,7 +188,7 @@ fn access(rule: &DeviceRule) -> Result<u8, RuleError> {
     Ok(access)
 }
 
-/// The runtimes of the OCI also write -1 for any.
+/// OCI runtimes also write -1 for any.
 fn number(rule: &DeviceRule, number: Option<i64>) -> Result<Option<u32>, RuleError> {
     /// The kernel has 20 bits for the minor number and 12 for the major one.
     const MOST: u32 = (1 << 20) - 1;

@@ -1,5 +1,5 @@
-//! The program of version 2, in the kernel's own machine language (`linux/bpf.h`). The kernel runs
-//! it at each access to a device, with the access in front of it, and takes a zero as a no.
+//! The program of version 2, in BPF (`linux/bpf.h`). The kernel runs it at each access to a device,
+//! with the access as its context; a zero result denies the access.
 
 use super::policy::{Exception, Policy};
 
@@ -14,7 +14,7 @@ pub(super) struct Instruction {
     pub(super) immediate: i32,
 }
 
-/// Registers. The kernel hands the access over in the first and takes the answer from the zeroth.
+/// Registers. The kernel passes the access in the first and reads the result from the zeroth.
 const ANSWER: u8 = 0;
 const CONTEXT: u8 = 1;
 const KIND: u8 = 2;
@@ -45,7 +45,7 @@ pub(super) mod code {
     pub(in super::super) const JUMP_UNEQUAL: u8 = 0x55;
     /// Jump if a register and a number have a bit in common.
     pub(in super::super) const JUMP_COMMON: u8 = 0x45;
-    /// End with the answer.
+    /// Return the result.
     pub(in super::super) const EXIT: u8 = 0x95;
 }
 
@@ -68,18 +68,18 @@ pub(super) fn program(policy: &Policy) -> Vec<Instruction> {
     program
 }
 
-/// Gives the opposite of the default if the access is an exception, and goes on behind otherwise.
+/// Returns the opposite of the default if the access is an exception, and continues otherwise.
 fn check(exception: Exception, allow: bool) -> Vec<Instruction> {
     let Exception { devices, access } = exception;
     let kind = if devices.block { BLOCK } else { CHAR };
     let mut steps = vec![instruction(code::JUMP_UNEQUAL, KIND, 0, kind)];
     if allow {
-        // One denied letter denies the whole access.
+        // One denied access type denies the whole access.
         let hit = instruction(code::JUMP_COMMON, ACCESS, 0, i32::from(access));
         steps.push(Instruction { offset: 1, ..hit });
         steps.push(instruction(code::JUMP, 0, 0, 0));
     } else {
-        // All letters of the access have to be allowed.
+        // All access types have to be allowed.
         let others = i32::from(!access & 7);
         if others != 0 {
             steps.push(instruction(code::JUMP_COMMON, ACCESS, 0, others));
@@ -93,7 +93,7 @@ fn check(exception: Exception, allow: bool) -> Vec<Instruction> {
     let mut behind = steps.len() + 2;
     for step in &mut steps {
         behind -= 1;
-        // What has an offset already stays inside.
+        // An existing offset stays within the check.
         if step.offset == 0 {
             step.offset = i16::try_from(behind).expect("there are at most seven steps");
         }

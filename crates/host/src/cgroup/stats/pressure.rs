@@ -1,6 +1,6 @@
-//! Pressure stall information as the kernel writes it.
+//! Pressure stall information in the kernel's format.
 
-/// How much was waited for one resource.
+/// Stall times of one resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pressure {
     /// Some process had to wait.
@@ -18,13 +18,13 @@ pub struct PressureLine {
     pub avg60: f64,
     /// Per cent of the last 300 seconds.
     pub avg300: f64,
-    /// All waiting so far, in nanoseconds.
+    /// Total stall time, in nanoseconds.
     pub total_ns: u64,
 }
 
 impl Pressure {
-    /// Reads the text of a pressure file; a line that is missing (`full` of processors before Linux
-    /// 5.13) is all zero. `None` if there is no such line at all.
+    /// Parses a pressure file; a missing line (`full` of processors before Linux 5.13) is all zero.
+    /// `None` if there is no such line at all.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let line = |name: &str| {
             let rest = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -8,7 +8,7 @@ use std::{
 
 use super::StatsError;
 
-/// A folder of a cgroup and the buffer that its files are read into.
+/// A directory of a cgroup and the buffer that its files are read into.
 pub(super) struct Reader {
     dir: PathBuf,
     text: String,
@@ -26,7 +26,7 @@ impl Reader {
         &self.dir
     }
 
-    /// The text of a file that must be there.
+    /// The text of a required file.
     pub(super) fn text(&mut self, name: &str) -> Result<&str, StatsError> {
         let file = self.dir.join(name);
         self.text.clear();
@@ -37,7 +37,7 @@ impl Reader {
         }
     }
 
-    /// The text of a file that a kernel may not have, or that is switched off.
+    /// The text of a file that may be missing or disabled.
     pub(super) fn optional(&mut self, name: &str) -> Result<Option<&str>, StatsError> {
         let missing = match self.text(name) {
             Ok(_) => false,
@@ -47,19 +47,19 @@ impl Reader {
         Ok((!missing).then_some(self.text.as_str()))
     }
 
-    /// The only number of a file; `max` is none.
+    /// The only number of a file; `None` for `max`.
     pub(super) fn number(&mut self, name: &str) -> Result<Option<u64>, StatsError> {
         Ok(self.text(name)?.trim().parse().ok())
     }
 
-    /// As [`Self::number`], of a file that may be missing.
+    /// Like [`Self::number`], for a file that may be missing.
     pub(super) fn optional_number(&mut self, name: &str) -> Result<Option<u64>, StatsError> {
         let text = self.optional(name)?;
         Ok(text.and_then(|text| text.trim().parse().ok()))
     }
 }
 
-/// EOPNOTSUPP is the answer for pressure that was switched off on the kernel's command line.
+/// EOPNOTSUPP means that pressure was disabled on the kernel's command line.
 fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::EOPNOTSUPP)
 }
@@ -72,7 +72,7 @@ pub(super) fn fields(text: &str) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
-/// A device as the kernel writes it: `254:0`.
+/// A device in the kernel's format: `254:0`.
 pub(super) fn device(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
@@ -87,7 +87,7 @@ pub(super) fn page_sizes(dir: &Path, suffix: &str) -> Vec<String> {
     let mut sizes: Vec<String> = names
         .filter_map(|name| {
             let size = name.strip_prefix("hugetlb.")?.strip_suffix(suffix)?;
-            // Not the reservations, which have one more part.
+            // Not the reservations, which have an additional component.
             (!size.contains('.')).then(|| size.to_owned())
         })
         .collect();

@@ -4,47 +4,46 @@ use crate::cgroup::tests::{path, put, real, temp, v1, v2};
 
 use super::*;
 
+const VERSION_2: [(&str, &str); 18] = [
+    ("a/cgroup.controllers", "cpu memory pids hugetlb io\n"),
+    (
+        "a/cpu.stat",
+        "usage_usec 7\nuser_usec 4\nsystem_usec 3\nnr_periods 9\nnr_throttled 2\nthrottled_usec 5\n",
+    ),
+    (
+        "a/cpu.pressure",
+        "some avg10=1.00 avg60=0.00 avg300=0.00 total=3\n",
+    ),
+    ("a/memory.current", "1000\n"),
+    ("a/memory.max", "4000\n"),
+    ("a/memory.peak", "1200\n"),
+    (
+        "a/memory.stat",
+        "anon 300\nfile 600\nkernel 50\nfile_mapped 20\ninactive_file 400\npgfault 11\npgmajfault 2\n",
+    ),
+    (
+        "a/memory.events",
+        "low 0\nhigh 0\nmax 8\noom 1\noom_kill 3\n",
+    ),
+    ("a/memory.swap.current", "70\n"),
+    ("a/memory.swap.max", "max\n"),
+    ("a/pids.current", "5\n"),
+    ("a/pids.max", "max\n"),
+    ("a/hugetlb.2MB.current", "2097152\n"),
+    ("a/hugetlb.2MB.max", "max\n"),
+    ("a/hugetlb.2MB.rsvd.max", "max\n"),
+    ("a/hugetlb.2MB.rsvd.current", "4194304\n"),
+    ("a/hugetlb.2MB.events", "max 6\n"),
+    (
+        "a/io.stat",
+        "8:16 rbytes=10 wbytes=20 rios=1 wios=2 dbytes=0 dios=0\n",
+    ),
+];
+
 #[test]
 fn version_2_is_read() {
     let root = temp();
-    put(
-        root.path(),
-        &[
-            ("a/cgroup.controllers", "cpu memory pids hugetlb io\n"),
-            (
-                "a/cpu.stat",
-                "usage_usec 7\nuser_usec 4\nsystem_usec 3\nnr_periods 9\nnr_throttled 2\nthrottled_usec 5\n",
-            ),
-            (
-                "a/cpu.pressure",
-                "some avg10=1.00 avg60=0.00 avg300=0.00 total=3\n",
-            ),
-            ("a/memory.current", "1000\n"),
-            ("a/memory.max", "4000\n"),
-            ("a/memory.peak", "1200\n"),
-            (
-                "a/memory.stat",
-                "anon 300\nfile 600\nkernel 50\nfile_mapped 20\ninactive_file 400\npgfault 11\npgmajfault 2\n",
-            ),
-            (
-                "a/memory.events",
-                "low 0\nhigh 0\nmax 8\noom 1\noom_kill 3\n",
-            ),
-            ("a/memory.swap.current", "70\n"),
-            ("a/memory.swap.max", "max\n"),
-            ("a/pids.current", "5\n"),
-            ("a/pids.max", "max\n"),
-            ("a/hugetlb.2MB.current", "2097152\n"),
-            ("a/hugetlb.2MB.max", "max\n"),
-            ("a/hugetlb.2MB.rsvd.max", "max\n"),
-            ("a/hugetlb.2MB.rsvd.current", "4194304\n"),
-            ("a/hugetlb.2MB.events", "max 6\n"),
-            (
-                "a/io.stat",
-                "8:16 rbytes=10 wbytes=20 rios=1 wios=2 dbytes=0 dios=0\n",
-            ),
-        ],
-    );
+    put(root.path(), &VERSION_2);
     let fs = v2(root.path());
     let stats = fs.stats(&path("/a")).unwrap();
     let cpu = stats.cpu.unwrap();
@@ -108,7 +107,7 @@ fn version_2_is_read() {
 }
 
 #[test]
-fn version_1_is_read_from_the_folders_that_are_mounted() {
+fn version_1_is_read_from_the_directories_that_are_mounted() {
     let root = temp();
     put(
         root.path(),

@@ -1,4 +1,4 @@
-//! Numbers of version 1: each controller has a folder of its own, or none.
+//! Statistics of version 1: each controller has its own directory, or none.
 
 use rubelet_base::cgroup::CgroupPath;
 
@@ -8,7 +8,7 @@ use super::{
     read::{Reader, device, fields, page_sizes},
 };
 
-/// Version 1 writes a limit that was never set as a number of pages that no machine has.
+/// Version 1 reports an unset limit as a number of pages that no machine has.
 const NO_LIMIT: u64 = 1 << 60;
 
 pub(super) fn stats(fs: &CgroupFs, path: &CgroupPath) -> Result<CgroupStats, StatsError> {
@@ -46,7 +46,7 @@ fn cpu(reader: &mut Reader) -> Result<CpuStats, StatsError> {
         usage_ns: reader.number("cpuacct.usage")?.unwrap_or_default(),
         ..CpuStats::default()
     };
-    // In ticks of the user space's clock, of which there are a hundred a second everywhere.
+    // In user-space clock ticks, of which there are a hundred a second everywhere.
     const TICK_NS: u64 = 10_000_000;
     for (name, ticks) in fields(reader.optional("cpuacct.stat")?.unwrap_or_default()) {
         match name {
@@ -85,7 +85,7 @@ fn memory(reader: &mut Reader) -> Result<MemoryStats, StatsError> {
         ..MemoryStats::default()
     };
     let mut inactive_file = 0;
-    // The numbers with `total_` count the cgroups within, too.
+    // The numbers with `total_` include descendant cgroups.
     for (name, value) in fields(reader.text("memory.stat")?) {
         match name {
             "total_inactive_file" => inactive_file = value,
@@ -161,7 +161,7 @@ fn io(reader: &mut Reader) -> Result<Vec<IoStats>, StatsError> {
     Ok(all)
 }
 
-/// Goes through lines such as `254:0 Read 4096`.
+/// Parses lines such as `254:0 Read 4096`.
 fn each(text: &str, all: &mut Vec<IoStats>, put: impl Fn(&mut IoStats, &str, u64)) {
     for line in text.lines() {
         let mut words = line.split_whitespace();

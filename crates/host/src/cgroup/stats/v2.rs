@@ -1,4 +1,4 @@
-//! Numbers of version 2.
+//! Statistics of version 2.
 
 use rubelet_base::cgroup::CgroupPath;
 
@@ -15,11 +15,11 @@ pub(super) fn stats(fs: &CgroupFs, path: &CgroupPath) -> Result<CgroupStats, Sta
         controller: "memory",
     })?;
     let mut reader = Reader::new(dir);
-    // Also tells whether the cgroup is there at all.
+    // Also shows whether the cgroup exists.
     let controllers = reader.text("cgroup.controllers")?.to_owned();
     let has = |name: &str| controllers.split_whitespace().any(|own| own == name);
     let mut stats = CgroupStats {
-        // There for every cgroup; with the controller it has the numbers of the quota, too.
+        // Exists for every cgroup; with the controller it also has the numbers of the quota.
         cpu: Some(cpu(&mut reader)?),
         psi: PsiStats {
             cpu: pressure(&mut reader, "cpu.pressure")?,

@@ -38,7 +38,7 @@ async fn basic_credentials_are_shown_when_asked_for() {
         _ => Reply::new(401, "").with("www-authenticate", "Basic realm=\"r\""),
     })
     .await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     for auth in [
         None,
@@ -99,7 +99,7 @@ async fn a_token_is_fetched_once_for_a_pull() {
         (false, Some(Credentials::Identity("id+token".into()))),
     ] {
         let (server, tokens) = with_tokens(public).await;
-        let dir = folder();
+        let dir = directory();
         let store = open(dir.path()).await;
         pull_as(&server, &store, auth).await.unwrap();
         assert_eq!(tokens.asked().len(), 1);
@@ -120,7 +120,7 @@ async fn a_token_of_the_registry_is_shown_as_it_is() {
         return;
     }
     let (server, tokens) = with_tokens(false).await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     pull_as(&server, &store, Some(Credentials::Registry("good".into())))
         .await
@@ -131,12 +131,12 @@ async fn a_token_of_the_registry_is_shown_as_it_is() {
 }
 
 #[tokio::test]
-async fn who_has_no_token_is_told_why() {
+async fn a_pull_without_a_token_says_why() {
     if !rubelet_needs::root() {
         return;
     }
     let (server, _tokens) = with_tokens(false).await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let error = pull_as(&server, &store, None).await.unwrap_err();
     assert_eq!(error.kind(), PullErrorKind::Unauthenticated);
@@ -171,7 +171,7 @@ async fn credentials_never_go_to_another_host() {
         served.answer(asked)
     })
     .await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     pull_as(&server, &store, user()).await.unwrap();
     assert_eq!(storage.count("/blobs/"), 5);
@@ -198,7 +198,7 @@ async fn a_storage_that_wants_credentials_gets_none() {
         _ => Reply::new(401, "").with("www-authenticate", "Basic realm=\"r\""),
     })
     .await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let error = pull_as(&server, &store, user()).await.unwrap_err();
     assert_eq!(error.kind(), PullErrorKind::Unauthenticated);
@@ -234,7 +234,7 @@ async fn an_address_in_the_query_of_a_relative_redirect_is_not_where_it_leads() 
             },
         )
         .await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     pull_as(&server, &store, None).await.unwrap();
 }
@@ -242,10 +242,14 @@ async fn an_address_in_the_query_of_a_relative_redirect_is_not_where_it_leads() 
 #[tokio::test]
 async fn redirects_in_circles_end() {
     let server = TestServer::start(|asked| Reply::new(307, "").with("location", &asked.path)).await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let error = pull_as(&server, &store, None).await.unwrap_err();
-    assert!(text(&error).contains("circles"), "{}", text(&error));
+    assert!(
+        text(&error).contains("too many redirects"),
+        "{}",
+        text(&error)
+    );
 }
 
 #[tokio::test]
@@ -255,10 +259,10 @@ async fn a_registry_on_loopback_may_show_any_certificate() {
     }
     let served = content();
     let server = TestServer::start_with(true, move |asked| served.answer(asked)).await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     pull_as(&server, &store, None).await.unwrap();
-    // From there nobody is sent to plain HTTP on another machine.
+    // A redirect from there to plain HTTP on another machine is refused.
     let server = TestServer::start_with(true, |_| {
         Reply::new(307, "").with("location", "http://storage.test/x")
     })
@@ -277,7 +281,7 @@ async fn a_token_server_must_be_as_safe_as_the_registry() {
         )
     })
     .await;
-    let dir = folder();
+    let dir = directory();
     let store = open(dir.path()).await;
     let error = pull_as(&server, &store, user()).await.unwrap_err();
     assert_eq!(error.kind(), PullErrorKind::Refused);
@@ -292,7 +296,7 @@ async fn other_registries_are_checked_and_may_be_behind_a_proxy() {
     let served = content();
     let server = TestServer::start_with(true, move |asked| served.answer(asked)).await;
     let (address, asked) = proxy(server.address).await;
-    let dir = folder();
+    let dir = directory();
     let mut settings = settings();
     settings.proxy = crate::Proxy::Https(format!("http://{address}"));
     let request = || PullRequest {
@@ -318,7 +322,6 @@ async fn other_registries_are_checked_and_may_be_behind_a_proxy() {
     assert!(
         asked
             .lock()
-            .unwrap()
             .iter()
             .all(|line| line == "CONNECT registry.test:443 HTTP/1.1")
     );

@@ -20,18 +20,18 @@ impl Machine {
     }
 
     async fn with(mut settings: ImageSettings, hosts: &str) -> Self {
-        let dir = folder();
+        let dir = directory();
         settings.hosts_dirs = vec![dir.path().join("none"), dir.path().join("certs.d")];
         settings.proxy = crate::Proxy::Direct;
-        let folder = dir.path().join("certs.d/registry.test");
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("hosts.toml"), hosts).unwrap();
+        let directory = dir.path().join("certs.d/registry.test");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("hosts.toml"), hosts).unwrap();
         let root = dir.path().join("store");
         let store = ImageStore::open(&root, settings).await.unwrap();
         Self { store, dir }
     }
 
-    fn folder(&self) -> std::path::PathBuf {
+    fn directory(&self) -> std::path::PathBuf {
         self.dir.path().join("certs.d/registry.test")
     }
 
@@ -73,7 +73,7 @@ fn two(mirror: &str, server: &TestServer) -> String {
 }
 
 #[tokio::test]
-async fn a_mirror_is_asked_in_place_of_the_registry() {
+async fn a_mirror_is_asked_instead_of_the_registry() {
     if !rubelet_needs::root() {
         return;
     }
@@ -91,7 +91,7 @@ async fn a_mirror_is_asked_in_place_of_the_registry() {
     // What the file says now counts for the next pull.
     machine.store.remove(IMAGE).await.unwrap();
     let only = format!("server = \"{}\"", server.url("/us"));
-    fs::write(machine.folder().join("hosts.toml"), only).unwrap();
+    fs::write(machine.directory().join("hosts.toml"), only).unwrap();
     let error = machine.pull().await.unwrap_err();
     assert_eq!(error.kind(), PullErrorKind::NotFound);
     assert_eq!(
@@ -201,7 +201,7 @@ async fn a_mirror_that_may_not_resolve_gives_blobs_only() {
 }
 
 #[tokio::test]
-async fn a_pull_that_nobody_can_serve_names_all_who_were_asked() {
+async fn a_pull_that_no_host_can_serve_names_all_hosts() {
     if !rubelet_needs::root() {
         return;
     }
@@ -220,13 +220,16 @@ async fn a_pull_that_nobody_can_serve_names_all_who_were_asked() {
         "{error}"
     );
     for part in [
-        "127.0.0.1:1 cannot be asked",
+        "cannot reach 127.0.0.1:1",
         &format!(
-            "{}/v2/team/app/manifests/1 was answered 403",
+            "{}/v2/team/app/manifests/1: unexpected status 403",
             forbids.address
         ),
         "not for you",
-        &format!("{}/v2/team/app/manifests/1 was answered 404", lacks.address),
+        &format!(
+            "{}/v2/team/app/manifests/1: unexpected status 404",
+            lacks.address
+        ),
     ] {
         assert!(error.contains(part), "{part} in {error}");
     }
@@ -247,12 +250,12 @@ async fn a_mirrors_certificate_is_checked_by_its_own_authorities() {
     assert_eq!(mirror.asked().len(), 0);
     let machine = Machine::new(&format!("{url}ca = \"ca.crt\"")).await;
     let error = text(&machine.pull().await.unwrap_err());
-    let at = machine.folder().join("hosts.toml").display().to_string();
+    let at = machine.directory().join("hosts.toml").display().to_string();
     assert!(error.contains(&format!("{at}:2: ca: ")), "{error}");
-    let file = machine.folder().join("ca.crt");
+    let file = machine.directory().join("ca.crt");
     fs::write(&file, "nothing").unwrap();
     let error = text(&machine.pull().await.unwrap_err());
-    assert!(error.contains("no certificate is in it"), "{error}");
+    assert!(error.contains("no certificate found"), "{error}");
     fs::write(&file, mirror.certificate.as_ref().unwrap()).unwrap();
     machine.pull().await.unwrap();
     let lax = Machine::new(&format!("{url}skip_verify = true")).await;
@@ -278,18 +281,19 @@ async fn a_mirror_that_wants_a_certificate_is_shown_one() {
         "client = [[\"c.cert\", \"c.key\"]]",
     ] {
         let machine = Machine::new(&format!("{url}{field}")).await;
-        let write = |name: &str, text: &str| fs::write(machine.folder().join(name), text).unwrap();
+        let write =
+            |name: &str, text: &str| fs::write(machine.directory().join(name), text).unwrap();
         write("c.cert", &client.0);
         write("c.key", &client.1);
         write("both.pem", &format!("{}{}", client.0, client.1));
         machine.pull().await.unwrap();
-        // Another one's key is told as such.
+        // A key of another certificate is reported as such.
         let other = key_pem(&rcgen::KeyPair::generate().unwrap());
         write("c.key", &other);
         write("both.pem", &format!("{}{other}", client.0));
         let error = text(&machine.pull().await.unwrap_err());
         assert!(
-            error.contains("hosts.toml:3: client: the client key"),
+            error.contains("hosts.toml:3: client: cannot use the client key"),
             "{error}"
         );
     }
@@ -387,11 +391,11 @@ async fn a_file_with_a_mistake_fails_the_pulls_of_its_registry_by_line_and_field
     let hosts = format!("server = \"{}\"\nmirrors = []", server.url(""));
     let machine = Machine::new(&hosts).await;
     let error = machine.pull().await.unwrap_err();
-    let file = machine.folder().join("hosts.toml");
+    let file = machine.directory().join("hosts.toml");
     assert!(
         text(&error).starts_with(&format!(
-            "cannot pull {IMAGE}: it is unclear where images of registry.test come from: {}:2: \
-             mirrors: is not known",
+            "cannot pull {IMAGE}: cannot read the registry hosts of registry.test: {}:2: \
+             mirrors: unknown field",
             file.display()
         )),
         "{}",

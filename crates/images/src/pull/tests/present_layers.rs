@@ -48,7 +48,7 @@ async fn pulled_by_its_owner(dir: &std::path::Path, server: &TestServer) -> Arc<
 
 /// The owner has pulled the image; who names it in another repository does not get it.
 async fn refused_to_another(server: &TestServer) -> (tempfile::TempDir, Arc<ImageStore>) {
-    let dir = folder();
+    let dir = directory();
     let store = pulled_by_its_owner(dir.path(), server).await;
     let thief = format!("{}/other/app:plain", server.address);
     let error = pull(&store, &thief).await.unwrap_err();
@@ -129,7 +129,7 @@ async fn a_layer_that_the_same_registry_confirms_is_not_downloaded_again() {
     let served = content();
     let layers = layer_digests(&served);
     let server = private(served, |_, reply| reply).await;
-    let dir = folder();
+    let dir = directory();
     let store = pulled_by_its_owner(dir.path(), &server).await;
     let other = format!("{}/other/app:plain", server.address);
     let heads = |server: &TestServer| {
@@ -163,7 +163,7 @@ async fn another_registry_has_to_show_all_of_a_layer() {
     let served = content();
     let layers = layer_digests(&served);
     let first = private(served.clone(), |_, reply| reply).await;
-    let dir = folder();
+    let dir = directory();
     let store = pulled_by_its_owner(dir.path(), &first).await;
     let again = served.clone();
     let second = TestServer::start(move |asked| again.answer(asked)).await;

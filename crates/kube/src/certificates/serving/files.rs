@@ -2,44 +2,44 @@
 
 use crate::certificates::pair::Pair;
 use crate::certificates::store::read_pair;
+use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often the files are looked at, at most.
+/// How often the files are checked, at most.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What shows that a file was replaced or written: inode, size, and time of the last change.
-type Mark = Option<(u64, u64, i64, i64)>;
+type FileStamp = Option<(u64, u64, i64, i64)>;
 
 /// Two files, and how they looked when they were last read.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct CertificateFiles {
     certificate: PathBuf,
     key: PathBuf,
-    seen: Mutex<Seen>,
+    seen: Mutex<ReloadState>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct ReloadState {
     looked: Option<Instant>,
-    read: [Mark; 2],
-    /// Marks of a pair that could not be used: said once.
-    refused: Option<[Mark; 2]>,
+    read: [FileStamp; 2],
+    /// Stamps of a pair that could not be used: reported once.
+    refused: Option<[FileStamp; 2]>,
 }
 
-impl Files {
+impl CertificateFiles {
     /// Notes how the files look. Call it before they are read.
     pub(super) fn new(certificate: &Path, key: &Path) -> Self {
         Self {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
-            seen: Mutex::new(Seen {
+            seen: Mutex::new(ReloadState {
                 looked: None,
-                read: [mark(certificate), mark(key)],
+                read: [stamp(certificate), stamp(key)],
                 refused: None,
             }),
         }
@@ -47,27 +47,29 @@ impl Files {
 
     /// The pair in the files, if they have changed since and can be used.
     pub(super) fn changed(&self) -> Option<Pair> {
-        let mut seen = self.seen.lock().expect("no holder panics");
+        let mut seen = self.seen.lock();
         let now = Instant::now();
         if seen.looked.is_some_and(|looked| now < looked + PAUSE) {
             return None;
         }
         seen.looked = Some(now);
-        let marks = [mark(&self.certificate), mark(&self.key)];
-        if marks == seen.read {
+        let stamps = [stamp(&self.certificate), stamp(&self.key)];
+        if stamps == seen.read {
             return None;
         }
         match read_pair(&self.certificate, &self.key) {
             Ok(pair) => {
-                tracing::info!("{} has changed and is used", self.certificate.display());
-                seen.read = marks;
+                tracing::info!("Reloaded {}", self.certificate.display());
+                seen.read = stamps;
                 seen.refused = None;
                 Some(pair)
             }
             Err(error) => {
-                if seen.refused.replace(marks) != Some(marks) {
+                if seen.refused.replace(stamps) != Some(stamps) {
                     let error = ErrorChain(&error);
-                    tracing::warn!("the old certificate stays in use: {error}");
+                    tracing::warn!(
+                        "Cannot reload the serving certificate; the previous one stays in use: {error}"
+                    );
                 }
                 None
             }
@@ -75,14 +77,14 @@ impl Files {
     }
 }
 
-fn mark(path: &Path) -> Mark {
+fn stamp(path: &Path) -> FileStamp {
     let found = std::fs::metadata(path).ok()?;
     Some((found.ino(), found.size(), found.mtime(), found.mtime_nsec()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Files, PAUSE};
+    use super::{CertificateFiles, PAUSE};
     use crate::certificates::pair::Pair;
     use crate::certificates::serving::self_signed;
     use jiff::Timestamp;
@@ -98,12 +100,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pair_is_taken_over_when_both_files_fit() {
-        let folder = tempfile::tempdir().unwrap();
-        let (certificate, key) = (folder.path().join("c"), folder.path().join("k"));
+        let directory = tempfile::tempdir().unwrap();
+        let (certificate, key) = (directory.path().join("c"), directory.path().join("k"));
         let (one, two) = (pair("one"), pair("two-longer"));
         fs::write(&certificate, one.chain_pem()).unwrap();
         fs::write(&key, one.key_pem()).unwrap();
-        let files = Files::new(&certificate, &key);
+        let files = CertificateFiles::new(&certificate, &key);
         assert_eq!(name(files.changed()), None);
         fs::write(&certificate, two.chain_pem()).unwrap();
         assert_eq!(name(files.changed()), None, "looked a moment ago");

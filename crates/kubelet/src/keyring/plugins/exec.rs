@@ -1,6 +1,6 @@
-//! One call of a program: what it is told and what it answers.
+//! One call of a program: its request and its response.
 
-use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
+use std::{collections::BTreeMap, path::Path, process::Stdio, sync::Arc, time::Duration};
 
 use rubelet_base::duration::parse_go;
 use rubelet_config::CredentialProvider;
@@ -13,27 +13,29 @@ use tokio::{
     time::timeout,
 };
 
-/// A program that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::{account::AccountRequest, error::PluginError};
+
+/// How long a plugin may run (kubelet: 1 m).
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Credentials are small.
 const MOST_OUTPUT: u64 = 1024 * 1024;
-/// What of a program's complaints is shown.
-const MOST_COMPLAINT: u64 = 1024;
+/// How much of its stderr an error shows.
+const MOST_STDERR: u64 = 1024;
 
 /// What a program answered. It is not for the log.
-pub(super) struct Answer {
-    /// User name and password, by place.
+pub(super) struct PluginAnswer {
+    /// User name and password, by registry or repository.
     pub(super) auth: BTreeMap<String, (String, String)>,
-    /// How long it is good for; `None`: as the configuration says.
+    /// How long it may be cached; `None`: the default of the configuration.
     pub(super) duration: Option<Duration>,
     pub(super) scope: Scope,
 }
 
-impl std::fmt::Debug for Answer {
+impl std::fmt::Debug for PluginAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let places: Vec<&String> = self.auth.keys().collect();
-        f.debug_struct("Answer")
-            .field("places", &places)
+        let registries: Vec<&String> = self.auth.keys().collect();
+        f.debug_struct("PluginAnswer")
+            .field("registries", &registries)
             .finish_non_exhaustive()
     }
 }
@@ -74,12 +76,30 @@ impl CacheKey {
     }
 }
 
-/// Asks the program for an image. The error names neither the program nor anything it printed as its answer.
+/// What the program reads. Fields without a value are left out, as upstream does.
+fn request(version: &str, image: &str, account: Option<&AccountRequest>) -> String {
+    let mut request = json!({
+        "apiVersion": version,
+        "kind": "CredentialProviderRequest",
+        "image": image,
+    });
+    if let Some(account) = account {
+        request["serviceAccountToken"] = (&*account.token.0).into();
+        if !account.annotations.is_empty() {
+            request["serviceAccountAnnotations"] = json!(account.annotations);
+        }
+    }
+    request.to_string()
+}
+
+/// Runs the program for an image, on behalf of a service account or of the node. The error includes
+/// neither the program's name nor anything that it printed as its response.
 pub(super) async fn run(
     provider: &CredentialProvider,
     program: &Path,
     image: &str,
-) -> Result<Answer, String> {
+    account: Option<&AccountRequest>,
+) -> Result<PluginAnswer, PluginError> {
     let mut command = Command::new(program);
     command
         .args(&provider.args)
@@ -91,38 +111,38 @@ pub(super) async fn run(
     limit_as_before(command.as_std_mut());
     let mut child = command
         .spawn()
-        .map_err(|error| format!("it can't be started: {error}"))?;
+        .map_err(|error| PluginError::Start(Arc::new(error)))?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
-        return Err("it has no pipes".to_owned());
+        return Err(PluginError::NoPipes);
     };
-    let request = json!({
-        "apiVersion": provider.api_version,
-        "kind": "CredentialProviderRequest",
-        "image": image,
-    });
-    let request = request.to_string();
+    let request = request(&provider.api_version, image, account);
     let all = async {
         let tell = async {
             // One that does not read its input answers all the same.
             let _ignored = stdin.write_all(request.as_bytes()).await;
             drop(stdin);
         };
-        let ((), printed, complaint) = tokio::join!(
+        let ((), printed, stderr) = tokio::join!(
             tell,
             start_of(stdout, MOST_OUTPUT),
-            start_of(stderr, MOST_COMPLAINT)
+            start_of(stderr, MOST_STDERR)
         );
-        (printed, complaint, child.wait().await)
+        (printed, stderr, child.wait().await)
     };
-    let (printed, complaint, status) = timeout(PATIENCE, all)
+    let (printed, stderr, status) = timeout(TIMEOUT, all)
         .await
-        .map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?;
-    let status = status.map_err(|error| error.to_string())?;
+        .map_err(|_| PluginError::TimedOut(TIMEOUT))?;
+    let status = status.map_err(|error| PluginError::Wait(Arc::new(error)))?;
     if !status.success() {
-        let complaint = String::from_utf8_lossy(&complaint);
-        let complaint = complaint.trim().replace(char::is_control, " ");
-        return Err(format!("it failed ({status}): {complaint}"));
+        let stderr = String::from_utf8_lossy(&stderr);
+        let stderr = stderr.trim().replace(char::is_control, " ");
+        // What goes to the log can be read by more people than the token is for.
+        let stderr = match account {
+            Some(account) => stderr.replace(&*account.token.0, "(token)"),
+            None => stderr,
+        };
+        return Err(PluginError::Failed { status, stderr });
     }
     parse(&provider.api_version, &printed)
 }
@@ -158,28 +178,28 @@ struct Login {
     password: String,
 }
 
-pub(super) fn parse(version: &str, printed: &[u8]) -> Result<Answer, String> {
+pub(super) fn parse(version: &str, printed: &[u8]) -> Result<PluginAnswer, PluginError> {
     // The parser's own message may quote a password.
-    let response: Response = serde_json::from_slice(printed)
-        .map_err(|_| "its answer is no CredentialProviderResponse".to_owned())?;
+    let response: Response =
+        serde_json::from_slice(printed).map_err(|_| PluginError::NotAResponse)?;
     if response.kind != "CredentialProviderResponse" {
-        return Err("its answer is no CredentialProviderResponse".to_owned());
+        return Err(PluginError::NotAResponse);
     }
     if response.api_version != version {
-        return Err(format!(
-            "its answer has another apiVersion than {version}, which it was asked with"
-        ));
+        return Err(PluginError::ApiVersion {
+            expected: version.to_owned(),
+        });
     }
     let scope = match response.cache_key_type.as_deref() {
         Some("Image") => Scope::Image,
         Some("Registry") => Scope::Registry,
         Some("Global") => Scope::Global,
-        _ => return Err("cacheKeyType of its answer is not Image, Registry or Global".to_owned()),
+        _ => return Err(PluginError::CacheKeyType),
     };
     let duration = response.cache_duration.as_deref().map(parse_go).transpose();
-    let duration = duration.map_err(|_| "cacheDuration of its answer is no duration".to_owned())?;
+    let duration = duration.map_err(|_| PluginError::CacheDuration)?;
     let auth = response.auth.unwrap_or_default().into_iter();
-    Ok(Answer {
+    Ok(PluginAnswer {
         auth: auth
             .map(|(place, login)| (place, (login.username, login.password)))
             .collect(),

@@ -1,25 +1,37 @@
 //! Plugins that are scripts of the shell.
 
+mod accounts;
+
+use std::sync::Arc;
+
+use rubelet_api::parse::api_pod;
+use rubelet_config::TokenAttributes;
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::objects::NoObjects;
 
 const VERSION: &str = "credentialprovider.kubelet.k8s.io/v1";
 
-/// A folder with a plugin `p`, which counts its calls in a file.
+/// A directory with a plugin `p`, which counts its calls in a file.
 struct Rig {
-    folder: TempDir,
+    directory: TempDir,
     plugins: CredentialPlugins,
 }
 
 impl Rig {
     fn new(body: &str, default: Duration) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::with(body, default, None)
+    }
+
+    fn with(body: &str, default: Duration, attributes: Option<TokenAttributes>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
         let script = format!(
             "#!/bin/sh\ncd {}\ncat > asked\necho x >> calls\n{body}\n",
-            folder.path().display()
+            directory.path().display()
         );
-        let path = folder.path().join("p");
+        let path = directory.path().join("p");
         fs::write(&path, script).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         let provider = CredentialProvider {
@@ -29,9 +41,10 @@ impl Rig {
             api_version: VERSION.to_owned(),
             args: vec!["get".to_owned()],
             env: vec![("WHO".to_owned(), "robot".to_owned())],
+            token_attributes: attributes,
         };
-        let plugins = CredentialPlugins::new(vec![provider], folder.path()).unwrap();
-        Self { folder, plugins }
+        let plugins = CredentialPlugins::new(vec![provider], directory.path()).unwrap();
+        Self { directory, plugins }
     }
 
     /// Answers with the user `$WHO-$1` for these places.
@@ -52,14 +65,36 @@ impl Rig {
     }
 
     async fn users(&self, image: &str) -> Vec<String> {
-        let found = self.plugins.lookup(image).await.into_iter();
-        found.map(|auth| auth.username).collect()
+        let pod = pod("web", "builder");
+        let found = self.plugins.lookup(image, &pod, &NoObjects).await;
+        assert!(found.iter().all(|login| login.source == LoginSource::Node));
+        found.into_iter().map(|login| login.auth.username).collect()
+    }
+
+    /// What the plugin was asked last.
+    fn asked(&self) -> serde_json::Value {
+        let asked = fs::read_to_string(self.directory.path().join("asked")).unwrap();
+        serde_json::from_str(&asked).unwrap()
     }
 
     fn calls(&self) -> usize {
-        let calls = fs::read_to_string(self.folder.path().join("calls"));
+        let calls = fs::read_to_string(self.directory.path().join("calls"));
         calls.unwrap_or_default().lines().count()
     }
+}
+
+/// A pod of this service account; its UID is its name.
+fn pod(name: &str, account: &str) -> Arc<Pod> {
+    let object = json!({
+        "metadata": {"name": name, "namespace": "team", "uid": name},
+        "spec": {
+            "nodeName": "n",
+            "serviceAccountName": account,
+            "containers": [{"name": "c", "image": "r.io/team/a"}],
+        },
+    });
+    let parsed = api_pod(object, "n").unwrap_or_else(|errors| panic!("{errors:?}"));
+    Arc::new(parsed.pod)
 }
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -77,11 +112,12 @@ async fn a_plugin_is_asked_for_images_that_fit_and_its_answer_is_kept() {
         assert_eq!(rig.users(image).await, ["robot-get"], "{image}");
     }
     assert_eq!(rig.calls(), 1);
-    let asked = fs::read_to_string(rig.folder.path().join("asked")).unwrap();
-    let asked: serde_json::Value = serde_json::from_str(&asked).unwrap();
-    assert_eq!(asked["image"], "a.example.com/app");
-    assert_eq!(asked["kind"], "CredentialProviderRequest");
-    assert_eq!(asked["apiVersion"], VERSION);
+    let expected = json!({
+        "apiVersion": VERSION,
+        "kind": "CredentialProviderRequest",
+        "image": "a.example.com/app",
+    });
+    assert_eq!(rig.asked(), expected);
     // Another registry is asked for, and gets nothing that is not for it.
     assert_eq!(rig.users("b.example.com/app").await, [""; 0]);
     assert_eq!(rig.calls(), 2);
@@ -144,6 +180,7 @@ fn errors_never_quote_an_answer() {
         ("\"auth\"", "\"cacheDuration\": \"soon\", \"auth\""),
     ] {
         let error = exec::parse(VERSION, right.replace(from, to).as_bytes()).unwrap_err();
+        let error = format!("{error} {error:?}");
         assert!(!error.contains("geheim"), "{error}");
     }
 }
@@ -157,11 +194,11 @@ fn a_program_that_is_not_there_is_an_error_at_the_start() {
             name: name.to_owned(),
             ..provider.clone()
         };
-        CredentialPlugins::new(vec![provider], rig.folder.path()).map(drop)
+        CredentialPlugins::new(vec![provider], rig.directory.path()).map(drop)
     };
     assert!(with("p").is_ok());
     assert!(matches!(with("q"), Err(PluginSetupError::Program { .. })));
-    fs::write(rig.folder.path().join("text"), "").unwrap();
+    fs::write(rig.directory.path().join("text"), "").unwrap();
     assert!(matches!(
         with("text"),
         Err(PluginSetupError::NotExecutable(_))

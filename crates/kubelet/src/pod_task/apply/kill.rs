@@ -1,23 +1,24 @@
-//! Ending containers: all of one step at the same time, each within its grace and in its turn.
+//! Stops the containers of one step, all at the same time: each within its grace period, sidecars
+//! after the others.
 
-mod ending;
-mod graces;
-mod turns;
+mod container_stop;
+mod pod_grace;
+mod stop_sequence;
 
 use futures_util::future::join_all;
 use rubelet_base::ErrorChain;
-use rubelet_pod_plan::{Outcome, ProbeKind, plan::Kill, why::KillCause};
+use rubelet_pod_plan::{ProbeKind, ProbeResult, step::Kill, why::KillCause};
 
-pub(in crate::pod_task) use ending::Unfinished;
+pub(in crate::pod_task) use container_stop::UnfinishedStop;
 
 use self::{
-    ending::{End, Ending},
-    turns::Turns,
+    container_stop::{ContainerStop, StopOutcome},
+    stop_sequence::StopSequence,
 };
 use super::Flow;
 use crate::{events::EventType, pod_task::PodTask};
 
-/// So much of what a probe said is kept as the reason of a kill.
+/// How much of a probe's output is kept as the reason of a kill.
 const MAX_WHY: usize = 1024;
 
 impl PodTask {
@@ -29,33 +30,33 @@ impl PodTask {
             self.history.note_killed(&kill.name, &kill.id, &why, now);
         }
         self.save_record();
-        let turns = Turns::new(&kills);
-        let endings = kills.iter().enumerate().map(|(index, kill)| {
-            let (task, turns) = (&*self, &turns);
+        let sequence = StopSequence::new(&kills);
+        let stops = kills.iter().enumerate().map(|(index, kill)| {
+            let (task, sequence) = (&*self, &sequence);
             async move {
-                let mut ending = Ending::new(task, kill);
-                let end = ending.run(turns.come(index)).await;
-                turns.note(index, &end);
-                (end, ending.unfinished())
+                let mut stop = ContainerStop::new(task, kill);
+                let end = stop.run(sequence.wait_turn(index)).await;
+                sequence.note(index, &end);
+                (end, stop.unfinished())
             }
         });
-        let ends = join_all(endings).await;
+        let ends = join_all(stops).await;
         self.unfinished.retain(|_, unfinished| unfinished.counts());
         let mut failures = Vec::new();
         for (kill, (end, unfinished)) in kills.iter().zip(ends) {
             match end {
-                End::Ended => {
+                StopOutcome::Stopped => {
                     self.unfinished.remove(&kill.id);
                     continue;
                 }
-                End::Failed(error) => {
+                StopOutcome::Failed(error) => {
                     let error = ErrorChain(&error).to_string();
                     failures.push(format!(
                         "failed to \"KillContainer\" for {:?} with KillContainerError: {error:?}",
                         kill.name
                     ));
                 }
-                End::NotYet => {}
+                StopOutcome::Deferred => {}
             }
             self.unfinished.insert(kill.id.clone(), unfinished);
         }
@@ -63,7 +64,7 @@ impl PodTask {
         self.kill_result(&failures)
     }
 
-    /// Why a container is stopped, with what its probe said where that is the cause.
+    /// Why a container is stopped, with its probe's output where that is the cause.
     fn why(&self, kill: &Kill) -> String {
         let cause = kill.cause.to_string();
         let kind = match kill.cause {
@@ -75,7 +76,7 @@ impl PodTask {
         let report = reports.iter().find(|report| {
             report.container == kill.name
                 && report.kind == kind
-                && report.outcome == Outcome::Failure
+                && report.outcome == ProbeResult::Failure
         });
         match report.map(|report| report.output.trim()) {
             None | Some("") => cause,

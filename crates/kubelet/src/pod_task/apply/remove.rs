@@ -2,7 +2,7 @@
 
 use rubelet_base::{ErrorChain, SandboxId};
 use rubelet_cri::v1;
-use rubelet_pod_plan::{VolumeState, plan::DeadContainer};
+use rubelet_pod_plan::{VolumeState, step::DeadContainer};
 
 use super::Flow;
 use crate::pod_task::PodTask;
@@ -46,8 +46,8 @@ impl PodTask {
             let call = self.context.runtime.remove_container(request);
             match self.context.removals.run(call).await {
                 Err(error) if !error.is_not_found() => {
-                    // A start that was broken off can leave a process behind of which the runtime's
-                    // CRI service knows nothing; it refuses the removal while that one is there.
+                    // An interrupted start can leave a process that the runtime's CRI service does
+                    // not know; it refuses the removal while that one exists.
                     let killed = match error.is_unavailable() {
                         true => 0,
                         false => host.kill_leftovers(&self.pod.uid, &container.id).await,

@@ -11,7 +11,7 @@ use crate::{
     events::EventType,
     objects::{FAILED_SANDBOX, failed_sandbox},
     pod_host::HostError,
-    pod_task::{PodTask, repeats::Repeats},
+    pod_task::{PodTask, repeat_backoff::RepeatBackoff},
     runtime_state::RuntimeHandler,
 };
 
@@ -49,7 +49,7 @@ impl PodTask {
             Err((reason, message)) => {
                 if reason == NETWORK_NOT_READY {
                     // Nothing was done that could be done too often.
-                    self.repeats = Repeats::default();
+                    self.repeat_backoff = RepeatBackoff::default();
                 }
                 self.context.pleg.mark_unknown(uid);
                 self.context
@@ -123,8 +123,8 @@ impl PodTask {
 }
 
 impl PodTask {
-    /// The name of the pod's runtime handler, empty for the default one, and what the runtime says
-    /// of it.
+    /// The name of the pod's runtime handler, empty for the default one, and what the runtime
+    /// reports of it.
     pub(in crate::pod_task) async fn runtime_handler(
         &self,
     ) -> Result<(String, Option<RuntimeHandler>), HostError> {

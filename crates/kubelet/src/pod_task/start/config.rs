@@ -13,8 +13,9 @@ use rubelet_pod_plan::{
 
 use super::Images;
 use crate::{
-    objects::{CONFIG_ERROR, Draw},
-    pod_task::{PodTask, StartFailure},
+    objects::{CONFIG_ERROR, ObjectRefs},
+    pod_task::PodTask,
+    start_failure::StartFailure,
 };
 
 impl PodTask {
@@ -40,8 +41,11 @@ impl PodTask {
         let context = Arc::clone(&self.context);
         let host = &context.host;
         let pod_ips = self.pod_ips();
-        let draw = Draw::Environment(container);
-        let objects = self.draws.read(&*context.objects, &self.pod, draw).await;
+        let refs = ObjectRefs::Environment(container);
+        let objects = self
+            .object_changes
+            .read(&*context.objects, &self.pod, refs)
+            .await;
         let objects = objects.map_err(|error| config_error(error.message))?;
         let mut known = host.env_context(pod_ips.clone());
         known.files = host

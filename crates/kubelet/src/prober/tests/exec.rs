@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rubelet_cri::{CriError, CriErrorKind};
-use rubelet_pod_plan::{Outcome::*, ProbeKind::*};
+use rubelet_pod_plan::{ProbeKind::*, ProbeResult::*};
 
 use super::rig::*;
 
@@ -30,7 +30,7 @@ async fn the_command_runs_in_the_container_with_the_values_of_the_specification(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_failed_command_wrote_stands_in_the_event() {
+async fn what_a_failed_command_wrote_is_in_the_event() {
     let rig = Rig::running();
     pass(0.5).await;
     let pod = pod("p", CHECK);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rubelet_cri::{CriError, CriErrorKind};
-use rubelet_pod_plan::{Outcome::*, ProbeKind::*};
+use rubelet_pod_plan::{ProbeKind::*, ProbeResult::*};
 use tokio::time::advance;
 
 use super::rig::*;

@@ -1,14 +1,14 @@
-//! What attempts amount to, who is told, and what is forgotten.
+//! What attempts amount to, who is notified, and what is forgotten.
 
 use std::{slice::from_ref, sync::Arc, time::Duration};
 
-use rubelet_pod_plan::{Outcome::*, ProbeKind::*};
+use rubelet_pod_plan::{ProbeKind::*, ProbeResult::*};
 use tokio::time::timeout;
 
 use super::rig::*;
 
 #[tokio::test(start_paused = true)]
-async fn thresholds_decide_and_each_change_is_told_to_that_pod_only() {
+async fn thresholds_decide_and_each_change_is_reported_to_that_pod_only() {
     let rig = Rig::running();
     pass(0.5).await;
     let readiness = "readinessProbe: {httpGet: {port: 80}, periodSeconds: 10, successThreshold: 2, failureThreshold: 3}";
@@ -53,7 +53,7 @@ async fn thresholds_decide_and_each_change_is_told_to_that_pod_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_that_confirms_the_state_before_a_restart_is_told_once() {
+async fn an_outcome_that_confirms_the_state_before_a_restart_is_reported_once() {
     let rig = Rig::running();
     let started = rig.clock.now();
     let pod = pod(
@@ -92,7 +92,7 @@ async fn a_failed_liveness_probe_is_not_tried_again_until_the_container_is_anoth
         (report.outcome, report.length, report.next),
         (Failure, 2, None)
     );
-    // A plan that is made anew names it again, with what it knows.
+    // A new plan names it again, with what it knows.
     let mut again = rig.target(Liveness, "c1");
     again.initial = Failure;
     rig.set(&pod, &[again]);
@@ -145,7 +145,7 @@ async fn a_probe_that_is_no_longer_wanted_ends_with_the_attempt_under_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_instance_begins_anew_while_the_attempt_of_the_old_one_is_under_way() {
+async fn another_instance_begins_again_while_the_attempt_of_the_old_one_is_under_way() {
     let rig = Rig::running();
     pass(0.5).await;
     let pod = pod("p", &live("timeoutSeconds: 60, failureThreshold: 1"));

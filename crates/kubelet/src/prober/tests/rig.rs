@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -11,6 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use rubelet_api::{
     manifest::decode,
     parse::{ParseContext, parse},
@@ -18,7 +19,7 @@ use rubelet_api::{
     probe::{HttpGet, ProbeHandler},
 };
 use rubelet_cri::{CriResult, RuntimeService, v1};
-use rubelet_pod_plan::{Outcome, ProbeKind, ProbeTarget};
+use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeTarget};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -81,7 +82,7 @@ impl Rig {
     }
 
     /// What a probe says of an instance; `None` if nothing was said.
-    pub(super) fn outcome(&self, pod: &Pod, id: &str, kind: ProbeKind) -> Option<Outcome> {
+    pub(super) fn outcome(&self, pod: &Pod, id: &str, kind: ProbeKind) -> Option<ProbeResult> {
         let outcomes = Arc::clone(&self.handle.outcomes(&pod.uid).borrow());
         outcomes.get(&id.into(), kind)
     }
@@ -119,9 +120,9 @@ pub(super) fn target(kind: ProbeKind, id: &str, started_at: Timestamp) -> ProbeT
         id: id.into(),
         started_at,
         initial: match kind {
-            ProbeKind::Startup => Outcome::Unknown,
-            ProbeKind::Liveness => Outcome::Success,
-            ProbeKind::Readiness => Outcome::Failure,
+            ProbeKind::Startup => ProbeResult::Unknown,
+            ProbeKind::Liveness => ProbeResult::Success,
+            ProbeKind::Readiness => ProbeResult::Failure,
         },
     }
 }
@@ -232,7 +233,7 @@ impl FakeNet {
 
     /// From now on attempts are answered by this script.
     pub(super) fn on(&self, script: impl FnMut(&Try) -> Answer + Send + 'static) {
-        *self.script.lock().unwrap() = Box::new(script);
+        *self.script.lock() = Box::new(script);
     }
 
     /// From now on attempts are answered like this, one after the other, and then all pass.
@@ -243,7 +244,7 @@ impl FakeNet {
     }
 
     pub(super) fn tries(&self) -> Vec<Try> {
-        self.tries.lock().unwrap().clone()
+        self.tries.lock().clone()
     }
 
     /// When attempts began.
@@ -260,12 +261,7 @@ impl FakeNet {
         times
     }
 
-    /// A script that panicked can be asked again.
-    pub(super) fn clear_poison(&self) {
-        self.script.clear_poison();
-    }
-
-    /// So many attempts are under way.
+    /// How many attempts are under way.
     pub(super) fn under_way(&self) -> usize {
         self.under_way.load(Ordering::SeqCst)
     }
@@ -290,8 +286,8 @@ impl NetProbe for FakeNet {
         };
         let host = host.to_owned();
         let one = Try { at, path, host };
-        self.tries.lock().unwrap().push(one.clone());
-        let answer = self.script.lock().unwrap()(&one);
+        self.tries.lock().push(one.clone());
+        let answer = self.script.lock()(&one);
         self.under_way.fetch_add(1, Ordering::SeqCst);
         let _counted = UnderWay(Arc::clone(&self.under_way));
         sleep(answer.takes.min(timeout) + answer.stalls).await;
@@ -343,11 +339,11 @@ impl FakeRuntime {
     }
 
     pub(super) fn on(&self, script: impl FnMut(&v1::ExecSyncRequest) -> Exec + Send + 'static) {
-        *self.script.lock().unwrap() = Box::new(script);
+        *self.script.lock() = Box::new(script);
     }
 
     pub(super) fn calls(&self) -> Vec<(f64, v1::ExecSyncRequest)> {
-        self.calls.lock().unwrap().clone()
+        self.calls.lock().clone()
     }
 }
 
@@ -355,8 +351,8 @@ impl FakeRuntime {
 impl RuntimeService for FakeRuntime {
     async fn exec_sync(&self, request: v1::ExecSyncRequest) -> CriResult<v1::ExecSyncResponse> {
         let at = (self.began.elapsed().as_secs_f64() * 100.0).round() / 100.0;
-        self.calls.lock().unwrap().push((at, request.clone()));
-        let (takes, answer) = self.script.lock().unwrap()(&request);
+        self.calls.lock().push((at, request.clone()));
+        let (takes, answer) = self.script.lock()(&request);
         sleep(takes).await;
         answer
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use rubelet_pod_plan::{Outcome, ProbeKind::*};
+use rubelet_pod_plan::{ProbeKind::*, ProbeResult};
 
 use super::rig::*;
 
@@ -92,7 +92,7 @@ async fn what_waited_for_the_startup_probe_is_tried_at_once_when_it_succeeds() {
         rig.set(&pod, &[startup]);
         let mut outcomes = rig.handle.outcomes(&pod.uid);
         outcomes.changed().await.unwrap();
-        assert_eq!(rig.outcome(&pod, "c1", Startup), Some(Outcome::Success));
+        assert_eq!(rig.outcome(&pod, "c1", Startup), Some(ProbeResult::Success));
         let tries = rig.net.times();
         let succeeded = *tries.last().unwrap();
         assert!(tries.len() >= 3, "{tries:?}");
@@ -110,7 +110,7 @@ async fn what_waited_for_the_startup_probe_is_tried_at_once_when_it_succeeds() {
         let delay = if found_running { 55.0 } else { 60.5 };
         assert!((delay..delay + 0.03).contains(&ready), "{ready}");
         // The plan still needs to know that the container has started.
-        assert_eq!(rig.outcome(&pod, "c1", Startup), Some(Outcome::Success));
+        assert_eq!(rig.outcome(&pod, "c1", Startup), Some(ProbeResult::Success));
     }
 }
 
@@ -125,7 +125,7 @@ async fn probes_of_containers_that_an_agent_finds_running_spread_over_their_peri
         );
         let pod = pod(&format!("p{number}"), &fields);
         let mut target = target(Readiness, &format!("c{number}"), earlier);
-        target.initial = Outcome::Success;
+        target.initial = ProbeResult::Success;
         rig.set(&pod, &[target]);
         let reports = rig.handle.reports(&pod.uid);
         assert!(reports.is_empty(), "the prober has not looked yet");

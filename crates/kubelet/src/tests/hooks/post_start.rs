@@ -13,7 +13,7 @@ use crate::{
     images::PullParallelism,
     prober::NetVerdict,
     tests::{
-        net::{Answer, What},
+        net::{Answer, NetCall},
         node::{Node, seconds},
     },
 };
@@ -62,7 +62,7 @@ async fn a_request_goes_to_the_address_of_the_pod_or_to_the_host_it_names() {
         let ip = node.pod("web").unwrap().status.pod_ips[0].to_string();
         let host = if host.is_empty() { &ip } else { host };
         assert_eq!(attempts[0].host, host);
-        let What::Hook(get) = &attempts[0].what else {
+        let NetCall::Hook(get) = &attempts[0].what else {
             panic!("{attempts:?}");
         };
         let number = rubelet_api::probe::TargetPort::Number(port);
@@ -71,7 +71,7 @@ async fn a_request_goes_to_the_address_of_the_pod_or_to_the_host_it_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_was_answered_without_tls_passes_and_is_told() {
+async fn a_request_that_was_answered_without_tls_passes_and_is_reported() {
     let node = Node::new();
     let text =
         "request to HTTPS lifecycle hook 10.0.0.1:443 got HTTP response, retry with HTTP succeeded";

@@ -77,7 +77,7 @@ async fn a_fraction_of_a_second_is_counted_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_told_and_the_end_goes_on() {
+async fn a_failure_is_reported_and_the_end_goes_on() {
     for hook in [
         "exec: {command: [say-bye]}",
         "httpGet: {port: 80}",
@@ -124,7 +124,7 @@ async fn the_removal_of_the_pod_shortens_a_hook_that_runs_for_another_cause() {
     let (node, commands, uid) = node_with(600, "exec: {command: [say-bye]}").await;
     commands.set("say-bye", Exec::hangs());
     let spec = |grace: u64| format!("terminationGracePeriodSeconds: {grace}, {}", app_with(""));
-    // Replaced with a grace of 600 s; and then the pod is to be gone within 10 s.
+    // Replaced with a grace of 600 s; and then the pod must be gone within 10 s.
     node.want("web", &spec(600));
     sleep(seconds(5)).await;
     node.want("web", &spec(10));

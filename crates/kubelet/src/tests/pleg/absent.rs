@@ -42,7 +42,7 @@ async fn events_flow_again_after_a_short_restart_of_the_runtime_and_after_the_hu
 
 /// Scenario 11.
 #[tokio::test(start_paused = true)]
-async fn an_exit_while_the_runtime_is_down_is_told_soon_after_it_is_back() {
+async fn an_exit_while_the_runtime_is_down_is_reported_soon_after_it_is_back() {
     for flavour in [
         EventFlavour::Containerd,
         EventFlavour::Shared,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rubelet_sim::What;
+use rubelet_sim::EntryKind;
 use tokio::time::sleep;
 
 use super::told::{APP, AT_ONCE, ONCE, millis};
@@ -29,8 +29,8 @@ async fn life(step: i64) -> (Vec<(Duration, String)>, String) {
         .entries()
         .iter()
         .filter_map(|entry| match &entry.what {
-            What::ContainerStarted(of) => Some((entry.at, format!("{} starts", of.name))),
-            What::ContainerExited { instance, code, .. } => {
+            EntryKind::ContainerStarted(of) => Some((entry.at, format!("{} starts", of.name))),
+            EntryKind::ContainerExited { instance, code, .. } => {
                 Some((entry.at, format!("{} exits {code}", instance.name)))
             }
             _ => None,

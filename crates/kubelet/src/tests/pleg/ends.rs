@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rubelet_cri::v1::ContainerEventType as Kind;
-use rubelet_sim::{Behavior, EventFault, EventFlavour, Subject, What};
+use rubelet_sim::{Behavior, EntryKind, EventFault, EventFlavour, Subject};
 use tokio::time::sleep;
 
 use super::told::{APP, AT_ONCE, ONCE, millis};
@@ -93,7 +93,7 @@ async fn a_removed_pod_is_forgotten_at_once_where_no_event_tells_that_its_sandbo
         .await;
     let oracle = node.sim.oracle();
     let removed = oracle.entries().iter().find_map(|entry| match &entry.what {
-        What::SandboxRemoved { id, .. } if *id == sandbox => Some(entry.at),
+        EntryKind::SandboxRemoved { id, .. } if *id == sandbox => Some(entry.at),
         _ => None,
     });
     let took = node.uptime() - removed.expect("it was removed");
@@ -124,10 +124,10 @@ async fn no_container_is_removed_before_its_exit_code_was_told() {
     let mut removed = 0;
     for entry in oracle.entries() {
         match &entry.what {
-            What::ContainerExited { instance, code, .. } => {
+            EntryKind::ContainerExited { instance, code, .. } => {
                 codes.insert(instance.id.clone(), *code);
             }
-            What::ContainerRemoved(instance) => {
+            EntryKind::ContainerRemoved(instance) => {
                 let told = node.told_of(&instance.id);
                 let died = told.iter().find(|(kind, _)| *kind == LifecycleKind::Died);
                 let (_, at) = died.expect("its end was told");

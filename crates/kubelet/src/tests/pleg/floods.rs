@@ -4,7 +4,7 @@ use rubelet_cri::{
     ContainerEvent, RuntimeService as _, Timeouts,
     v1::{self, ContainerEventType as Kind},
 };
-use rubelet_sim::{Subject, What};
+use rubelet_sim::{EntryKind, Subject};
 use tokio::time::{Instant, sleep};
 
 use super::told::{AT_ONCE, millis};
@@ -64,7 +64,7 @@ async fn a_thousand_ends_while_no_pod_can_be_worked_on_are_all_worked_on_later()
     let starts = oracle
         .entries()
         .iter()
-        .filter(|entry| matches!(entry.what, What::ContainerStarted(_)));
+        .filter(|entry| matches!(entry.what, EntryKind::ContainerStarted(_)));
     assert_eq!(
         starts.count(),
         2 * PODS * EACH,
@@ -165,10 +165,10 @@ async fn events_are_read_at_once_although_nothing_can_be_inspected() {
     let mut read = 0;
     for entry in &oracle.entries()[mark..] {
         match &entry.what {
-            What::EventEmitted(number, _) => {
+            EntryKind::EventEmitted(number, _) => {
                 told.insert(*number, entry.at);
             }
-            What::EventDelivered { number, .. } => {
+            EntryKind::EventDelivered { number, .. } => {
                 let took = told.remove(number).map(|at| entry.at - at);
                 assert!(took.unwrap_or_default() <= millis(10), "{took:?}");
                 read += 1;
@@ -181,7 +181,7 @@ async fn events_are_read_at_once_although_nothing_can_be_inspected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_of_many_ends_at_the_same_time_is_told_at_once_and_once() {
+async fn each_of_many_ends_at_the_same_time_is_reported_at_once_and_once() {
     let node = Node::new();
     for number in 0..60 {
         let spec = "restartPolicy: Never, containers: [{name: app, image: 'app:1'}]";

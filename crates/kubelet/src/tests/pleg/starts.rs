@@ -1,7 +1,7 @@
 //! What is seen while something starts, and just after it.
 
 use rubelet_cri::{CriErrorKind, v1::ContainerEventType as Kind};
-use rubelet_sim::{Behavior, EventFault, Fault, Outcome, Subject, What};
+use rubelet_sim::{Behavior, CallOutcome, EntryKind, EventFault, Fault, Subject};
 use tokio::time::sleep;
 
 use super::told::{APP, AT_ONCE, ONCE, millis};
@@ -58,7 +58,7 @@ async fn after_a_start_nothing_is_done_before_the_container_was_looked_at() {
         let entries = oracle.entries();
         let mut looks = 0;
         for (index, entry) in entries.iter().enumerate() {
-            let What::CallEnded {
+            let EntryKind::CallEnded {
                 call: "StartContainer",
                 subject,
                 ..
@@ -69,7 +69,7 @@ async fn after_a_start_nothing_is_done_before_the_container_was_looked_at() {
             let calls = entries[index..]
                 .iter()
                 .filter_map(|entry| match &entry.what {
-                    What::CallBegan { call, subject, .. } => Some((*call, subject)),
+                    EntryKind::CallBegan { call, subject, .. } => Some((*call, subject)),
                     _ => None,
                 });
             let is_step = |call: &str| call.starts_with("Create") || call.starts_with("Start");
@@ -88,7 +88,7 @@ async fn after_a_start_nothing_is_done_before_the_container_was_looked_at() {
 
 /// Scenario 3.
 #[tokio::test(start_paused = true)]
-async fn a_start_that_is_told_after_the_end_changes_nothing() {
+async fn a_start_that_is_reported_after_the_end_changes_nothing() {
     let node = Node::new();
     node.sim.on_container("app", Behavior::exits(millis(1), 7));
     let late = EventFault::late(millis(300)).of(Kind::ContainerStartedEvent);
@@ -156,7 +156,8 @@ async fn what_was_made_by_a_call_that_timed_out_is_found_and_not_made_twice() {
         sleep(seconds(10)).await;
         let oracle = node.sim.oracle();
         let failed = oracle.calls().into_iter().filter(|call| {
-            matches!(&call.ended, Some((_, Outcome::Failed(..)))) && !call.call.ends_with("Status")
+            matches!(&call.ended, Some((_, CallOutcome::Failed(..))))
+                && !call.call.ends_with("Status")
         });
         let failed: Vec<_> = failed.map(|call| call.call).collect();
         assert_eq!(failed, [call], "no name was taken\n{oracle}");
@@ -183,7 +184,7 @@ async fn a_start_that_failed_is_seen_as_its_end_at_once() {
     let start = oracle.entries().iter().position(|entry| {
         matches!(
             &entry.what,
-            What::CallEnded {
+            EntryKind::CallEnded {
                 call: "StartContainer",
                 ..
             }

@@ -11,7 +11,7 @@ use crate::{
     tests::node::{Node, seconds},
 };
 
-/// So long the way from an event to the pod's task may take. The model answers at once: whatever
+/// How long the way from an event to the pod's task may take. The model answers at once: whatever
 /// is above zero was spent on a timer.
 pub(super) const AT_ONCE: Duration = Duration::from_millis(50);
 
@@ -31,7 +31,7 @@ impl Node {
             .collect()
     }
 
-    /// What was told of one container or sandbox, and when, since the model started.
+    /// What was reported of one container or sandbox, and when, since the model started.
     pub(super) fn told_of(&self, id: &str) -> Vec<(LifecycleKind, Duration)> {
         let (now, uptime) = (self.now(), self.uptime());
         let events = self.lifecycle().into_iter();
@@ -44,13 +44,13 @@ impl Node {
             .collect()
     }
 
-    /// How often something of this kind was told of it.
+    /// How often something of this kind was reported of it.
     pub(super) fn times_told(&self, id: &str, kind: LifecycleKind) -> usize {
         let told = self.told_of(id).into_iter();
         told.filter(|(what, _)| *what == kind).count()
     }
 
-    /// Waits until the end of a container is told; how long that took from now on.
+    /// Waits until the end of a container is reported; how long that took from now on.
     pub(super) async fn until_death_of(&self, id: &str) -> Duration {
         let told = |node: &Self| node.times_told(id, LifecycleKind::Died) > 0;
         self.within(seconds(400), "its end is told", told).await

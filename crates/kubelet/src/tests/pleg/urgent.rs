@@ -1,10 +1,10 @@
-//! Who comes first when more is to be looked at than is looked at at the same time.
+//! Who comes first when more must be looked at than is looked at at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rubelet_base::PodName;
 use rubelet_cri::{Timeouts, v1::ContainerEventType as Kind};
-use rubelet_sim::{EventFault, Subject, What};
+use rubelet_sim::{EntryKind, EventFault, Subject};
 use tokio::time::{Instant, sleep};
 
 use super::told::millis;
@@ -12,7 +12,7 @@ use crate::{
     images::PullParallelism,
     pleg::{
         LifecycleKind,
-        places::{AT_ONCE, QUICK_AT_ONCE},
+        inspection_slots::{AT_ONCE, QUICK_AT_ONCE},
     },
     tests::node::{Node, seconds},
 };
@@ -36,7 +36,7 @@ async fn node_with_untold_ends(pods: usize) -> Node {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_is_told_comes_before_many_that_a_list_has_found() {
+async fn an_end_that_is_reported_comes_before_many_that_a_list_has_found() {
     let node = node_with_untold_ends(200).await;
     node.agent().pleg().relist_now();
     sleep(millis(50)).await;
@@ -123,13 +123,13 @@ async fn however_many_pods_hang_what_is_asked_is_bounded_and_the_others_are_look
     assert!(took <= seconds(6), "{took:?}");
 }
 
-/// So many pods had statuses of their containers read at the same time, and so many at all; none twice
+/// How many pods had statuses of their containers read at the same time, and so many at all; none twice
 /// at a time.
 fn reads_at_a_time(node: &Node, since: usize) -> (usize, usize) {
     let (mut reads, mut most, mut read) = (BTreeMap::new(), 0, BTreeSet::new());
     for entry in &node.sim.oracle().entries()[since..] {
         match &entry.what {
-            What::CallBegan {
+            EntryKind::CallBegan {
                 number,
                 call: "ContainerStatus",
                 subject,
@@ -139,7 +139,7 @@ fn reads_at_a_time(node: &Node, since: usize) -> (usize, usize) {
                 read.insert(pod.clone());
                 reads.insert(*number, pod);
             }
-            What::CallEnded { number, .. } => {
+            EntryKind::CallEnded { number, .. } => {
                 reads.remove(number);
             }
             _ => {}

@@ -22,7 +22,7 @@ const KINDS: [Kind; 4] = [
 ];
 
 /// Something that happens to events on their way, or to the clock.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Noise {
     /// The streams break.
     Cut,
@@ -86,7 +86,7 @@ impl Noise {
         matches!(self, Self::Rough(_) | Self::Spoil { mishap: 5, .. })
     }
 
-    /// Lets it happen. Returns how long events are to be withheld, if they are.
+    /// Lets it happen. Returns how long events must be withheld, if they are.
     pub(super) fn make(&self, node: &Node, uid: &str) -> Option<Duration> {
         let sim = &node.sim;
         match self {

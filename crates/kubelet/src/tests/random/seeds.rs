@@ -18,7 +18,11 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{Life, Story, short_life, truth::is_known_to_run};
+use super::{
+    Story,
+    life::{Life, short_life},
+    truth::is_known_to_run,
+};
 use crate::tests::node::seconds;
 
 /// Tests; they run at the same time.
@@ -28,14 +32,14 @@ const EACH: u64 = 1250;
 
 // The bounds that SPECIFICATION.md promises, in its words.
 
-/// The last wait after a failure ends so long after the trouble at the latest: looks and lists that
+/// The last wait after a failure ends this long after the trouble at the latest: looks and lists that
 /// failed are repeated after 5 s at most. What is promised counts from then.
 const BACK_OFF: Duration = Duration::from_secs(6);
 /// So soon what is known is true, where there is a stream or polling.
 const SOON: Duration = Duration::from_secs(2);
 /// And where events were lost on a stream that is open: with the next list, each 60 s +-10 %.
 const LATER: Duration = Duration::from_secs(70);
-/// So much later as long as something has changed within [`SOON`]: each change has to be learned anew.
+/// So much later as long as something has changed within [`SOON`]: each change has to be learned again.
 const MOVES: Duration = Duration::from_secs(20);
 
 fn life_of(seed: u64) -> Life {
@@ -128,9 +132,9 @@ impl Story {
         })
     }
 
-    /// What was told of the last agent, and whether it ends without a trace.
+    /// What was reported by the last agent, and whether it ends without a trace.
     async fn end(mut self) {
-        // Time to work on what was told last.
+        // Time to work on the last change.
         sleep(seconds(11)).await;
         self.check_record();
         for event in self.node.lifecycle() {
@@ -149,7 +153,7 @@ impl Story {
         self.assert_order();
         self.assert_codes();
         self.node.kill().await;
-        // Calls that their caller gave up may go on; all else is gone.
+        // Calls that their caller gave up may continue; all else is gone.
         if !self.life.finishes_abandoned_calls {
             for _ in 0..20 {
                 yield_now().await;
@@ -207,12 +211,12 @@ macro_rules! shards {
 }
 
 shards! {
-    what_is_known_becomes_true_soon_after_trouble_ends_0 0;
-    what_is_known_becomes_true_soon_after_trouble_ends_1 1;
-    what_is_known_becomes_true_soon_after_trouble_ends_2 2;
-    what_is_known_becomes_true_soon_after_trouble_ends_3 3;
-    what_is_known_becomes_true_soon_after_trouble_ends_4 4;
-    what_is_known_becomes_true_soon_after_trouble_ends_5 5;
-    what_is_known_becomes_true_soon_after_trouble_ends_6 6;
-    what_is_known_becomes_true_soon_after_trouble_ends_7 7;
+    status_converges_after_trouble_ends_0 0;
+    status_converges_after_trouble_ends_1 1;
+    status_converges_after_trouble_ends_2 2;
+    status_converges_after_trouble_ends_3 3;
+    status_converges_after_trouble_ends_4 4;
+    status_converges_after_trouble_ends_5 5;
+    status_converges_after_trouble_ends_6 6;
+    status_converges_after_trouble_ends_7 7;
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::{pleg::trace::Traced, tests::node::Node};
 
-/// A container that was seen to have ended, by which inspection, and when that was told.
+/// A container that was seen to have ended, by which inspection, and when that was reported.
 #[derive(Debug)]
 struct End {
     id: Box<str>,
@@ -15,7 +15,7 @@ struct End {
     told: Instant,
 }
 
-/// So long a pod's task may be at work on something else.
+/// How long a pod's task may be at work on something else.
 const AT_WORK: Duration = Duration::from_secs(10);
 
 /// What one agent was told.
@@ -32,16 +32,16 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Another agent: it knows nothing, and begins its numbers anew.
+    /// Another agent: it knows nothing, and its numbers start again.
     pub(super) fn forget(&mut self) {
         self.at_work.clear();
         self.done.clear();
         self.ends.clear();
     }
 
-    /// Takes over what has happened since the last time. I1: what a task is given to work on was
-    /// looked at after it had last done something. What it gave up and goes on by itself, such as the
-    /// start of a container whose pod is to be removed, is no part of that.
+    /// Adds what has happened since the last time. I1: what a task is given to work on was
+    /// looked at after it had last done something. What it gave up and continues by itself, such as the
+    /// start of a container whose pod is being removed, is no part of that.
     pub(super) fn follow(&mut self, node: &Node) {
         for what in node.agent().pleg().take_trace() {
             match what {

@@ -6,10 +6,10 @@ use std::{
 };
 
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
-use rubelet_sim::{Subject, What};
+use rubelet_sim::{EntryKind, Subject};
 
 use crate::{
-    pleg::{LifecycleEvent, LifecycleKind as Kind, places::AT_ONCE},
+    pleg::{LifecycleEvent, LifecycleKind as Kind, inspection_slots::AT_ONCE},
     tests::node::Node,
 };
 
@@ -45,7 +45,7 @@ pub(super) struct Truth {
 }
 
 impl Truth {
-    /// Takes over what has happened since the last time. Nothing runs twice at a time, and no pod is
+    /// Adds what has happened since the last time. Nothing runs twice at a time, and no pod is
     /// inspected twice at a time.
     pub(super) fn follow(&mut self, node: &Node, counts_reads: bool) {
         let entries = node.sim.entries_since(self.mark);
@@ -54,39 +54,39 @@ impl Truth {
             let before = self.changed;
             self.changed = entry.at;
             match entry.what {
-                What::ContainerCreated(of) => {
+                EntryKind::ContainerCreated(of) => {
                     let row = (of.pod_uid.clone(), of.name.clone(), State::Created);
                     self.containers.insert(of.id.clone(), row);
                 }
-                What::ContainerStarted(of) => {
+                EntryKind::ContainerStarted(of) => {
                     let twice = self.containers.values().any(|(uid, name, state)| {
                         *uid == of.pod_uid && *name == of.name && *state == State::Running
                     });
                     assert!(!twice, "{of} runs twice\n{}", node.account());
                     self.set(&of.id, State::Running);
                 }
-                What::ContainerNotStarted(of) => self.set(&of.id, State::Exited(128)),
-                What::ContainerExited { instance, code, .. } => {
+                EntryKind::ContainerNotStarted(of) => self.set(&of.id, State::Exited(128)),
+                EntryKind::ContainerExited { instance, code, .. } => {
                     self.set(&instance.id, State::Exited(code));
                 }
-                What::ContainerRemoved(of) => {
+                EntryKind::ContainerRemoved(of) => {
                     self.containers.remove(&of.id);
                 }
-                What::SandboxReady { id, pod_uid, .. } => {
+                EntryKind::SandboxReady { id, pod_uid, .. } => {
                     let mut others = self.sandboxes.values();
                     let twice = others.any(|(uid, ready)| *uid == pod_uid && *ready);
                     assert!(!twice, "two sandboxes of {pod_uid}\n{}", node.account());
                     self.sandboxes.insert(id, (pod_uid, true));
                 }
-                What::SandboxStopped { id, .. } => {
+                EntryKind::SandboxStopped { id, .. } => {
                     if let Some((_, ready)) = self.sandboxes.get_mut(&id) {
                         *ready = false;
                     }
                 }
-                What::SandboxRemoved { id, .. } => {
+                EntryKind::SandboxRemoved { id, .. } => {
                     self.sandboxes.remove(&id);
                 }
-                What::CallBegan {
+                EntryKind::CallBegan {
                     number,
                     call,
                     subject,
@@ -96,7 +96,7 @@ impl Truth {
                         self.read_began(number, &subject, entry.at, node);
                     }
                 }
-                What::CallEnded { number, .. } => {
+                EntryKind::CallEnded { number, .. } => {
                     self.changed = before;
                     self.reads.remove(&number);
                 }
@@ -198,15 +198,15 @@ pub(super) fn is_known_to_run(known: &ObservedPod, id: &str) -> bool {
     })
 }
 
-/// Of one container one start, one end and one removal is told, in this order. A removed pod of which a
-/// list with holes shows nothing is forgotten, and told of anew when it is found after all.
+/// Of one container one start, one end and one removal is reported, in this order. A removed pod of which a
+/// list with holes shows nothing is forgotten, and reported again when it is found after all.
 pub(super) fn assert_once(events: &[LifecycleEvent], holes: bool, node: &Node) {
     let mut seen: BTreeMap<&str, Vec<Kind>> = BTreeMap::new();
     for event in events.iter().filter(|event| !event.id.is_empty()) {
         let told = seen.entry(&event.id).or_default();
         let count = |kind| told.iter().filter(|of| **of == kind).count();
         let fine = match event.kind {
-            // A container that nothing was known of for a while starts anew.
+            // A container that nothing was known of for a while starts again.
             Kind::Started => {
                 count(Kind::Died) == 0
                     && (count(Kind::Started) == 0 || holes || told.last() == Some(&Kind::Changed))

@@ -39,7 +39,7 @@ impl Director {
             ["agent", "dies"] => self.kill().await,
             ["agent", "stops"] => self.stop().await,
             ["agent", "starts"] => self.start(),
-            // It does not get to run for so long: its timers fire late.
+            // It does not run during that time: its timers fire late.
             ["agent", "is", "starved", "for", time] => advance(required(time)?).await,
             ["agent", "dies", "and", "starts"] => {
                 self.kill().await;
@@ -98,7 +98,7 @@ impl Director {
                     _ => return Ok(false),
                 }
                 exec.stdout = tail.to_owned();
-                let mut commands = self.commands.lock().expect("no test panics in here");
+                let mut commands = self.commands.lock();
                 commands.insert((*name).to_owned(), exec);
             }
             _ => return Ok(false),

@@ -1,11 +1,8 @@
 //! Tells a story: lets happen what its script says, when it says so.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use rubelet_cri::Timeouts;
 use rubelet_sim::{Exec, Hang};
 use tokio::time::{Instant, sleep_until};
@@ -27,7 +24,7 @@ pub(super) struct Director {
     /// UIDs by the labels of pods.
     pub(super) uids: BTreeMap<String, String>,
     pub(super) commands: Commands,
-    /// What hangs until the runtime goes on.
+    /// What hangs until the runtime continues.
     pub(super) hangs: Vec<Hang>,
     pub(super) runs: bool,
 }
@@ -65,7 +62,7 @@ impl Director {
         let commands = Commands::default();
         let script = Arc::clone(&commands);
         node.sim.on_exec(move |_, command| {
-            let commands = script.lock().expect("no test panics in here");
+            let commands = script.lock();
             let first = command.first().map_or("", String::as_str);
             commands.get(first).cloned().unwrap_or_default()
         });
@@ -87,7 +84,7 @@ impl Director {
 
     pub(super) fn start(&mut self) {
         self.node.start();
-        self.log.listen_to(self.node.agent());
+        self.log.record_events_of(self.node.agent());
         self.runs = true;
     }
 

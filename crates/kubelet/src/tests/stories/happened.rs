@@ -11,15 +11,15 @@ use std::{
 use jiff::Timestamp;
 use rubelet_api::probe::ProbeHandler;
 use rubelet_base::{ContainerId, PodUid};
-use rubelet_pod_plan::{Outcome, ProbeKind};
-use rubelet_sim::{Entry, Sim, What};
+use rubelet_pod_plan::{ProbeKind, ProbeResult};
+use rubelet_sim::{Entry, EntryKind, Sim};
 use tokio::time::Instant;
 
 use super::words::Names;
 use crate::{
     agent::Agent,
     events::Recorder,
-    pod_task::{PodBoard, PodEntry},
+    pod_board::{PodBoard, PodEntry},
     prober::ProberHandle,
     tests::node::Node,
 };
@@ -62,7 +62,7 @@ pub(super) struct Happened {
     /// What was last shown of pods, and which of them are on the agent's board.
     shown: BTreeMap<PodUid, Arc<PodEntry>>,
     on_board: BTreeSet<PodUid>,
-    outcomes: BTreeMap<(ContainerId, ProbeKind), Outcome>,
+    outcomes: BTreeMap<(ContainerId, ProbeKind), ProbeResult>,
     /// How many attempts of a probe came too late to count.
     late: BTreeMap<(PodUid, Box<str>, ProbeKind), u64>,
 }
@@ -183,19 +183,21 @@ impl Happened {
     fn fact(&mut self, entry: &Entry) {
         self.names.learn(&entry.what);
         let (uid, kind, text) = match &entry.what {
-            What::SandboxReady { id, pod_uid, .. } => {
+            EntryKind::SandboxReady { id, pod_uid, .. } => {
                 self.owners.insert(id.clone(), pod_uid.clone());
                 return;
             }
-            What::ContainerCreated(of) => {
+            EntryKind::ContainerCreated(of) => {
                 self.owners.insert(of.id.clone(), of.pod_uid.clone());
                 return;
             }
-            What::ContainerStarted(of) if self.agent.is_none() => {
+            EntryKind::ContainerStarted(of) if self.agent.is_none() => {
                 (&of.pod_uid, "proc", format!("{} starts", of.id))
             }
-            What::ContainerTermed(of) => (&of.pod_uid, "proc", format!("{} gets SIGTERM", of.id)),
-            What::ContainerExited {
+            EntryKind::ContainerTermed(of) => {
+                (&of.pod_uid, "proc", format!("{} gets SIGTERM", of.id))
+            }
+            EntryKind::ContainerExited {
                 instance: of,
                 code,
                 reason,
@@ -203,7 +205,7 @@ impl Happened {
                 let text = format!("{} exits {code} ({reason})", of.id);
                 (&of.pod_uid, "proc", text)
             }
-            What::CallBegan {
+            EntryKind::CallBegan {
                 call: "PullImage",
                 subject,
                 ..

@@ -4,12 +4,9 @@
 //! It catches up at each call to the runtime and at each change of what the agent publishes, so
 //! that what happened between two of them stands between them.
 
-use std::{
-    any::Any,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{any::Any, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use rubelet_cri::CriError;
 use tokio::time::Instant;
 
@@ -64,7 +61,7 @@ impl Log {
     }
 
     /// From now on it is told what this agent publishes.
-    pub(super) fn listen_to(&self, agent: &Agent) {
+    pub(super) fn record_events_of(&self, agent: &Agent) {
         self.state().happened.set_agent(Some(agent));
         let (mut versions, follower) = (agent.pods.versions(), self.clone());
         tokio::spawn(async move {
@@ -97,7 +94,7 @@ impl Log {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("no test panics in here")
+        self.0.lock()
     }
 }
 
@@ -123,7 +120,7 @@ impl Witness for Log {
         let Call { began, uid, text } = &state.calls[call];
         let (took, uid) = (began.elapsed(), uid.clone());
         let Some(text) = text.clone() else { return };
-        // What it was asked for beside its object stands in the first line.
+        // What it was asked for beside its object is in the first line.
         let text = text.split(", ").next().unwrap_or_default();
         let end = match result {
             None => "was given up".to_owned(),

@@ -6,7 +6,7 @@ use rubelet_api::{
 };
 
 use super::words::length;
-use crate::pod_task::PodEntry;
+use crate::pod_board::PodEntry;
 
 /// Phase and containers, such as `Running: web Running, log CrashLoopBackOff x2 after Error(1)`.
 pub(super) fn summary(entry: &PodEntry) -> String {
@@ -64,7 +64,7 @@ pub(super) fn conditions(pod: &Pod, old: Option<&PodStatus>, new: &PodStatus) ->
         let Some(old) = old.and_then(|old| old.condition(&new.kind)) else {
             return new.status.is_true() || is_foreign(&new.kind);
         };
-        // Which containers are not ready stands in the line before.
+        // Which containers are not ready is in the line before.
         let same_words = old.message == new.message || &*new.reason == "ContainersNotReady";
         old.status != new.status || old.reason != new.reason || !same_words
     });

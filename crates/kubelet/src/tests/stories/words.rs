@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_sim::What;
+use rubelet_sim::EntryKind;
 
 /// `200ms`, `5s`, `10m`, `1h`, or several of them in a row.
 pub(super) fn duration(text: &str) -> Option<Duration> {
@@ -52,10 +52,10 @@ pub(super) struct Names {
 
 impl Names {
     /// Learns the names of what was made.
-    pub(super) fn learn(&mut self, what: &What) {
+    pub(super) fn learn(&mut self, what: &EntryKind) {
         let (id, name) = match what {
-            What::SandboxReady { id, attempt, .. } => (id, attempt.to_string()),
-            What::ContainerCreated(of) => (&of.id, format!("{}#{}", of.name, of.attempt)),
+            EntryKind::SandboxReady { id, attempt, .. } => (id, attempt.to_string()),
+            EntryKind::ContainerCreated(of) => (&of.id, format!("{}#{}", of.name, of.attempt)),
             _ => return,
         };
         self.by_id.insert(id.clone(), name);

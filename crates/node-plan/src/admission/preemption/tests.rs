@@ -45,9 +45,9 @@ fn critical(cpu: u64, memory: u64) -> Pod {
 /// The names of those who go; `none` if nobody's end would help.
 fn gone(pod: &Pod, node: &AdmissionNode, running: &[Pod]) -> String {
     let running: Vec<&Pod> = running.iter().collect();
-    match victims(pod, node, &running) {
-        Some(pods) => {
-            let names: Vec<&str> = pods.iter().map(|pod| &*pod.name.name).collect();
+    match preemption(pod, node, &running) {
+        Some(found) => {
+            let names: Vec<&str> = found.victims.iter().map(|pod| &*pod.name.name).collect();
             names.join(" ")
         }
         None => "none".to_owned(),
@@ -144,6 +144,20 @@ fn a_place_is_a_resource_that_each_pod_frees() {
     use QosClass::{BestEffort, Guaranteed};
     let running = [pod("sure", Guaranteed, 1, 1), pod("free", BestEffort, 0, 0)];
     assert_eq!(gone(&critical(1, 1), &node("2"), &running), "free");
+}
+
+#[test]
+fn a_preemption_counts_for_the_first_resource_that_is_missing() {
+    let running = [pod("full", QosClass::Burstable, 2000, 1000)];
+    let running: Vec<&Pod> = running.iter().collect();
+    for (cpu, memory, pods, expected) in [
+        (1, 1, "1", "pods"),
+        (1, 1, "9", "cpu"),
+        (0, 1, "9", "memory"),
+    ] {
+        let found = preemption(&critical(cpu, memory), &node(pods), &running).unwrap();
+        assert_eq!(&*found.resource, expected);
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where the variables of a container come from, and what is said of those that can't be had.
+//! Where the variables of a container come from, and the errors for missing ones.
 
 use std::sync::Arc;
 

@@ -2,11 +2,15 @@
 
 use rubelet_api::{container::RestartAction, status::Phase};
 
-use super::Said;
-use crate::{actions::Actions, plan::PodSnapshot};
+use super::ConditionText;
+use crate::{actions::Actions, snapshot::PodSnapshot};
 
-/// What it says; `None` for pods in which no rule can restart all containers.
-pub(super) fn say(snapshot: &PodSnapshot<'_>, actions: &Actions, phase: Phase) -> Option<Said> {
+/// The condition; `None` for pods in which no rule can restart all containers.
+pub(super) fn say(
+    snapshot: &PodSnapshot<'_>,
+    actions: &Actions,
+    phase: Phase,
+) -> Option<ConditionText> {
     let mut containers = snapshot.pod.spec.all_containers();
     let possible = containers.any(|container| {
         let mut rules = container.restart_rules.iter();
@@ -16,13 +20,13 @@ pub(super) fn say(snapshot: &PodSnapshot<'_>, actions: &Actions, phase: Phase) -
         return None;
     }
     Some(match phase {
-        Phase::Succeeded => Said::because(false, "PodCompleted"),
-        Phase::Failed => Said::because(false, "PodFailed"),
-        _ if actions.restarting_all => Said {
+        Phase::Succeeded => ConditionText::because(false, "PodCompleted"),
+        Phase::Failed => ConditionText::because(false, "PodFailed"),
+        _ if actions.restarting_all => ConditionText {
             status: true,
             reason: "RestartAllContainersStarted",
             message: "container exited with restart policy rule".to_owned(),
         },
-        _ => Said::because(false, ""),
+        _ => ConditionText::because(false, ""),
     })
 }

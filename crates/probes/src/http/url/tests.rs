@@ -78,7 +78,7 @@ fn locations_are_resolved_as_the_standard_says() {
 }
 
 #[test]
-fn hosts_and_ports_of_locations_are_told_apart() {
+fn hosts_and_ports_of_locations_are_parsed() {
     let base = url("/");
     for (location, host, port) in [
         ("https://10.0.0.1/", "10.0.0.1", 443),

@@ -1,5 +1,5 @@
-//! A runtime in the same process, called as one behind a socket is: each call has a deadline and is
-//! observed. What runs into its deadline is perhaps done, and goes on in the runtime.
+//! A runtime in the same process, called like one behind a socket: each call has a deadline and is
+//! observed. A call that exceeds its deadline continues in the runtime, and may still take effect.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -43,7 +43,7 @@ impl<S: ?Sized> InProcess<S> {
     }
 }
 
-/// Tells the observer how a call ended, also when its future is dropped.
+/// Notifies the observer of a call's end, also when its future is dropped.
 struct CallEnd<'a> {
     call: &'static str,
     start: Instant,

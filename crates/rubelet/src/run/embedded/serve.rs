@@ -30,7 +30,7 @@ pub(crate) fn main(listen: Option<&str>, args: &[String]) -> ExitCode {
     }
 }
 
-/// The address, which may also stand behind the agent's flags, and those.
+/// The address, which may also follow the agent's flags, and the remaining flags.
 fn split(listen: Option<&str>, args: &[String]) -> anyhow::Result<(Option<String>, Flags)> {
     let mut listen = listen.map(str::to_owned);
     let mut flags = Vec::new();

@@ -1,19 +1,24 @@
-//! What pods draw from an API server that the agent may not be able to ask yet.
+//! Objects that pods reference, from an API server that may not be available yet.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use rubelet_api::{objects::PodObjects, pod::Pod};
+use rubelet_api::{
+    objects::{PodObjects, Token},
+    pod::Pod,
+};
 use rubelet_base::PodUid;
 use rubelet_cluster::objects::ClusterObjects;
 use rubelet_kubelet::{
     keyring::PullLogin,
-    objects::{Draw, NoObjects, ObjectSource},
-    pod_host::{HostError, Note},
+    objects::{
+        NoObjects, ObjectRefs, ObjectSource, ServiceAccount, ServiceAccountError, ServiceAccounts,
+    },
+    pod_host::{HostError, HostWarning},
 };
 use tokio::sync::watch;
 
-/// Until [`LateObjects::set`] there are only pods of manifests, which draw nothing.
+/// Until [`LateObjects::set`] there are only pods of manifests, which reference no objects.
 #[derive(Default)]
 pub(in crate::run) struct LateObjects {
     objects: OnceLock<ClusterObjects>,
@@ -21,7 +26,7 @@ pub(in crate::run) struct LateObjects {
 }
 
 impl LateObjects {
-    /// From now on these are asked.
+    /// Uses these objects from now on.
     pub(super) fn set(&self, objects: ClusterObjects) {
         let mut early = self.early();
         let objects = self.objects.get_or_init(|| objects);
@@ -30,7 +35,7 @@ impl LateObjects {
         }
     }
 
-    /// Writes what is not on disk yet.
+    /// Writes pending changes to disk.
     pub(in crate::run) async fn flush(&self) {
         if let Some(objects) = self.objects.get() {
             objects.flush().await;
@@ -46,6 +51,22 @@ impl LateObjects {
             Some(objects) => objects,
             None => &NoObjects,
         }
+    }
+}
+
+#[async_trait]
+impl ServiceAccounts for LateObjects {
+    async fn service_account(&self, pod: &Pod) -> Result<ServiceAccount, ServiceAccountError> {
+        self.now().service_account(pod).await
+    }
+
+    async fn service_account_token(
+        &self,
+        pod: &Pod,
+        uid: &str,
+        audience: &str,
+    ) -> Result<Token, ServiceAccountError> {
+        self.now().service_account_token(pod, uid, audience).await
     }
 }
 
@@ -67,11 +88,15 @@ impl ObjectSource for LateObjects {
         self.now().forget(uid);
     }
 
-    async fn objects(&self, pod: &Arc<Pod>, draw: Draw<'_>) -> Result<PodObjects, HostError> {
-        self.now().objects(pod, draw).await
+    async fn objects(&self, pod: &Arc<Pod>, refs: ObjectRefs<'_>) -> Result<PodObjects, HostError> {
+        self.now().objects(pod, refs).await
     }
 
-    async fn pull_credentials(&self, pod: &Arc<Pod>, image: &str) -> (Vec<PullLogin>, Vec<Note>) {
+    async fn pull_credentials(
+        &self,
+        pod: &Arc<Pod>,
+        image: &str,
+    ) -> (Vec<PullLogin>, Vec<HostWarning>) {
         self.now().pull_credentials(pod, image).await
     }
 

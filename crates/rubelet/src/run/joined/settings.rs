@@ -1,4 +1,4 @@
-//! From the configuration to the settings of the node object.
+//! Converts the configuration to the settings of the node object.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use rubelet_node_plan::node_status::{NodeSettings, object::NodeTaint};
 
 use crate::run::{allocatable, node::Node};
 
-/// What the configuration says of the node.
+/// The configured properties of the node.
 pub(super) fn node(
     flags: &Flags,
     resolved: &Resolved,
@@ -55,9 +55,12 @@ pub(super) fn node(
     })
 }
 
-/// What the scheduler may count on, of the features that upstream lets nodes declare.
+/// The declared features that the scheduler may rely on.
 fn declared(gates: &FeatureGates) -> Vec<Box<str>> {
-    let done = ["RestartAllContainersOnContainerExits"];
+    let done = [
+        "ExtendWebSocketsToKubelet",
+        "RestartAllContainersOnContainerExits",
+    ];
     let names = done.into_iter().filter(|name| gates.enabled(name));
     match gates.enabled("NodeDeclaredFeatures") {
         true => names.map(Box::from).collect(),
@@ -77,7 +80,7 @@ pub(super) fn detection(config: &KubeletConfiguration) -> ChangeDetection {
     }
 }
 
-/// `rubelet.secretsAtRest`, with the key that systemd gives if the unit names one.
+/// `rubelet.secretsAtRest`, with systemd's credential as the key if the unit has one.
 pub(super) fn secrets_at_rest(resolved: &Resolved, node: &Node) -> SecretsAtRest {
     let options = &resolved.rubelet;
     if options.secrets_at_rest == "none" {

@@ -1,4 +1,4 @@
-//! The addresses of this machine, followed.
+//! The current addresses of this machine.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -7,19 +7,19 @@ use rubelet_kubelet::node_ips::NodeIps;
 use tokio::{sync::watch, time::sleep};
 use tracing::{info, warn};
 
-/// How often the machine is asked, as the kubelet computes the node's status.
+/// Poll interval, the same as the kubelet's for the node's status.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// The node's addresses, and who changes them.
+/// The node's addresses, and their sender.
 #[derive(Debug, Clone)]
 pub(crate) struct FollowedIps {
     ips: Arc<watch::Sender<Arc<[IpAddr]>>>,
-    /// They were given, and stay.
+    /// They were configured, and never change.
     given: bool,
 }
 
 impl FollowedIps {
-    /// Those of `--node-ip`, else those of the machine now; none without a network.
+    /// Those of `--node-ip`, else the machine's current ones; none without a network.
     pub(super) fn look(given: Vec<IpAddr>) -> Self {
         let given: Vec<IpAddr> = given
             .into_iter()
@@ -30,7 +30,7 @@ impl FollowedIps {
             false => (given, true),
         };
         if ips.is_empty() {
-            warn!("This machine has no address yet; pods that ask for it wait for one");
+            warn!("This machine has no IP address yet; pods that need it wait");
         }
         Self {
             ips: Arc::new(watch::Sender::new(ips.into())),
@@ -42,7 +42,7 @@ impl FollowedIps {
         NodeIps::following(self.ips.subscribe())
     }
 
-    /// These are the node's addresses now. Of a machine that lost its network the last ones stay: its
+    /// Sets the node's current addresses. If a machine loses its network the last ones stay: its
     /// pods had them.
     pub(crate) fn tell(&self, now: &[IpAddr]) {
         let changed = self.ips.send_if_modified(|ips| {
@@ -57,7 +57,8 @@ impl FollowedIps {
         }
     }
 
-    /// Follows the machine for ever; addresses that were given stay. A node of a cluster follows its node object instead.
+    /// Polls the machine forever; configured addresses stay. A node of a cluster uses its node
+    /// object instead.
     pub(crate) async fn follow(self) {
         if self.given {
             return;

@@ -1,4 +1,4 @@
-//! Mounts that the caller asks for.
+//! Mounts that the caller requests.
 
 use std::path::Path;
 

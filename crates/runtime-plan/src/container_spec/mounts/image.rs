@@ -46,7 +46,7 @@ pub(super) fn mount(
         let Some(layer) = layer.to_str() else {
             return refuse(
                 "image",
-                "the folder of the images has a name that is not UTF-8",
+                "the directory of the images has a name that is not UTF-8",
             );
         };
         options.push(format!("{LOWER_DIR}{layer}"));

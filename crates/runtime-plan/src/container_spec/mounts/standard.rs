@@ -1,4 +1,4 @@
-//! Mounts that nobody asks for by name: the kernel's file systems, the pod's files, the image's
+//! Mounts that nobody requests by name: the kernel's file systems, the pod's files, the image's
 //! volumes.
 
 use rubelet_cri::v1;

@@ -13,7 +13,7 @@ pub(super) struct Host {
     pub(super) containers: BTreeMap<String, ContainerRecord>,
     pub(super) shims: BTreeMap<String, BTreeMap<String, SeenContainer>>,
     pub(super) exits: BTreeMap<String, ExitRecord>,
-    pub(super) folders: BTreeMap<String, Vec<String>>,
+    pub(super) directories: BTreeMap<String, Vec<String>>,
     pub(super) mounts: Vec<PathBuf>,
     pub(super) shim_cgroups: Vec<String>,
     pub(super) snapshots: Vec<String>,
@@ -85,7 +85,7 @@ impl Host {
             containers: BTreeMap::new(),
             shims: BTreeMap::new(),
             exits: BTreeMap::new(),
-            folders: BTreeMap::new(),
+            directories: BTreeMap::new(),
             mounts: Vec::new(),
             shim_cgroups: Vec::new(),
             snapshots: Vec::new(),
@@ -93,14 +93,14 @@ impl Host {
         }
     }
 
-    /// A sandbox with its supervisor, folder and mounts.
+    /// A sandbox with its shim, directory and mounts.
     pub(super) fn add_sandbox(&mut self, record: SandboxRecord) {
         let id = record.id.clone();
         for mount in ["net", "shm"] {
             self.mounts
                 .push(format!("/run/r/sandboxes/{id}/{mount}").into());
         }
-        self.folders.entry(id.clone()).or_default();
+        self.directories.entry(id.clone()).or_default();
         self.shims.insert(id.clone(), BTreeMap::new());
         self.alive.insert(format!("/shims/{id}"));
         self.shim_cgroups.push(id.clone());
@@ -110,7 +110,7 @@ impl Host {
     /// A container with its bundle and root file system.
     pub(super) fn add_container(&mut self, record: ContainerRecord) {
         let (id, sandbox) = (record.id.clone(), record.sandbox_id.clone());
-        self.folders
+        self.directories
             .entry(sandbox.clone())
             .or_default()
             .push(id.clone());
@@ -120,7 +120,7 @@ impl Host {
         self.containers.insert(id, record);
     }
 
-    /// What the supervisor says about a container.
+    /// What the shim says about a container.
     pub(super) fn see(&mut self, sandbox: &str, container: &str, seen: SeenContainer) {
         if !matches!(seen, SeenContainer::Exited(_)) {
             self.alive.insert(format!("/pods/{container}"));
@@ -136,7 +136,7 @@ impl Host {
 
     pub(super) fn plan(&self) -> Recovery {
         let shim_cgroup = CgroupPath::parse("/shims").unwrap();
-        plan(&Found {
+        plan(&RecoveryInput {
             boot_id: &self.boot_id,
             now: NOW,
             run: Path::new("/run/r"),
@@ -153,7 +153,7 @@ impl Host {
                 .collect(),
             shims: self.shims.clone(),
             exits: self.exits.clone(),
-            folders: self.folders.clone(),
+            directories: self.directories.clone(),
             mounts: self.mounts.clone(),
             shim_cgroups: self.shim_cgroups.clone(),
             snapshots: self.snapshots.clone(),
@@ -213,12 +213,12 @@ impl Host {
                 self.sandboxes.get_mut(sandbox).unwrap().network_held = false;
             }
             Step::Unmount(path) => self.mounts.retain(|mount| mount != path),
-            Step::RemoveFolder(path) => {
+            Step::RemoveDirectory(path) => {
                 let mounted = self.mounts.iter().any(|mount| mount.starts_with(path));
                 assert!(!mounted, "{path:?} still has a mount");
                 let name = path.file_name().unwrap().to_str().unwrap();
-                self.folders.remove(name);
-                for bundles in self.folders.values_mut() {
+                self.directories.remove(name);
+                for bundles in self.directories.values_mut() {
                     bundles.retain(|bundle| bundle != name);
                 }
             }

@@ -3,24 +3,24 @@
 use rubelet_cri::v1::MetricType;
 use rubelet_host::cgroup::{CgroupStats, IoStats};
 
-use super::{Described, Labelled, SECOND, block_device, counter, each, gauge};
+use super::{LabelledValues, MetricDefinition, SECOND, block_device, counter, each, gauge};
 
 const fn of_disks(
     name: &'static str,
     help: &'static str,
-    of: fn(&CgroupStats) -> Labelled,
-) -> Described<CgroupStats> {
+    of: fn(&CgroupStats) -> LabelledValues,
+) -> MetricDefinition<CgroupStats> {
     each(name, help, MetricType::Counter, &["device"], of)
 }
 
-fn disks(stats: &CgroupStats, number: fn(&IoStats) -> u64) -> Labelled {
+fn disks(stats: &CgroupStats, number: fn(&IoStats) -> u64) -> LabelledValues {
     let each = stats.io.iter();
     each.map(|io| (vec![block_device(io.major, io.minor)], number(io)))
         .collect()
 }
 
 /// All of them.
-pub(super) const METRICS: [Described<CgroupStats>; 32] = [
+pub(super) const METRICS: [MetricDefinition<CgroupStats>; 32] = [
     counter(
         "container_cpu_usage_seconds_total",
         "Processor time used",

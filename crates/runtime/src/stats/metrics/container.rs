@@ -5,11 +5,11 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path};
 use rubelet_cri::v1::MetricType;
 use rubelet_oci::{Cpu, LinuxResources};
 
-use super::{Described, Labelled, SECOND, each, gauge};
+use super::{LabelledValues, MetricDefinition, SECOND, each, gauge};
 
-/// What is known of a running container.
+/// Data of a running container.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct ContainerInfo {
     /// When this was gathered, in nanoseconds since 1970.
     pub(crate) now: u64,
     /// When its program began, in the same.
@@ -31,7 +31,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Counts by `/proc`. What ends meanwhile is left out. Blocks.
+    /// Counts by `/proc`. Processes that exit meanwhile are omitted. Blocks.
     pub(crate) fn count(pids: impl IntoIterator<Item = i32>) -> Self {
         let mut all = Self::default();
         for pid in pids {
@@ -60,10 +60,10 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// The file system that a folder is on. Blocks.
-    pub(crate) fn below(folder: &Path) -> Self {
-        let usage = rubelet_host::usage::file_system(folder).unwrap_or_default();
-        let number = fs::metadata(folder)
+    /// The file system that a directory is on. Blocks.
+    pub(crate) fn below(directory: &Path) -> Self {
+        let usage = rubelet_host::usage::file_system(directory).unwrap_or_default();
+        let number = fs::metadata(directory)
             .map(|found| found.dev())
             .unwrap_or_default();
         Self {
@@ -89,16 +89,16 @@ pub(crate) fn block_device(major: u32, minor: u32) -> String {
 const fn of_disk(
     name: &'static str,
     help: &'static str,
-    of: fn(&Known) -> Labelled,
-) -> Described<Known> {
+    of: fn(&ContainerInfo) -> LabelledValues,
+) -> MetricDefinition<ContainerInfo> {
     each(name, help, MetricType::Gauge, &["device"], of)
 }
 
-fn one(known: &Known, number: u64) -> Labelled {
+fn one(known: &ContainerInfo, number: u64) -> LabelledValues {
     vec![(vec![known.disk.device.clone()], number)]
 }
 
-fn cpu(known: &Known) -> Option<&Cpu> {
+fn cpu(known: &ContainerInfo) -> Option<&Cpu> {
     known.resources.cpu.as_ref()
 }
 
@@ -112,7 +112,7 @@ fn bytes(limit: Option<i64>) -> Option<u64> {
 }
 
 /// All of them.
-pub(super) const METRICS: [Described<Known>; 14] = [
+pub(super) const METRICS: [MetricDefinition<ContainerInfo>; 14] = [
     gauge(
         "container_last_seen",
         "When these numbers were gathered, in seconds since 1970",
@@ -135,7 +135,7 @@ pub(super) const METRICS: [Described<Known>; 14] = [
     gauge(
         "container_spec_cpu_period",
         "Length of a period of the quota, in microseconds",
-        // The kernel's own, if nobody asked for another.
+        // The kernel's default period.
         |known| Some(cpu(known).and_then(|cpu| cpu.period).unwrap_or(100_000)),
     ),
     gauge(

@@ -3,18 +3,22 @@
 use rubelet_cri::v1::MetricType;
 use rubelet_host::netlink::Link;
 
-use super::{Described, Labelled, each};
+use super::{LabelledValues, MetricDefinition, each};
 
-const fn of(name: &'static str, help: &'static str, of: fn(&Link) -> Labelled) -> Described<Link> {
+const fn of(
+    name: &'static str,
+    help: &'static str,
+    of: fn(&Link) -> LabelledValues,
+) -> MetricDefinition<Link> {
     each(name, help, MetricType::Counter, &["interface"], of)
 }
 
-fn one(link: &Link, number: u64) -> Labelled {
+fn one(link: &Link, number: u64) -> LabelledValues {
     vec![(vec![link.name.clone()], number)]
 }
 
 /// All of them.
-pub(super) const METRICS: [Described<Link>; 8] = [
+pub(super) const METRICS: [MetricDefinition<Link>; 8] = [
     of(
         "container_network_receive_bytes_total",
         "Bytes received",

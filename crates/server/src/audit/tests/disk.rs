@@ -6,10 +6,11 @@ use std::{
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Mutex, mpsc},
+    sync::{Arc, mpsc},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::audit::{AuditLevel, AuditLog, AuditObserver, AuditPolicy, Rotation};
@@ -39,8 +40,8 @@ fn numbers(path: &Path) -> Vec<u64> {
         .collect()
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap();
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
@@ -48,8 +49,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[tokio::test]
 async fn the_file_is_for_its_owner_only_and_goes_on_where_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("below/audit.log");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("below/audit.log");
     for number in 0..2 {
         let log = open(&path, LARGE);
         log.record(event(number));
@@ -64,8 +65,8 @@ async fn the_file_is_for_its_owner_only_and_goes_on_where_it_was() {
 
 #[tokio::test]
 async fn a_part_of_a_line_does_not_spoil_the_next_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.log");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("audit.log");
     fs::write(&path, "{\"numb").unwrap();
     let log = open(&path, LARGE);
     log.record(event(7));
@@ -76,12 +77,12 @@ async fn a_part_of_a_line_does_not_spoil_the_next_one() {
 
 #[test]
 fn links_and_what_is_no_file_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let target = folder.path().join("precious");
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("precious");
     fs::write(&target, "").unwrap();
-    let link = folder.path().join("link");
+    let link = directory.path().join("link");
     symlink(&target, &link).unwrap();
-    let fifo = folder.path().join("fifo");
+    let fifo = directory.path().join("fifo");
     assert!(
         Command::new("mkfifo")
             .arg(&fifo)
@@ -89,20 +90,20 @@ fn links_and_what_is_no_file_are_refused() {
             .unwrap()
             .success()
     );
-    for path in [link, fifo, folder.path().to_owned()] {
+    for path in [link, fifo, directory.path().to_owned()] {
         let policy = AuditPolicy::default();
         let error = AuditLog::open(&path, LARGE, policy, Arc::new(())).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("can't open the audit log {}", path.display())
+            format!("cannot open the audit log {}", path.display())
         );
     }
 }
 
 #[tokio::test]
 async fn a_large_file_is_put_aside_and_only_the_newest_are_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.log");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("audit.log");
     let rotation = Rotation {
         max_bytes: 40,
         max_backups: 3,
@@ -115,7 +116,7 @@ async fn a_large_file_is_put_aside_and_only_the_newest_are_kept() {
         log.close().await;
         assert_eq!(log.problem(), None);
     }
-    let files = files(folder.path());
+    let files = files(directory.path());
     assert_eq!(files.len(), 4, "{files:?}");
     let mut kept = Vec::new();
     for file in &files {
@@ -131,8 +132,8 @@ async fn a_large_file_is_put_aside_and_only_the_newest_are_kept() {
 
 #[tokio::test]
 async fn a_file_that_was_removed_is_made_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.log");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("audit.log");
     let log = open(&path, LARGE);
     fs::remove_file(&path).unwrap();
     log.record(event(1));
@@ -147,7 +148,7 @@ struct Losses(Mutex<Vec<(&'static str, u64)>>);
 impl AuditObserver for Losses {
     fn written(&self, _: u64) {}
     fn dropped(&self, reason: &'static str, events: u64) {
-        self.0.lock().unwrap().push((reason, events));
+        self.0.lock().push((reason, events));
     }
 }
 
@@ -160,7 +161,7 @@ async fn a_disk_that_hangs_costs_events_and_holds_up_nobody() {
         let written = Arc::clone(&written);
         move |lines: &[u8]| {
             let _ = held.recv();
-            *written.lock().unwrap() += lines.len();
+            *written.lock() += lines.len();
             Ok(())
         }
     };
@@ -171,24 +172,17 @@ async fn a_disk_that_hangs_costs_events_and_holds_up_nobody() {
     for _ in 0..2000 {
         log.record(line.clone());
     }
-    let lost = losses.0.lock().unwrap().len();
+    let lost = losses.0.lock().len();
     let kept = 2000 - lost;
     assert!((1..=4 * 1024 * 1024 / line.len()).contains(&kept), "{kept}");
-    assert!(
-        losses
-            .0
-            .lock()
-            .unwrap()
-            .iter()
-            .all(|loss| *loss == ("queue", 1))
-    );
+    assert!(losses.0.lock().iter().all(|loss| *loss == ("queue", 1)));
     assert_eq!(
         log.problem().unwrap(),
         format!("{lost} events are lost since the start")
     );
     drop(release);
     log.close().await;
-    assert_eq!(*written.lock().unwrap(), kept * line.len());
+    assert_eq!(*written.lock(), kept * line.len());
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,12 +201,12 @@ async fn the_end_does_not_wait_for_a_disk_that_hangs() {
 }
 
 #[tokio::test]
-async fn trouble_is_told_until_it_is_over() {
+async fn trouble_is_reported_until_it_is_over() {
     let fails = Arc::new(Mutex::new(true));
     let losses = Arc::new(Losses::default());
     let append = {
         let fails = Arc::clone(&fails);
-        move |_: &[u8]| match *fails.lock().unwrap() {
+        move |_: &[u8]| match *fails.lock() {
             true => Err(io::Error::other("the disk is gone")),
             false => Ok(()),
         }
@@ -227,22 +221,22 @@ async fn trouble_is_told_until_it_is_over() {
         log.problem().unwrap(),
         "can't write /x: the disk is gone; 1 event is lost since the start"
     );
-    *fails.lock().unwrap() = false;
+    *fails.lock() = false;
     log.record(event(2));
     log.close().await;
     assert_eq!(log.problem().unwrap(), "1 event is lost since the start");
-    assert_eq!(*losses.0.lock().unwrap(), [("write", 1)]);
+    assert_eq!(*losses.0.lock(), [("write", 1)]);
 }
 
-/// Names the folder of a small disk in a run of this test in a mount namespace of its own.
+/// Names the directory of a small disk in a run of this test in a mount namespace of its own.
 const DISK: &str = "RUBELET_TEST_AUDIT_DISK";
 
 #[tokio::test]
-async fn a_full_disk_costs_whole_events_and_is_told() {
+async fn a_full_disk_costs_whole_events_and_is_reported() {
     let Some(disk) = std::env::var_os(DISK) else {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let script = "mount -t tmpfs -o size=64k rubelet-test \"$1\" && exec \"$0\" --exact \
-                      audit::tests::disk::a_full_disk_costs_whole_events_and_is_told";
+                      audit::tests::disk::a_full_disk_costs_whole_events_and_is_reported";
         // The mount goes with its namespace.
         let run = Command::new("unshare")
             .args([
@@ -252,8 +246,8 @@ async fn a_full_disk_costs_whole_events_and_is_told() {
                 script.as_ref(),
             ])
             .arg(std::env::current_exe().unwrap())
-            .arg(folder.path())
-            .env(DISK, folder.path())
+            .arg(directory.path())
+            .env(DISK, directory.path())
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&run.stdout);

@@ -1,4 +1,4 @@
-//! An audit log in a private folder, and its events.
+//! An audit log in a private directory, and its events.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::audit::{AuditLevel, AuditLog, AuditPolicy, Rotation};
 pub(crate) struct Journal {
     pub(crate) log: Arc<AuditLog>,
     path: PathBuf,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 impl Journal {
@@ -19,8 +19,8 @@ impl Journal {
     }
 
     pub(crate) fn with(policy: AuditPolicy) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("audit.log");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.log");
         let rotation = Rotation {
             max_bytes: 1 << 20,
             max_backups: 0,
@@ -30,7 +30,7 @@ impl Journal {
         Self {
             log,
             path,
-            _folder: folder,
+            _directory: directory,
         }
     }
 

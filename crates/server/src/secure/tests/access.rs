@@ -1,11 +1,8 @@
 //! Each path with each kind of credentials.
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{io::Write, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt as _;
 
 use super::{
@@ -32,11 +29,11 @@ const PATHS: &[(&str, &str, u16)] = &[
     ("GET", "/configz", 200),
     ("GET", "/containerLogs/default/web/x", 404),
     ("GET", "/containerLogs/default/web", 404),
-    ("GET", "/exec/default/web/a", 501),
-    ("POST", "/exec/default/web/a", 501),
-    ("POST", "/attach/default/web/a", 501),
-    ("POST", "/portForward/default/web", 501),
-    ("POST", "/run/default/web/a", 501),
+    ("GET", "/exec/default/web/a", 400),
+    ("POST", "/exec/default/web/a", 400),
+    ("POST", "/attach/default/web/a", 400),
+    ("POST", "/portForward/default/web", 500),
+    ("POST", "/run/default/web/a", 200),
     ("POST", "/checkpoint/default/web/a", 501),
     ("GET", "/stats/summary", 501),
     ("GET", "/logs/", 501),
@@ -84,11 +81,11 @@ async fn no_path_is_answered_without_good_credentials() {
             );
         }
     }
-    assert!(server.rights.asked.lock().unwrap().is_empty());
+    assert!(server.rights.asked.lock().is_empty());
 }
 
 #[tokio::test]
-async fn those_who_may_not_are_told_what_they_lack() {
+async fn those_who_may_not_are_reported_what_they_lack() {
     let server = Server::start().await;
     for (method, path, _) in PATHS {
         let token = Credentials::Token("tok-bob");
@@ -144,7 +141,7 @@ async fn a_certificate_tells_user_groups_and_itself() {
     let holder = server.authority.client("ann", &["ops"]);
     let credentials = Credentials::Certificate(holder);
     assert_eq!(server.ask(&credentials, "GET", "/pods").await.code, 200);
-    let asked = server.rights.asked.lock().unwrap();
+    let asked = server.rights.asked.lock();
     let [(user, verb, subresource)] = asked.as_slice() else {
         panic!("{asked:?}");
     };
@@ -180,7 +177,7 @@ async fn strangers_are_anonymous_where_that_is_allowed_and_bad_credentials_are_n
 }
 
 #[tokio::test]
-async fn where_nothing_is_anybody_is_told_so() {
+async fn where_nothing_is_served_everybody_gets_a_404() {
     let server = Server::start().await;
     for path in ["/", "/x", "/metrics/../pods", "//pods", "/api/v1/pods"] {
         let reply = server.ask(&Credentials::None, "GET", path).await;
@@ -190,7 +187,7 @@ async fn where_nothing_is_anybody_is_told_so() {
             "{path}"
         );
     }
-    assert!(server.rights.asked.lock().unwrap().is_empty());
+    assert!(server.rights.asked.lock().is_empty());
 }
 
 #[tokio::test]
@@ -203,7 +200,7 @@ async fn other_authorities_count_from_the_moment_the_file_names_them_on_open_con
     open.write_all(request).await.unwrap();
     assert_eq!(one(&mut open).await.code, 200);
 
-    let file = server.folder.path().join(CA_FILE);
+    let file = server.directory.path().join(CA_FILE);
     let later = async || {
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(11)).await;
@@ -223,7 +220,7 @@ async fn other_authorities_count_from_the_moment_the_file_names_them_on_open_con
     assert_eq!(server.ask(&new_ann, "GET", "/healthz").await.code, 200);
 }
 
-/// One answer of a connection that goes on.
+/// One response of a connection that stays open.
 async fn one(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Reply {
     use tokio::io::AsyncReadExt as _;
     let mut text = Vec::new();
@@ -270,7 +267,7 @@ struct Capture(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Capture {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> std::io::Result<()> {
@@ -299,8 +296,8 @@ async fn no_token_is_in_any_log() {
     let request = b"GET /pods HTTP/1.1\r\nAuthorization: Bearer s3cret\r\nbad header\r\n\r\n";
     stream.write_all(request).await.unwrap();
     rest(&mut stream).await;
-    let log = String::from_utf8(capture.0.lock().unwrap().clone()).unwrap();
-    assert!(log.contains("A request was refused"), "{log}");
+    let log = String::from_utf8(capture.0.lock().clone()).unwrap();
+    assert!(log.contains("Rejected a request"), "{log}");
     assert!(!log.contains("s3cret"), "{log}");
     assert!(!log.contains("Bearer"), "{log}");
 }

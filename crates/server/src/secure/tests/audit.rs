@@ -102,7 +102,7 @@ async fn identifiers_are_taken_from_those_who_were_let_in_only() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_in_the_log() {
+async fn an_invalid_request_is_in_the_log() {
     let journal = Journal::new();
     let server = server(&journal).await;
     for text in [
@@ -130,11 +130,10 @@ async fn what_is_no_request_is_in_the_log() {
 }
 
 #[tokio::test]
-async fn a_followed_log_is_told_at_its_beginning_and_at_its_end() {
+async fn a_followed_log_is_reported_at_its_beginning_and_at_its_end() {
     let journal = Journal::new();
     let server = server(&journal).await;
-    *server.node.log.lock().unwrap() =
-        Some(Box::new(|_| Ok(Box::pin(futures_util::stream::pending()))));
+    *server.node.log.lock() = Some(Box::new(|_| Ok(Box::pin(futures_util::stream::pending()))));
     let mut stream = server.connect(None).await;
     let request = "GET /containerLogs/default/web/a?follow=true&tailLines=5 HTTP/1.1\r\nHost: \
                    node\r\nAuthorization: Bearer tok-ann\r\n\r\n";

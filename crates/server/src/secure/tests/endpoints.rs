@@ -45,7 +45,7 @@ async fn running_pods_have_little_more_than_names() {
         empty.body,
         "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{},\"items\":[]}\n"
     );
-    *server.node.running.lock().unwrap() = vec![RunningPod {
+    *server.node.running.lock() = vec![RunningPod {
         namespace: "default".to_owned(),
         name: "web".to_owned(),
         uid: "u1".to_owned(),
@@ -72,7 +72,7 @@ async fn health_is_ok_or_says_what_is_wrong() {
             .body
             .contains("[+]syncloop ok\n")
     );
-    *server.node.syncloop.lock().unwrap() = Err("pods are stuck".to_owned());
+    *server.node.syncloop.lock() = Err("pods are stuck".to_owned());
     let reply = server.get("/healthz").await;
     assert_eq!(reply.code, 500);
     assert!(reply.body.contains("[-]syncloop failed: pods are stuck\n"));
@@ -96,18 +96,18 @@ async fn numbers_and_configuration_are_shown() {
 async fn what_is_not_served_names_what_to_use() {
     let server = Server::start().await;
     let ann = Credentials::Token("tok-ann");
-    let reply = server.ask(&ann, "POST", "/exec/default/web/a").await;
+    let reply = server.ask(&ann, "POST", "/checkpoint/default/web/a").await;
     assert_eq!(
         (reply.code, &*reply.body),
         (
             501,
-            "exec is not served by this node yet; on the node, use: crictl exec\n"
+            "checkpoints are not served by this node yet; on the node, use: crictl checkpoint\n"
         )
     );
 }
 
 #[tokio::test]
-async fn wrong_methods_are_told_the_right_ones() {
+async fn wrong_methods_get_the_right_ones() {
     let server = Server::start().await;
     let ann = Credentials::Token("tok-ann");
     let reply = server.ask(&ann, "POST", "/pods").await;

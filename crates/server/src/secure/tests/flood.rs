@@ -16,7 +16,7 @@ use super::server::{Credentials, Server, rest};
 use crate::Object;
 
 /// Raises the soft limit of descriptors: a flood has both of its ends in this process.
-fn allow_many_files() {
+pub(super) fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
@@ -32,7 +32,7 @@ async fn connect(server: &Server, from: [u8; 4]) -> TcpStream {
 }
 
 /// Opens 1000 connections in turn from `sources` addresses, sends `greeting` on each, and keeps them.
-async fn flood(server: &Server, sources: u8, greeting: &[u8]) -> Vec<TcpStream> {
+pub(super) async fn flood(server: &Server, sources: u8, greeting: &[u8]) -> Vec<TcpStream> {
     allow_many_files();
     let mut flood = Vec::with_capacity(1000);
     while flood.len() < 1000 {

@@ -76,7 +76,7 @@ async fn a_body_that_nobody_wants_does_not_keep_the_answer_waiting() {
     let request = "POST /run/default/web/a HTTP/1.1\r\nHost: node\r\nAuthorization: Bearer \
                    tok-ann\r\nContent-Length: 1000000\r\n\r\nonly this";
     stream.write_all(request.as_bytes()).await.unwrap();
-    assert_eq!(Reply::read(&rest(&mut stream).await).code, 501);
+    assert_eq!(Reply::read(&rest(&mut stream).await).code, 200);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,12 +1,10 @@
-//! `/containerLogs`: what is asked of the node, what is refused, and how it goes on.
+//! `/containerLogs`: options, refusals, and following.
 
-use std::{
-    io,
-    sync::{Arc, Mutex},
-};
+use std::{io, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::stream;
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     sync::mpsc,
@@ -26,8 +24,8 @@ fn channel() -> (mpsc::Sender<io::Result<Bytes>>, LogStream) {
 fn answer(server: &Server, answer: Result<&'static str, LogError>) -> Arc<Mutex<Vec<LogRequest>>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
-    *server.node.log.lock().unwrap() = Some(Box::new(move |request| {
-        noted.lock().unwrap().push(request);
+    *server.node.log.lock() = Some(Box::new(move |request| {
+        noted.lock().push(request);
         answer.map(|text| {
             let pieces = stream::iter([Ok(Bytes::from_static(text.as_bytes()))]);
             Box::pin(pieces) as LogStream
@@ -87,12 +85,12 @@ async fn options_reach_the_node() {
         assert_eq!((reply.code, &*reply.body), (200, "one\ntwo\n"), "{query}");
         assert!(reply.headers.contains("content-type: text/plain"));
         assert!(reply.headers.contains("transfer-encoding: chunked"));
-        assert_eq!(*seen.lock().unwrap(), [expected], "{query}");
+        assert_eq!(*seen.lock(), [expected], "{query}");
     }
 }
 
 #[tokio::test]
-async fn what_can_not_be_had_is_said_as_the_kubelet_says_it() {
+async fn what_is_missing_is_said_as_the_kubelet_says_it() {
     let server = Server::start().await;
     for (path, code, body) in [
         ("default/x/a", 404, "pod \"x\" does not exist"),
@@ -143,7 +141,7 @@ async fn what_can_not_be_had_is_said_as_the_kubelet_says_it() {
 async fn a_followed_log_comes_piece_by_piece_and_is_cut_off_when_the_agent_stops() {
     let server = Server::start().await;
     let (pieces, log) = channel();
-    *server.node.log.lock().unwrap() = Some(Box::new(|_| Ok(log)));
+    *server.node.log.lock() = Some(Box::new(|_| Ok(log)));
     let stream = server.connect(None).await;
     let mut stream = BufReader::new(stream);
     let request = "GET /containerLogs/default/web/a?follow=true HTTP/1.1\r\nHost: node\r\n\
@@ -185,7 +183,7 @@ async fn a_followed_log_comes_piece_by_piece_and_is_cut_off_when_the_agent_stops
 async fn a_reader_that_goes_away_ends_the_following() {
     let server = Server::start().await;
     let (pieces, log) = channel();
-    *server.node.log.lock().unwrap() = Some(Box::new(|_| Ok(log)));
+    *server.node.log.lock() = Some(Box::new(|_| Ok(log)));
     let mut stream = server.connect(None).await;
     let request = "GET /containerLogs/default/web/a?follow=true HTTP/1.1\r\nHost: node\r\n\
                    Authorization: Bearer tok-ann\r\n\r\n";

@@ -1,13 +1,9 @@
 //! A port with a node behind it, and clients with credentials of all kinds.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use tempfile::TempDir;
 use tokio::{
@@ -53,7 +49,7 @@ pub(super) struct Rights {
 impl Authorizer for Rights {
     async fn authorize(&self, user: &User, of: &Attributes) -> Result<bool, AuthError> {
         let question = (user.clone(), of.verb, of.subresource);
-        self.asked.lock().unwrap().push(question);
+        self.asked.lock().push(question);
         match user.name.as_str() {
             "ann" => Ok(true),
             "meter" => Ok(of.subresource == "metrics"),
@@ -63,17 +59,17 @@ impl Authorizer for Rights {
     }
 }
 
-/// Notes everything that it is told.
+/// Records all calls.
 #[derive(Default)]
 pub(super) struct Notes(Mutex<Vec<String>>);
 
 impl Notes {
     pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.0.lock())
     }
 
     fn note(&self, text: String) {
-        self.0.lock().unwrap().push(text);
+        self.0.lock().push(text);
     }
 }
 
@@ -99,6 +95,9 @@ impl RequestObserver for Notes {
     fn ended(&self, labels: &RequestLabels, _: Duration) {
         self.note(format!("ended {}", labels.path));
     }
+    fn websocket(&self, subresource: &'static str) {
+        self.note(format!("websocket {subresource}"));
+    }
     fn handshake_failed(&self) {
         self.note("handshake failed".to_owned());
     }
@@ -118,7 +117,7 @@ pub(super) struct Server {
     pub(super) authority: Authority,
     pub(super) notes: Arc<Notes>,
     pub(super) rights: Arc<Rights>,
-    pub(super) folder: TempDir,
+    pub(super) directory: TempDir,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -138,9 +137,9 @@ impl Server {
     }
 
     pub(super) async fn with(setup: Setup) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let authority = Authority::new("the authority");
-        let ca_file = folder.path().join(CA_FILE);
+        let ca_file = directory.path().join(CA_FILE);
         std::fs::write(&ca_file, authority.pem()).unwrap();
         let rights = Arc::new(Rights::default());
         let notes = Arc::new(Notes::default());
@@ -173,7 +172,7 @@ impl Server {
             authority,
             notes,
             rights,
-            folder,
+            directory,
             stop: Some(stop),
             task,
         }
@@ -197,7 +196,7 @@ impl Server {
             authority: Authority::new("unused"),
             notes,
             rights: Arc::default(),
-            folder: tempfile::tempdir().unwrap(),
+            directory: tempfile::tempdir().unwrap(),
             stop: Some(stop),
             task,
         }

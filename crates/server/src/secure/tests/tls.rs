@@ -92,15 +92,15 @@ async fn a_certificate_without_its_key_is_of_no_use() {
 
 #[tokio::test]
 async fn a_bundle_must_be_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ca.crt");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ca.crt");
     let problem = async || {
         let error = ClientCa::load(&path).await.unwrap_err();
         error
             .to_string()
             .replace(&path.display().to_string(), "FILE")
     };
-    assert_eq!(problem().await, "can't read the client CA file FILE");
+    assert_eq!(problem().await, "cannot read the client CA file FILE");
     std::fs::write(&path, "no pem").unwrap();
     assert_eq!(
         problem().await,
@@ -111,7 +111,7 @@ async fn a_bundle_must_be_one() {
     std::fs::write(&path, format!("{good}{broken}")).unwrap();
     assert_eq!(
         problem().await,
-        "certificate 2 of the client CA file FILE can't be used"
+        "cannot use certificate 2 of the client CA file FILE"
     );
     std::fs::write(&path, format!("{good}{}", Authority::new("two").pem())).unwrap();
     assert!(ClientCa::load(&path).await.is_ok());
@@ -122,5 +122,5 @@ async fn a_port_that_is_taken_is_named() {
     let listener = bind_port("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = listener.local_addr().unwrap();
     let error = bind_port(address).await.unwrap_err();
-    assert_eq!(error.to_string(), format!("can't listen on {address}"));
+    assert_eq!(error.to_string(), format!("cannot listen on {address}"));
 }

@@ -1,10 +1,10 @@
-//! Cipher suites by the names that Go has for them.
+//! Cipher suites by their names in Go.
 
 use rustls::{SupportedCipherSuite, version::TLS12};
 
 use super::TlsSettingsError;
 
-/// Names that Go knows and rustls does not speak: no forward secrecy, CBC, or worse.
+/// Names that Go knows and rustls does not support: no forward secrecy, CBC, or worse.
 const WEAK: &[&str] = &[
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
@@ -24,7 +24,7 @@ const WEAK: &[&str] = &[
     "TLS_RSA_WITH_RC4_128_SHA",
 ];
 
-/// What came of a choice.
+/// The chosen suites.
 pub(super) struct Suites {
     pub(super) chosen: Vec<SupportedCipherSuite>,
     pub(super) any_of_tls12: bool,
@@ -33,7 +33,7 @@ pub(super) struct Suites {
 }
 
 impl Suites {
-    /// Chooses by names; no names mean all. Those of TLS 1.3 always stay.
+    /// Chooses by names; no names mean all. Those of TLS 1.3 are always included.
     pub(super) fn choose(
         all: &[SupportedCipherSuite],
         names: &[String],
@@ -69,7 +69,7 @@ fn is_called(suite: &SupportedCipherSuite, name: &str) -> bool {
     match own.strip_prefix("TLS13_") {
         // rustls puts the version into the name.
         Some(rest) => name.strip_prefix("TLS_") == Some(rest),
-        // Go once left the hash out of these names, and still takes the short form.
+        // Go once left out the hash in these names, and still accepts the short form.
         None => {
             own == name || (own.contains("CHACHA20") && own.strip_suffix("_SHA256") == Some(name))
         }

@@ -1,9 +1,9 @@
-//! Client certificates in the handshake: asked for, never demanded, and not judged yet.
+//! Client certificates in the handshake: requested, never required, and not verified yet.
 //!
-//! As with the kubelet, whether a certificate counts is decided for each request: a change of the
-//! authorities and the end of a certificate's life count on open connections too, a bad certificate
-//! beside a good token does no harm, and a client with a bad one is told 401 instead of an alert
-//! that says nothing. The handshake proves one thing: that the client holds the certificate's key.
+//! As in the kubelet, a certificate is verified for each request: a change of the authorities and
+//! the expiry of a certificate apply to open connections too, an invalid certificate beside a valid
+//! token does no harm, and a client with an invalid one gets 401 instead of a TLS alert without
+//! details. The handshake proves one thing: that the client holds the certificate's key.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use rustls::{
     server::danger::{ClientCertVerified, ClientCertVerifier},
 };
 
-/// Asks for a certificate of these authorities and takes any.
+/// Requests a certificate of these authorities and accepts any.
 #[derive(Debug)]
 pub(super) struct AskForAny {
     names: Vec<DistinguishedName>,

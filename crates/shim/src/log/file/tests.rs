@@ -1,4 +1,4 @@
-//! A disk that fills up, a log without end, and folders that a container exchanges.
+//! A disk that fills up, a log without end, and directories that a container exchanges.
 
 use std::{
     fs,
@@ -13,8 +13,8 @@ use super::*;
 const STAMP: &str = "2026-11-22T21:51:07.123456789Z";
 const LATER: &str = "2026-11-22T21:51:08.000000001Z";
 
-/// A folder as those of containers are: two levels below that of all logs.
-fn folder() -> (tempfile::TempDir, PathBuf) {
+/// A directory as those of containers are: two levels below that of all logs.
+fn directory() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::Builder::new()
         .prefix("rbt-shim-log-")
         .tempdir()
@@ -70,8 +70,9 @@ fn a_full_disk_drops_whole_entries_and_the_log_tells_of_it() {
     assert_eq!(log.append(&entry, LATER), None);
     let text = read(&path);
     let (note, rest) = text.split_once('\n').unwrap();
-    let start =
-        format!("{LATER} stderr F rubelet: {lines} entries of this log ({bytes} bytes) are lost: ");
+    let start = format!(
+        "{LATER} stderr F rubelet: {lines} entries of this log ({bytes} bytes) were lost: "
+    );
     assert!(note.starts_with(&start), "{note}");
     assert!(note.contains("No space left"), "{note}");
     assert_eq!(rest.as_bytes(), entry);
@@ -82,7 +83,7 @@ fn a_full_disk_drops_whole_entries_and_the_log_tells_of_it() {
 
 #[test]
 fn a_log_that_was_moved_away_is_written_to_until_it_is_reopened() {
-    let (_dir, path) = folder();
+    let (_dir, path) = directory();
     let moved = path.with_file_name("0.log.1");
     let mut log = LogFile::open(Some(&path), 0).unwrap();
     log.append(b"a\n", STAMP);
@@ -97,7 +98,7 @@ fn a_log_that_was_moved_away_is_written_to_until_it_is_reopened() {
 #[test]
 fn a_log_never_takes_more_than_its_bound_and_keeps_what_is_newest() {
     for stamps in [[STAMP, STAMP], [STAMP, LATER]] {
-        let (_dir, path) = folder();
+        let (_dir, path) = directory();
         let bound = 64 << 10;
         let mut log = LogFile::open(Some(&path), bound).unwrap();
         let mut warnings = Vec::new();
@@ -133,13 +134,13 @@ fn a_log_never_takes_more_than_its_bound_and_keeps_what_is_newest() {
 
 #[test]
 fn without_a_bound_nothing_is_moved_and_one_large_write_is_whole() {
-    let (_dir, path) = folder();
+    let (_dir, path) = directory();
     let mut log = LogFile::open(Some(&path), 0).unwrap();
     for number in 0..100 {
         log.append(&entry(number), STAMP);
     }
     assert_eq!(files(&path).len(), 1);
-    let (_dir, path) = folder();
+    let (_dir, path) = directory();
     let mut log = LogFile::open(Some(&path), 1000).unwrap();
     let batch = entry(7).repeat(5);
     log.append(&batch, STAMP);
@@ -148,7 +149,7 @@ fn without_a_bound_nothing_is_moved_and_one_large_write_is_whole() {
 
 #[test]
 fn a_file_that_a_kubelet_has_just_moved_is_left_to_it() {
-    let (_dir, path) = folder();
+    let (_dir, path) = directory();
     let mut log = LogFile::open(Some(&path), 8 << 10).unwrap();
     for number in 0..4 {
         log.append(&entry(number), STAMP);
@@ -166,7 +167,7 @@ fn a_file_that_a_kubelet_has_just_moved_is_left_to_it() {
 
 #[test]
 fn where_no_new_file_can_be_made_entries_are_lost_and_the_bound_holds() {
-    let (_dir, path) = folder();
+    let (_dir, path) = directory();
     let mut log = LogFile::open(Some(&path), 8 << 10).unwrap();
     for number in 0..4 {
         log.append(&entry(number), STAMP);
@@ -191,10 +192,10 @@ fn where_no_new_file_can_be_made_entries_are_lost_and_the_bound_holds() {
     );
 }
 
-/// What a container does that mounts the folder of all logs.
+/// What a container does that mounts the directory of all logs.
 #[test]
-fn links_in_the_place_of_a_log_and_of_its_folders_are_refused() {
-    let (dir, path) = folder();
+fn links_in_the_place_of_a_log_and_of_its_directories_are_refused() {
+    let (dir, path) = directory();
     let host = dir.path().join("host");
     fs::create_dir_all(host.join("main")).unwrap();
     fs::write(host.join("secret"), "").unwrap();
@@ -219,24 +220,24 @@ fn links_in_the_place_of_a_log_and_of_its_folders_are_refused() {
     assert!(!host.join("new").exists() && !host.join("main/0.log").exists());
     assert_eq!(read(&host.join("secret")), "");
 
-    // A link above the pod's own folders is the administrator's.
+    // A link above the pod's own directories is the administrator's.
     symlink(dir.path(), dir.path().join("logs")).unwrap();
     LogFile::open(Some(&dir.path().join("logs/pod/main/3.log")), 0).unwrap();
     assert!(path.with_file_name("3.log").exists());
 }
 
 #[test]
-fn a_folder_that_is_exchanged_later_redirects_neither_writes_nor_rotation() {
-    let (dir, path) = folder();
+fn a_directory_that_is_exchanged_later_redirects_neither_writes_nor_rotation() {
+    let (dir, path) = directory();
     let mut log = LogFile::open(Some(&path), 8 << 10).unwrap();
     log.append(&entry(0), STAMP);
     let host = dir.path().join("host");
     fs::create_dir(&host).unwrap();
     fs::write(host.join("0.log"), "of the host\n").unwrap();
-    let folder = path.parent().unwrap();
+    let directory = path.parent().unwrap();
     let moved = dir.path().join("moved");
-    fs::rename(folder, &moved).unwrap();
-    symlink(&host, folder).unwrap();
+    fs::rename(directory, &moved).unwrap();
+    symlink(&host, directory).unwrap();
     for number in 1..20 {
         log.append(&entry(number), STAMP);
     }

@@ -8,7 +8,7 @@ use crate::patch::{
     merge_keys::{self, Field, Schema},
 };
 
-/// How the entries of a list are told apart.
+/// How the entries of a list are identified.
 #[derive(Clone, Copy)]
 enum Identity {
     /// By themselves.
@@ -166,7 +166,7 @@ pub(super) fn in_order(
     Ok(())
 }
 
-/// Refuses a list whose entries stand in another order than the one that is asked for.
+/// Refuses a list whose entries are in another order than the one that is asked for.
 fn follows(change: &[Value], order: &[Value], identity: Identity) -> Result<(), PatchError> {
     let mut places = order.iter();
     let is_kept = |entry: &&Value| entry.get(DIRECTIVE).is_none();

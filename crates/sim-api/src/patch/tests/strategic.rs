@@ -28,7 +28,7 @@ fn pod() -> Value {
     })
 }
 
-/// Each is a patch, a place, and what stands there afterwards.
+/// Each is a patch, a place, and what is there afterwards.
 #[test]
 fn each_list_is_merged_by_its_own_rule() {
     for (patch, place, wanted) in [

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{KEPT, SLOTS, Told};
+use super::{KEPT, NumberedEvent, SLOTS};
 use crate::{
-    EventFlavour, Outcome, What,
+    CallOutcome, EntryKind, EventFlavour,
     sim::Wait,
     state::{Refusal, State},
 };
@@ -12,7 +12,7 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Stream {
     /// By the time when they are ready and the number with which they came.
-    queue: BTreeMap<(Duration, u64), Told>,
+    queue: BTreeMap<(Duration, u64), NumberedEvent>,
     came: u64,
     end: Option<End>,
     /// Whether it gets nothing any more, though it is open.
@@ -33,15 +33,15 @@ enum End {
 }
 
 impl Stream {
-    pub(super) fn push(&mut self, ready: Duration, told: Told) {
+    pub(super) fn push(&mut self, ready: Duration, numbered: NumberedEvent) {
         if !self.mute && self.end.is_none() {
-            self.put(ready, told);
+            self.put(ready, numbered);
         }
     }
 
-    fn put(&mut self, ready: Duration, told: Told) {
+    fn put(&mut self, ready: Duration, numbered: NumberedEvent) {
         self.came += 1;
-        self.queue.insert((ready, self.came), told);
+        self.queue.insert((ready, self.came), numbered);
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -70,7 +70,7 @@ impl Stream {
 }
 
 /// What a stream is given next: an event, its last error, or its end.
-pub(crate) type Item = Option<Result<Told, Refusal>>;
+pub(crate) type Item = Option<Result<NumberedEvent, Refusal>>;
 
 impl State {
     /// A new stream's number; `None` where the runtime ends it at once.
@@ -92,8 +92,8 @@ impl State {
             let now = self.clock.now();
             let kept = self.events.kept.drain(..);
             let fresh = |ready: &Duration| flavour == EventFlavour::CriO || *ready + KEPT >= now;
-            for (ready, told) in kept.filter(|(ready, _)| fresh(ready)) {
-                stream.put(ready, told);
+            for (ready, numbered) in kept.filter(|(ready, _)| fresh(ready)) {
+                stream.put(ready, numbered);
             }
         }
         if self.events.withheld {
@@ -101,7 +101,7 @@ impl State {
         }
         self.events.began = true;
         self.events.streams.insert(number, stream);
-        self.note(What::EventStreamOpened(number));
+        self.note(EntryKind::EventStreamOpened(number));
         if flavour == EventFlavour::Shared {
             self.deal();
         }
@@ -126,25 +126,25 @@ impl State {
         }
         let first = stream.first().filter(|_| !withheld);
         if first.is_some_and(|ready| ready <= now)
-            && let Some((_, told)) = stream.queue.pop_first()
+            && let Some((_, numbered)) = stream.queue.pop_first()
         {
-            self.note(What::EventDelivered {
-                number: told.0,
+            self.note(EntryKind::EventDelivered {
+                number: numbered.0,
                 stream: number,
-                event: told.1.clone(),
+                event: numbered.1.clone(),
             });
             if self.events.flavour == EventFlavour::Shared {
                 self.deal();
             }
-            return Wait::Done(Some(Ok(told)));
+            return Wait::Done(Some(Ok(numbered)));
         }
-        // An exit that nobody looks for happens, and is told, when its time has come.
+        // An exit happens, and emits its event, at its time, even if no call looks at it.
         let times = first.into_iter().chain(next_exit);
         times.min().map_or(Wait::ForChange, Wait::Until)
     }
 
     /// A stream is not read any more. What its runtime notices of that depends on the flavour.
-    pub(crate) fn close_stream(&mut self, number: u64, outcome: Outcome) {
+    pub(crate) fn close_stream(&mut self, number: u64, outcome: CallOutcome) {
         let flavour = self.events.flavour;
         let lingers = matches!(flavour, EventFlavour::Containerd | EventFlavour::Shared);
         if let Some(stream) = self.events.streams.get_mut(&number) {
@@ -155,7 +155,7 @@ impl State {
                 self.events.streams.remove(&number);
             }
         }
-        self.note(What::EventStreamEnded {
+        self.note(EntryKind::EventStreamEnded {
             stream: number,
             outcome,
         });

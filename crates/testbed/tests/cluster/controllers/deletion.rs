@@ -30,7 +30,7 @@ fn a_pod_goes_after_its_grace_or_at_once_when_it_is_forced() {
         "--timeout=60s",
     ]);
     assert_eq!(pods(&joined, "forced").len(), 0);
-    // What the API server has forgotten does not go on running.
+    // What the API server has forgotten does not continue running.
     joined.wait_empty();
     joined.cluster.no_violations().unwrap();
 }

@@ -3,7 +3,7 @@
 use rubelet_base::{ContainerId, PodUid};
 use rubelet_pod_plan::{
     Intents,
-    intents::{ForeignCondition, RestartIntent},
+    intents::{ExternalCondition, RestartIntent},
 };
 
 use super::required;
@@ -62,7 +62,7 @@ impl Director {
             }
             ["operator", "sets", kind, status] => {
                 let uid = self.uid(&main)?;
-                let condition = ForeignCondition {
+                let condition = ExternalCondition {
                     kind: (*kind).into(),
                     status: (*status == "True").into(),
                     reason: "".into(),

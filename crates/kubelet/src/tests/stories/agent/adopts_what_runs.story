@@ -19,9 +19,9 @@ until 60s
 00:00.0 call  StartContainer web#0
 00:00.0 call  CreateContainer log#0
 00:00.0 call  StartContainer log#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: log Running, web Running
 00:00.0 cond  Ready True
 00:20.0 then  agent dies
 00:30.0 then  agent starts
-00:30.0 why   what runs is what is wanted
+00:30.0 why   everything runs as specified

@@ -24,6 +24,6 @@ until 20s
 00:10.0 why   starts container web: web#0 was created but not started
 00:10.0 state Pending: web Waiting
 00:10.0 call  StartContainer web#0
-00:10.0 why   what runs is what is wanted
+00:10.0 why   everything runs as specified
 00:10.0 state Running: web Running
 00:10.0 cond  Ready True

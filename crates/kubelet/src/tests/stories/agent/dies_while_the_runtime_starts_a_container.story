@@ -21,6 +21,6 @@ until 40s
 00:04.0 call  StartContainer web#0 was given up
 00:05.0 proc  web#0 starts
 00:20.0 then  agent starts
-00:20.0 why   what runs is what is wanted
+00:20.0 why   everything runs as specified
 00:20.0 state Running: web Running
 00:20.0 cond  Ready True

@@ -18,8 +18,8 @@ until 20s
 00:00.0 call  StartContainer web#0
 00:02.0 then  agent stops
 00:03.0 call  StartContainer web#0 took 3 s
-00:03.0 why   what runs is what is wanted
+00:03.0 why   everything runs as specified
 00:03.0 state Running: web Running
 00:03.0 cond  Ready True
 00:10.0 then  agent starts
-00:10.0 why   what runs is what is wanted
+00:10.0 why   everything runs as specified

@@ -20,14 +20,14 @@ until 10s
 00:00.0 call  StartContainer first#0
 00:00.0 call  CreateContainer last#0
 00:00.0 call  StartContainer last#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: first Running, last Running
 00:00.0 cond  Ready True
 00:02.0 proc  first#0 exits 0 (Completed)
 00:02.0 state Running: first Completed(0), last Running
 00:02.0 cond  Ready False, ContainersNotReady: containers with unready status: [first]
 00:05.0 proc  last#0 exits 0 (Completed)
-00:05.0 why   all containers ended and none will be restarted
+00:05.0 why   all containers have exited and none will be restarted
 00:05.0 state Succeeded: first Completed(0), last Completed(0)
 00:05.0 cond  Ready False, PodCompleted
 00:05.0 call  StopPodSandbox 0

@@ -18,16 +18,16 @@ until 40s
 00:00.0 call  StartContainer web#0
 00:00.0 call  CreateContainer db#0
 00:00.0 call  StartContainer db#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: db Running, web Running
 00:00.0 cond  Ready True
 00:30.0 then  container db exits 137
 00:30.0 proc  db#0 exits 137 (Error)
-00:30.0 why   starts container db: it ended with exit code 137
+00:30.0 why   starts container db: it exited with code 137
 00:30.0 state Running: db Error(137), web Running
 00:30.0 cond  Ready False, ContainersNotReady: containers with unready status: [db]
 00:30.0 call  CreateContainer db#1
 00:30.0 call  StartContainer db#1
-00:30.0 why   what runs is what is wanted
+00:30.0 why   everything runs as specified
 00:30.0 state Running: db Running x1, web Running
 00:30.0 cond  Ready True

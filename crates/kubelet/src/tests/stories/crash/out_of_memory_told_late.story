@@ -20,7 +20,7 @@ until 20s
 00:00.0 call  StartContainer job#0
 00:00.0 call  CreateContainer other#0
 00:00.0 call  StartContainer other#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: job Running, other Running
 00:00.0 cond  Ready True
 00:10.0 then  container job exits 137

@@ -20,14 +20,14 @@ until 20s
 00:00.0 call  StartContainer ok#0
 00:00.0 call  CreateContainer bad#0
 00:00.0 call  StartContainer bad#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: bad Running, ok Running
 00:00.0 cond  Ready True
 00:03.0 proc  bad#0 exits 1 (Error)
 00:03.0 state Running: bad Error(1), ok Running
 00:03.0 cond  Ready False, ContainersNotReady: containers with unready status: [bad]
 00:10.0 proc  ok#0 exits 0 (Completed)
-00:10.0 why   all containers ended and none will be restarted
+00:10.0 why   all containers have exited and none will be restarted
 00:10.0 state Failed: bad Error(1), ok Completed(0)
 00:10.0 cond  Ready False, PodFailed
 00:10.0 call  StopPodSandbox 0

@@ -1,4 +1,4 @@
-An edit of a label starts nothing anew
+An edit of a label restarts nothing
 
 pod web {labels: {tier: front}}
   containers:
@@ -18,7 +18,7 @@ until 40s
 00:00.0 cond  [web] PodReadyToStartContainers True
 00:00.0 call  [web] CreateContainer web#0
 00:00.0 call  [web] StartContainer web#0
-00:00.0 why   [web] what runs is what is wanted
+00:00.0 why   [web] everything runs as specified
 00:00.0 state [web] Running: web Running
 00:00.0 cond  [web] Ready True
 00:20.0 then  manifest of relabelled is put

@@ -1,4 +1,4 @@
-An edit adds an init container: the pod starts anew in a new sandbox
+An edit adds an init container: the pod starts again in a new sandbox
 
 pod web
   terminationGracePeriodSeconds: 5
@@ -16,11 +16,11 @@ until 30s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  edit: terminationGracePeriodSeconds: 5 -> initContainers: [{name: config, image: "app:1"}]
-00:20.0 why   what sandbox 0 was made from has changed
+00:20.0 why   the definition of sandbox 0 has changed
 00:20.0 why   stops container web: the pod's sandbox is replaced
 00:20.0 state Running: config Completed(0), web Running
 00:20.0 cond  PodReadyToStartContainers False
@@ -37,13 +37,13 @@ until 30s
 00:20.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:20.0 call  CreateContainer config#0
 00:20.0 call  StartContainer config#0
-00:20.0 why   waits for init container config to end
+00:20.0 why   waits for init container config to exit
 00:20.0 state Pending: config Running, web Error(143)
 00:21.0 proc  config#0 exits 0 (Completed)
 00:21.0 why   starts container web: its sandbox was replaced
 00:21.0 state Running: config Completed(0), web Error(143)
 00:21.0 call  CreateContainer web#1
 00:21.0 call  StartContainer web#1
-00:21.0 why   what runs is what is wanted
+00:21.0 why   everything runs as specified
 00:21.0 state Running: config Completed(0), web Running x1
 00:21.0 cond  Ready True

@@ -1,4 +1,4 @@
-The image of one container is edited: that one is started anew, in the same sandbox
+The image of one container is edited: that one is restarted, in the same sandbox
 
 pod shop
   containers:
@@ -19,7 +19,7 @@ until 30s
 00:00.0 call  StartContainer web#0
 00:00.0 call  CreateContainer db#0
 00:00.0 call  StartContainer db#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: db Running, web Running
 00:00.0 cond  Ready True
 00:20.0 then  edit: {name: web, image: "app:1"} -> {name: web, image: "app:2"}
@@ -31,5 +31,5 @@ until 30s
 00:24.0 proc  web#0 exits 0 (Completed)
 00:24.0 call  CreateContainer web#1
 00:24.0 call  StartContainer web#1
-00:24.0 why   what runs is what is wanted
+00:24.0 why   everything runs as specified
 00:24.0 state Running: db Running, web Running x1

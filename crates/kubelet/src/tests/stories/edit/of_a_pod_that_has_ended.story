@@ -1,4 +1,4 @@
-A job that has ended is edited: it starts anew
+A job that has ended is edited: it starts again
 
 pod job
   restartPolicy: Never
@@ -16,11 +16,11 @@ until 30s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer job#0
 00:00.0 call  StartContainer job#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: job Running
 00:00.0 cond  Ready True
 00:02.0 proc  job#0 exits 0 (Completed)
-00:02.0 why   all containers ended and none will be restarted
+00:02.0 why   all containers have exited and none will be restarted
 00:02.0 state Succeeded: job Completed(0)
 00:02.0 cond  Ready False, PodCompleted
 00:02.0 call  StopPodSandbox 0
@@ -37,11 +37,11 @@ until 30s
 00:20.0 cond  PodReadyToStartContainers True
 00:20.0 call  CreateContainer job#0
 00:20.0 call  StartContainer job#0
-00:20.0 why   what runs is what is wanted
+00:20.0 why   everything runs as specified
 00:20.0 state Running: job Running
 00:20.0 cond  Ready True
 00:22.0 proc  job#0 exits 0 (Completed)
-00:22.0 why   all containers ended and none will be restarted
+00:22.0 why   all containers have exited and none will be restarted
 00:22.0 state Succeeded: job Completed(0)
 00:22.0 cond  Ready False, PodCompleted
 00:22.0 call  StopPodSandbox 0

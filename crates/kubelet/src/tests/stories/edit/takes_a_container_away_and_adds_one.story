@@ -18,7 +18,7 @@ until 30s
 00:00.0 call  StartContainer web#0
 00:00.0 call  CreateContainer old#0
 00:00.0 call  StartContainer old#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: old Running, web Running
 00:00.0 cond  Ready True
 00:20.0 then  edit: name: old -> name: new
@@ -32,8 +32,8 @@ until 30s
 00:20.0 proc  old#0 exits 143 (Error)
 00:20.0 call  CreateContainer new#0
 00:20.0 call  StartContainer new#0
-00:20.0 why   removes the record of an older instance
+00:20.0 why   removes a dead container
 00:20.0 state Running: new Running, web Running
 00:20.0 cond  Ready True
 00:20.0 call  RemoveContainer old#0
-00:20.0 why   what runs is what is wanted
+00:20.0 why   everything runs as specified

@@ -3,12 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use rubelet_base::{ContainerId, PodUid};
-use rubelet_pod_plan::{Outcome, ProbeKind, Why};
+use rubelet_pod_plan::{ProbeKind, ProbeResult, Why};
 
 use super::{Happened, PROBES};
 use crate::{
     events::{Event, EventType, Subject},
-    pod_task::{PodBoard, PodEntry},
+    pod_board::{PodBoard, PodEntry},
     prober::ProberHandle,
     tests::stories::status,
 };
@@ -41,10 +41,10 @@ impl Happened {
                 let old = self.outcomes.insert((id.clone(), kind), outcome);
                 // A liveness probe counts as passed until it fails.
                 let assumed = match kind {
-                    ProbeKind::Liveness => Outcome::Success,
-                    _ => Outcome::Unknown,
+                    ProbeKind::Liveness => ProbeResult::Success,
+                    _ => ProbeResult::Unknown,
                 };
-                if old.unwrap_or(assumed) != outcome && outcome != Outcome::Unknown {
+                if old.unwrap_or(assumed) != outcome && outcome != ProbeResult::Unknown {
                     let text = format!("{} of {id}: {outcome:?}", kind.as_str());
                     self.put(Some(uid.as_str()), "probe", &text);
                 }

@@ -23,13 +23,13 @@ until 10s
 00:00.0 call  StopContainer web#0, grace 30 s
 00:00.0 proc  web#0 gets SIGTERM
 00:00.0 proc  web#0 exits 143 (Error)
-00:00.0 why   container web waits until 00:01.0 before it is tried again
+00:00.0 why   container web is in back-off until 00:01.0
 00:00.0 state Running: web PostStartHookError after Error(143)
 00:00.5 then  command warm-up passes
-00:01.0 why   starts container web: it ended with exit code 143
+00:01.0 why   starts container web: it exited with code 143
 00:01.0 call  CreateContainer web#1
 00:01.0 call  StartContainer web#1
 00:01.0 call  ExecSync web#1, warm-up
-00:01.0 why   what runs is what is wanted
+00:01.0 why   everything runs as specified
 00:01.0 state Running: web Running x1
 00:01.0 cond  Ready True

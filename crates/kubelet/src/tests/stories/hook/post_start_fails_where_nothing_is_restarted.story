@@ -23,7 +23,7 @@ until 10s
 00:00.0 call  StopContainer job#0, grace 30 s
 00:00.0 proc  job#0 gets SIGTERM
 00:00.0 proc  job#0 exits 143 (Error)
-00:00.0 why   all containers ended and none will be restarted
+00:00.0 why   all containers have exited and none will be restarted
 00:00.0 state Failed: job Error(143)
 00:00.0 cond  Ready False, PodFailed
 00:00.0 call  StopPodSandbox 0

@@ -18,6 +18,6 @@ until 10s
 00:00.0 call  StartContainer web#0
 00:00.0 call  ExecSync web#0, warm-up
 00:05.0 call  ExecSync web#0 took 5 s
-00:05.0 why   what runs is what is wanted
+00:05.0 why   everything runs as specified
 00:05.0 state Running: web Running
 00:05.0 cond  Ready True

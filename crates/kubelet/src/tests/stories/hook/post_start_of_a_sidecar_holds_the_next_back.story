@@ -26,6 +26,6 @@ until 10s
 00:05.0 cond  Initialized True
 00:05.0 call  CreateContainer web#0
 00:05.0 call  StartContainer web#0
-00:05.0 why   what runs is what is wanted
+00:05.0 why   everything runs as specified
 00:05.0 state Running: mesh Running, web Running
 00:05.0 cond  Ready True

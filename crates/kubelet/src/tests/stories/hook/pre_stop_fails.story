@@ -17,7 +17,7 @@ until 30s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  manifest is removed

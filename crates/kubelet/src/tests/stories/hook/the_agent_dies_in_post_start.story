@@ -22,10 +22,10 @@ until 20s
 00:02.0 then  agent dies
 00:02.0 call  ExecSync web#0 was given up
 00:10.0 then  agent starts
-00:10.0 why   runs the postStart hook of container web again: it was cut short
+00:10.0 why   runs the postStart hook of container web again: the agent stopped before it ended
 00:10.0 state Running: web Running (not started)
 00:10.0 call  ExecSync web#0, warm-up
 00:15.0 call  ExecSync web#0 took 5 s
-00:15.0 why   what runs is what is wanted
+00:15.0 why   everything runs as specified
 00:15.0 state Running: web Running
 00:15.0 cond  Ready True

@@ -24,12 +24,12 @@ until 6m
 00:00.0 cond  [web] PodReadyToStartContainers True
 00:00.0 call  [web] CreateContainer web#0
 00:00.0 call  [web] StartContainer web#0
-00:00.0 why   [web] what runs is what is wanted
+00:00.0 why   [web] everything runs as specified
 00:00.0 state [web] Running: web Running
 00:00.0 cond  [web] Ready True
 05:00.0 event [big] Normal Pulled big: Successfully pulled image "big:1" in 5m0s (5m0s including waiting). Image size: 1048576 bytes.
 05:00.0 call  [big] CreateContainer big#0
 05:00.0 call  [big] StartContainer big#0
-05:00.0 why   [big] what runs is what is wanted
+05:00.0 why   [big] everything runs as specified
 05:00.0 state [big] Running: big Running
 05:00.0 cond  [big] Ready True

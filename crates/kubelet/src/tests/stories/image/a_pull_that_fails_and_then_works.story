@@ -16,7 +16,7 @@ until 80s
 00:00.0 call  PullImage app:3
 00:00.0 event Warning Failed web: Failed to pull image "app:3": PullImage: dial tcp: connection refused
 00:00.0 event Warning Failed web: Error: ErrImagePull
-00:00.0 why   container web waits until 00:10.0 before it is tried again
+00:00.0 why   container web is in back-off until 00:10.0
 00:00.0 state Pending: web ErrImagePull
 00:05.0 state Pending: web ImagePullBackOff
 00:05.0 event Normal BackOff web: Back-off pulling image "app:3"
@@ -25,7 +25,7 @@ until 80s
 00:10.0 call  PullImage app:3
 00:10.0 event Warning Failed web: Failed to pull image "app:3": PullImage: dial tcp: connection refused
 00:10.0 event Warning Failed web: Error: ErrImagePull
-00:10.0 why   container web waits until 00:30.0 before it is tried again
+00:10.0 why   container web is in back-off until 00:30.0
 00:10.0 state Pending: web ErrImagePull
 00:15.0 state Pending: web ImagePullBackOff
 00:15.0 event Normal BackOff web: Back-off pulling image "app:3"
@@ -34,7 +34,7 @@ until 80s
 00:30.0 call  PullImage app:3
 00:30.0 event Warning Failed web: Failed to pull image "app:3": PullImage: dial tcp: connection refused
 00:30.0 event Warning Failed web: Error: ErrImagePull
-00:30.0 why   container web waits until 01:10.0 before it is tried again
+00:30.0 why   container web is in back-off until 01:10.0
 00:30.0 state Pending: web ErrImagePull
 00:35.0 state Pending: web ImagePullBackOff
 00:35.0 event Normal BackOff web: Back-off pulling image "app:3"
@@ -45,6 +45,6 @@ until 80s
 01:10.0 event Normal Pulled web: Successfully pulled image "app:3" in 0s (0s including waiting). Image size: 1048576 bytes.
 01:10.0 call  CreateContainer web#0
 01:10.0 call  StartContainer web#0
-01:10.0 why   what runs is what is wanted
+01:10.0 why   everything runs as specified
 01:10.0 state Running: web Running
 01:10.0 cond  Ready True

@@ -17,6 +17,6 @@ until 40s
 00:30.0 then  edit: app:3 -> app:2
 00:30.0 call  CreateContainer web#0
 00:30.0 call  StartContainer web#0
-00:30.0 why   what runs is what is wanted
+00:30.0 why   everything runs as specified
 00:30.0 state Running: web Running
 00:30.0 cond  Ready True

@@ -16,7 +16,7 @@ until 50s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  edit: app:1 -> app:3
@@ -29,7 +29,7 @@ until 50s
 00:20.0 call  PullImage app:3
 00:20.0 event Warning Failed web: Failed to pull image "app:3": PullImage: not found
 00:20.0 event Warning Failed web: Error: ErrImagePull
-00:20.0 why   container web waits until 00:30.0 before it is tried again
+00:20.0 why   container web is in back-off until 00:30.0
 00:20.0 state Running: web ErrImagePull after Error(143)
 00:20.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:25.0 state Running: web ImagePullBackOff after Error(143)
@@ -39,16 +39,16 @@ until 50s
 00:30.0 call  PullImage app:3
 00:30.0 event Warning Failed web: Failed to pull image "app:3": PullImage: not found
 00:30.0 event Warning Failed web: Error: ErrImagePull
-00:30.0 why   container web waits until 00:50.0 before it is tried again
+00:30.0 why   container web is in back-off until 00:50.0
 00:30.0 state Running: web ErrImagePull after Error(143)
 00:35.0 state Running: web ImagePullBackOff after Error(143)
 00:35.0 event Normal BackOff web: Back-off pulling image "app:3"
 00:35.0 event Warning Failed web: Error: ImagePullBackOff
 00:40.0 then  edit: app:3 -> app:1
-00:40.0 why   starts container web: it ended with exit code 143
+00:40.0 why   starts container web: it exited with code 143
 00:40.0 state Running: web Error(143)
 00:40.0 call  CreateContainer web#1
 00:40.0 call  StartContainer web#1
-00:40.0 why   what runs is what is wanted
+00:40.0 why   everything runs as specified
 00:40.0 state Running: web Running x1
 00:40.0 cond  Ready True

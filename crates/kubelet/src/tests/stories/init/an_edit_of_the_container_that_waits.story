@@ -17,7 +17,7 @@ until 20s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer config#0
 00:00.0 call  StartContainer config#0
-00:00.0 why   waits for init container config to end
+00:00.0 why   waits for init container config to exit
 00:00.0 state Pending: config Running, web PodInitializing
 00:05.0 then  edit: {name: web, image: "app:1"} -> {name: web, image: "app:2"}
 00:10.0 proc  config#0 exits 0 (Completed)
@@ -26,6 +26,6 @@ until 20s
 00:10.0 cond  Initialized True
 00:10.0 call  CreateContainer web#0
 00:10.0 call  StartContainer web#0
-00:10.0 why   what runs is what is wanted
+00:10.0 why   everything runs as specified
 00:10.0 state Running: config Completed(0), web Running
 00:10.0 cond  Ready True

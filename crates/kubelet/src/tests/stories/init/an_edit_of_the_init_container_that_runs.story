@@ -17,10 +17,10 @@ until 30s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer config#0
 00:00.0 call  StartContainer config#0
-00:00.0 why   waits for init container config to end
+00:00.0 why   waits for init container config to exit
 00:00.0 state Pending: config Running, web PodInitializing
 00:05.0 then  edit: {name: config, image: "app:1"} -> {name: config, image: "app:2"}
-00:05.0 why   what sandbox 0 was made from has changed
+00:05.0 why   the definition of sandbox 0 has changed
 00:05.0 why   stops container config: the pod's sandbox is replaced
 00:05.0 cond  PodReadyToStartContainers False
 00:05.0 event Normal Killing config: Stopping container config
@@ -35,17 +35,17 @@ until 30s
 00:05.0 cond  PodReadyToStartContainers True
 00:05.0 call  CreateContainer config#1
 00:05.0 call  StartContainer config#1
-00:05.0 why   waits for init container config to end
+00:05.0 why   waits for init container config to exit
 00:05.0 state Pending: config Running x1, web PodInitializing
 00:15.0 proc  config#1 exits 0 (Completed)
 00:15.0 why   starts container web: it has not run yet
-00:15.0 why   removes the record of an older instance
+00:15.0 why   removes a dead container
 00:15.0 state Pending: config Completed(0) x1, web PodInitializing
 00:15.0 cond  Initialized True
 00:15.0 call  CreateContainer web#0
 00:15.0 call  StartContainer web#0
 00:15.0 call  RemoveContainer config#0
 00:15.0 call  RemovePodSandbox 0
-00:15.0 why   what runs is what is wanted
+00:15.0 why   everything runs as specified
 00:15.0 state Running: config Completed(0) x1, web Running
 00:15.0 cond  Ready True

@@ -18,7 +18,7 @@ until 60s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready False, ReadinessGatesNotReady: corresponding condition of pod readiness gate "example.org/lb" does not exist.
 00:00.0 cond  ContainersReady True
@@ -29,7 +29,7 @@ until 60s
 00:30.0 cond  example.org/lb True
 00:30.0 cond  Ready True
 00:40.0 then  agent dies and starts
-00:40.0 why   what runs is what is wanted
+00:40.0 why   everything runs as specified
 00:50.0 then  operator sets example.org/lb False
 00:50.0 cond  example.org/lb False
 00:50.0 cond  Ready False, ReadinessGatesNotReady: the status of pod readiness gate "example.org/lb" is not "True", but False

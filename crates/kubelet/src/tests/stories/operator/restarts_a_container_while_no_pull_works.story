@@ -17,7 +17,7 @@ until 60s
 00:00.0 call  PullImage app:3
 00:00.0 event Warning Failed web: Failed to pull image "app:3": PullImage: not found
 00:00.0 event Warning Failed web: Error: ErrImagePull
-00:00.0 why   container web waits until 00:10.0 before it is tried again
+00:00.0 why   container web is in back-off until 00:10.0
 00:00.0 state Pending: web ErrImagePull
 00:05.0 state Pending: web ImagePullBackOff
 00:05.0 event Normal BackOff web: Back-off pulling image "app:3"
@@ -26,7 +26,7 @@ until 60s
 00:10.0 call  PullImage app:3
 00:10.0 event Warning Failed web: Failed to pull image "app:3": PullImage: not found
 00:10.0 event Warning Failed web: Error: ErrImagePull
-00:10.0 why   container web waits until 00:30.0 before it is tried again
+00:10.0 why   container web is in back-off until 00:30.0
 00:10.0 state Pending: web ErrImagePull
 00:15.0 state Pending: web ImagePullBackOff
 00:15.0 event Normal BackOff web: Back-off pulling image "app:3"
@@ -35,7 +35,7 @@ until 60s
 00:30.0 call  PullImage app:3
 00:30.0 event Warning Failed web: Failed to pull image "app:3": PullImage: not found
 00:30.0 event Warning Failed web: Error: ErrImagePull
-00:30.0 why   container web waits until 01:10.0 before it is tried again
+00:30.0 why   container web is in back-off until 01:10.0
 00:30.0 state Pending: web ErrImagePull
 00:35.0 state Pending: web ImagePullBackOff
 00:35.0 event Normal BackOff web: Back-off pulling image "app:3"
@@ -47,6 +47,6 @@ until 60s
 00:41.0 event Normal Pulled web: Successfully pulled image "app:3" in 0s (0s including waiting). Image size: 1048576 bytes.
 00:41.0 call  CreateContainer web#0
 00:41.0 call  StartContainer web#0
-00:41.0 why   what runs is what is wanted
+00:41.0 why   everything runs as specified
 00:41.0 state Running: web Running
 00:41.0 cond  Ready True

@@ -17,7 +17,7 @@ until 60s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  operator restarts web
@@ -36,5 +36,5 @@ until 60s
 00:30.0 proc  web#0 exits 143 (Error)
 00:30.0 call  CreateContainer web#1
 00:30.0 call  StartContainer web#1
-00:30.0 why   what runs is what is wanted
+00:30.0 why   everything runs as specified
 00:30.0 state Running: web Running x1

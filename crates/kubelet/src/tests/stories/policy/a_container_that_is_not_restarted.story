@@ -18,7 +18,7 @@ until 20s
 00:00.0 call  StartContainer web#0
 00:00.0 call  CreateContainer warmup#0
 00:00.0 call  StartContainer warmup#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: warmup Running, web Running
 00:00.0 cond  Ready True
 00:05.0 proc  warmup#0 exits 1 (Error)

@@ -24,7 +24,7 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer setup#0
 00:00.0 call  StartContainer setup#0
-00:00.0 why   waits for init container setup to end
+00:00.0 why   waits for init container setup to exit
 00:00.0 state Pending: setup Running, helper PodInitializing, worker PodInitializing
 00:01.0 proc  setup#0 exits 0 (Completed)
 00:01.0 why   starts container worker: it has not run yet
@@ -35,11 +35,11 @@ until 40s
 00:01.0 call  StartContainer worker#0
 00:01.0 call  CreateContainer helper#0
 00:01.0 call  StartContainer helper#0
-00:01.0 why   what runs is what is wanted
+00:01.0 why   everything runs as specified
 00:01.0 state Running: setup Completed(0), helper Running, worker Running
 00:01.0 cond  Ready True
 00:11.0 proc  worker#0 exits 42 (Error)
-00:11.0 why   restarts all containers because container worker ended with exit code 42
+00:11.0 why   restarts all containers because container worker exited with code 42
 00:11.0 state Running: setup Completed(0), helper Running, worker Error(42)
 00:11.0 cond  Ready False, ContainersNotReady: containers with unready status: [worker]
 00:11.0 cond  AllContainersRestarting True, RestartAllContainersStarted: container exited with restart policy rule
@@ -56,7 +56,7 @@ until 40s
 00:11.0 cond  AllContainersRestarting False
 00:11.0 call  CreateContainer setup#1
 00:11.0 call  StartContainer setup#1
-00:11.0 why   waits for init container setup to end
+00:11.0 why   waits for init container setup to exit
 00:11.0 state Pending: setup Running x1, helper PodInitializing after RestartingAllContainers(143), worker PodInitializing after Error(42)
 00:12.0 proc  setup#1 exits 0 (Completed)
 00:12.0 why   starts container worker: it has not run yet
@@ -66,14 +66,14 @@ until 40s
 00:12.0 call  StartContainer worker#1
 00:12.0 call  CreateContainer helper#1
 00:12.0 call  StartContainer helper#1
-00:12.0 why   what runs is what is wanted
+00:12.0 why   everything runs as specified
 00:12.0 state Running: setup Completed(0) x1, helper Running x1, worker Running x1
 00:12.0 cond  Ready True
 00:17.0 proc  helper#1 exits 0 (Completed)
 00:17.0 state Running: setup Completed(0) x1, helper Completed(0) x1, worker Running x1
 00:17.0 cond  Ready False, ContainersNotReady: containers with unready status: [helper]
 00:22.0 proc  worker#1 exits 0 (Completed)
-00:22.0 why   all containers ended and none will be restarted
+00:22.0 why   all containers have exited and none will be restarted
 00:22.0 state Succeeded: setup Completed(0) x1, helper Completed(0) x1, worker Completed(0) x1
 00:22.0 cond  Initialized True, PodCompleted
 00:22.0 cond  Ready False, PodCompleted

@@ -19,34 +19,34 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer job#0
 00:00.0 call  StartContainer job#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: job Running
 00:00.0 cond  Ready True
 00:02.0 proc  job#0 exits 42 (Error)
-00:02.0 why   starts container job: it ended with exit code 42
+00:02.0 why   starts container job: it exited with code 42
 00:02.0 state Running: job Error(42)
 00:02.0 cond  Ready False, ContainersNotReady: containers with unready status: [job]
 00:02.0 call  CreateContainer job#1
 00:02.0 call  StartContainer job#1
-00:02.0 why   what runs is what is wanted
+00:02.0 why   everything runs as specified
 00:02.0 state Running: job Running x1
 00:02.0 cond  Ready True
 00:04.0 proc  job#1 exits 42 (Error)
-00:04.0 why   container job waits until 00:14.0 before it is tried again
-00:04.0 why   removes the record of an older instance
+00:04.0 why   container job is in back-off until 00:14.0
+00:04.0 why   removes a dead container
 00:04.0 state Running: job CrashLoopBackOff x1 after Error(42)
 00:04.0 cond  Ready False, ContainersNotReady: containers with unready status: [job]
 00:04.0 event Warning BackOff job: Back-off restarting failed container job in pod job-n_default(UID)
 00:04.0 call  RemoveContainer job#0
-00:14.0 why   starts container job: it ended with exit code 42
+00:14.0 why   starts container job: it exited with code 42
 00:14.0 call  CreateContainer job#2
 00:14.0 call  StartContainer job#2
-00:14.0 why   what runs is what is wanted
+00:14.0 why   everything runs as specified
 00:14.0 state Running: job Running x2
 00:14.0 cond  Ready True
 00:16.0 proc  job#2 exits 1 (Error)
-00:16.0 why   all containers ended and none will be restarted
-00:16.0 why   removes the record of an older instance
+00:16.0 why   all containers have exited and none will be restarted
+00:16.0 why   removes a dead container
 00:16.0 state Failed: job Error(1) x2
 00:16.0 cond  Ready False, PodFailed
 00:16.0 call  StopPodSandbox 0

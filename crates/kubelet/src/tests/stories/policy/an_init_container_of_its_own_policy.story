@@ -16,7 +16,7 @@ until 10s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer config#0
 00:00.0 call  StartContainer config#0
-00:00.0 why   waits for init container config to end
+00:00.0 why   waits for init container config to exit
 00:00.0 state Pending: config Running, web PodInitializing
 00:01.0 proc  config#0 exits 1 (Error)
 00:01.0 why   init container config failed and may not be restarted

@@ -23,11 +23,11 @@ until 20s
 00:00.0 call  StartContainer worker#0
 00:00.0 call  CreateContainer helper#0
 00:00.0 call  StartContainer helper#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: helper Running, worker Running
 00:00.0 cond  Ready True
 00:01.0 proc  worker#0 exits 42 (Error)
-00:01.0 why   restarts all containers because container worker ended with exit code 42
+00:01.0 why   restarts all containers because container worker exited with code 42
 00:01.0 state Running: helper Running, worker Error(42)
 00:01.0 cond  Ready False, ContainersNotReady: containers with unready status: [worker]
 00:01.0 cond  AllContainersRestarting True, RestartAllContainersStarted: container exited with restart policy rule
@@ -46,12 +46,12 @@ until 20s
 00:01.0 call  StartContainer worker#1
 00:01.0 call  CreateContainer helper#1
 00:01.0 call  StartContainer helper#1
-00:01.0 why   what runs is what is wanted
+00:01.0 why   everything runs as specified
 00:01.0 state Running: helper Running x1, worker Running x1
 00:01.0 cond  Ready True
 00:02.0 proc  worker#1 exits 42 (Error)
-00:02.0 why   restarts all containers because container worker ended with exit code 42
-00:02.0 why   container worker waits until 00:12.0 before it is tried again
+00:02.0 why   restarts all containers because container worker exited with code 42
+00:02.0 why   container worker is in back-off until 00:12.0
 00:02.0 state Running: helper Running x1, worker Error(42) x1
 00:02.0 cond  Ready False, ContainersNotReady: containers with unready status: [worker]
 00:02.0 cond  AllContainersRestarting True, RestartAllContainersStarted: container exited with restart policy rule
@@ -70,12 +70,12 @@ until 20s
 00:12.0 call  StartContainer worker#2
 00:12.0 call  CreateContainer helper#2
 00:12.0 call  StartContainer helper#2
-00:12.0 why   what runs is what is wanted
+00:12.0 why   everything runs as specified
 00:12.0 state Running: helper Running x2, worker Running x2
 00:12.0 cond  Ready True
 00:13.0 proc  worker#2 exits 42 (Error)
-00:13.0 why   restarts all containers because container worker ended with exit code 42
-00:13.0 why   container worker waits until 00:33.0 before it is tried again
+00:13.0 why   restarts all containers because container worker exited with code 42
+00:13.0 why   container worker is in back-off until 00:33.0
 00:13.0 state Running: helper Running x2, worker Error(42) x2
 00:13.0 cond  Ready False, ContainersNotReady: containers with unready status: [worker]
 00:13.0 cond  AllContainersRestarting True, RestartAllContainersStarted: container exited with restart policy rule

@@ -17,7 +17,7 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer job#0
 00:00.0 call  StartContainer job#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: job Running
 00:00.0 cond  Ready True
 00:20.0 then  command alive fails: no heartbeat
@@ -28,7 +28,7 @@ until 40s
 00:20.0 call  StopContainer job#0, grace 30 s
 00:20.0 proc  job#0 gets SIGTERM
 00:20.0 proc  job#0 exits 143 (Error)
-00:20.0 why   all containers ended and none will be restarted
+00:20.0 why   all containers have exited and none will be restarted
 00:20.0 state Failed: job Error(143)
 00:20.0 cond  Ready False, PodFailed
 00:20.0 call  StopPodSandbox 0

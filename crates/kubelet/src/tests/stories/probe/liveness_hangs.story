@@ -18,7 +18,7 @@ until 50s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:18.0 then  command alive takes 60s
@@ -34,5 +34,5 @@ until 50s
 00:29.0 proc  web#0 exits 143 (Error)
 00:29.0 call  CreateContainer web#1
 00:29.0 call  StartContainer web#1
-00:29.0 why   what runs is what is wanted
+00:29.0 why   everything runs as specified
 00:29.0 state Running: web Running x1

@@ -1,4 +1,4 @@
-A sidecar fails its liveness probe: it is started anew, the container beside it is left alone
+A sidecar fails its liveness probe: it is restarted, the container beside it is left alone
 
 pod web
   initContainers:
@@ -26,7 +26,7 @@ until 40s
 00:00.0 cond  Initialized True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: mesh Running, web Running
 00:00.0 cond  Ready True
 00:18.0 then  command alive fails: no heartbeat
@@ -41,5 +41,5 @@ until 40s
 00:23.0 proc  mesh#0 exits 143 (Error)
 00:23.0 call  CreateContainer mesh#1
 00:23.0 call  StartContainer mesh#1
-00:23.0 why   what runs is what is wanted
+00:23.0 why   everything runs as specified
 00:23.0 state Running: mesh Running x1, web Running

@@ -1,4 +1,4 @@
-A server that answers with an error, and then not at all, is started anew
+A server that answers with an error, and then not at all, is restarted
 
 pod web
   containers:
@@ -19,7 +19,7 @@ until 50s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:18.0 then  network fails: HTTP probe failed with statuscode: 500
@@ -37,5 +37,5 @@ until 50s
 00:33.0 proc  web#0 exits 143 (Error)
 00:33.0 call  CreateContainer web#1
 00:33.0 call  StartContainer web#1
-00:33.0 why   what runs is what is wanted
+00:33.0 why   everything runs as specified
 00:33.0 state Running: web Running x1

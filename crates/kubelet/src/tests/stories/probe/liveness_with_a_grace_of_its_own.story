@@ -20,7 +20,7 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:18.0 then  command alive fails: no heartbeat
@@ -35,5 +35,5 @@ until 40s
 00:23.0 proc  web#0 exits 137 (Error)
 00:23.0 call  CreateContainer web#1
 00:23.0 call  StartContainer web#1
-00:23.0 why   what runs is what is wanted
+00:23.0 why   everything runs as specified
 00:23.0 state Running: web Running x1

@@ -19,7 +19,7 @@ until 60s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running (not ready)
 00:00.0 event Warning Unhealthy web: Readiness probe failed: warming up
 00:00.0 probe Readiness of web#0: Failure

@@ -1,4 +1,4 @@
-A container that is started anew is not ready before its probe says so
+A container that is restarted is not ready before its probe says so
 
 pod web
   containers:
@@ -18,7 +18,7 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running (not ready)
 00:00.0 probe Readiness of web#0: Success
 00:00.0 state Running: web Running
@@ -26,12 +26,12 @@ until 40s
 00:18.0 then  command ready fails: warming up
 00:18.0 then  container web exits 1
 00:18.0 proc  web#0 exits 1 (Error)
-00:18.0 why   starts container web: it ended with exit code 1
+00:18.0 why   starts container web: it exited with code 1
 00:18.0 state Running: web Error(1)
 00:18.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:18.0 call  CreateContainer web#1
 00:18.0 call  StartContainer web#1
-00:18.0 why   what runs is what is wanted
+00:18.0 why   everything runs as specified
 00:18.0 state Running: web Running (not ready) x1
 00:18.0 event Warning Unhealthy web: Readiness probe failed: warming up
 00:18.0 probe Readiness of web#1: Failure

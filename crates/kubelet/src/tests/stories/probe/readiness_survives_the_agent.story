@@ -17,11 +17,11 @@ until 80s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running (not ready)
 00:00.0 probe Readiness of web#0: Success
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:30.0 then  agent dies
 00:40.0 then  agent starts
-00:40.0 why   what runs is what is wanted
+00:40.0 why   everything runs as specified

@@ -20,7 +20,7 @@ until 20s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer mesh#0
 00:00.0 call  StartContainer mesh#0
-00:00.0 why   waits for init container mesh to end
+00:00.0 why   waits for init container mesh to exit
 00:00.0 state Pending: mesh Running (not started), web PodInitializing
 00:02.0 event Warning Unhealthy mesh: Startup probe failed: no certificate
 00:04.0 event Warning Unhealthy mesh: Startup probe failed: no certificate
@@ -33,6 +33,6 @@ until 20s
 00:10.0 cond  Initialized True
 00:10.0 call  CreateContainer web#0
 00:10.0 call  StartContainer web#0
-00:10.0 why   what runs is what is wanted
+00:10.0 why   everything runs as specified
 00:10.0 state Running: mesh Running, web Running
 00:10.0 cond  Ready True

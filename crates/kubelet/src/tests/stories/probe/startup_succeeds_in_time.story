@@ -21,7 +21,7 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running (not started)
 00:05.0 event Warning Unhealthy web: Startup probe failed: still loading
 00:10.0 event Warning Unhealthy web: Startup probe failed: still loading

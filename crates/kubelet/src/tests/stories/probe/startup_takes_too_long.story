@@ -1,4 +1,4 @@
-A container that does not start in time is started anew, and at last succeeds
+A container that does not start in time is restarted, and at last succeeds
 
 pod web
   containers:
@@ -17,7 +17,7 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running (not started)
 00:05.0 event Warning Unhealthy web: Startup probe failed: still loading
 00:10.0 event Warning Unhealthy web: Startup probe failed: still loading
@@ -31,7 +31,7 @@ until 40s
 00:15.0 proc  web#0 exits 143 (Error)
 00:15.0 call  CreateContainer web#1
 00:15.0 call  StartContainer web#1
-00:15.0 why   what runs is what is wanted
+00:15.0 why   everything runs as specified
 00:15.0 state Running: web Running (not started) x1
 00:16.0 then  command up passes
 00:20.0 probe Startup of web#1: Success

@@ -19,7 +19,7 @@ until 40s
 00:00.0 cond  [web] PodReadyToStartContainers True
 00:00.0 call  [web] CreateContainer web#0
 00:00.0 call  [web] StartContainer web#0
-00:00.0 why   [web] what runs is what is wanted
+00:00.0 why   [web] everything runs as specified
 00:00.0 state [web] Running: web Running
 00:00.0 cond  [web] Ready True
 00:20.0 then  manifest of new is put
@@ -44,6 +44,6 @@ until 40s
 00:30.0 cond  [new] PodReadyToStartContainers True
 00:30.0 call  [new] CreateContainer web#0
 00:30.0 call  [new] StartContainer web#0
-00:30.0 why   [new] what runs is what is wanted
+00:30.0 why   [new] everything runs as specified
 00:30.0 state [new] Running: web Running
 00:30.0 cond  [new] Ready True

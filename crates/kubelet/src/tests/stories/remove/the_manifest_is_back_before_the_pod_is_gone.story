@@ -1,4 +1,4 @@
-The manifest is put back while its pod still ends: the pod ends, and then starts anew
+The manifest is put back while its pod still ends: the pod ends, and then starts again
 
 pod web
   containers:
@@ -16,7 +16,7 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  manifest is removed
@@ -42,6 +42,6 @@ until 40s
 00:30.0 cond  PodReadyToStartContainers True
 00:30.0 call  CreateContainer web#0
 00:30.0 call  StartContainer web#0
-00:30.0 why   what runs is what is wanted
+00:30.0 why   everything runs as specified
 00:30.0 state Running: web Running
 00:30.0 cond  Ready True

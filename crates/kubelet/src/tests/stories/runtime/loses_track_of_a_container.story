@@ -1,4 +1,4 @@
-The runtime does not know any more what became of a container: it is ended and started again
+The runtime does not know any more how a container ended: it is ended and started again
 
 pod web
   containers:
@@ -16,7 +16,7 @@ until 100s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  runtime loses track of web

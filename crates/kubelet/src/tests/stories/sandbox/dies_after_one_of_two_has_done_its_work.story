@@ -20,7 +20,7 @@ until 30s
 00:00.0 call  StartContainer done#0
 00:00.0 call  CreateContainer busy#0
 00:00.0 call  StartContainer busy#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: busy Running, done Running
 00:00.0 cond  Ready True
 00:05.0 proc  done#0 exits 0 (Completed)
@@ -42,5 +42,5 @@ until 30s
 00:20.0 cond  PodReadyToStartContainers True
 00:20.0 call  CreateContainer busy#1
 00:20.0 call  StartContainer busy#1
-00:20.0 why   what runs is what is wanted
+00:20.0 why   everything runs as specified
 00:20.0 state Running: busy Running x1, done Completed(0)

@@ -19,7 +19,7 @@ until 25s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer config#0
 00:00.0 call  StartContainer config#0
-00:00.0 why   waits for init container config to end
+00:00.0 why   waits for init container config to exit
 00:00.0 state Pending: config Running, schema PodInitializing, web PodInitializing
 00:02.0 proc  config#0 exits 0 (Completed)
 00:02.0 why   starts container schema: it has not run yet
@@ -27,7 +27,7 @@ until 25s
 00:02.0 cond  Initialized False, ContainersNotInitialized: containers with incomplete status: [schema]
 00:02.0 call  CreateContainer schema#0
 00:02.0 call  StartContainer schema#0
-00:02.0 why   waits for init container schema to end
+00:02.0 why   waits for init container schema to exit
 00:02.0 state Pending: config Completed(0), schema Running, web PodInitializing
 00:05.0 then  sandbox dies
 00:05.0 why   sandbox 0 is not ready
@@ -45,28 +45,28 @@ until 25s
 00:05.0 cond  PodReadyToStartContainers True
 00:05.0 call  CreateContainer config#1
 00:05.0 call  StartContainer config#1
-00:05.0 why   waits for init container config to end
+00:05.0 why   waits for init container config to exit
 00:05.0 state Pending: config Running x1, schema Error(143), web PodInitializing
 00:05.0 cond  Initialized False, ContainersNotInitialized: containers with incomplete status: [config schema]
 00:07.0 proc  config#1 exits 0 (Completed)
 00:07.0 why   starts container schema: its sandbox was replaced
-00:07.0 why   removes the record of an older instance
+00:07.0 why   removes a dead container
 00:07.0 state Pending: config Completed(0) x1, schema Error(143), web PodInitializing
 00:07.0 cond  Initialized False, ContainersNotInitialized: containers with incomplete status: [schema]
 00:07.0 call  CreateContainer schema#1
 00:07.0 call  StartContainer schema#1
 00:07.0 call  RemoveContainer config#0
-00:07.0 why   waits for init container schema to end
+00:07.0 why   waits for init container schema to exit
 00:07.0 state Pending: config Completed(0) x1, schema Running x1, web PodInitializing
 00:17.0 proc  schema#1 exits 0 (Completed)
 00:17.0 why   starts container web: it has not run yet
-00:17.0 why   removes the record of an older instance
+00:17.0 why   removes a dead container
 00:17.0 state Pending: config Completed(0) x1, schema Completed(0) x1, web PodInitializing
 00:17.0 cond  Initialized True
 00:17.0 call  CreateContainer web#0
 00:17.0 call  StartContainer web#0
 00:17.0 call  RemoveContainer schema#0
 00:17.0 call  RemovePodSandbox 0
-00:17.0 why   what runs is what is wanted
+00:17.0 why   everything runs as specified
 00:17.0 state Running: config Completed(0) x1, schema Completed(0) x1, web Running
 00:17.0 cond  Ready True

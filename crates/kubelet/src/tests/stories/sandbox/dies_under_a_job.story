@@ -15,11 +15,11 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer job#0
 00:00.0 call  StartContainer job#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: job Running
 00:00.0 cond  Ready True
 00:20.0 then  sandbox dies
-00:20.0 why   all containers ended and none will be restarted
+00:20.0 why   all containers have exited and none will be restarted
 00:20.0 why   stops container job: the pod ends
 00:20.0 cond  PodReadyToStartContainers False
 00:20.0 event Normal Killing job: Stopping container job

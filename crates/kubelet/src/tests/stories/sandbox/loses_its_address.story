@@ -16,7 +16,7 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  sandbox loses its address
@@ -30,21 +30,21 @@ until 40s
 00:21.0 event Normal SandboxChanged Pod sandbox changed, it will be killed and re-created.
 00:21.0 call  RunPodSandbox 1
 00:21.0 why   sandbox 1 has no address
-00:21.0 why   the sandbox could not be made; next try at 00:22.0
+00:21.0 why   creating the sandbox failed; next attempt at 00:22.0
 00:21.0 call  StopPodSandbox 1
 00:21.0 why   sandbox 1 is not ready
 00:22.0 call  StopPodSandbox 1
 00:22.0 event Normal SandboxChanged Pod sandbox changed, it will be killed and re-created.
 00:22.0 call  RunPodSandbox 2
 00:22.0 why   sandbox 2 has no address
-00:22.0 why   the sandbox could not be made; next try at 00:23.0
+00:22.0 why   creating the sandbox failed; next attempt at 00:23.0
 00:22.0 call  StopPodSandbox 2
 00:22.0 why   sandbox 2 is not ready
 00:23.0 call  StopPodSandbox 2
 00:23.0 event Normal SandboxChanged Pod sandbox changed, it will be killed and re-created.
 00:23.0 call  RunPodSandbox 3
 00:23.0 why   sandbox 3 has no address
-00:23.0 why   the sandbox could not be made; next try at 00:33.0
+00:23.0 why   creating the sandbox failed; next attempt at 00:33.0
 00:23.0 call  StopPodSandbox 3
 00:23.0 why   sandbox 3 is not ready
 00:25.0 then  sandbox has its address again
@@ -58,6 +58,6 @@ until 40s
 00:33.0 call  RemovePodSandbox 3
 00:33.0 call  RemovePodSandbox 2
 00:33.0 call  RemovePodSandbox 1
-00:33.0 why   what runs is what is wanted
+00:33.0 why   everything runs as specified
 00:33.0 state Running: web Running x1
 00:33.0 cond  Ready True

@@ -17,7 +17,7 @@ until 30s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer config#0
 00:00.0 call  StartContainer config#0
-00:00.0 why   waits for init container config to end
+00:00.0 why   waits for init container config to exit
 00:00.0 state Pending: config Running, web PodInitializing
 00:02.0 proc  config#0 exits 0 (Completed)
 00:02.0 why   starts container web: it has not run yet
@@ -25,7 +25,7 @@ until 30s
 00:02.0 cond  Initialized True
 00:02.0 call  CreateContainer web#0
 00:02.0 call  StartContainer web#0
-00:02.0 why   what runs is what is wanted
+00:02.0 why   everything runs as specified
 00:02.0 state Running: config Completed(0), web Running
 00:02.0 cond  Ready True
 00:20.0 then  reboot
@@ -41,15 +41,15 @@ until 30s
 00:20.0 cond  PodReadyToStartContainers True
 00:20.0 call  CreateContainer config#1
 00:20.0 call  StartContainer config#1
-00:20.0 why   waits for init container config to end
+00:20.0 why   waits for init container config to exit
 00:20.0 state Pending: config Running x1, web Unknown(255)
 00:22.0 proc  config#1 exits 0 (Completed)
 00:22.0 why   starts container web: its sandbox was replaced
-00:22.0 why   removes the record of an older instance
+00:22.0 why   removes a dead container
 00:22.0 state Running: config Completed(0) x1, web Unknown(255)
 00:22.0 call  CreateContainer web#1
 00:22.0 call  StartContainer web#1
 00:22.0 call  RemoveContainer config#0
-00:22.0 why   what runs is what is wanted
+00:22.0 why   everything runs as specified
 00:22.0 state Running: config Completed(0) x1, web Running x1
 00:22.0 cond  Ready True

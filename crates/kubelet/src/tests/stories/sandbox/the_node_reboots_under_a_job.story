@@ -21,7 +21,7 @@ until 30s
 00:00.0 cond  [lost] PodReadyToStartContainers True
 00:00.0 call  [lost] CreateContainer lost#0
 00:00.0 call  [lost] StartContainer lost#0
-00:00.0 why   [lost] what runs is what is wanted
+00:00.0 why   [lost] everything runs as specified
 00:00.0 state [lost] Running: lost Running
 00:00.0 cond  [lost] Ready True
 00:00.0 state [done] Pending: done ContainerCreating
@@ -31,18 +31,18 @@ until 30s
 00:00.0 cond  [done] PodReadyToStartContainers True
 00:00.0 call  [done] CreateContainer done#0
 00:00.0 call  [done] StartContainer done#0
-00:00.0 why   [done] what runs is what is wanted
+00:00.0 why   [done] everything runs as specified
 00:00.0 state [done] Running: done Running
 00:00.0 cond  [done] Ready True
 00:05.0 proc  [done] done#0 exits 0 (Completed)
-00:05.0 why   [done] all containers ended and none will be restarted
+00:05.0 why   [done] all containers have exited and none will be restarted
 00:05.0 state [done] Succeeded: done Completed(0)
 00:05.0 cond  [done] Ready False, PodCompleted
 00:05.0 call  [done] StopPodSandbox 0
 00:05.0 cond  [done] PodReadyToStartContainers False
 00:20.0 then  reboot
 00:20.0 proc  [lost] lost#0 exits 255 (Unknown)
-00:20.0 why   [lost] all containers ended and none will be restarted
+00:20.0 why   [lost] all containers have exited and none will be restarted
 00:20.0 state [lost] Failed: lost Unknown(255)
 00:20.0 cond  [lost] PodReadyToStartContainers False
 00:20.0 cond  [lost] Ready False, PodFailed

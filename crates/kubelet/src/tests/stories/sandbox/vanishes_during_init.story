@@ -1,4 +1,4 @@
-Somebody removes the sandbox while an init container runs: the pod begins anew
+Somebody removes the sandbox while an init container runs: the pod starts again
 
 pod web
   initContainers:
@@ -17,7 +17,7 @@ until 20s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  CreateContainer config#0
 00:00.0 call  StartContainer config#0
-00:00.0 why   waits for init container config to end
+00:00.0 why   waits for init container config to exit
 00:00.0 state Pending: config Running, web PodInitializing
 00:05.0 then  sandbox vanishes
 00:05.0 proc  config#0 exits 137 (Error)
@@ -29,7 +29,7 @@ until 20s
 00:05.0 cond  PodReadyToStartContainers True
 00:05.0 call  CreateContainer config#1
 00:05.0 call  StartContainer config#1
-00:05.0 why   waits for init container config to end
+00:05.0 why   waits for init container config to exit
 00:05.0 state Pending: config Running x1, web PodInitializing
 00:15.0 proc  config#1 exits 0 (Completed)
 00:15.0 why   starts container web: it has not run yet
@@ -37,6 +37,6 @@ until 20s
 00:15.0 cond  Initialized True
 00:15.0 call  CreateContainer web#0
 00:15.0 call  StartContainer web#0
-00:15.0 why   what runs is what is wanted
+00:15.0 why   everything runs as specified
 00:15.0 state Running: config Completed(0) x1, web Running
 00:15.0 cond  Ready True

@@ -23,11 +23,11 @@ until 30s
 00:00.0 cond  Initialized False, ContainersNotInitialized: containers with incomplete status: [schema]
 00:00.0 call  CreateContainer schema#0
 00:00.0 call  StartContainer schema#0
-00:00.0 why   waits for init container schema to end
+00:00.0 why   waits for init container schema to exit
 00:00.0 state Pending: mesh Running, schema Running, web PodInitializing
 00:10.0 then  container mesh exits 1
 00:10.0 proc  mesh#0 exits 1 (Error)
-00:10.0 why   starts container mesh: it ended with exit code 1
+00:10.0 why   starts container mesh: it exited with code 1
 00:10.0 state Pending: mesh Error(1), schema Running, web PodInitializing
 00:10.0 cond  Initialized False, ContainersNotInitialized: containers with incomplete status: [mesh schema]
 00:10.0 call  CreateContainer mesh#1
@@ -40,6 +40,6 @@ until 30s
 00:20.0 cond  Initialized True
 00:20.0 call  CreateContainer web#0
 00:20.0 call  StartContainer web#0
-00:20.0 why   what runs is what is wanted
+00:20.0 why   everything runs as specified
 00:20.0 state Running: mesh Running x1, schema Completed(0), web Running
 00:20.0 cond  Ready True

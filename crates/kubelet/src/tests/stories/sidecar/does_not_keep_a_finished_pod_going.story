@@ -22,11 +22,11 @@ until 20s
 00:00.0 cond  Initialized True
 00:00.0 call  CreateContainer job#0
 00:00.0 call  StartContainer job#0
-00:00.0 why   what runs is what is wanted
+00:00.0 why   everything runs as specified
 00:00.0 state Running: mesh Running, job Running
 00:00.0 cond  Ready True
 00:10.0 proc  job#0 exits 0 (Completed)
-00:10.0 why   all containers ended and none will be restarted
+00:10.0 why   all containers have exited and none will be restarted
 00:10.0 why   stops container mesh: the pod ends
 00:10.0 state Running: mesh Running, job Completed(0)
 00:10.0 cond  Ready False, ContainersNotReady: containers with unready status: [job]

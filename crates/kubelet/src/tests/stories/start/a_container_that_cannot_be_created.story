@@ -16,32 +16,32 @@ until 30s
 00:00.0 call  CreateContainer web#0
 00:00.0 call  CreateContainer web#0 failed: CreateContainer: no space left on device
 00:00.0 event Warning Failed web: Error: CreateContainer: no space left on device
-00:00.0 why   container web waits until 00:01.0 before it is tried again
+00:00.0 why   container web is in back-off until 00:01.0
 00:00.0 state Pending: web CreateContainerError
 00:01.0 why   starts container web: it has not run yet
 00:01.0 call  CreateContainer web#0
 00:01.0 call  CreateContainer web#0 failed: CreateContainer: no space left on device
 00:01.0 event Warning Failed web: Error: CreateContainer: no space left on device
-00:01.0 why   container web waits until 00:03.0 before it is tried again
+00:01.0 why   container web is in back-off until 00:03.0
 00:03.0 why   starts container web: it has not run yet
 00:03.0 call  CreateContainer web#0
 00:03.0 call  CreateContainer web#0 failed: CreateContainer: no space left on device
 00:03.0 event Warning Failed web: Error: CreateContainer: no space left on device
-00:03.0 why   container web waits until 00:07.0 before it is tried again
+00:03.0 why   container web is in back-off until 00:07.0
 00:07.0 why   starts container web: it has not run yet
 00:07.0 call  CreateContainer web#0
 00:07.0 call  CreateContainer web#0 failed: CreateContainer: no space left on device
 00:07.0 event Warning Failed web: Error: CreateContainer: no space left on device
-00:07.0 why   container web waits until 00:15.0 before it is tried again
+00:07.0 why   container web is in back-off until 00:15.0
 00:15.0 why   starts container web: it has not run yet
 00:15.0 call  CreateContainer web#0
 00:15.0 call  CreateContainer web#0 failed: CreateContainer: no space left on device
 00:15.0 event Warning Failed web: Error: CreateContainer: no space left on device
-00:15.0 why   container web waits until 00:25.0 before it is tried again
+00:15.0 why   container web is in back-off until 00:25.0
 00:20.0 then  runtime works again
 00:25.0 why   starts container web: it has not run yet
 00:25.0 call  CreateContainer web#0
 00:25.0 call  StartContainer web#0
-00:25.0 why   what runs is what is wanted
+00:25.0 why   everything runs as specified
 00:25.0 state Running: web Running
 00:25.0 cond  Ready True

@@ -20,11 +20,11 @@ until 10s
 00:00.0 event Warning Failed broken: Error: StartContainer: exec: "servr": permission denied
 00:00.0 call  CreateContainer web#0
 00:00.0 call  StartContainer web#0
-00:00.0 why   container broken waits until 00:01.0 before it is tried again
+00:00.0 why   container broken is in back-off until 00:01.0
 00:00.0 state Running: broken RunContainerError after StartError(128), web Running
-00:01.0 why   starts container broken: it ended with exit code 128
+00:01.0 why   starts container broken: it exited with code 128
 00:01.0 call  CreateContainer broken#1
 00:01.0 call  StartContainer broken#1
-00:01.0 why   what runs is what is wanted
+00:01.0 why   everything runs as specified
 00:01.0 state Running: broken Running x1, web Running
 00:01.0 cond  Ready True

@@ -20,6 +20,6 @@ until 20s
 00:05.0 cond  PodReadyToStartContainers True
 00:05.0 call  CreateContainer web#0
 00:05.0 call  StartContainer web#0
-00:05.0 why   what runs is what is wanted
+00:05.0 why   everything runs as specified
 00:05.0 state Running: web Running
 00:05.0 cond  Ready True

@@ -17,6 +17,6 @@ until 70s
 00:20.0 call  CreateContainer web#0
 00:20.0 call  StartContainer web#0
 00:50.0 call  StartContainer web#0 took 30 s
-00:50.0 why   what runs is what is wanted
+00:50.0 why   everything runs as specified
 00:50.0 state Running: web Running
 00:50.0 cond  Ready True

@@ -20,6 +20,6 @@ until 20s
 00:05.0 then  runtime goes on
 00:05.0 call  StartContainer web#0 failed: StartContainer: runtime unavailable: the connection was lost: the model runtime went down
 00:05.0 event Warning Failed web: Error: StartContainer: runtime unavailable: the connection was lost: the model runtime went down
-00:05.0 why   what runs is what is wanted
+00:05.0 why   everything runs as specified
 00:05.0 state Running: web Running
 00:05.0 cond  Ready True

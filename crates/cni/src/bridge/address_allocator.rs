@@ -1,0 +1,186 @@
+//! Allocation of addresses and host ports. In memory only; restored from the records.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+use crate::{
+    Cidr, NetworkError, PortMapping,
+    attachment::{Lease, PodRef},
+};
+
+use super::{host_ports::HostPorts, pool::Pool};
+
+/// The allocator.
+#[derive(Debug, Default)]
+pub(super) struct AddressAllocator {
+    pools: Vec<Pool>,
+    ports: HostPorts,
+    leases: BTreeMap<String, Lease>,
+    /// Addresses of interfaces that are still being removed.
+    leaving: BTreeSet<IpAddr>,
+}
+
+/// Why no lease could be allocated.
+#[derive(Debug)]
+pub(super) enum LeaseError {
+    /// Addresses will be freed soon.
+    Pending,
+    /// All addresses are in use, or a host port is.
+    Failed(NetworkError),
+}
+
+impl AddressAllocator {
+    /// Restores a recorded lease.
+    pub(super) fn restore(&mut self, sandbox: &str, pod: &PodRef, lease: &Lease) {
+        // Two records can't have the same port unless they were edited; the first one keeps it.
+        let _ = self.ports.take(sandbox, pod, &lease.ports);
+        for &address in &lease.addresses {
+            self.reserve(address);
+        }
+        self.leases.insert(sandbox.to_owned(), lease.clone());
+    }
+
+    /// Sets the ranges for new leases; `next` gives the number at which each begins.
+    pub(super) fn set_ranges(&mut self, ranges: &[Cidr], next: impl Fn(Cidr) -> u32) {
+        let same = self
+            .pools
+            .iter()
+            .map(Pool::range)
+            .eq(ranges.iter().copied());
+        if same {
+            return;
+        }
+        self.pools = ranges
+            .iter()
+            .map(|&range| Pool::new(range, next(range)))
+            .collect();
+        let taken: Vec<IpAddr> = self
+            .leases
+            .values()
+            .flat_map(|lease| lease.addresses.iter().copied())
+            .chain(self.leaving.iter().copied())
+            .collect();
+        for address in taken {
+            self.reserve(address);
+        }
+    }
+
+    /// Keeps an address from being allocated.
+    pub(super) fn reserve(&mut self, address: IpAddr) {
+        for pool in &mut self.pools {
+            pool.reserve(address);
+        }
+    }
+
+    /// Allocates an address of each range and the pod's host ports.
+    pub(super) fn lease(
+        &mut self,
+        sandbox: &str,
+        pod: &PodRef,
+        host_interface: String,
+        ports: &[PortMapping],
+    ) -> Result<Lease, LeaseError> {
+        self.ports
+            .take(sandbox, pod, ports)
+            .map_err(LeaseError::Failed)?;
+        let mut lease = Lease {
+            addresses: Vec::new(),
+            ranges: Vec::new(),
+            host_interface,
+            ports: ports.to_vec(),
+        };
+        let mut full = None;
+        for pool in &mut self.pools {
+            match pool.take() {
+                Some(address) => {
+                    lease.addresses.push(address);
+                    lease.ranges.push(pool.range());
+                }
+                None => full = Some((pool.range(), pool.taken())),
+            }
+        }
+        let Some((range, taken)) = full else {
+            self.leases.insert(sandbox.to_owned(), lease.clone());
+            return Ok(lease);
+        };
+        self.ports.release(sandbox, ports);
+        self.free(&lease.addresses);
+        if !self.leaving.is_empty() {
+            return Err(LeaseError::Pending);
+        }
+        Err(LeaseError::Failed(NetworkError::Failed(format!(
+            "no address is free in {range}: all {taken} are in use by pods; configure a larger range, or a smaller maxPods"
+        ))))
+    }
+
+    /// Updates the host ports of a pod that keeps its addresses.
+    pub(super) fn renew(
+        &mut self,
+        sandbox: &str,
+        pod: &PodRef,
+        ports: &[PortMapping],
+    ) -> Result<Option<Lease>, NetworkError> {
+        let Some(lease) = self.leases.get_mut(sandbox) else {
+            return Ok(None);
+        };
+        self.ports.release(sandbox, &lease.ports);
+        self.ports.take(sandbox, pod, ports)?;
+        lease.ports = ports.to_vec();
+        Ok(Some(lease.clone()))
+    }
+
+    /// Ends a lease: its ports are freed immediately, its addresses by [`Self::free`].
+    pub(super) fn end(&mut self, sandbox: &str) -> Option<Lease> {
+        let lease = self.leases.remove(sandbox)?;
+        self.ports.release(sandbox, &lease.ports);
+        self.leaving.extend(lease.addresses.iter().copied());
+        Some(lease)
+    }
+
+    /// Releases addresses.
+    pub(super) fn free(&mut self, addresses: &[IpAddr]) {
+        for &address in addresses {
+            self.leaving.remove(&address);
+            let held = self
+                .leases
+                .values()
+                .any(|lease| lease.addresses.contains(&address));
+            if !held {
+                for pool in &mut self.pools {
+                    pool.release(address);
+                }
+            }
+        }
+    }
+
+    pub(super) fn get(&self, sandbox: &str) -> Option<Lease> {
+        self.leases.get(sandbox).cloned()
+    }
+
+    pub(super) fn leases(&self) -> Vec<Lease> {
+        self.leases.values().cloned().collect()
+    }
+
+    /// The number at which the next search begins, for each range.
+    pub(super) fn next(&self) -> Vec<(Cidr, u32)> {
+        self.pools
+            .iter()
+            .map(|pool| (pool.range(), pool.next()))
+            .collect()
+    }
+
+    /// All ranges with addresses in use, those for new leases first.
+    pub(super) fn ranges(&self) -> Vec<Cidr> {
+        let mut ranges: Vec<Cidr> = self.pools.iter().map(Pool::range).collect();
+        for lease in self.leases.values() {
+            for range in &lease.ranges {
+                if !ranges.contains(range) {
+                    ranges.push(*range);
+                }
+            }
+        }
+        ranges
+    }
+}

@@ -1,0 +1,150 @@
+//! Making and removing what a pod has on the host.
+
+use std::{collections::BTreeSet, fs, io, sync::Arc};
+
+use rubelet_api::{objects::PodObjects, pod::Pod};
+use rubelet_base::{ErrorChain, PodName, PodUid};
+use rubelet_logs::{directories, layout::PodLogDir, links::remove_dangling_links};
+use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls, memory_volume_bound};
+use rubelet_volumes::{MountedVolumes, PodDirs, VolumeError, VolumeSettings};
+use tracing::warn;
+
+use super::Inner;
+use crate::{objects::FAILED_MOUNT, pod_host::HostError, runtime_state::CgroupDriver};
+
+/// Directories, cgroup, volumes and log directory.
+pub(super) fn prepare(
+    inner: &Inner,
+    pod: &Pod,
+    driver: Option<CgroupDriver>,
+    objects: &PodObjects,
+) -> Result<(), HostError> {
+    check_sysctls(pod, &inner.settings.allowed_unsafe_sysctls)
+        .map_err(|error| HostError::new(SYSCTL_FORBIDDEN, &error))?;
+    inner.cgroups.ensure(pod, driver)?;
+    volumes(inner, pod, objects)?;
+    let logs = inner.log_dir(&pod.name, &pod.uid)?;
+    directories::create_pod_log_dir(&logs).map_err(|error| HostError::sandbox(&error))
+}
+
+/// The pod's volumes, made if they are not there, with what is in their objects now.
+pub(super) fn volumes(inner: &Inner, pod: &Pod, objects: &PodObjects) -> Result<(), HostError> {
+    let dirs = dirs(inner, &pod.uid)?;
+    let mounted =
+        rubelet_volumes::prepare(pod, &dirs, &settings(inner, pod), objects).map_err(|error| {
+            match error {
+                VolumeError::PodDir { .. } => HostError::new("Failed", &error),
+                _ => HostError::new(FAILED_MOUNT, &error),
+            }
+        })?;
+    inner
+        .mounted
+        .lock()
+        .insert(pod.uid.clone(), Arc::new(mounted));
+    Ok(())
+}
+
+/// The files of volumes that are made from objects, as those are now.
+pub(super) fn refresh(inner: &Inner, pod: &Pod, objects: &PodObjects) -> Result<(), HostError> {
+    let dirs = dirs(inner, &pod.uid)?;
+    rubelet_volumes::refresh(pod, &dirs, &settings(inner, pod), objects)
+        .map_err(|error| HostError::new(FAILED_MOUNT, &error))
+}
+
+fn settings(inner: &Inner, pod: &Pod) -> VolumeSettings {
+    let allocatable = inner.settings.allocatable;
+    VolumeSettings {
+        memory_bound: memory_volume_bound(pod, allocatable.memory),
+        allocatable,
+    }
+}
+
+/// Where the pod's volumes are.
+pub(super) fn mounted(inner: &Inner, pod: &Pod) -> Result<Arc<MountedVolumes>, HostError> {
+    let mounted = inner.mounted.lock().get(&pod.uid).map(Arc::clone);
+    mounted.ok_or_else(|| HostError {
+        reason: FAILED_MOUNT,
+        message: "the pod's volumes were not prepared".to_owned(),
+    })
+}
+
+pub(super) fn dirs(inner: &Inner, uid: &PodUid) -> Result<PodDirs, HostError> {
+    PodDirs::new(&inner.settings.root, uid).map_err(|error| HostError::new("FailedMount", &error))
+}
+
+/// Unmounts and removes volumes.
+pub(super) fn remove_volumes(inner: &Inner, uid: &PodUid) -> Result<(), HostError> {
+    inner.mounted.lock().remove(uid);
+    rubelet_volumes::remove_volumes(&dirs(inner, uid)?)
+        .map_err(|error| HostError::new("FailedCleanUp", &error))
+}
+
+/// Removes volumes, directories, logs and cgroup. What does not depend on each other is tried all the
+/// same when one part fails.
+pub(super) fn clean_up(inner: &Inner, name: &PodName, uid: &PodUid) -> Result<(), HostError> {
+    let mut failed = Vec::new();
+    inner.mounted.lock().remove(uid);
+    match dirs(inner, uid) {
+        Ok(dirs) => {
+            if let Err(error) = rubelet_volumes::cleanup(&dirs) {
+                failed.push(ErrorChain(&error).to_string());
+            }
+        }
+        Err(error) => failed.push(error.message),
+    }
+    for dir in log_dirs(inner, name, uid) {
+        if let Err(error) = directories::remove_pod_log_dir(&dir) {
+            failed.push(ErrorChain(&error).to_string());
+        }
+        // Links of containers that the runtime lost without an event.
+        let links = &inner.settings.container_logs;
+        if let Err(error) = remove_dangling_links(links, dir.path(), &BTreeSet::new()) {
+            failed.push(ErrorChain(&error).to_string());
+        }
+    }
+    match inner.cgroups.remove(uid) {
+        Ok(true) => {}
+        Ok(false) => failed.push("the pod's cgroup is still in use".to_owned()),
+        Err(error) => failed.push(error.message),
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(HostError {
+        reason: "FailedCleanUp",
+        message: failed.join("; "),
+    })
+}
+
+/// The log directory of a pod. For a pod of which only the UID is known, it is found by that.
+fn log_dirs(inner: &Inner, name: &PodName, uid: &PodUid) -> Vec<PodLogDir> {
+    if let Ok(dir) = inner.log_dir(name, uid) {
+        return vec![dir];
+    }
+    let found = directories::list_pod_log_dirs(&inner.settings.pod_logs).unwrap_or_default();
+    found
+        .into_iter()
+        .filter(|(_, of, _)| of == uid)
+        .map(|(_, _, dir)| dir)
+        .collect()
+}
+
+/// UIDs of pods with a directory or a record below the root.
+pub(super) fn pods_on_disk(inner: &Inner) -> Vec<PodUid> {
+    let root = &inner.settings.root;
+    let mut found = rubelet_volumes::orphans(root).unwrap_or_else(|error| {
+        warn!(root = %root.display(), %error, "The directories of pods can't be listed");
+        Vec::new()
+    });
+    match fs::read_dir(root.join("rubelet/pods")) {
+        Ok(entries) => found.extend(entries.flatten().filter_map(|entry| {
+            let name = entry.file_name();
+            name.to_str()?.strip_suffix(".json").map(PodUid::from)
+        })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => warn!(%error, "The records of pods can't be listed"),
+    }
+    found.sort();
+    found.dedup();
+    found
+}

@@ -1,0 +1,147 @@
+//! What a plugin receives of the service account of the pod that it is run for.
+
+use std::collections::BTreeMap;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use rubelet_api::{objects::Token, pod::Pod};
+use rubelet_config::{TokenAttributes, TokenCacheType};
+use rubelet_pod_plan::image_access::PullServiceAccount;
+
+use super::error::PluginError;
+use crate::objects::{ServiceAccount, ServiceAccounts};
+
+/// On whose behalf a plugin is run.
+#[derive(Debug)]
+pub(super) enum Asker {
+    /// The node: what it gives is for all pods.
+    Node,
+    /// A service account.
+    Account(AccountRequest),
+    /// It has nothing for this pod, and is not run.
+    Nobody(String),
+}
+
+/// A service account, as a plugin sees it.
+#[derive(Debug, Clone)]
+pub(super) struct AccountRequest {
+    pub(super) account: PullServiceAccount,
+    pub(super) token: Token,
+    /// Those that the provider's configuration lists.
+    pub(super) annotations: BTreeMap<String, String>,
+    cache_type: TokenCacheType,
+}
+
+/// Which pods an answer counts for, beside the images.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AccountKey {
+    account: PullServiceAccount,
+    annotations: BTreeMap<String, String>,
+    /// SHA-256 of the token, where only pods that show it may use the answer.
+    token: Option<Vec<u8>>,
+}
+
+/// Which requests are the same while one is in progress. Different tokens may get different
+/// responses.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct QuestionKey {
+    token: Vec<u8>,
+    annotations: BTreeMap<String, String>,
+}
+
+impl Asker {
+    /// Finds out on whose behalf a provider is run.
+    ///
+    /// # Errors
+    /// The service account cannot be read, or the API server gives no token.
+    pub(super) async fn of(
+        attributes: Option<&TokenAttributes>,
+        pod: &Pod,
+        accounts: &dyn ServiceAccounts,
+    ) -> Result<Self, PluginError> {
+        let Some(attributes) = attributes else {
+            return Ok(Self::Node);
+        };
+        // Pods of manifests have none.
+        if pod.spec.service_account.is_empty() {
+            return Ok(match attributes.require_service_account {
+                true => Self::Nobody("the pod has no service account".to_owned()),
+                false => Self::Node,
+            });
+        }
+        let account = accounts.service_account(pod).await;
+        let account = account.map_err(PluginError::ServiceAccount)?;
+        let annotations = match annotations(attributes, &account) {
+            Ok(annotations) => annotations,
+            Err(missing) => {
+                let why = format!("the service account has no annotation {missing:?}");
+                return Ok(Self::Nobody(why));
+            }
+        };
+        let token = accounts.service_account_token(pod, &account.uid, &attributes.audience);
+        let token = token.await.map_err(PluginError::Token)?;
+        Ok(Self::Account(AccountRequest {
+            account: PullServiceAccount {
+                uid: account.uid.to_string(),
+                namespace: pod.name.namespace.to_string(),
+                name: pod.spec.service_account.to_string(),
+            },
+            token,
+            annotations,
+            cache_type: attributes.cache_type,
+        }))
+    }
+
+    pub(super) fn account(&self) -> Option<&AccountRequest> {
+        match self {
+            Self::Account(request) => Some(request),
+            Self::Node | Self::Nobody(_) => None,
+        }
+    }
+}
+
+/// The annotations that a provider's configuration lists; a required one that is missing is the
+/// error.
+fn annotations<'a>(
+    attributes: &'a TokenAttributes,
+    account: &ServiceAccount,
+) -> Result<BTreeMap<String, String>, &'a str> {
+    let entry = |key: &String| {
+        let value = account.annotations.get(key)?;
+        Some((key.clone(), value.clone()))
+    };
+    let required = attributes.required_annotations.iter();
+    let required = required.map(|key| entry(key).ok_or(&**key));
+    let mut found: BTreeMap<_, _> = required.collect::<Result<_, _>>()?;
+    found.extend(attributes.optional_annotations.iter().filter_map(entry));
+    Ok(found)
+}
+
+impl AccountRequest {
+    pub(super) fn cache_key(&self) -> AccountKey {
+        AccountKey {
+            account: self.account.clone(),
+            annotations: self.annotations.clone(),
+            token: match self.cache_type {
+                TokenCacheType::Token => Some(hash(&self.token)),
+                TokenCacheType::ServiceAccount => None,
+            },
+        }
+    }
+
+    pub(super) fn question_key(&self) -> QuestionKey {
+        QuestionKey {
+            token: hash(&self.token),
+            annotations: self.annotations.clone(),
+        }
+    }
+
+    /// Whether an answer with this password may be kept for all pods of the service account. The token itself
+    /// is bound to one of them.
+    pub(super) fn may_share(&self, password: &str) -> bool {
+        self.cache_type == TokenCacheType::Token || *password != *self.token.0
+    }
+}
+
+fn hash(token: &Token) -> Vec<u8> {
+    digest(&SHA256, token.0.as_bytes()).as_ref().to_vec()
+}

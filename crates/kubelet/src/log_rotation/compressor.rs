@@ -1,0 +1,58 @@
+//! Compresses rotated logs in the background: that takes much longer than a rotation, and must not
+//! delay the next one.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use rubelet_logs::rotation;
+use tokio::{sync::Semaphore, task::spawn_blocking};
+use tracing::warn;
+
+/// Most logs that are compressed at the same time: each takes one of the few threads that work on files
+/// of pods.
+const MOST_AT_ONCE: usize = 4;
+
+/// Logs that wait to be compressed. Dropping it forgets them: the next rotation finds them again.
+#[derive(Debug)]
+pub(super) struct Compressor {
+    permits: Arc<Semaphore>,
+    /// Those that wait, or are at work.
+    queued: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+impl Compressor {
+    pub(super) fn new(workers: usize) -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(workers.clamp(1, MOST_AT_ONCE))),
+            queued: Arc::default(),
+        }
+    }
+
+    /// Compresses the rotated files of a log as soon as it is its turn.
+    pub(super) fn compress(&self, log: &Path) {
+        if !self.queued.lock().insert(log.to_owned()) {
+            // What was rotated meanwhile is compressed after the next rotation at the latest.
+            return;
+        }
+        let (permits, queued) = (Arc::clone(&self.permits), Arc::clone(&self.queued));
+        let log = log.to_owned();
+        tokio::spawn(async move {
+            // The semaphore is never closed.
+            let _permit = permits.acquire().await.ok();
+            let path = log.clone();
+            let _ended = spawn_blocking(move || compress(&path)).await;
+            queued.lock().remove(&log);
+        });
+    }
+}
+
+/// Compresses what waits for it in a log.
+fn compress(path: &Path) {
+    if let Err(error) = rotation::compress(path) {
+        warn!(log = %path.display(), %error, "Cannot compress a rotated log, it stays as it is");
+    }
+}

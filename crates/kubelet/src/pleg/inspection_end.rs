@@ -1,0 +1,242 @@
+//! The end of an inspection: the one place where observed state is written.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use rubelet_base::{ErrorChain, Seq};
+use rubelet_cri::CriError;
+use rubelet_pod_plan::{ContainerPhase, ObservedPod};
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::{
+    cause::Cause,
+    fingerprint::Fingerprint,
+    handle::PlegHandle,
+    inspect::{FinishedInspection, InspectionResult},
+    inspection_slots::Pace,
+    lifecycle::{LifecycleKind, happened},
+    observation::Observation,
+    record::LifecycleEvent,
+    task::PlegTask,
+    tracked_pod::{Marks, Request, TrackedPod, UnsyncedEvent},
+};
+
+/// First wait after a failed inspection; doubles up to [`RETRY_MAX`].
+const RETRY_INITIAL: Duration = Duration::from_millis(100);
+/// Longest wait after a failed inspection.
+const RETRY_MAX: Duration = Duration::from_secs(5);
+
+impl PlegTask {
+    /// Applies what an inspection found.
+    pub(super) fn finish(&mut self, inspected: FinishedInspection) {
+        match inspected.result {
+            Some(Ok(seen)) => {
+                self.publish(&inspected.tracked, inspected.began, inspected.request, seen);
+            }
+            Some(Err(error)) => self.retry_later(&inspected.tracked, inspected.request, &error),
+            None => self.put_back(&inspected.tracked, inspected.request),
+        }
+    }
+
+    /// The pod waits for a place where it may take its time.
+    fn put_back(&self, tracked: &TrackedPod, request: Request) {
+        let urgency = {
+            let mut marks = tracked.marks();
+            marks.inspection.give_up();
+            marks.request.join(request);
+            marks.pace = marks.pace.max(Pace::Slow);
+            marks.request.urgency
+        };
+        self.handle.shared.enqueue(&tracked.uid, urgency);
+    }
+
+    fn publish(
+        &mut self,
+        tracked: &TrackedPod,
+        began: Seq,
+        request: Request,
+        seen: InspectionResult,
+    ) {
+        let InspectionResult { mut pod, processes } = seen;
+        let now = Instant::now();
+        let old = Arc::clone(&tracked.observation.borrow().pod);
+        let mut marks = tracked.marks();
+        // A mark that came after the first call may not be in this result: inspect again.
+        let again = marks.inspection.end(began).then_some(marks.request.urgency);
+        marks.failures = 0;
+        if std::mem::take(&mut marks.pace) == Pace::Hangs {
+            self.handle.shared.release_pod(&tracked.uid);
+        }
+        marks.rechecks.hold_back(&old, &mut pod, now);
+        // Nothing is published: a task that acted on "unknown" would replace what may still run.
+        if let Some(at) = marks.unknown_until(&pod, now) {
+            marks.request.join(request);
+            self.reinspect_at(tracked, &mut marks, at);
+            return;
+        }
+        let late = marks.late_reasons.note(&pod, now);
+        let reinspect_at = [
+            late,
+            marks.rechecks.note(&pod, now),
+            marks.kernel.note(&mut pod, now),
+        ];
+        for at in reinspect_at.into_iter().flatten() {
+            self.reinspect_at(tracked, &mut marks, at);
+        }
+        // Identifiers learned during the inspection are not in its list; the next one needs them.
+        if again.is_none() {
+            marks.forget_learned();
+        }
+        marks.fingerprint = Fingerprint::of(&pod);
+        self.kernel.note(tracked, &mut marks, &pod, processes, now);
+        let changed = *old != pod;
+        // An equal observation keeps the old allocation: at idle an inspection costs no memory.
+        let pod = if changed {
+            Arc::new(pod)
+        } else {
+            Arc::clone(&old)
+        };
+        if changed {
+            self.handle
+                .record_events(tracked, &mut marks, began, request, &old, &pod, now);
+        }
+        drop(marks);
+        #[cfg(test)]
+        self.handle
+            .shared
+            .trace
+            .note_ends(&tracked.uid, began, &old, &pod);
+        if changed {
+            self.handle
+                .shared
+                .index
+                .lock()
+                .update(&tracked.uid, &old, &pod);
+            self.handle.shared.count(&old, &pod);
+            self.handle.count_lost(tracked, &old, &pod);
+        }
+        // Sent even if nothing changed: a task may wait for an observation that began after its step.
+        tracked.observation.send_replace(Observation {
+            seq: began,
+            pod,
+            error: None,
+        });
+        if let Some(urgency) = again {
+            self.handle.shared.enqueue(&tracked.uid, urgency);
+        }
+    }
+
+    fn retry_later(&mut self, tracked: &TrackedPod, request: Request, error: &CriError) {
+        let mut marks = tracked.marks();
+        marks.inspection.give_up();
+        marks.request.join(request);
+        // A failed call may have missed something that only a list can find.
+        marks.needs_list = true;
+        marks.failures = marks.failures.saturating_add(1);
+        if error.is_deadline_exceeded() {
+            marks.pace = Pace::Hangs;
+        }
+        let failures = marks.failures;
+        let wait = RETRY_INITIAL
+            .saturating_mul(1 << failures.min(6))
+            .min(RETRY_MAX);
+        self.reinspect_at(tracked, &mut marks, Instant::now() + wait);
+        drop(marks);
+        let text: Arc<str> = ErrorChain(error).to_string().into();
+        if error.is_deadline_exceeded() {
+            self.handle.shared.quarantine_pod(&tracked.uid, &text);
+        }
+        if failures == 1 && !error.is_unavailable() {
+            warn!(pod = %tracked.uid, error = %text, "Inspection of a pod failed");
+        }
+        tracked
+            .observation
+            .send_modify(|observation| observation.error = Some(text));
+    }
+}
+
+impl Marks {
+    /// What was learned before this inspection began is part of its result.
+    fn forget_learned(&mut self) {
+        self.needs_list = false;
+        self.reread_all = false;
+        self.learned_sandboxes.clear();
+        self.learned_containers.clear();
+        self.removed_containers.clear();
+        self.changed_sandboxes.clear();
+        self.reread.clear();
+    }
+}
+
+impl PlegHandle {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "both states and what led from one to the other"
+    )]
+    fn record_events(
+        &self,
+        tracked: &TrackedPod,
+        marks: &mut Marks,
+        seq: Seq,
+        request: Request,
+        old: &ObservedPod,
+        new: &ObservedPod,
+        now: Instant,
+    ) {
+        let wall = self.shared.clock.now();
+        let event = |kind, container: Option<&str>, id: &str| LifecycleEvent {
+            number: 0,
+            at: wall,
+            uid: tracked.uid.clone(),
+            pod: tracked.name.get().cloned(),
+            kind,
+            container: container.map(Into::into),
+            id: id.into(),
+            cause: request.cause.unwrap_or(Cause::Recheck),
+            from_stamp: stamp(new, kind, id).map(|at| since(at, wall)),
+            from_event: request.event_at.map(|at| now.saturating_duration_since(at)),
+            to_start: None,
+            to_sync: None,
+        };
+        let mut events: Vec<_> = happened(old, new)
+            .into_iter()
+            .map(|what| event(what.kind, what.name, what.id))
+            .collect();
+        if events.is_empty() {
+            events.push(event(LifecycleKind::PodSync, None, ""));
+        }
+        for event in events {
+            if let (LifecycleKind::Died, Some(_), Some(took)) =
+                (event.kind, &event.container, event.from_stamp)
+            {
+                let seconds = took.as_secs_f64();
+                self.shared.metrics.pleg.exit_to_delivery.observe(seconds);
+            }
+            marks.unsynced.push(UnsyncedEvent {
+                number: self.shared.record.add(event),
+                seq,
+                delivered: now,
+                event_at: request.event_at,
+                begun: false,
+            });
+        }
+    }
+}
+
+/// The runtime's time of what happened to a container.
+fn stamp(pod: &ObservedPod, kind: LifecycleKind, id: &str) -> Option<Timestamp> {
+    let found = pod
+        .containers
+        .iter()
+        .find(|found| found.id.as_str() == id)?;
+    match (&found.phase, kind) {
+        (ContainerPhase::Running { started_at }, LifecycleKind::Started) => Some(*started_at),
+        (ContainerPhase::Exited(exit), LifecycleKind::Died) => Some(exit.finished_at),
+        _ => None,
+    }
+}
+
+fn since(at: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(at)).unwrap_or_default()
+}

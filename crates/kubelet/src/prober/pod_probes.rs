@@ -1,0 +1,12 @@
+//! The probes of one pod.
+
+use rubelet_base::ContainerId;
+
+/// What is tried of one pod.
+#[derive(Debug, Default)]
+pub(super) struct PodProbes {
+    /// Its probes, by their numbers.
+    pub(super) probes: Vec<u32>,
+    /// The last instance of each container that was tried.
+    pub(super) instances: Vec<(Box<str>, ContainerId)>,
+}

@@ -1,0 +1,188 @@
+//! The objects that pods of tests draw: what a cluster would have.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
+use rubelet_api::{
+    objects::{ConfigMap, PodObjects, Secret, Token},
+    pod::Pod,
+};
+use rubelet_base::PodUid;
+use rubelet_cri::v1;
+use tokio::sync::watch;
+
+use crate::{
+    keyring::PullLogin,
+    objects::{
+        CONFIG_ERROR, FAILED_MOUNT, FAILED_SANDBOX, ObjectRefs, ObjectSource, ServiceAccount,
+        ServiceAccountError, ServiceAccounts, never,
+    },
+    pod_host::{HostError, HostWarning},
+};
+
+/// All objects of one namespace. It outlives agents, as an API server does.
+#[derive(Default)]
+pub(super) struct FakeObjects {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    objects: PodObjects,
+    handlers: BTreeMap<String, String>,
+    credentials: Vec<PullLogin>,
+    notes: Vec<HostWarning>,
+    /// Why nothing can be read.
+    away: Option<String>,
+    pods: BTreeMap<PodUid, watch::Sender<u64>>,
+    reads: usize,
+}
+
+impl FakeObjects {
+    /// There is such a config map, with this one key; pods are told.
+    pub(super) fn set_config_map(&self, name: &str, key: &str, value: &str) {
+        let map = ConfigMap {
+            data: [(key.into(), value.as_bytes().into())].into(),
+            ..ConfigMap::default()
+        };
+        self.change(|state| {
+            let maps = &mut state.objects.config_maps;
+            maps.insert(name.into(), Arc::new(map));
+        });
+    }
+
+    /// There is such a secret, with this one key; pods are told.
+    pub(super) fn set_secret(&self, name: &str, key: &str, value: &str) {
+        let secret = Secret {
+            kind: "Opaque".into(),
+            data: [(key.into(), value.as_bytes().into())].into(),
+        };
+        self.change(|state| {
+            let secrets = &mut state.objects.secrets;
+            secrets.insert(name.into(), Arc::new(secret));
+        });
+    }
+
+    /// Containers hear of services by this variable.
+    pub(super) fn set_service(&self, name: &str, value: &str) {
+        let variable = (name.to_owned(), value.to_owned());
+        self.state().objects.services = vec![variable];
+    }
+
+    /// There is a runtime class with this handler.
+    pub(super) fn set_handler(&self, class: &str, handler: &str) {
+        let (class, handler) = (class.to_owned(), handler.to_owned());
+        self.state().handlers.insert(class, handler);
+    }
+
+    /// Pulls have these users to try, and this is said of the others.
+    pub(super) fn set_credentials(&self, users: &[&str], note: Option<HostWarning>) {
+        let auth = |user: &&str| {
+            let auth = v1::AuthConfig {
+                username: (*user).to_owned(),
+                password: "hunter2".to_owned(),
+                ..v1::AuthConfig::default()
+            };
+            PullLogin::of_secret(auth, &format!("uid-{user}"), "default", user)
+        };
+        let mut state = self.state();
+        state.credentials = users.iter().map(auth).collect();
+        state.notes = note.into_iter().collect();
+    }
+
+    /// Nothing can be read, for this reason; `None`: all can be read again, and pods are told.
+    pub(super) fn set_away(&self, why: Option<&str>) {
+        self.change(|state| state.away = why.map(str::to_owned));
+    }
+
+    /// How often objects were read.
+    pub(super) fn reads(&self) -> usize {
+        self.state().reads
+    }
+
+    /// Whether the pod's objects are kept at hand.
+    pub(super) fn tracks(&self, uid: &str) -> bool {
+        self.state().pods.contains_key(&PodUid::from(uid))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state();
+        change(&mut state);
+        for news in state.pods.values() {
+            news.send_modify(|count| *count += 1);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+}
+
+/// Service accounts have the UID `uid-NAME`, and no annotations.
+#[async_trait]
+impl ServiceAccounts for FakeObjects {
+    async fn service_account(&self, pod: &Pod) -> Result<ServiceAccount, ServiceAccountError> {
+        Ok(ServiceAccount {
+            uid: format!("uid-{}", pod.spec.service_account).into(),
+            ..ServiceAccount::default()
+        })
+    }
+
+    async fn service_account_token(
+        &self,
+        pod: &Pod,
+        uid: &str,
+        audience: &str,
+    ) -> Result<Token, ServiceAccountError> {
+        Ok(Token(format!("{audience}-{uid}-{}", pod.uid).into()))
+    }
+}
+
+#[async_trait]
+impl ObjectSource for FakeObjects {
+    fn track(&self, pod: &Arc<Pod>) {
+        let mut state = self.state();
+        let news = || watch::channel(0).0;
+        state.pods.entry(pod.uid.clone()).or_insert_with(news);
+    }
+
+    fn forget(&self, uid: &PodUid) {
+        self.state().pods.remove(uid);
+    }
+
+    async fn objects(&self, pod: &Arc<Pod>, refs: ObjectRefs<'_>) -> Result<PodObjects, HostError> {
+        let mut state = self.state();
+        assert!(state.pods.contains_key(&pod.uid), "only tracked pods read");
+        state.reads += 1;
+        let reason = match refs {
+            ObjectRefs::Volumes => FAILED_MOUNT,
+            ObjectRefs::Environment(_) => CONFIG_ERROR,
+        };
+        match state.away.clone() {
+            Some(message) => Err(HostError { reason, message }),
+            None => Ok(state.objects.clone()),
+        }
+    }
+
+    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<PullLogin>, Vec<HostWarning>) {
+        let state = self.state();
+        (state.credentials.clone(), state.notes.clone())
+    }
+
+    async fn runtime_handler(&self, class: &str) -> Result<String, HostError> {
+        let handler = self.state().handlers.get(class).cloned();
+        handler.ok_or_else(|| HostError {
+            reason: FAILED_SANDBOX,
+            message: format!("runtimeclass.node.k8s.io {class:?} not found"),
+        })
+    }
+
+    fn changes(&self, uid: &PodUid) -> watch::Receiver<u64> {
+        let state = self.state();
+        state
+            .pods
+            .get(uid)
+            .map_or_else(never, watch::Sender::subscribe)
+    }
+}

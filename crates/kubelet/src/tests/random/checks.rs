@@ -1,0 +1,94 @@
+//! What must hold after a random life, by the model's record of what happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rubelet_sim::EntryKind;
+
+use super::Story;
+
+impl Story {
+    /// By the oracle: nothing ran twice at a time, and init containers ran in order, each in its
+    /// sandbox before the others.
+    pub(super) fn assert_order(&self) {
+        let oracle = self.node.sim.oracle();
+        let mut running: BTreeSet<(&str, &str)> = BTreeSet::new();
+        let mut ended_well: BTreeSet<(&str, &str)> = BTreeSet::new();
+        for entry in oracle.entries() {
+            match &entry.what {
+                EntryKind::ContainerStarted(of) => {
+                    let (sandbox, name) = (of.sandbox_id.as_str(), of.name.as_str());
+                    let inits = (0..self.life.init).map(|index| format!("init{index}"));
+                    let earlier: Vec<_> = inits.take_while(|init| init != name).collect();
+                    for init in &earlier {
+                        let done = ended_well.contains(&(sandbox, init.as_str()));
+                        assert!(done, "{of} started before {init} had ended\n{oracle}");
+                    }
+                    let beside = running.iter().find(|(other, beside)| {
+                        *other == sandbox
+                            && (beside.starts_with("init") || name.starts_with("init"))
+                    });
+                    assert!(beside.is_none(), "{of} started beside {beside:?}\n{oracle}");
+                    running.insert((sandbox, name));
+                }
+                EntryKind::ContainerExited { instance, code, .. } => {
+                    let key = (instance.sandbox_id.as_str(), instance.name.as_str());
+                    running.remove(&key);
+                    if *code == 0 {
+                        ended_well.insert(key);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for uid in &self.uids {
+            self.node.assert_never_twice(uid);
+        }
+    }
+
+    /// I6, by the oracle: each exit code was reported as it was, before the agent removed the container.
+    pub(super) fn assert_codes(&self) {
+        let oracle = self.node.sim.oracle();
+        let mut codes = BTreeMap::new();
+        for entry in oracle.entries() {
+            match &entry.what {
+                EntryKind::ContainerExited { instance, code, .. } => {
+                    codes.insert(&instance.id, *code);
+                    let told = self.told.codes.get(&instance.id);
+                    assert!(
+                        told.is_none_or(|told| told == code),
+                        "I6: {instance} ended with {code}, and {told:?} was told\n{oracle}"
+                    );
+                }
+                EntryKind::ContainerRemoved(of) if !self.vanished.contains(&of.sandbox_id) => {
+                    let lost = codes.contains_key(&of.id) && !self.told.codes.contains_key(&of.id);
+                    assert!(
+                        !lost,
+                        "I6: {of} was removed and its end never told\n{oracle}"
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// By the oracle: the postStart hook of whatever runs in the end has succeeded.
+    pub(super) fn assert_hooks(&self) {
+        if self.life.hooks.is_empty() {
+            return;
+        }
+        let oracle = self.node.sim.oracle();
+        for uid in &self.uids {
+            for name in (0..self.life.regular).map(|index| format!("app{index}")) {
+                let Some(id) = self.node.sim.running(uid, &name) else {
+                    continue;
+                };
+                let done = oracle.execs(uid, &name).into_iter().any(|exec| {
+                    exec.id == id
+                        && exec.command == "start"
+                        && exec.ended.is_some_and(|(_, code)| code == Some(0))
+                });
+                assert!(done, "the postStart hook of {id} did not succeed\n{oracle}");
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Interrupted starts: the agent died, or its call timed out, while the runtime was starting a
+//! container. The container never ran, so its record is removed and counts as if it had never been
+//! there: no restart is counted, and a pod that never restarts has not failed.
+//!
+//! containerd can't always remove such a record. Then it stays, and is ignored except for the
+//! number of the next instance, because two can't have the same.
+
+use jiff::Timestamp;
+
+use crate::{
+    actions::{self, Actions},
+    observed::{Exit, ObservedContainer, ObservedPod},
+    probe,
+    snapshot::{PodSnapshot, Target},
+    status,
+    step::{DeadContainer, PodPlan, Step},
+    why::Why,
+};
+
+/// The plan for a pod with such records; `None` if there are none.
+pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan> {
+    let ended = snapshot
+        .previous
+        .is_some_and(|status| status.phase.is_terminal());
+    let observed = snapshot.observed;
+    if ended
+        || snapshot.target != Target::Run
+        || !observed.containers.iter().any(is_interrupted_start)
+    {
+        return None;
+    }
+    let (broken, whole): (Vec<_>, Vec<_>) = observed
+        .containers
+        .iter()
+        .cloned()
+        .partition(is_interrupted_start);
+    let observed = ObservedPod {
+        sandboxes: observed.sandboxes.clone(),
+        containers: whole,
+    };
+    let without = PodSnapshot {
+        observed: &observed,
+        ..*snapshot
+    };
+    let actions = match snapshot.history.teardown {
+        None => remove(broken),
+        Some(_) => go_on(&without, &broken, now),
+    };
+    let status = status::generate(&without, &actions, now);
+    Some(PodPlan {
+        probes: probe::targets(&without, status.phase),
+        status,
+        steps: actions.steps,
+        wake_at: actions.wake_at,
+        why: actions.why,
+        finished: false,
+    })
+}
+
+fn remove(broken: Vec<ObservedContainer>) -> Actions {
+    let why = broken.iter().map(|found| found.name.clone());
+    Actions {
+        why: why.map(Why::StartInterrupted).collect(),
+        steps: vec![Step::RemoveContainers(
+            broken
+                .into_iter()
+                .map(|found| DeadContainer {
+                    name: found.name,
+                    id: found.id,
+                    restart_count: found.restart_count,
+                    keep_log: false,
+                })
+                .collect(),
+        )],
+        ..Actions::default()
+    }
+}
+
+/// The removal has failed: decides without the records, past their numbers.
+fn go_on(without: &PodSnapshot<'_>, broken: &[ObservedContainer], now: Timestamp) -> Actions {
+    let mut actions = actions::decide(without, now);
+    for step in &mut actions.steps {
+        if let Step::StartContainer {
+            name,
+            restart_count,
+            ..
+        } = step
+        {
+            let taken = broken.iter().filter(|found| found.name == *name);
+            let next = taken.map(|found| found.restart_count.saturating_add(1));
+            *restart_count = next.max().max(*restart_count);
+        }
+    }
+    actions
+}
+
+fn is_interrupted_start(found: &ObservedContainer) -> bool {
+    found.phase.exit().is_some_and(Exit::start_was_interrupted)
+}

@@ -1,0 +1,100 @@
+//! From the opened resources to the tasks of the node: the runtime's client, the host, the cluster,
+//! and the agent that uses them.
+
+use std::{path::Path, sync::Arc};
+
+use rubelet_config::{Flags, Resolved};
+use rubelet_cri::{ImageService, RuntimeService};
+use rubelet_kubelet::{agent::Agent, events::Recorder, objects::ObjectSource, pod_host::PodHost};
+use tokio::task::JoinSet;
+
+use super::{
+    calls::Calls,
+    credentials,
+    joined::Cluster,
+    log_rotation,
+    open::Opened,
+    parts::{self, ClusterDeps},
+    runtime_name,
+};
+
+/// The agent, which is running without pods yet, and the parts it uses.
+pub(super) struct Built {
+    pub(super) agent: Agent,
+    pub(super) recorder: Recorder,
+    pub(super) cluster: Option<Cluster>,
+    pub(super) objects: Arc<dyn ObjectSource>,
+    pub(super) host: Arc<dyn PodHost>,
+    pub(super) calls: Arc<Calls>,
+    pub(super) runtime: Arc<dyn RuntimeService>,
+    pub(super) images: Arc<dyn ImageService>,
+    /// Tasks other than the agent's.
+    pub(super) tasks: JoinSet<()>,
+}
+
+/// Builds the parts, and starts the agent.
+pub(super) async fn build(
+    flags: &Flags,
+    resolved: &Resolved,
+    root: &Path,
+    opened: &Opened,
+) -> anyhow::Result<Built> {
+    let Opened {
+        clock,
+        node,
+        metrics,
+        ..
+    } = opened;
+    let recorder = Recorder::new(clock.clone());
+    let cluster = match resolved.joined {
+        true => Some(Cluster::new(flags, resolved, node, clock, metrics)?),
+        false => None,
+    };
+    let cluster_deps = match &cluster {
+        Some(cluster) => ClusterDeps {
+            cluster: Arc::clone(&cluster.gate) as _,
+            objects: Arc::clone(&cluster.objects) as _,
+        },
+        None => ClusterDeps::alone(&resolved.config),
+    };
+    let objects = Arc::clone(&cluster_deps.objects);
+    let host = parts::host(flags, resolved, node)?;
+    let services = parts::services(resolved, metrics, opened.embedded.as_ref())?;
+    let calls = Arc::clone(&services.calls);
+    let endpoint = Arc::clone(&services.endpoint);
+    let name_record = parts::own_directory(root).join("runtime-name.json");
+    let runtime_name = runtime_name::load(&name_record, &endpoint).await;
+    let mut agent_parts = parts::agent(
+        resolved,
+        root,
+        opened,
+        services,
+        runtime_name,
+        Arc::clone(&host),
+        cluster_deps,
+    );
+    agent_parts.logins = agent_parts
+        .logins
+        .with_plugins(credentials::plugins(flags, resolved)?);
+    agent_parts.log_rotation = log_rotation::settings(&resolved.config)?;
+    let (runtime, images) = (
+        Arc::clone(&agent_parts.runtime),
+        Arc::clone(&agent_parts.images),
+    );
+    let agent = Agent::start(agent_parts, recorder.clone());
+    calls.tell(agent.pleg().clone());
+    let mut tasks = JoinSet::new();
+    let state = agent.runtime_state.clone();
+    tasks.spawn(runtime_name::keep(state, endpoint, name_record));
+    Ok(Built {
+        agent,
+        recorder,
+        cluster,
+        objects,
+        host,
+        calls,
+        runtime,
+        images,
+        tasks,
+    })
+}

@@ -1,0 +1,118 @@
+//! The resources that the agent opens before any of its tasks runs: an invalid configuration or an
+//! address in use ends the start here.
+
+use std::{path::Path, sync::Arc};
+
+use rubelet_config::{Flags, Resolved};
+use rubelet_kubelet::{clock::Clock, metrics::NodeMetrics};
+use rubelet_runtime::EmbeddedRuntime;
+use rubelet_server::{audit::AuditLog, secure::bind_port};
+use tokio::net::{TcpListener, UnixListener};
+use tracing::info;
+
+use super::{
+    audit, embedded, node::Node, observe::CountRequests, other_runtime, parts, port,
+    port::OpenPort, preflight,
+};
+
+/// The node, its listeners, and the runtime if it is embedded.
+pub(super) struct Opened {
+    pub(super) clock: Clock,
+    pub(super) node: Node,
+    pub(super) embedded: Option<Arc<EmbeddedRuntime>>,
+    pub(super) listeners: Listeners,
+    pub(super) port: Option<OpenPort>,
+    pub(super) metrics: Arc<NodeMetrics>,
+    pub(super) observer: Arc<CountRequests>,
+    pub(super) audit: Option<Arc<AuditLog>>,
+}
+
+/// The agent's listeners, except the kubelet's HTTPS port.
+pub(super) struct Listeners {
+    /// The local API.
+    pub(super) api: UnixListener,
+    /// `/healthz`.
+    pub(super) health: Option<TcpListener>,
+    /// The kubelet's read-only port.
+    pub(super) read_only: Option<TcpListener>,
+    /// The CRI of the embedded runtime.
+    pub(super) cri: Option<UnixListener>,
+}
+
+/// Opens everything, in the order in which a failure costs least: checks first, then the runtime,
+/// then the listeners.
+pub(super) async fn open(
+    flags: &Flags,
+    resolved: &Resolved,
+    root: &Path,
+) -> anyhow::Result<Opened> {
+    parts::make_own_directories(root)?;
+    let clock = Clock::system();
+    let node = Node::look(flags, resolved)?;
+    preflight::check(resolved, &node.cgroups)?;
+    super::node::set_oom_score(resolved.config.oom_score_adj);
+    info!(
+        node = %node.name,
+        version = crate::build_info::VERSION,
+        commit = crate::build_info::COMMIT,
+        root = %root.display(),
+        endpoint = match resolved.config.container_runtime_endpoint.as_str() {
+            "" => embedded::ENDPOINT,
+            endpoint => endpoint,
+        },
+        "Rubelet starts"
+    );
+    let (embedded, cri) = open_embedded(resolved).await?;
+    let api = rubelet_server::bind_unix(&parts::socket(resolved)).await?;
+    let health = match parts::health_address(resolved)? {
+        Some(address) => Some(rubelet_server::bind_health(address).await?),
+        None => None,
+    };
+    let port = port::open(resolved).await?;
+    let read_only = match resolved.read_only_address() {
+        Some(address) => Some(bind_port(address).await?),
+        None => None,
+    };
+    let metrics = NodeMetrics::new();
+    let observer = Arc::new(CountRequests::new(Arc::clone(&metrics)));
+    let audit = audit::open(&resolved.rubelet.audit, Arc::clone(&observer) as _)?;
+    Ok(Opened {
+        clock,
+        node,
+        embedded,
+        listeners: Listeners {
+            api,
+            health,
+            read_only,
+            cri,
+        },
+        port,
+        metrics,
+        observer,
+        audit,
+    })
+}
+
+/// Starts the embedded runtime and its socket, if the configuration names no other runtime.
+async fn open_embedded(
+    resolved: &Resolved,
+) -> anyhow::Result<(Option<Arc<EmbeddedRuntime>>, Option<UnixListener>)> {
+    if !resolved.config.container_runtime_endpoint.is_empty() {
+        return Ok((None, None));
+    }
+    other_runtime::refuse().await?;
+    let options = &resolved.rubelet.runtime;
+    let mut settings = embedded::settings(options, &resolved.config.cgroup_driver)?;
+    embedded::bound_logs(&mut settings, resolved)?;
+    if resolved.joined {
+        embedded::wait_for_network(&mut settings);
+    } else {
+        embedded::use_pod_cidr(&mut settings, &resolved.config.pod_cidr)?;
+    }
+    let listener = match options.socket_path() {
+        Some(path) => Some(embedded::bind(&path).await?),
+        None => None,
+    };
+    let runtime = embedded::start(settings).await?;
+    Ok((Some(runtime), listener))
+}

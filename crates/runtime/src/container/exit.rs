@@ -1,0 +1,68 @@
+//! The exit of a container.
+
+use std::sync::Arc;
+
+use rubelet_cri::v1::ContainerEventType;
+use rubelet_runtime_plan::record::ExitRecord;
+
+use super::Container;
+use crate::{clock, engine::Engine};
+
+/// Records an exit that the shim reports. The event is published after the record is on disk: a
+/// client that saw an exit finds the same one after a power cut.
+pub(crate) fn on_exit(
+    engine: &Arc<Engine>,
+    container: &Arc<Container>,
+    exit: &rubelet_shim::ExitRecord,
+) {
+    let started_at = time(exit.started_at_ns);
+    // A program may exit before the reply to its start arrives.
+    let begun = container.change(|record| {
+        let begun = record.started_at == 0 && started_at != 0;
+        if begun {
+            record.started_at = started_at;
+        }
+        begun
+    });
+    if begun {
+        engine.publish(ContainerEventType::ContainerStartedEvent, container);
+    }
+    let exit = from_shim(exit);
+    let (engine, container) = (Arc::clone(engine), Arc::clone(container));
+    tokio::spawn(async move {
+        if let Err(error) = engine.save_exit(&container, &exit).await {
+            // Published all the same: a full disk must not hide an exit.
+            tracing::warn!(container = container.id, %error, "Failed to write an exit to the record of its container");
+        }
+        if container.set_exit(exit) {
+            engine.publish(ContainerEventType::ContainerStoppedEvent, &container);
+        }
+    });
+}
+
+/// Records an exit that the shim can't report, unless there is one already.
+pub(crate) fn record_exit(engine: &Arc<Engine>, container: &Arc<Container>, exit: ExitRecord) {
+    if container.set_exit(exit) {
+        engine.publish(ContainerEventType::ContainerStoppedEvent, container);
+        engine.save_container_later(container);
+    }
+}
+
+/// Converts the shim's exit record.
+pub(crate) fn from_shim(exit: &rubelet_shim::ExitRecord) -> ExitRecord {
+    let at = match time(exit.at_ns) {
+        0 => clock::now_ns(),
+        at => at,
+    };
+    ExitRecord::seen(
+        exit.exit_code,
+        exit.signal.unwrap_or(0),
+        at,
+        exit.oom_killed,
+    )
+}
+
+/// The shim's times are unsigned, those of the CRI signed.
+pub(crate) fn time(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}

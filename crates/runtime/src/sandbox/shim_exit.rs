@@ -1,0 +1,80 @@
+//! The unexpected exit of a shim: its pod is stopped.
+
+use std::sync::Arc;
+
+use rubelet_cri::v1::ContainerEventType;
+use rubelet_runtime_plan::state::SandboxPhase;
+
+use super::{Sandbox, reports, stop};
+use crate::{
+    container::orphan::kill_orphan,
+    engine::Engine,
+    recover::shims::{CONNECT_TIMEOUT, connect_one},
+};
+
+/// Kills what is left of the pod, records how its containers exited, and releases the resources of
+/// the pod.
+pub(crate) async fn handle(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: String) {
+    if reconnect(&engine, &sandbox).await {
+        tracing::warn!(
+            sandbox = sandbox.id,
+            reason,
+            "Reconnected to the shim of a pod after the connection broke"
+        );
+        return;
+    }
+    let phase = sandbox.change(|record| {
+        let phase = record.phase;
+        if matches!(phase, SandboxPhase::Ready | SandboxPhase::Creating) {
+            record.phase = SandboxPhase::NotReady;
+        }
+        phase
+    });
+    sandbox.waiters.forget_execs();
+    if phase == SandboxPhase::Creating {
+        // RunPodSandbox is in progress; it fails and rolls back.
+        return;
+    }
+    tracing::error!(
+        sandbox = sandbox.id,
+        reason,
+        "The shim of a pod exited; stopping the pod"
+    );
+    if phase == SandboxPhase::Ready {
+        engine.publish_sandbox(ContainerEventType::ContainerStoppedEvent, &sandbox);
+    }
+    // A CreateContainer in progress fails without the shim and releases its read lock. From then on
+    // no other call changes the sandbox.
+    let _alone = sandbox.calls.write().await;
+    // The process may hang instead of having exited, and would keep its namespaces unnoticed.
+    if let Some(link) = sandbox.take_link() {
+        link.kill();
+        engine.reap(&link).await;
+    }
+    for container in sandbox.members() {
+        if let Err(error) = kill_orphan(&engine, &container).await {
+            tracing::warn!(container = container.id, %error, "Failed to kill a container after its shim exited");
+        }
+    }
+    if let Err(error) = stop::release(&engine, &sandbox).await {
+        tracing::warn!(sandbox = sandbox.id, %error, "Failed to release the resources of a pod after its shim exited");
+    }
+    engine.save_sandbox_later(&sandbox);
+}
+
+/// Reconnects if only the connection broke. The shim then repeats the events that were not
+/// acknowledged.
+async fn reconnect(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> bool {
+    if !sandbox.link_of_live_process() {
+        return false;
+    }
+    let dir = engine.layout.sandbox(&sandbox.id).path().to_owned();
+    let reporter = reports::reporter(engine, sandbox);
+    match tokio::time::timeout(CONNECT_TIMEOUT, connect_one(dir, reporter)).await {
+        Ok(Ok(Some(shim))) => {
+            sandbox.set_link(shim.link);
+            true
+        }
+        _ => false,
+    }
+}

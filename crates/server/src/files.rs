@@ -1,0 +1,143 @@
+//! Files of containers: `GET` and `PUT /api/v1/namespaces/{ns}/pods/{name}/files?container=&path=`,
+//! tar streams of the files at the path. Kubernetes has no such path; kubectl runs `tar` in the
+//! container.
+
+use std::{io, pin::Pin, sync::Arc};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use http::{Method, Request, StatusCode};
+use http_body_util::BodyDataStream;
+use hyper::body::Incoming;
+use serde_json::json;
+
+use crate::{
+    NodeView, Object, PodRef, Resource,
+    activity::Activity,
+    query::Query,
+    respond::{self, ApiResult},
+    session::local::container,
+    status::ApiError,
+};
+
+/// Why only root copies files.
+pub(crate) const ONLY_ROOT: &str =
+    "only root may copy files of pods: they can be every file of this machine";
+
+/// A tar stream. An error truncates it.
+pub type FileStream = Pin<Box<dyn Stream<Item = Result<Bytes, io::Error>> + Send>>;
+
+/// A request to download files from a container, or to upload files to it.
+pub struct FilesRequest {
+    /// The pod.
+    pub pod: PodRef,
+    /// Name of the container.
+    pub container: String,
+    /// The path in the container.
+    pub path: String,
+    /// The files to write there; `None` requests those that are there.
+    pub incoming: Option<FileStream>,
+}
+
+/// The result of such a request.
+pub enum FilesAnswer {
+    /// The requested files.
+    Sent(FileStream),
+    /// All files were written.
+    Received {
+        /// How many files, directories and links.
+        entries: u64,
+        /// Bytes of files.
+        bytes: u64,
+        /// What was skipped: neither a file, a directory nor a link.
+        skipped: Vec<String>,
+    },
+}
+
+/// Why files were not copied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FilesRefusal {
+    /// There is no pod of that name.
+    #[error("pod does not exist")]
+    NoPod,
+    /// The container does not run or does not exist.
+    #[error("the container does not run")]
+    NotRunning,
+    /// There is no such file.
+    #[error("{0}")]
+    NotFound(String),
+    /// The stream is broken, or contains unsupported entries.
+    #[error("{0}")]
+    Invalid(String),
+    /// An existing file is in the way.
+    #[error("{0}")]
+    Conflict(String),
+    /// Too many copies are in progress.
+    #[error("too many copies are under way; try again")]
+    Busy,
+    /// The node failed.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// Answers a request for files.
+pub(crate) async fn files(
+    view: &dyn NodeView,
+    pod: PodRef,
+    query: &Query,
+    request: Request<Incoming>,
+    activity: &Arc<Activity>,
+) -> ApiResult {
+    let items = view.list(Resource::Pods).items;
+    let is_meant =
+        |object: &&Object| *object.namespace == *pod.namespace && *object.name == *pod.name;
+    let object = items.iter().find(is_meant);
+    let object = object.ok_or_else(|| ApiError::not_found(Resource::Pods, &pod.name))?;
+    let object = object.to_json(Resource::Pods);
+    drop(items);
+    let path = query.get("path").filter(|path| !path.is_empty());
+    let path = path.ok_or_else(|| ApiError::bad_request("a path must be given: ?path=PATH"))?;
+    let (name, writes) = (pod.name.clone(), request.method() == Method::PUT);
+    let asked = FilesRequest {
+        container: container(&object, &pod.name, query.get("container"))?,
+        pod,
+        path: path.to_owned(),
+        incoming: writes.then(|| incoming(request.into_body(), activity)),
+    };
+    match view.files(asked).await {
+        Ok(FilesAnswer::Sent(stream)) => Ok(respond::tar(stream)),
+        Ok(FilesAnswer::Received {
+            entries,
+            bytes,
+            skipped,
+        }) => Ok(respond::json(&json!({
+            "kind": "FilesReceived", "apiVersion": Resource::Manifests.api_version(),
+            "entries": entries, "bytes": bytes, "skipped": skipped,
+        }))),
+        Err(refusal) => Err(error(&refusal, &name)),
+    }
+}
+
+fn incoming(body: Incoming, activity: &Arc<Activity>) -> FileStream {
+    let activity = Arc::clone(activity);
+    let pieces = BodyDataStream::new(body).map(move |piece| {
+        activity.progress();
+        piece.map_err(io::Error::other)
+    });
+    Box::pin(pieces)
+}
+
+fn error(refusal: &FilesRefusal, pod: &str) -> ApiError {
+    let message = refusal.to_string();
+    match refusal {
+        FilesRefusal::NoPod => ApiError::not_found(Resource::Pods, pod),
+        FilesRefusal::NotFound(_) => ApiError::gone(message),
+        FilesRefusal::Invalid(_) => ApiError::bad_request(message),
+        FilesRefusal::NotRunning | FilesRefusal::Conflict(_) => {
+            ApiError::of_code(StatusCode::CONFLICT, message)
+        }
+        FilesRefusal::Busy => ApiError::of_code(StatusCode::TOO_MANY_REQUESTS, message),
+        FilesRefusal::Internal(_) => ApiError::internal(message),
+    }
+}

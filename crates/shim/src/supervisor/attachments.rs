@@ -1,0 +1,258 @@
+//! Attachments: descriptors of agents that get a copy of a container's output.
+//!
+//! Nobody waits for a slow reader. What its descriptor does not take is held in a small backlog, and
+//! an attachment that overruns it is closed and reported, so that no byte is missing in silence.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Write as _},
+    os::fd::OwnedFd,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::OFlags,
+};
+
+use super::{
+    calls::wrong_phase,
+    shim::Shim,
+    watch::{Interest, Source, Watch},
+};
+use crate::protocol::{ContainerPhase, Event, Failure, FailureKind, ShimReply, StreamFds};
+
+/// Most bytes that are held for a reader that is slower than its container. The agent's pipe holds
+/// much more.
+const BACKLOG: usize = 64 << 10;
+
+/// The attachments of all containers, by numbers that are never reused. Not part of the containers:
+/// what a deleted container wrote last may still wait for its reader.
+#[derive(Debug, Default)]
+pub(super) struct Attachments {
+    open: BTreeMap<u32, Attachment>,
+    /// Container and identifier of each attachment that was closed early.
+    overrun: Vec<(String, String)>,
+}
+
+/// One descriptor of an attachment.
+#[derive(Debug)]
+struct Attachment {
+    /// The container's number.
+    slot: u32,
+    container: String,
+    /// 0 and 1 for standard output and error.
+    stream: usize,
+    attach_id: String,
+    target: File,
+    backlog: Vec<u8>,
+    /// Whether it is to be closed once the backlog is written.
+    has_ended: bool,
+}
+
+impl Attachments {
+    fn add(&mut self, number: u32, attachment: Attachment, watch: &Watch) -> io::Result<()> {
+        let flags = rustix::fs::fcntl_getfl(&attachment.target)?;
+        rustix::fs::fcntl_setfl(&attachment.target, flags | OFlags::NONBLOCK)?;
+        // Without a wait for its end, the descriptors of readers that went away would stay until the
+        // container writes something.
+        let source = Source::Attachment(number);
+        watch.add(&attachment.target, source, Interest::Errors)?;
+        self.open.insert(number, attachment);
+        Ok(())
+    }
+
+    /// Writes what a container has written to the attachments of that stream.
+    pub(super) fn write(&mut self, slot: u32, stream: usize, bytes: &[u8], watch: &Watch) {
+        if self.open.is_empty() {
+            return;
+        }
+        let overrun = &mut self.overrun;
+        self.open.retain(|number, one| {
+            if (one.slot, one.stream) != (slot, stream) {
+                return true;
+            }
+            let wrote = one.flush().and_then(|()| one.write(bytes));
+            match wrote.map(|()| one.backlog.len()) {
+                Ok(0) => true,
+                Ok(held) if held <= BACKLOG => one.wait_to_write(*number, watch),
+                Ok(_) => {
+                    overrun.push((one.container.clone(), one.attach_id.clone()));
+                    watch.remove(&one.target);
+                    false
+                }
+                // Nobody reads it.
+                Err(_) => {
+                    watch.remove(&one.target);
+                    false
+                }
+            }
+        });
+    }
+
+    /// A stream of a container ended: so do its attachments, once their backlogs are written.
+    pub(super) fn end(&mut self, slot: u32, stream: usize, watch: &Watch) {
+        self.open.retain(|_, one| {
+            let ends = (one.slot, one.stream) == (slot, stream);
+            one.has_ended |= ends;
+            let stays = !ends || !one.backlog.is_empty();
+            if !stays {
+                watch.remove(&one.target);
+            }
+            stays
+        });
+    }
+
+    /// An attachment can be written to, or is not read any more.
+    pub(super) fn advance(&mut self, number: u32, watch: &Watch) {
+        let Some(one) = self.open.get_mut(&number) else {
+            return;
+        };
+        let stays = if one.backlog.is_empty() {
+            // A write since the event was read may have emptied the backlog.
+            !one.is_abandoned()
+        } else {
+            match one.flush() {
+                Ok(()) if !one.backlog.is_empty() => true,
+                Ok(()) => !one.has_ended,
+                Err(_) => false,
+            }
+        };
+        let source = Source::Attachment(number);
+        let stays = stays
+            && (!one.backlog.is_empty()
+                || watch.change(&one.target, source, Interest::Errors).is_ok());
+        if !stays {
+            watch.remove(&one.target);
+            self.open.remove(&number);
+        }
+    }
+
+    fn remove(&mut self, attach_id: &str, watch: &Watch) {
+        self.open.retain(|_, one| {
+            let stays = one.attach_id != attach_id;
+            if !stays {
+                watch.remove(&one.target);
+            }
+            stays
+        });
+    }
+}
+
+impl Attachment {
+    /// Writes the backlog as far as the descriptor takes it.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.backlog.is_empty() {
+            return Ok(());
+        }
+        let written = write_some(&mut self.target, &self.backlog)?;
+        self.backlog.drain(..written);
+        if self.backlog.is_empty() {
+            self.backlog = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Writes, and puts the rest into the backlog.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = match self.backlog.is_empty() {
+            true => write_some(&mut self.target, bytes)?,
+            false => 0,
+        };
+        self.backlog.extend_from_slice(&bytes[written..]);
+        Ok(())
+    }
+
+    fn wait_to_write(&self, number: u32, watch: &Watch) -> bool {
+        let source = Source::Attachment(number);
+        let waits = watch.change(&self.target, source, Interest::Write).is_ok();
+        if !waits {
+            watch.remove(&self.target);
+        }
+        waits
+    }
+
+    /// Whether the other end is closed.
+    fn is_abandoned(&self) -> bool {
+        let mut ended = [PollFd::new(&self.target, PollFlags::empty())];
+        !matches!(poll(&mut ended, Some(&Timespec::default())), Ok(0))
+    }
+}
+
+/// Writes until all is written or the descriptor takes no more; returns how much was written.
+fn write_some(target: &mut File, bytes: &[u8]) -> io::Result<usize> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match target.write(&bytes[written..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(more) => written += more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
+
+impl Shim {
+    /// Attaches descriptors to the outputs of a container.
+    pub(super) fn attach(
+        &mut self,
+        id: &str,
+        attach_id: &str,
+        streams: StreamFds,
+        fds: Vec<OwnedFd>,
+    ) -> Result<ShimReply, Failure> {
+        let slot = self.known(id)?;
+        let invalid = |text: String| Failure::new(FailureKind::Invalid, text);
+        if streams.stdin || fds.is_empty() || streams.count() != fds.len() {
+            return Err(invalid(
+                "an attachment needs one file descriptor for each output".to_owned(),
+            ));
+        }
+        let container = &self.containers[&slot];
+        let has_output = matches!(
+            container.phase,
+            ContainerPhase::Created | ContainerPhase::Running
+        );
+        if !has_output || container.deletion.is_some() {
+            return Err(wrong_phase(container, "attached to"));
+        }
+        // One that has ended already stays closed.
+        let streams = [(0, streams.stdout), (1, streams.stderr)];
+        let asked = streams.into_iter().filter(|(_, asked)| *asked);
+        let open: Vec<_> = asked
+            .zip(fds)
+            .filter(|((stream, _), _)| container.output.is_open(*stream))
+            .collect();
+        for ((stream, _), target) in open {
+            let attachment = Attachment {
+                slot,
+                container: id.to_owned(),
+                stream,
+                attach_id: attach_id.to_owned(),
+                target: target.into(),
+                backlog: Vec::new(),
+                has_ended: false,
+            };
+            let number = self.new_slot();
+            if let Err(error) = self.attachments.add(number, attachment, &self.watch) {
+                self.attachments.remove(attach_id, &self.watch);
+                return Err(invalid(format!(
+                    "an attachment needs pipes or sockets: {error}"
+                )));
+            }
+        }
+        Ok(ShimReply::Done)
+    }
+
+    /// Reports the attachments that were closed because they were read too slowly.
+    pub(super) fn report_overruns(&mut self) {
+        for (container, attach_id) in std::mem::take(&mut self.attachments.overrun) {
+            self.report(Event::AttachmentOverrun {
+                container,
+                attach_id,
+            });
+        }
+    }
+}

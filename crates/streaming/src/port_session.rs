@@ -1,0 +1,54 @@
+//! One forwarded connection.
+
+use std::{
+    io,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use rubelet_cri::CriError;
+use tokio::time::timeout;
+
+use crate::{Duplex, copy, status::words};
+
+/// How long an idle client may take to close its half after the pod has closed its own. Older
+/// clients only close theirs at the end of the session.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Copies in both directions until both have ended: a half-closed connection continues in the other
+/// direction. After the pod has closed its half, the client's ends at the latest after a second
+/// without data.
+pub(crate) async fn forward(client: Duplex, pod: Duplex) -> io::Result<()> {
+    let (mut from_client, mut to_client) = (client.source, client.sink);
+    let (mut from_pod, mut to_pod) = (pod.source, pod.sink);
+    let chunks = AtomicU64::new(0);
+    let up = async {
+        // The pod may stop reading and still respond, as after a request that is too long.
+        let mut reads = true;
+        while let Ok(Some(bytes)) = from_client.read().await {
+            chunks.fetch_add(1, Ordering::Relaxed);
+            reads = reads && to_pod.write(bytes).await.is_ok();
+        }
+        let _ = to_pod.close().await;
+    };
+    let down = copy(&mut *from_pod, &mut *to_client);
+    let (mut up, mut down) = (std::pin::pin!(up), std::pin::pin!(down));
+    tokio::select! {
+        said = down.as_mut() => {
+            said?;
+            loop {
+                let before = chunks.load(Ordering::Relaxed);
+                let ended = timeout(LAST_WORDS, up.as_mut()).await.is_ok();
+                if ended || chunks.load(Ordering::Relaxed) == before {
+                    return Ok(());
+                }
+            }
+        }
+        () = up.as_mut() => down.await,
+    }
+}
+
+/// The message to a client about a port that can't be reached.
+pub(crate) fn refused(port: u16, error: &CriError) -> String {
+    format!("error forwarding port {port} to pod: {}", words(error))
+}

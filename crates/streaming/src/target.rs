@@ -1,0 +1,62 @@
+//! The target of a session, and its options.
+
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use http::Uri;
+use rubelet_cri::v1;
+
+use crate::{Sessions, StdStreams};
+
+/// The kinds of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionKind {
+    /// A command in a container.
+    Exec,
+    /// The first process of a container.
+    Attach,
+    /// Ports of a pod.
+    PortForward,
+}
+
+/// The target of a session.
+pub enum SessionTarget {
+    /// A command, in a runtime of this process.
+    Exec(v1::ExecRequest, Arc<dyn Sessions>),
+    /// A container's first process, in a runtime of this process.
+    Attach(v1::AttachRequest, Arc<dyn Sessions>),
+    /// Ports, in a runtime of this process. A WebSocket client names them in its request.
+    PortForward(v1::PortForwardRequest, Arc<dyn Sessions>),
+    /// The streaming server of another runtime; the URL is its response to the CRI's `Exec`,
+    /// `Attach` or `PortForward`. No redirects: bytes are copied, or translated if the client uses
+    /// a protocol that such servers do not support.
+    Url {
+        /// The URL.
+        url: Uri,
+        /// The kind of session.
+        kind: SessionKind,
+        /// The requested streams; none for ports.
+        streams: StdStreams,
+    },
+}
+
+impl SessionTarget {
+    /// The kind of the session.
+    #[must_use]
+    pub fn kind(&self) -> SessionKind {
+        match self {
+            Self::Exec(..) => SessionKind::Exec,
+            Self::Attach(..) => SessionKind::Attach,
+            Self::PortForward(..) => SessionKind::PortForward,
+            Self::Url { kind, .. } => *kind,
+        }
+    }
+}
+
+/// The options of a session.
+pub struct ServeOptions {
+    /// A session without traffic ends after this time; `streamingConnectionIdleTimeout`. Zero means
+    /// no limit.
+    pub idle_timeout: Duration,
+    /// Resolves when the server stops: the session ends, and its client is notified.
+    pub shutdown: Pin<Box<dyn Future<Output = ()> + Send>>,
+}

@@ -1,0 +1,162 @@
+//! From a request to a session.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response, header};
+use hyper_util::rt::TokioIo;
+use rubelet_cri::{CriError, CriResult, v1};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::{
+    Duplex, PortDialer, ServeOptions, SessionKind, SessionTarget, Sessions, StdStreams,
+    agreed::{process, switching},
+    io,
+    negotiate::{Agreed, Agreement, Disagreement, negotiate},
+    proxy, spdy_server, websocket,
+};
+
+/// A session that runs until it is over, or the client or the runtime is gone. Dropping it closes the
+/// connection at once.
+pub type SessionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The answer to a request for a session.
+pub struct Upgrade {
+    /// `101 Switching Protocols`, or why not, as plain text.
+    pub response: Response<Bytes>,
+    /// The session; must be polled while and after the response is sent. `None` where it is refused.
+    pub session: Option<SessionFuture>,
+}
+
+/// Answers a request for a session: HTTP/1.1 with `Upgrade: SPDY/3.1` or `websocket`, GET or POST.
+/// The caller has authorized it. Its connection must be served with upgrades enabled.
+pub async fn upgrade<B>(
+    mut request: Request<B>,
+    target: SessionTarget,
+    options: ServeOptions,
+) -> Upgrade {
+    let agreement = match negotiate(request.headers(), target.kind()) {
+        Ok(agreement) => agreement,
+        Err(why) => return refuse(why),
+    };
+    let (method, headers) = (request.method().clone(), request.headers().clone());
+    let upgraded = hyper::upgrade::on(&mut request);
+    let client = async move {
+        match upgraded.await {
+            Ok(io) => Some(TokioIo::new(io)),
+            Err(error) => {
+                tracing::debug!(%error, "A connection was not upgraded");
+                None
+            }
+        }
+    };
+    if let SessionTarget::Url { url, kind, streams } = target {
+        let of = proxy::ClientRequest {
+            method,
+            headers,
+            kind,
+            streams,
+        };
+        return proxy::upgrade(client, &url, of, agreement, options).await;
+    }
+    let Agreement { agreed, headers } = agreement;
+    let session = async move {
+        if let Some(io) = client.await {
+            serve(io, agreed, target, options).await;
+        }
+    };
+    Upgrade {
+        response: switching(headers),
+        session: Some(Box::pin(session)),
+    }
+}
+
+async fn serve<I>(io: I, agreed: Agreed, target: SessionTarget, options: ServeOptions)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    match target {
+        SessionTarget::Exec(request, sessions) => {
+            let streams = streams(request.stdin, request.stdout, request.stderr, request.tty);
+            let open = async move { sessions.exec(request).await };
+            process(io, agreed, (SessionKind::Exec, streams), open, options).await;
+        }
+        SessionTarget::Attach(request, sessions) => {
+            let streams = streams(request.stdin, request.stdout, request.stderr, request.tty);
+            let open = async move { sessions.attach(request).await };
+            process(io, agreed, (SessionKind::Attach, streams), open, options).await;
+        }
+        SessionTarget::PortForward(request, sessions) => {
+            ports(io, agreed, request, sessions, options).await;
+        }
+        // Answered by the proxy.
+        SessionTarget::Url { .. } => {}
+    }
+}
+
+fn streams(stdin: bool, stdout: bool, stderr: bool, tty: bool) -> StdStreams {
+    StdStreams {
+        stdin,
+        stdout,
+        stderr: stderr && !tty,
+        tty,
+    }
+}
+
+async fn ports<I>(
+    io: I,
+    agreed: Agreed,
+    request: v1::PortForwardRequest,
+    sessions: Arc<dyn Sessions>,
+    options: ServeOptions,
+) where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let dialer = sessions.port_forward(&request.pod_sandbox_id).await;
+    // HTTP is over: the client is told on the streams of each port, as by a runtime of its own.
+    let dialer = dialer.unwrap_or_else(|error| Arc::new(NoDialer(error)));
+    let ServeOptions {
+        idle_timeout,
+        shutdown,
+    } = options;
+    match agreed {
+        Agreed::Spdy { .. } => {
+            spdy_server::ports(io::duplex(io), dialer, idle_timeout, shutdown).await;
+        }
+        Agreed::Tunnel => {
+            let transport = websocket::tunnel(io).await;
+            spdy_server::ports(transport, dialer, idle_timeout, shutdown).await;
+        }
+        Agreed::Channels(protocol) => {
+            let wanted = request.port.iter();
+            let wanted = wanted
+                .filter_map(|port| u16::try_from(*port).ok())
+                .collect();
+            websocket::ports(io, protocol, wanted, dialer, idle_timeout, shutdown).await;
+        }
+    }
+}
+
+/// A pod that can't be reached, and why.
+struct NoDialer(CriError);
+
+#[async_trait]
+impl PortDialer for NoDialer {
+    async fn dial(&self, _: u16) -> CriResult<Duplex> {
+        Err(self.0.clone())
+    }
+}
+
+fn refuse(why: Disagreement) -> Upgrade {
+    let headers = why.headers();
+    let mut response = Response::new(why.text.into());
+    *response.status_mut() = why.code;
+    *response.headers_mut() = headers;
+    let plain = http::HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    Upgrade {
+        response,
+        session: None,
+    }
+}

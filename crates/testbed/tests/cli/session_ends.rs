@@ -1,0 +1,101 @@
+//! How sessions end when what they are with does: the container, the runtime, the client.
+
+use std::fs;
+
+use rubelet_testbed::{Agent, TestRuntime, wait};
+
+use crate::outside::children::Lines;
+use crate::outside::{self, PodText, TIMEOUT};
+
+/// A command in the pod's container that has begun and goes on.
+fn begun(agent: &Agent) -> Lines {
+    let words = [
+        "exec",
+        "web",
+        "--",
+        "sh",
+        "-c",
+        "echo begun; exec sleep 1000",
+    ];
+    let mut session = Lines::start(agent.cli_command().args(words));
+    session.wait("its begin", TIMEOUT, |line| line == "begun");
+    session
+}
+
+#[test]
+fn a_command_ends_with_its_container() {
+    let web = PodText::new("web");
+    let (_runtime, agent) = outside::with_pods(std::slice::from_ref(&web));
+    let mut session = begun(&agent);
+    agent.remove_manifest(&web.file()).unwrap();
+    session.wait("how it ended", TIMEOUT, |line| {
+        line == "command terminated with exit code 137"
+    });
+    assert_eq!(session.end(), Some(137));
+}
+
+#[test]
+fn a_command_ends_with_its_runtime_and_the_next_one_says_why_it_cannot_begin() {
+    let (runtime, agent) = outside::with_pods(&[PodText::new("web")]);
+    // The runtime inside ends with its agent.
+    let TestRuntime::Containerd(containerd) = &runtime else {
+        return;
+    };
+    let mut session = begun(&agent);
+    containerd.kill9().unwrap();
+    session.wait("what happened", TIMEOUT, |line| line.starts_with("error: "));
+    assert_eq!(session.end(), Some(1));
+    let refused = agent.cli(&["exec", "web", "--", "true"]).unwrap();
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.stderr.starts_with("error: "), "{refused:?}");
+    containerd.resume().unwrap();
+    wait::until("commands run again", TIMEOUT, || {
+        let ended = agent.cli(&["exec", "web", "--", "true"])?;
+        Ok((ended.code == 0).then_some(()))
+    })
+    .unwrap();
+}
+
+#[test]
+fn clients_that_are_gone_leave_no_process_and_no_descriptor() {
+    let (_runtime, agent) = outside::with_pods(&[PodText::new("web")]);
+    let held = || {
+        let pid = agent.pid().unwrap();
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+        let count = [
+            "exec",
+            "web",
+            "--",
+            "sh",
+            "-c",
+            "ls -d /proc/[0-9]* | wc -l",
+        ];
+        let processes = agent.cli(&count).unwrap().stdout;
+        (descriptors, processes.trim().parse::<usize>().unwrap())
+    };
+    let (_, processes) = held();
+    // What comes only once is there then.
+    drop(begin_cat(&agent));
+    let descriptors = wait::until("nothing is left of the first", TIMEOUT, || {
+        let now = held();
+        Ok((now.1 <= processes).then_some(now.0))
+    })
+    .unwrap();
+    let clients: Vec<_> = (0..30).map(|_| begin_cat(&agent)).collect();
+    assert!(held().1 >= processes + 30);
+    // They are killed.
+    drop(clients);
+    wait::until("nothing is left of them", TIMEOUT, || {
+        let now = held();
+        let is_clean = now.0 <= descriptors && now.1 <= processes;
+        Ok(is_clean.then_some(()))
+    })
+    .unwrap();
+}
+
+fn begin_cat(agent: &Agent) -> Lines {
+    let words = ["exec", "-i", "web", "--", "cat"];
+    let mut client = Lines::start_with_input(agent.cli_command().args(words), b"here\n");
+    client.wait("its echo", TIMEOUT, |line| line == "here");
+    client
+}

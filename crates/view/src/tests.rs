@@ -1,0 +1,9 @@
+//! What the server sees, in front of boards that a test fills.
+
+mod actions;
+mod fake_runtime;
+mod fixture;
+mod lifecycle;
+mod pods;
+mod sessions;
+mod why;

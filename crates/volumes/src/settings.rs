@@ -1,0 +1,13 @@
+//! Facts that volumes depend on.
+
+use rubelet_api::{downward::Allocatable, resources::Bytes};
+
+/// Facts that volumes depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VolumeSettings {
+    /// Maximum size in bytes of an `emptyDir` in memory of this pod: the lower of the limits of the
+    /// pod and of all pods of the node.
+    pub memory_bound: Bytes,
+    /// The node's allocatable resources, for the downward API.
+    pub allocatable: Allocatable,
+}
