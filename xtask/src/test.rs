@@ -1,87 +1,151 @@
-//! `cargo xtask test`: checks first, then the rings of tests from the fastest to the slowest. Stops
-//! at the first stage that fails.
+//! `cargo xtask test`: checks first, then the rings of tests from the fastest to the slowest. All
+//! stages run, whatever became of those before; the end says once what failed.
 
 mod cluster;
 pub(crate) mod deny;
+mod events;
+mod examples;
+mod nextest;
 mod options;
+mod record;
+mod report;
 mod rings;
+mod selection;
+mod skipped;
 mod stages;
-mod test_counts;
+mod tools;
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rubelet_testbed::api_server::programs::Programs;
-use rubelet_testbed::{packages, runtime::Kind};
+use rubelet_testbed::{packages, runtime::Kind, target_dir};
 
-use crate::{cargo, codegen, fuzz, tidy};
+use crate::{cargo, codegen, fuzz, git, tidy};
+use nextest::Nextest;
 pub(crate) use options::Options;
-use rings::Part;
+use report::Counts;
+use rings::{Environment, RingResults};
+use selection::Part;
 use stages::Stages;
-use test_counts::TestCounts;
 
 /// The runtimes of tests that need one, in order.
 const RUNTIMES: [Kind; 2] = [Kind::Embedded, Kind::Containerd];
+/// The stage without which no test can run.
+const BUILD: &str = "build";
 
-/// Runs the selected stages.
-pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+/// Runs the selected stages; whether all is good.
+///
+/// # Errors
+/// The run can't begin, or its results can't be written.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     let programs = options.api_server.as_deref().map(Programs::find);
     let programs = programs.transpose()?;
     let mut stages = Stages::default();
-    let mut counts = TestCounts::default();
+    let mut results = RingResults::default();
     if options.is_everything() {
-        check(root, &mut stages)?;
-        stages.run("examples", || rings::examples(root, &mut counts))?;
+        check(root, &mut stages);
     }
     // Tests of single crates run real programs too, and skip those that are missing.
-    stages.run("packages", || packages::ensure().map(drop))?;
-    let mut agent = None;
-    let wanted = |ring: &u8| options.ring.is_none_or(|one| one == *ring);
-    for ring in rings::ALL.into_iter().filter(wanted) {
-        if rings::needs_agent(ring) && agent.is_none() {
-            agent = Some(stages.run("build", || cargo::agent(root, false))?);
+    stages.run("packages", || packages::ensure().map(drop));
+    let built = stages.run(BUILD, || {
+        let nextest = Nextest::ensure(root)?;
+        let programs = nextest.build()?;
+        Ok((nextest, programs))
+    });
+    if options.is_everything() {
+        if let Some((_, built)) = &built {
+            stages.run("test programs", || rings::refuse_empty(&built.empty));
         }
-        let part = |runtime| Part {
+        stages.run(examples::STAGE, || examples::run(root, &mut results.tests));
+    }
+    for (stage, ring, runtime) in ring_stages(options) {
+        let Some((nextest, built)) = &built else {
+            stages.cannot_run(&stage, BUILD);
+            continue;
+        };
+        let part = Part {
             ring,
             runtime,
-            agent: agent.as_deref(),
-            api_server: programs.as_ref(),
+            cluster_only: programs.is_some(),
             filter: options.filter.as_deref(),
+            programs: &built.of_runtimes,
         };
-        if !rings::needs_agent(ring) {
-            let run = || rings::run(root, part(Kind::Containerd), &mut counts);
-            stages.run(&format!("ring {ring}"), run)?;
-            continue;
-        }
-        for runtime in RUNTIMES {
-            if options.runtime.is_none_or(|one| one == runtime) {
-                let name = format!("ring {ring} on {}", runtime.name());
-                stages.run(&name, || rings::run(root, part(runtime), &mut counts))?;
-            }
-        }
+        let agent = std::env::var_os("RUBELET_BIN").map(Into::into);
+        let agent = agent.unwrap_or_else(|| built.directory.join("rubelet"));
+        let environment = Environment {
+            agent: &agent,
+            api_server: programs.as_ref().map(Programs::dir),
+        };
+        stages.run(&stage, || {
+            rings::run(nextest, &stage, part, environment, &mut results)
+        });
     }
     if options.is_everything() {
-        stages.run("fuzz", || fuzz::run(root, &fuzz::Options::default()))?;
+        stages.run("fuzz", || fuzz::run(root, &fuzz::Options::default()));
     }
-    stages.print();
-    for line in counts.reasons() {
-        println!("{line}");
-    }
-    if rings::ALL.into_iter().filter(wanted).any(cluster::is_ring) {
+    let has_clusters = ring_stages(options)
+        .iter()
+        .any(|(_, ring, _)| cluster::is_ring(*ring));
+    if has_clusters {
         println!("{}", cluster::judge(programs.as_ref())?);
     }
-    println!("{counts}");
-    if counts.passed == 0 {
-        bail!("no test was run");
-    }
-    Ok(())
+    conclude(root, options, &stages, &results)
 }
 
-fn check(root: &Path, stages: &mut Stages) -> Result<()> {
+/// Prints the end of the run; whether all is good.
+fn conclude(
+    root: &Path,
+    options: &Options,
+    stages: &Stages,
+    results: &RingResults,
+) -> Result<bool> {
+    for line in report::lines(&results.tests) {
+        println!("{line}");
+    }
+    for left in &results.left_behind {
+        println!("left behind in {left}");
+    }
+    println!("=== times");
+    stages.times().for_each(|line| println!("{line}"));
+    stages.failures().for_each(|line| println!("{line}"));
+    let commit = git::output(root, &["rev-parse", "HEAD"]).unwrap_or_default();
+    let file = target_dir::target()?.join("flaky.json");
+    report::write_flaky(&file, &results.tests, &commit)?;
+    let counts = Counts::of(&results.tests);
+    if counts.passed == 0 {
+        println!("no test was run");
+    }
+    println!("{counts}");
+    let chance = counts.flaky > 0 || !results.left_behind.is_empty();
+    Ok(stages.all_good() && counts.failed == 0 && counts.passed > 0 && !(options.strict && chance))
+}
+
+/// The stages of the selected rings: their names, rings and runtimes.
+fn ring_stages(options: &Options) -> Vec<(String, u8, Kind)> {
+    let mut found = Vec::new();
+    for ring in selection::ALL {
+        if options.ring.is_some_and(|one| one != ring) {
+            continue;
+        }
+        if !selection::needs_agent(ring) {
+            found.push((format!("ring {ring}"), ring, Kind::Containerd));
+            continue;
+        }
+        let wanted = |kind: &Kind| options.runtime.is_none_or(|one| one == *kind);
+        for runtime in RUNTIMES.into_iter().filter(wanted) {
+            let name = format!("ring {ring} on {}", runtime.name());
+            found.push((name, ring, runtime));
+        }
+    }
+    found
+}
+
+fn check(root: &Path, stages: &mut Stages) {
     let cargo = |arguments: &[&str]| cargo::run(&mut cargo::command(root, arguments));
-    stages.run("tidy", || tidy::run(root))?;
-    stages.run("codegen", || codegen::check(root))?;
-    stages.run("format", || cargo(&["fmt", "--all", "--check"]))?;
+    stages.run("tidy", || tidy::run(root));
+    stages.run("codegen", || codegen::check(root));
+    stages.run("format", || cargo(&["fmt", "--all", "--check"]));
     stages.run("clippy", || {
         cargo(&[
             "clippy",
@@ -91,10 +155,37 @@ fn check(root: &Path, stages: &mut Stages) -> Result<()> {
             "-D",
             "warnings",
         ])
-    })?;
+    });
     stages.run("documentation", || {
         let mut command = cargo::command(root, &["doc", "--workspace", "--no-deps"]);
         cargo::run(command.env("RUSTDOCFLAGS", "-D warnings"))
-    })?;
-    stages.run("deny", || deny::check(root).map(drop))
+    });
+    stages.run("deny", || deny::check(root).map(drop));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_of_the_agent_is_a_stage_for_each_runtime() {
+        let names = |words: &[&str]| -> Vec<String> {
+            let stages = ring_stages(&Options::parse(words).unwrap());
+            stages.into_iter().map(|(name, ..)| name).collect()
+        };
+        assert_eq!(
+            names(&[]),
+            [
+                "ring 1",
+                "ring 2",
+                "ring 3 on embedded",
+                "ring 3 on containerd"
+            ]
+        );
+        assert_eq!(
+            names(&["--ring", "3", "--runtime", "containerd"]),
+            ["ring 3 on containerd"]
+        );
+        assert_eq!(names(&["--ring", "2"]), ["ring 2"]);
+    }
 }

@@ -17,8 +17,12 @@
 use std::{env, fmt::Display, fs::OpenOptions, io::Write, panic::Location, thread};
 
 /// The environment variable with the path of the file to which a line is added for each test that is
-/// skipped: its name, a tab, the reason.
+/// skipped: its program and its name, a tab, the reason.
 pub const SKIPPED: &str = "RUBELET_TESTS_SKIPPED";
+
+/// The environment variables in which cargo-nextest tells a test its program and its name.
+const BINARY_ID: &str = "NEXTEST_BINARY_ID";
+const TEST_NAME: &str = "NEXTEST_TEST_NAME";
 
 /// The environment variable that systems of continuous integration set.
 const CI: &str = "CI";
@@ -77,7 +81,7 @@ fn is_required(ci: Option<&str>) -> bool {
     reason = "who runs one test by hand reads it there"
 )]
 fn skip(reason: &str) {
-    let line = line(thread::current().name(), Location::caller(), reason);
+    let line = line(&name(Location::caller()), reason);
     eprint!("skipped: {line}");
     if let Some(path) = env::var_os(SKIPPED) {
         let file = OpenOptions::new().append(true).create(true).open(path);
@@ -90,12 +94,19 @@ fn skip(reason: &str) {
     }
 }
 
-/// The test's name is that of its thread, except where tests run one after the other.
-fn line(thread: Option<&str>, place: &Location<'_>, reason: &str) -> String {
-    let name = match thread {
+/// The test's name: cargo-nextest tells it; with cargo it is that of the thread, except where tests
+/// run one after the other.
+fn name(place: &Location<'_>) -> String {
+    if let (Ok(binary), Ok(test)) = (env::var(BINARY_ID), env::var(TEST_NAME)) {
+        return format!("{binary} {test}");
+    }
+    match thread::current().name() {
         Some(name) if name != "main" => name.to_owned(),
         _ => format!("{}:{}", place.file(), place.line()),
-    };
+    }
+}
+
+fn line(name: &str, reason: &str) -> String {
     format!("{name}\t{}\n", reason.replace(['\n', '\t'], " "))
 }
 
@@ -119,12 +130,11 @@ mod tests {
 
     #[test]
     fn a_line_names_the_test_and_the_reason() {
-        let here = Location::caller();
-        assert_eq!(
-            line(Some("a::b"), here, "needs\na\tthing"),
-            "a::b\tneeds a thing\n"
+        assert_eq!(line("a b::c", "needs\na\tthing"), "a b::c\tneeds a thing\n");
+        let name = name(Location::caller());
+        assert!(
+            name.ends_with("tests::a_line_names_the_test_and_the_reason"),
+            "{name}"
         );
-        assert!(line(Some("main"), here, "x").contains(":"));
-        assert!(line(None, here, "x").starts_with(here.file()));
     }
 }

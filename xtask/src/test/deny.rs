@@ -1,16 +1,21 @@
 //! Licences, bans, sources and known vulnerabilities of all dependencies, by cargo-deny.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use rubelet_testbed::command::{output_of, stdout_of};
-use rubelet_testbed::target_dir;
+use anyhow::Result;
+use rubelet_testbed::command::output_of;
 
+use super::tools::Tool;
 use crate::cargo;
 
-/// The version that deny.toml is written for.
-const VERSION: &str = "0.20.2";
+/// deny.toml is written for this version.
+const DENY: Tool = Tool {
+    name: "cargo-deny",
+    version: "0.20.2",
+    version_arguments: &["--version"],
+    from_path: false,
+};
 
 /// Whether dependencies were compared with the advisory database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +32,7 @@ pub(crate) enum Advisories {
 ///
 /// A dependency is not allowed, or cargo-deny can't be built.
 pub(crate) fn check(root: &Path) -> Result<Advisories> {
-    let program = ensure(root)?;
+    let program = DENY.ensure(root)?;
     let deny = |arguments: &[&str]| {
         let mut command = Command::new(&program);
         command.args(arguments).current_dir(root);
@@ -47,24 +52,6 @@ pub(crate) fn check(root: &Path) -> Result<Advisories> {
     );
     cargo::run(&mut deny(&["check", "bans", "licenses", "sources"]))?;
     Ok(Advisories::Skipped(reason))
-}
-
-/// cargo-deny in the target directory; built there if it is missing, which takes some minutes.
-fn ensure(root: &Path) -> Result<PathBuf> {
-    let tools = target_dir::target()?.join("tools");
-    let program = tools.join("bin/cargo-deny");
-    let found = stdout_of(Command::new(&program).arg("--version"));
-    if found.is_ok_and(|text| text.trim() == format!("cargo-deny {VERSION}")) {
-        return Ok(program);
-    }
-    // An unoptimised build takes half the time and checks hardly slower.
-    let options = ["install", "--debug", "--locked", "--force", "--root"];
-    let mut install = cargo::command(root, &options);
-    install
-        .arg(&tools)
-        .args(["cargo-deny", "--version", VERSION]);
-    cargo::run(&mut install).context("cannot build cargo-deny")?;
-    Ok(program)
 }
 
 fn last_line(text: &str) -> &str {

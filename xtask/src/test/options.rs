@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use rubelet_testbed::runtime::Kind;
 
-use super::{RUNTIMES, cluster, rings};
+use super::{RUNTIMES, cluster, selection};
 
 /// The parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,8 +16,11 @@ pub(crate) struct Options {
     pub(super) runtime: Option<Kind>,
     /// Only the tests of clusters, with the API server programs in this directory.
     pub(super) api_server: Option<PathBuf>,
-    /// Only tests whose name contains this, or all tests of the program of this name.
+    /// Only tests whose name contains this, all tests of the program of this name, or the one test
+    /// of this full name.
     pub(super) filter: Option<String>,
+    /// A test that fails once has failed, even if it then passes.
+    pub(super) strict: bool,
 }
 
 impl Options {
@@ -29,7 +32,10 @@ impl Options {
             match *word {
                 "--ring" => {
                     let number = words.next().context("--ring needs a number, 1 to 3")?;
-                    let ring = number.parse().ok().filter(|ring| rings::ALL.contains(ring));
+                    let ring = number
+                        .parse()
+                        .ok()
+                        .filter(|ring| selection::ALL.contains(ring));
                     options.ring =
                         Some(ring.with_context(|| format!("there is no ring {number}"))?);
                 }
@@ -44,9 +50,10 @@ impl Options {
                     let dir = dir.context("--api-server needs a directory of programs")?;
                     options.api_server = Some(PathBuf::from(*dir));
                 }
+                "--strict" => options.strict = true,
                 option if option.starts_with('-') => bail!(
                     "`{option}` is no option of `cargo xtask test`; there are --ring N, \
-                     --runtime NAME and --api-server DIR"
+                     --runtime NAME, --api-server DIR and --strict"
                 ),
                 filter if options.filter.is_none() => options.filter = Some(filter.to_owned()),
                 more => bail!("only one filter can be given, and `{more}` is a second one"),
@@ -67,7 +74,14 @@ impl Options {
 
     /// Whether to run all checks, as CI does.
     pub(super) fn is_everything(&self) -> bool {
-        *self == Self::default()
+        let Self {
+            ring,
+            runtime,
+            api_server,
+            filter,
+            strict: _,
+        } = self;
+        ring.is_none() && runtime.is_none() && api_server.is_none() && filter.is_none()
     }
 }
 
@@ -84,10 +98,13 @@ mod tests {
                 ring: Some(3),
                 runtime: None,
                 api_server: None,
-                filter: Some("kill".into())
+                filter: Some("kill".into()),
+                strict: false,
             }
         );
         assert!(Options::parse(&[]).unwrap().is_everything());
+        let strict = Options::parse(&["--strict"]).unwrap();
+        assert!(strict.strict && strict.is_everything());
         for (words, reason) in [
             (&["--ring"][..], "--ring needs a number"),
             (&["--ring", "9"], "there is no ring 9"),

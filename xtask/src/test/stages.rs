@@ -1,37 +1,104 @@
-//! Stages and their durations.
+//! Stages, their durations and what failed.
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rubelet_testbed::clock;
 
-/// The executed stages.
+/// How a stage ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum StageEnd {
+    Good,
+    Failed(String),
+    /// It could not run without this other one.
+    NotRun(String),
+}
+
+/// The stages so far.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
-    done: Vec<(String, Duration)>,
+    done: Vec<(String, Duration, StageEnd)>,
 }
 
 impl Stages {
-    /// Runs one stage; its failure names it.
-    pub(super) fn run<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    /// Runs one stage; `None` if it failed, which stops no other one.
+    pub(super) fn run<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Option<T> {
         println!("=== {name}");
         let start = clock::now();
         let result = work();
         let time = start.elapsed();
         let seconds = time.as_secs_f64();
-        match &result {
-            Ok(_) => println!("=== {name}: good ({seconds:.1} s)"),
-            Err(_) => println!("=== {name}: FAILED ({seconds:.1} s)"),
-        }
-        self.done.push((name.to_owned(), time));
-        result.with_context(|| format!("stage `{name}` failed"))
+        let (end, value) = match result {
+            Ok(value) => {
+                println!("=== {name}: good ({seconds:.1} s)");
+                (StageEnd::Good, Some(value))
+            }
+            Err(error) => {
+                println!("{error:#}");
+                println!("=== {name}: FAILED ({seconds:.1} s)");
+                (StageEnd::Failed(format!("{error:#}")), None)
+            }
+        };
+        self.done.push((name.to_owned(), time, end));
+        value
     }
 
-    /// Prints the duration of each stage.
-    pub(super) fn print(&self) {
-        println!("=== times");
-        for (name, time) in &self.done {
-            println!("{:>8.1} s  {name}", time.as_secs_f64());
-        }
+    /// Records that a stage can't run because `without` failed.
+    pub(super) fn cannot_run(&mut self, name: &str, without: &str) {
+        println!("=== {name}: NOT RUN, because `{without}` failed");
+        let end = StageEnd::NotRun(without.to_owned());
+        self.done.push((name.to_owned(), Duration::ZERO, end));
+    }
+
+    /// Whether all stages were good.
+    pub(super) fn all_good(&self) -> bool {
+        self.done.iter().all(|(_, _, end)| *end == StageEnd::Good)
+    }
+
+    /// A line for each stage that was not good.
+    pub(super) fn failures(&self) -> impl Iterator<Item = String> {
+        self.done.iter().filter_map(|(name, _, end)| match end {
+            StageEnd::Good => None,
+            StageEnd::Failed(error) => {
+                let error = error.lines().take(20).collect::<Vec<_>>().join("\n    ");
+                Some(format!("=== {name}: FAILED: {error}"))
+            }
+            StageEnd::NotRun(without) => Some(format!(
+                "=== {name}: FAILED: not run, because `{without}` failed"
+            )),
+        })
+    }
+
+    /// A line with the duration of each stage, and their sum.
+    pub(super) fn times(&self) -> impl Iterator<Item = String> {
+        let sum: Duration = self.done.iter().map(|(_, time, _)| *time).sum();
+        let each = self.done.iter().map(|(name, time, _)| (&**name, *time));
+        each.chain([("all", sum)])
+            .map(|(name, time)| format!("{:>8.1} s  {name}", time.as_secs_f64()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::bail;
+
+    #[test]
+    fn a_failed_stage_stops_no_other_and_is_named_at_the_end() {
+        let mut stages = Stages::default();
+        assert_eq!(stages.run("one", || Ok(1)), Some(1));
+        assert!(stages.all_good());
+        assert_eq!(stages.run::<()>("two", || bail!("it broke")), None);
+        stages.cannot_run("three", "two");
+        assert_eq!(stages.run("four", || Ok(4)), Some(4));
+        assert!(!stages.all_good());
+        assert_eq!(
+            stages.failures().collect::<Vec<_>>(),
+            [
+                "=== two: FAILED: it broke",
+                "=== three: FAILED: not run, because `two` failed"
+            ]
+        );
+        assert_eq!(stages.times().count(), 5);
     }
 }

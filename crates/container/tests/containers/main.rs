@@ -59,21 +59,31 @@ fn main() -> ExitCode {
         case.unwrap().1();
         return ExitCode::SUCCESS;
     }
-    if args.iter().any(|arg| arg == "--list") {
-        for (name, _) in cases() {
+    let has = |option: &str| args.iter().any(|arg| arg == option);
+    if has("--list") {
+        // None of them is ignored.
+        for (name, _) in cases().iter().filter(|_| !has("--ignored")) {
             println!("{name}: test");
         }
         return ExitCode::SUCCESS;
     }
     let wanted: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    let exact = has("--exact");
+    let fits = |name: &str, wanted: &str| {
+        if exact {
+            name == wanted
+        } else {
+            name.contains(wanted)
+        }
+    };
     let is_wanted =
-        |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
+        |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| fits(name, wanted));
     fixture::remove_leftovers();
     let mut failed = 0;
     for (name, _) in cases().iter().filter(|(name, _)| is_wanted(name)) {
         let (good, output) = run(name);
         println!("test {name} ... {}", if good { "ok" } else { "FAILED" });
-        if !good || args.iter().any(|arg| arg == "--nocapture") {
+        if !good || has("--nocapture") {
             println!("{output}");
         }
         failed += u32::from(!good);

@@ -77,13 +77,25 @@ fn main() -> ExitCode {
         .skip(1)
         .filter(|arg| !arg.starts_with('-'))
         .collect();
-    if env::args().any(|arg| arg == "--list") {
-        for (name, _) in TESTS {
+    let has = |option: &str| env::args().any(|arg| arg == option);
+    if has("--list") {
+        // None of them is ignored.
+        for (name, _) in TESTS.iter().filter(|_| !has("--ignored")) {
             println!("{name}: test");
         }
         return ExitCode::SUCCESS;
     }
-    let asked = |name: &str| wanted.iter().any(|wanted| name.contains(wanted));
+    let exact = has("--exact");
+    let asked = |name: &str| {
+        let mut wanted = wanted.iter();
+        wanted.any(|wanted| {
+            if exact {
+                name == wanted
+            } else {
+                name.contains(wanted)
+            }
+        })
+    };
     let tests = TESTS
         .iter()
         .filter(|(name, _)| wanted.is_empty() || asked(name));

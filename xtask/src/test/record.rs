@@ -1,0 +1,92 @@
+//! The result of one test.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A test, as cargo-nextest names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TestName {
+    /// The test program: `PACKAGE`, `PACKAGE::PROGRAM` or `PACKAGE::bin/PROGRAM`.
+    pub(super) binary: String,
+    /// The test's path in it.
+    pub(super) test: String,
+}
+
+impl TestName {
+    /// Parses the output of `Display`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (binary, test) = text.split_once(' ')?;
+        Some(Self {
+            binary: binary.to_owned(),
+            test: test.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for TestName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.binary, self.test)
+    }
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Passed,
+    /// It failed each time; its output.
+    Failed(String),
+    /// It failed, and passed when it ran again by itself; the output of the failure.
+    Flaky(String),
+    /// It was not run, or ended early; the reason.
+    Skipped(String),
+}
+
+/// A test with its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TestRecord {
+    pub(super) name: TestName,
+    /// The stage in which it ran.
+    pub(super) stage: String,
+    pub(super) outcome: Outcome,
+    pub(super) duration: Duration,
+}
+
+/// The lines of a failed test's output that say most: from its panic on, or else the last ones.
+pub(super) fn excerpt(output: &str, lines: usize) -> Vec<&str> {
+    let all: Vec<&str> = output
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let start = all
+        .iter()
+        .position(|line| line.contains("panicked at"))
+        .unwrap_or_else(|| all.len().saturating_sub(lines));
+    all.into_iter().skip(start).take(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_as_it_is_written() {
+        let name = TestName {
+            binary: "rubelet-shim::shim".into(),
+            test: "exits::one".into(),
+        };
+        assert_eq!(TestName::parse(&name.to_string()), Some(name));
+        assert_eq!(TestName::parse("one"), None);
+    }
+
+    #[test]
+    fn an_excerpt_begins_with_the_panic() {
+        let output = "a\nb\nthread 'x' panicked at src/lib.rs:1:1:\nno\n\nway\nc\n";
+        assert_eq!(
+            excerpt(output, 3),
+            ["thread 'x' panicked at src/lib.rs:1:1:", "no", "way"]
+        );
+        assert_eq!(excerpt("a\nb\nc\n", 2), ["b", "c"]);
+        assert_eq!(excerpt("", 2), [""; 0]);
+    }
+}

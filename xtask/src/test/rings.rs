@@ -1,0 +1,172 @@
+//! The rings of tests: each is one run of cargo-nextest. What failed runs again, by itself.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use rubelet_testbed::api_server;
+use rubelet_testbed::runtime::VARIABLE;
+use rubelet_testbed::sweep;
+
+use super::events::{Event, TestResult};
+use super::nextest::Nextest;
+use super::record::{Outcome, TestName, TestRecord, excerpt};
+use super::selection::{self, Part};
+use super::skipped::SkippedFile;
+
+/// How often a failed test runs again.
+const AGAIN: usize = 2;
+/// With more failures than this the cause is not chance, and no test runs again.
+const MOST_AGAIN: usize = 40;
+/// Lines of output of a failed test that are shown at once.
+const LINES: usize = 12;
+
+/// What the tests of a ring need.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Environment<'a> {
+    /// The agent of tests that need one.
+    pub(super) agent: &'a Path,
+    /// The directory with the programs of an API server, if it is not the model.
+    pub(super) api_server: Option<&'a Path>,
+}
+
+/// The results of a ring.
+#[derive(Debug, Default)]
+pub(super) struct RingResults {
+    pub(super) tests: Vec<TestRecord>,
+    /// What tests left on the machine, which was removed.
+    pub(super) left_behind: Vec<String>,
+}
+
+/// Runs the part, then each failed test again by itself, up to twice.
+///
+/// # Errors
+/// Not all tests could be run.
+pub(super) fn run(
+    nextest: &Nextest,
+    stage: &str,
+    part: Part<'_>,
+    environment: Environment<'_>,
+    results: &mut RingResults,
+) -> Result<()> {
+    let skipped = SkippedFile::new()?;
+    let configure = |command: &mut Command| {
+        command.env(VARIABLE, part.runtime.name());
+        command.env("RUBELET_BIN", environment.agent);
+        // Errors of tests describe what happened; backtraces of their creation add nothing.
+        command.env("RUST_LIB_BACKTRACE", "0");
+        command.env(rubelet_needs::SKIPPED, skipped.path());
+        if let Some(dir) = environment.api_server {
+            command.env(api_server::VARIABLE, dir);
+        }
+    };
+    let first = results.tests.len();
+    let mut add = |event| match event {
+        Event::Program {
+            binary,
+            passed,
+            failed,
+            duration,
+        } => println!(
+            "{:>8.1} s  {binary}: {passed} passed, {failed} failed",
+            duration.as_secs_f64()
+        ),
+        Event::Test {
+            name,
+            result,
+            duration,
+        } => {
+            let outcome = match result {
+                TestResult::Passed => Outcome::Passed,
+                // It is run by name only.
+                TestResult::Ignored => return,
+                TestResult::Failed(output) => {
+                    show_failure(&name, &output, duration);
+                    Outcome::Failed(output)
+                }
+            };
+            results.tests.push(TestRecord {
+                name,
+                stage: stage.to_owned(),
+                outcome,
+                duration,
+            });
+        }
+    };
+    let ran = nextest.run(&selection::expression(part), None, configure, &mut add);
+    let tests = &mut results.tests[first..];
+    let failed: Vec<&mut TestRecord> = tests
+        .iter_mut()
+        .filter(|test| matches!(test.outcome, Outcome::Failed(_)))
+        .collect();
+    if failed.len() > MOST_AGAIN {
+        println!("{} tests failed: too many to run again", failed.len());
+    } else {
+        for test in failed {
+            run_again(nextest, test, configure)?;
+        }
+    }
+    let reasons = skipped.read()?;
+    for test in tests.iter_mut() {
+        if test.outcome == Outcome::Passed
+            && let Some(reason) = reasons.get(&test.name)
+        {
+            test.outcome = Outcome::Skipped(reason.clone());
+        }
+    }
+    ran?;
+    let left = sweep()?;
+    results
+        .left_behind
+        .extend(left.into_iter().map(|name| format!("{stage}: {name}")));
+    Ok(())
+}
+
+/// Runs a failed test again until it passes, at most twice.
+fn run_again(
+    nextest: &Nextest,
+    test: &mut TestRecord,
+    configure: impl Fn(&mut Command),
+) -> Result<()> {
+    let Outcome::Failed(output) = &test.outcome else {
+        return Ok(());
+    };
+    for _ in 0..AGAIN {
+        let mut passed = false;
+        let mut add = |event| {
+            if let Event::Test { result, .. } = event {
+                passed = result == TestResult::Passed;
+            }
+        };
+        nextest.run(&selection::only(&test.name), Some(1), &configure, &mut add)?;
+        println!(
+            "again, by itself: {} {}",
+            test.name,
+            if passed { "passed" } else { "failed" }
+        );
+        if passed {
+            test.outcome = Outcome::Flaky(output.clone());
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn show_failure(name: &TestName, output: &str, duration: Duration) {
+    println!("test {name} ... failed ({:.1} s)", duration.as_secs_f64());
+    for line in excerpt(output, LINES) {
+        println!("    {line}");
+    }
+}
+
+/// Fails if there are test programs without a test.
+pub(super) fn refuse_empty(empty: &[String]) -> Result<()> {
+    if empty.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "without a test: {}; give each one, or say `test = false` in its manifest",
+        empty.join(", ")
+    )
+}

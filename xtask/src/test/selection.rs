@@ -1,0 +1,141 @@
+//! Which tests run, as an expression for cargo-nextest.
+
+use rubelet_testbed::runtime::Kind;
+
+use super::cluster;
+use super::record::TestName;
+
+/// All rings, in execution order.
+pub(super) const ALL: [u8; 3] = [1, 2, 3];
+/// The package whose tests start a runtime and the agent.
+pub(super) const RUNTIME_TESTS: &str = "rubelet-testbed";
+/// Programs that only test containerd: the test bed itself, containerd's lines, and an agent whose
+/// external runtime is down.
+const CONTAINERD_ONLY: [&str; 4] = ["containerd", "health", "lines", "runtime_restart"];
+/// Programs that only test the embedded runtime. `cri` also runs on containerd, manually: its
+/// failures there are containerd's.
+const EMBEDDED_ONLY: [&str; 3] = ["cgroup_v2", "cri", "faults"];
+
+/// Whether the tests of this ring start a runtime and the agent.
+pub(super) fn needs_agent(ring: u8) -> bool {
+    ring >= 3
+}
+
+/// The selected part of a ring.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part<'a> {
+    /// The ring.
+    pub(super) ring: u8,
+    /// The runtime of tests that need one.
+    pub(super) runtime: Kind,
+    /// Whether only tests of clusters run.
+    pub(super) cluster_only: bool,
+    /// Only tests whose name contains this, all tests of the program of this name, or the one test
+    /// of this full name.
+    pub(super) filter: Option<&'a str>,
+    /// The programs of ring 3.
+    pub(super) programs: &'a [String],
+}
+
+/// The expression that selects it.
+pub(super) fn expression(part: Part<'_>) -> String {
+    let mut terms = vec![match part.ring {
+        1 => "(kind(lib) | kind(bin))".to_owned(),
+        2 => format!("(kind(test) & !package(={RUNTIME_TESTS}))"),
+        _ => format!("(kind(test) & package(={RUNTIME_TESTS}))"),
+    }];
+    if needs_agent(part.ring) {
+        let others: &[&str] = match part.runtime {
+            Kind::Containerd => &EMBEDDED_ONLY,
+            Kind::Embedded => &CONTAINERD_ONLY,
+        };
+        terms.push(format!("!{}", any_program(others)));
+        if part.cluster_only {
+            terms.push(any_program(&cluster::PROGRAMS));
+        }
+    }
+    terms.extend(part.filter.map(|filter| named(filter, &part)));
+    terms.join(" & ")
+}
+
+/// The expression for one test.
+pub(super) fn only(name: &TestName) -> String {
+    format!("(binary_id(={}) & test(={}))", name.binary, name.test)
+}
+
+fn named(filter: &str, part: &Part<'_>) -> String {
+    if let Some(name) = TestName::parse(filter) {
+        return only(&name);
+    }
+    let is_program = part.programs.iter().any(|program| program == filter);
+    if needs_agent(part.ring) && is_program {
+        return any_program(&[filter]);
+    }
+    format!("test(~{filter})")
+}
+
+fn any_program(names: &[&str]) -> String {
+    let each: Vec<String> = names
+        .iter()
+        .map(|name| format!("binary(={name})"))
+        .collect();
+    format!("({})", each.join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(ring: u8) -> Part<'static> {
+        Part {
+            ring,
+            runtime: Kind::Embedded,
+            cluster_only: false,
+            filter: None,
+            programs: &[],
+        }
+    }
+
+    #[test]
+    fn each_ring_has_its_programs() {
+        assert_eq!(expression(part(1)), "(kind(lib) | kind(bin))");
+        assert_eq!(
+            expression(part(2)),
+            "(kind(test) & !package(=rubelet-testbed))"
+        );
+        assert_eq!(
+            expression(part(3)),
+            "(kind(test) & package(=rubelet-testbed)) & !(binary(=containerd) | binary(=health) | \
+             binary(=lines) | binary(=runtime_restart))"
+        );
+        let on_containerd = expression(Part {
+            runtime: Kind::Containerd,
+            cluster_only: true,
+            ..part(3)
+        });
+        assert!(
+            on_containerd.ends_with(
+                " & !(binary(=cgroup_v2) | binary(=cri) | binary(=faults)) & (binary(=cluster))"
+            ),
+            "{on_containerd}"
+        );
+    }
+
+    #[test]
+    fn a_filter_is_a_program_a_full_name_or_a_part_of_a_name() {
+        let programs = ["logs".to_owned()];
+        for (ring, filter, term) in [
+            (3, "logs", "(binary(=logs))"),
+            (3, "log", "test(~log)"),
+            (1, "logs", "test(~logs)"),
+            (1, "a::b c::d", "(binary_id(=a::b) & test(=c::d))"),
+        ] {
+            let found = expression(Part {
+                filter: Some(filter),
+                programs: &programs,
+                ..part(ring)
+            });
+            assert!(found.ends_with(&format!(" & {term}")), "{found}");
+        }
+    }
+}
