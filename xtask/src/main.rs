@@ -23,12 +23,16 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   demo                      run three example pods on the runtime inside and show what happens
-  test [--ring N] [--runtime NAME] [--api-server DIR] [--strict] [FILTER]
+  test [--ring N] [--runtime NAME] [--api-server DIR] [--changed] [--all] [--beside-load]
+       [--strict] [FILTER]
                             check everything, then run all tests (needs root); with a ring number,
                             a runtime (embedded, containerd) or a filter: only those tests; with a
                             directory that holds etcd, kube-apiserver, kube-controller-manager and
-                            kube-scheduler: the cluster tests of ring 3, against these; --strict
-                            also fails where a test passed only when it ran again
+                            kube-scheduler: the cluster tests of ring 3, against these; --changed:
+                            tests of packages that differ from main, and of their dependents;
+                            --all: also what takes too long for each run; --beside-load:
+                            beside processes that keep the cores and the disk busy; --strict also
+                            fails where a test passed only when it ran again
   bench [--json] [--record] [NAME...]
                             measure the release binary (needs root); `bench --list` names all;
                             --record writes all numbers into SPECIFICATION.md

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: checks first, then the rings of tests from the fastest to the slowest. All
 //! stages run, whatever became of those before; the end says once what failed.
 
+mod changed;
 mod cluster;
 pub(crate) mod deny;
 mod events;
@@ -10,6 +11,7 @@ mod options;
 mod record;
 mod report;
 mod rings;
+mod seeds;
 mod selection;
 mod skipped;
 mod stages;
@@ -19,13 +21,14 @@ use std::path::Path;
 
 use anyhow::Result;
 use rubelet_testbed::api_server::programs::Programs;
-use rubelet_testbed::{packages, runtime::Kind, target_dir};
+use rubelet_testbed::{NoisyNeighbour, disk, packages, runtime::Kind, sweep, target_dir};
 
 use crate::{cargo, codegen, fuzz, git, tidy};
 use nextest::Nextest;
 pub(crate) use options::Options;
 use report::Counts;
 use rings::{Environment, RingResults};
+use seeds::Seeds;
 use selection::Part;
 use stages::Stages;
 
@@ -33,6 +36,8 @@ use stages::Stages;
 const RUNTIMES: [Kind; 2] = [Kind::Embedded, Kind::Containerd];
 /// The stage without which no test can run.
 const BUILD: &str = "build";
+/// With less free space than this, in MiB, nothing works and the reasons mislead.
+const LEAST_FREE_MIB: u64 = 1024;
 
 /// Runs the selected stages; whether all is good.
 ///
@@ -41,7 +46,17 @@ const BUILD: &str = "build";
 pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     let programs = options.api_server.as_deref().map(Programs::find);
     let programs = programs.transpose()?;
-    let mut stages = Stages::default();
+    let changed = options.changed.then(|| changed::find(root)).transpose()?;
+    if let Some(changed) = &changed {
+        say_changed(changed);
+    }
+    let logs = target_dir::target()?.join("test-logs");
+    // Those of the last run, if there are any.
+    drop(std::fs::remove_dir_all(&logs));
+    let seeds = Seeds::of(root, options.all);
+    println!("{seeds}");
+    let _neighbour = options.beside_load.then(neighbour).transpose()?;
+    let mut stages = Stages::new(full_disk);
     let mut results = RingResults::default();
     if options.is_everything() {
         check(root, &mut stages);
@@ -70,12 +85,16 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
             cluster_only: programs.is_some(),
             filter: options.filter.as_deref(),
             programs: &built.of_runtimes,
+            packages: changed.as_ref().map(|changed| &changed.selected),
         };
         let agent = std::env::var_os("RUBELET_BIN").map(Into::into);
         let agent = agent.unwrap_or_else(|| built.directory.join("rubelet"));
         let environment = Environment {
             agent: &agent,
             api_server: programs.as_ref().map(Programs::dir),
+            seeds,
+            logs: &logs,
+            sweep,
         };
         stages.run(&stage, || {
             rings::run(nextest, &stage, part, environment, &mut results)
@@ -90,7 +109,40 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     if has_clusters {
         println!("{}", cluster::judge(programs.as_ref())?);
     }
-    conclude(root, options, &stages, &results)
+    conclude(root, options, &stages, &results, &logs)
+}
+
+/// What keeps the machine busy: twice as many processes as cores, and a writer.
+fn neighbour() -> Result<NoisyNeighbour> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("beside {} busy processes and a writer", 2 * cores);
+    NoisyNeighbour::start(2 * cores, Some(target_dir::target()?.join("neighbour")))
+}
+
+/// Says it if a file system of the tests is full.
+fn full_disk() -> Option<String> {
+    let places = [target_dir::target().ok()?, std::env::temp_dir()];
+    places.iter().find_map(|place| {
+        let free = disk::free(place).ok()? >> 20;
+        let place = place.display();
+        (free < LEAST_FREE_MIB).then(|| format!("the disk is full: {free} MiB free at {place}"))
+    })
+}
+
+fn say_changed(changed: &changed::Changed) {
+    let list = |names: &std::collections::BTreeSet<String>| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
+        }
+    };
+    println!("changed, or depends on it: {}", list(&changed.selected));
+    println!(
+        "left out: {}; checks, examples, fuzz",
+        list(&changed.left_out)
+    );
 }
 
 /// Prints the end of the run; whether all is good.
@@ -99,8 +151,9 @@ fn conclude(
     options: &Options,
     stages: &Stages,
     results: &RingResults,
+    logs: &Path,
 ) -> Result<bool> {
-    for line in report::lines(&results.tests) {
+    for line in report::lines(&results.tests, logs) {
         println!("{line}");
     }
     for left in &results.left_behind {

@@ -4,6 +4,7 @@
 
 pub mod cgroups;
 pub mod iptables;
+pub mod kept_logs;
 pub mod mounts;
 pub mod network;
 pub(crate) mod nft;
@@ -33,6 +34,7 @@ pub fn remove(scratch: &Scratch, _lock: &HostLock) -> Result<()> {
     };
     let sockets = shared_files::shim_sockets(scratch.dir());
     attempt("processes", processes::kill_all(scratch));
+    attempt("logs", kept_logs::keep(scratch));
     attempt("mounts", mounts::unmount_below(scratch.dir()));
     attempt("cgroups", cgroups::remove(scratch.tag()));
     attempt("network", network::remove(scratch));

@@ -26,7 +26,7 @@ const NAMESPACE: &str = "k8s.io";
 /// Timeout of a start on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of a graceful stop.
-const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Which network plugins the pods use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 /// Timeout of a silent server.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub const VOLUMES: &str = "localhost/rubelet/volumes:1";
 pub const PAUSE: &str = "localhost/rubelet/pause:1";
 
 /// How long the CRI service may take to detect imported images.
-const NOTICE_TIMEOUT: Duration = Duration::from_secs(30);
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A shell only: it blocks in `read` on a named pipe that it holds open itself, and unlike a
 /// `sleep` with PID 1, it exits on SIGTERM.

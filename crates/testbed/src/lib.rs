@@ -18,6 +18,7 @@
 //! - [`Cluster`] is what an agent can join: a model API server, or a control plane of real programs
 //!   ([`api_server`])
 //! - [`Registry`] serves an image to be pulled
+//! - [`NoisyNeighbour`] keeps the machine busy beside what is tested or measured
 //! - [`Vm`] is a virtual machine with cgroup version 2
 //! - [`CriTruth`] queries the runtime's own state
 //! - [`leftovers`] reports what is left after the end
@@ -39,11 +40,13 @@ pub mod cluster;
 pub mod command;
 pub mod containerd;
 pub mod cri_truth;
+pub mod disk;
 pub mod embedded;
 pub mod footprint;
 pub mod http;
 pub mod images;
 pub mod manifest;
+pub mod neighbour;
 pub mod node;
 pub mod packages;
 pub mod proc;
@@ -67,6 +70,7 @@ pub use cluster::Cluster;
 pub use containerd::Containerd;
 pub use cri_truth::CriTruth;
 pub use embedded::{Embedded, Served};
+pub use neighbour::NoisyNeighbour;
 pub use node::Node;
 pub use registry::Registry;
 pub use runtime::TestRuntime;

@@ -16,7 +16,7 @@ use crate::wait;
 pub use tracer::trace;
 
 /// Timeout of the tracer's start.
-const ATTACHING: Duration = Duration::from_secs(20);
+const ATTACHING: Duration = Duration::from_secs(60);
 /// Its message when it is ready.
 const READY: &str = "ready";
 /// Prefix of the line that reports the fault.

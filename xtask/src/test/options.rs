@@ -21,6 +21,12 @@ pub(crate) struct Options {
     pub(super) filter: Option<String>,
     /// A test that fails once has failed, even if it then passes.
     pub(super) strict: bool,
+    /// Only tests of packages that differ from `main`, and of their dependents.
+    pub(super) changed: bool,
+    /// Also what takes too long for each run.
+    pub(super) all: bool,
+    /// Beside processes that keep the cores and the disk busy.
+    pub(super) beside_load: bool,
 }
 
 impl Options {
@@ -51,9 +57,13 @@ impl Options {
                     options.api_server = Some(PathBuf::from(*dir));
                 }
                 "--strict" => options.strict = true,
+                "--changed" => options.changed = true,
+                "--all" => options.all = true,
+                "--beside-load" => options.beside_load = true,
                 option if option.starts_with('-') => bail!(
                     "`{option}` is no option of `cargo xtask test`; there are --ring N, \
-                     --runtime NAME, --api-server DIR and --strict"
+                     --runtime NAME, --api-server DIR, --changed, --all, --beside-load and \
+                     --strict"
                 ),
                 filter if options.filter.is_none() => options.filter = Some(filter.to_owned()),
                 more => bail!("only one filter can be given, and `{more}` is a second one"),
@@ -79,9 +89,13 @@ impl Options {
             runtime,
             api_server,
             filter,
+            changed,
             strict: _,
+            all: _,
+            beside_load: _,
         } = self;
-        ring.is_none() && runtime.is_none() && api_server.is_none() && filter.is_none()
+        let has_part = ring.is_some() || runtime.is_some() || filter.is_some();
+        !has_part && api_server.is_none() && !changed
     }
 }
 
@@ -99,12 +113,13 @@ mod tests {
                 runtime: None,
                 api_server: None,
                 filter: Some("kill".into()),
-                strict: false,
+                ..Options::default()
             }
         );
         assert!(Options::parse(&[]).unwrap().is_everything());
-        let strict = Options::parse(&["--strict"]).unwrap();
+        let strict = Options::parse(&["--strict", "--all", "--beside-load"]).unwrap();
         assert!(strict.strict && strict.is_everything());
+        assert!(!Options::parse(&["--changed"]).unwrap().is_everything());
         for (words, reason) in [
             (&["--ring"][..], "--ring needs a number"),
             (&["--ring", "9"], "there is no ring 9"),

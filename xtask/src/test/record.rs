@@ -62,7 +62,10 @@ pub(super) fn excerpt(output: &str, lines: usize) -> Vec<&str> {
         .iter()
         .position(|line| line.contains("panicked at"))
         .unwrap_or_else(|| all.len().saturating_sub(lines));
-    all.into_iter().skip(start).take(lines).collect()
+    let rest = all.into_iter().skip(start);
+    // Where it panicked is in its first line.
+    let told = rest.take_while(|line| !line.ends_with("stack backtrace:"));
+    told.take(lines).collect()
 }
 
 #[cfg(test)]
@@ -86,6 +89,8 @@ mod tests {
             excerpt(output, 3),
             ["thread 'x' panicked at src/lib.rs:1:1:", "no", "way"]
         );
+        let output = "thread 'x' panicked at a:\nno\nstack backtrace:\n 0: y\n";
+        assert_eq!(excerpt(output, 9), ["thread 'x' panicked at a:", "no"]);
         assert_eq!(excerpt("a\nb\nc\n", 2), ["b", "c"]);
         assert_eq!(excerpt("", 2), [""; 0]);
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use rubelet_testbed::cleanup::kept_logs;
 use serde_json::{Value, json};
 
 use super::nextest::Nextest;
@@ -55,15 +56,15 @@ impl fmt::Display for Counts {
 }
 
 /// All lines about tests but the counts.
-pub(super) fn lines(tests: &[TestRecord]) -> Vec<String> {
-    let mut lines = failed(tests);
-    lines.extend(flaky(tests));
+pub(super) fn lines(tests: &[TestRecord], logs: &Path) -> Vec<String> {
+    let mut lines = failed(tests, logs);
+    lines.extend(flaky(tests, logs));
     lines.extend(skipped(tests));
     lines.extend(slowest(tests));
     lines
 }
 
-fn failed(tests: &[TestRecord]) -> Vec<String> {
+fn failed(tests: &[TestRecord], logs: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for test in tests {
         let Outcome::Failed(output) = &test.outcome else {
@@ -71,6 +72,7 @@ fn failed(tests: &[TestRecord]) -> Vec<String> {
         };
         lines.push(format!("test {} ... FAILED in {}", test.name, test.stage));
         lines.extend(alone(test).map(|command| format!("    alone: {command}")));
+        lines.extend(kept(test, logs));
         lines.extend(
             excerpt(output, LINES)
                 .into_iter()
@@ -80,7 +82,7 @@ fn failed(tests: &[TestRecord]) -> Vec<String> {
     lines
 }
 
-fn flaky(tests: &[TestRecord]) -> Vec<String> {
+fn flaky(tests: &[TestRecord], logs: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for test in tests {
         let Outcome::Flaky(output) = &test.outcome else {
@@ -90,6 +92,7 @@ fn flaky(tests: &[TestRecord]) -> Vec<String> {
             "flaky: {} in {}, passed when run again by itself",
             test.name, test.stage
         ));
+        lines.extend(kept(test, logs));
         lines.extend(
             excerpt(output, LINES)
                 .into_iter()
@@ -97,6 +100,12 @@ fn flaky(tests: &[TestRecord]) -> Vec<String> {
         );
     }
     lines
+}
+
+/// Where the logs of its agents and runtimes are.
+fn kept(test: &TestRecord, logs: &Path) -> Option<String> {
+    let dir = kept_logs::directory(logs, &test.name.binary, &test.name.test);
+    dir.is_dir().then(|| format!("    logs: {}", dir.display()))
 }
 
 fn skipped(tests: &[TestRecord]) -> Vec<String> {
@@ -199,7 +208,7 @@ mod tests {
     #[test]
     fn each_failure_comes_with_the_command_that_runs_it_alone() {
         assert_eq!(
-            lines(&all()),
+            lines(&all(), Path::new("/nowhere")),
             [
                 "test a::b bad ... FAILED in ring 3 on embedded",
                 "    alone: cargo xtask test --ring 3 --runtime embedded 'a::b bad'",

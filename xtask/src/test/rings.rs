@@ -1,17 +1,19 @@
 //! The rings of tests: each is one run of cargo-nextest. What failed runs again, by itself.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use rubelet_testbed::api_server;
+use rubelet_testbed::cleanup::kept_logs;
 use rubelet_testbed::runtime::VARIABLE;
-use rubelet_testbed::sweep;
 
 use super::events::{Event, TestResult};
 use super::nextest::Nextest;
 use super::record::{Outcome, TestName, TestRecord, excerpt};
+use super::seeds::Seeds;
 use super::selection::{self, Part};
 use super::skipped::SkippedFile;
 
@@ -29,6 +31,12 @@ pub(super) struct Environment<'a> {
     pub(super) agent: &'a Path,
     /// The directory with the programs of an API server, if it is not the model.
     pub(super) api_server: Option<&'a Path>,
+    /// The random lives of this run.
+    pub(super) seeds: Seeds,
+    /// Where the logs of agents and runtimes are kept.
+    pub(super) logs: &'a Path,
+    /// Removes what tests left on the machine, and names it.
+    pub(super) sweep: fn() -> Result<Vec<String>>,
 }
 
 /// The results of a ring.
@@ -57,6 +65,8 @@ pub(super) fn run(
         // Errors of tests describe what happened; backtraces of their creation add nothing.
         command.env("RUST_LIB_BACKTRACE", "0");
         command.env(rubelet_needs::SKIPPED, skipped.path());
+        environment.seeds.set(command);
+        command.env(kept_logs::VARIABLE, environment.logs);
         if let Some(dir) = environment.api_server {
             command.env(api_server::VARIABLE, dir);
         }
@@ -115,8 +125,9 @@ pub(super) fn run(
             test.outcome = Outcome::Skipped(reason.clone());
         }
     }
+    drop_logs_of_passed(environment.logs, tests);
     ran?;
-    let left = sweep()?;
+    let left = (environment.sweep)()?;
     results
         .left_behind
         .extend(left.into_iter().map(|name| format!("{stage}: {name}")));
@@ -153,6 +164,18 @@ fn run_again(
     Ok(())
 }
 
+/// Logs are for the readers of failures.
+fn drop_logs_of_passed(base: &Path, tests: &[TestRecord]) {
+    for test in tests {
+        let failed = matches!(test.outcome, Outcome::Failed(_) | Outcome::Flaky(_));
+        if !failed {
+            let TestName { binary, test } = &test.name;
+            // Most tests have none.
+            drop(fs::remove_dir_all(kept_logs::directory(base, binary, test)));
+        }
+    }
+}
+
 fn show_failure(name: &TestName, output: &str, duration: Duration) {
     println!("test {name} ... failed ({:.1} s)", duration.as_secs_f64());
     for line in excerpt(output, LINES) {
@@ -170,3 +193,6 @@ pub(super) fn refuse_empty(empty: &[String]) -> Result<()> {
         empty.join(", ")
     )
 }
+
+#[cfg(test)]
+mod tests;

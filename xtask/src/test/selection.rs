@@ -1,5 +1,7 @@
 //! Which tests run, as an expression for cargo-nextest.
 
+use std::collections::BTreeSet;
+
 use rubelet_testbed::runtime::Kind;
 
 use super::cluster;
@@ -35,6 +37,8 @@ pub(super) struct Part<'a> {
     pub(super) filter: Option<&'a str>,
     /// The programs of ring 3.
     pub(super) programs: &'a [String],
+    /// Only tests of these packages.
+    pub(super) packages: Option<&'a BTreeSet<String>>,
 }
 
 /// The expression that selects it.
@@ -55,6 +59,10 @@ pub(super) fn expression(part: Part<'_>) -> String {
         }
     }
     terms.extend(part.filter.map(|filter| named(filter, &part)));
+    terms.extend(part.packages.map(|names| {
+        let names = names.iter().map(|name| format!("package(={name})"));
+        any(names.collect())
+    }));
     terms.join(" & ")
 }
 
@@ -75,11 +83,17 @@ fn named(filter: &str, part: &Part<'_>) -> String {
 }
 
 fn any_program(names: &[&str]) -> String {
-    let each: Vec<String> = names
+    any(names
         .iter()
         .map(|name| format!("binary(={name})"))
-        .collect();
-    format!("({})", each.join(" | "))
+        .collect())
+}
+
+fn any(mut terms: Vec<String>) -> String {
+    if terms.is_empty() {
+        terms.push("none()".to_owned());
+    }
+    format!("({})", terms.join(" | "))
 }
 
 #[cfg(test)]
@@ -93,6 +107,7 @@ mod tests {
             cluster_only: false,
             filter: None,
             programs: &[],
+            packages: None,
         }
     }
 
@@ -119,6 +134,21 @@ mod tests {
             ),
             "{on_containerd}"
         );
+    }
+
+    #[test]
+    fn packages_are_selected_by_name_and_no_name_selects_no_test() {
+        for (names, term) in [
+            (&["a", "b"][..], "(package(=a) | package(=b))"),
+            (&[], "(none())"),
+        ] {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            let found = expression(Part {
+                packages: Some(&names),
+                ..part(1)
+            });
+            assert!(found.ends_with(&format!(" & {term}")), "{found}");
+        }
     }
 
     #[test]

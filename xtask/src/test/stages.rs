@@ -10,19 +10,33 @@ use rubelet_testbed::clock;
 enum StageEnd {
     Good,
     Failed(String),
-    /// It could not run without this other one.
+    /// It could not run, for this reason.
     NotRun(String),
 }
 
 /// The stages so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Stages {
     done: Vec<(String, Duration, StageEnd)>,
+    /// Why no stage can run any more, if that is so: a full disk.
+    obstacle: fn() -> Option<String>,
 }
 
 impl Stages {
+    /// None yet. `obstacle` is asked before each stage and after each one that failed.
+    pub(super) fn new(obstacle: fn() -> Option<String>) -> Self {
+        Self {
+            done: Vec::new(),
+            obstacle,
+        }
+    }
+
     /// Runs one stage; `None` if it failed, which stops no other one.
     pub(super) fn run<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Option<T> {
+        if let Some(obstacle) = (self.obstacle)() {
+            self.not_run(name, &obstacle);
+            return None;
+        }
         println!("=== {name}");
         let start = clock::now();
         let result = work();
@@ -34,9 +48,11 @@ impl Stages {
                 (StageEnd::Good, Some(value))
             }
             Err(error) => {
-                println!("{error:#}");
+                let obstacle = (self.obstacle)().map(|obstacle| format!("{obstacle}: "));
+                let error = format!("{}{error:#}", obstacle.unwrap_or_default());
+                println!("{error}");
                 println!("=== {name}: FAILED ({seconds:.1} s)");
-                (StageEnd::Failed(format!("{error:#}")), None)
+                (StageEnd::Failed(error), None)
             }
         };
         self.done.push((name.to_owned(), time, end));
@@ -45,8 +61,12 @@ impl Stages {
 
     /// Records that a stage can't run because `without` failed.
     pub(super) fn cannot_run(&mut self, name: &str, without: &str) {
-        println!("=== {name}: NOT RUN, because `{without}` failed");
-        let end = StageEnd::NotRun(without.to_owned());
+        self.not_run(name, &format!("`{without}` failed"));
+    }
+
+    fn not_run(&mut self, name: &str, because: &str) {
+        println!("=== {name}: NOT RUN, because {because}");
+        let end = StageEnd::NotRun(because.to_owned());
         self.done.push((name.to_owned(), Duration::ZERO, end));
     }
 
@@ -63,9 +83,9 @@ impl Stages {
                 let error = error.lines().take(20).collect::<Vec<_>>().join("\n    ");
                 Some(format!("=== {name}: FAILED: {error}"))
             }
-            StageEnd::NotRun(without) => Some(format!(
-                "=== {name}: FAILED: not run, because `{without}` failed"
-            )),
+            StageEnd::NotRun(because) => {
+                Some(format!("=== {name}: FAILED: not run, because {because}"))
+            }
         })
     }
 
@@ -85,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_failed_stage_stops_no_other_and_is_named_at_the_end() {
-        let mut stages = Stages::default();
+        let mut stages = Stages::new(|| None);
         assert_eq!(stages.run("one", || Ok(1)), Some(1));
         assert!(stages.all_good());
         assert_eq!(stages.run::<()>("two", || bail!("it broke")), None);
@@ -100,5 +120,15 @@ mod tests {
             ]
         );
         assert_eq!(stages.times().count(), 5);
+    }
+
+    #[test]
+    fn on_a_full_disk_no_stage_runs_and_the_end_says_why() {
+        let mut stages = Stages::new(|| Some("the disk is full".to_owned()));
+        assert_eq!(stages.run("one", || Ok(1)), None);
+        assert_eq!(
+            stages.failures().collect::<Vec<_>>(),
+            ["=== one: FAILED: not run, because the disk is full"]
+        );
     }
 }

@@ -32,7 +32,7 @@
 //! | 24 | containerd 2.0.2 | `ends::a_sandbox_status_with_a_time_and_no_containers_hides_no_container` |
 //! | 25 | UNKNOWN for a moment | `ends::a_runtime_that_is_unsure_for_a_moment_restarts_nothing` |
 //!
-//! What holds in all of them and in all random lives (`../random.rs`, at least 10,000 in each run):
+//! What holds in all of them and in all random lives (`../random.rs`, 2000 in each run, others for each commit):
 //!
 //! | | what | checked by |
 //! |---|---|---|

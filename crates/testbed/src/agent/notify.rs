@@ -158,7 +158,7 @@ mod tests {
             .send_to(b"READY=1\nSTATUS=3/4 pods ready\n", &path)
             .unwrap();
         let told = receiver
-            .wait(Duration::from_secs(5), Notification::is_ready)
+            .wait(Duration::from_secs(60), Notification::is_ready)
             .unwrap();
         assert_eq!(told.status(), Some("3/4 pods ready"));
         assert!(!told.is_watchdog());

@@ -16,7 +16,7 @@ use crate::http::{Response, request};
 use crate::wait;
 
 /// Timeout of a silent server.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(60);
 /// Poll interval of an object: each poll costs a connection.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The namespace of the users of [`Client::token_of`].

@@ -10,7 +10,7 @@ use crate::scratch::PREFIX;
 use crate::wait;
 
 /// How long the kernel may take to release a cgroup whose processes have exited.
-const EMPTY_TIMEOUT: Duration = Duration::from_secs(5);
+const EMPTY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// All cgroup directories of instance `tag`, parents before children.
 ///

@@ -13,7 +13,7 @@ use crate::scratch::{MARKER, Scratch};
 use crate::{proc, wait};
 
 /// How long killed processes may take to exit.
-const END_TIMEOUT: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The ids of all processes of the instance: those started with its marker (the runtime, its
 /// shims, agents), their descendants, and everything in its cgroups (containers).

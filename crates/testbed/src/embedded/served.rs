@@ -14,7 +14,7 @@ use crate::{CriTruth, Scratch, report};
 /// Timeout of a start on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of a graceful stop.
-const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Embedded {
     /// The process that serves the CRI on the socket of this environment.

@@ -18,7 +18,7 @@ use crate::scratch::lock::HostLock;
 use crate::{packages, target_dir, wait};
 
 const PACKAGE: &str = "docker-registry";
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// [`access::USER`] with [`access::PASSWORD`], as htpasswd writes them with bcrypt.
 const PASSWORDS: &str = "someone:$2b$05$SGui6QmnoTwZq27Uzxs4O.5ko3OUTJJdwYknO1dF46rTtIqyDaEEe\n";
 
