@@ -11,7 +11,7 @@ use rubelet_cri::{RuntimeService, v1};
 use rubelet_testbed::cleanup::processes;
 use rubelet_testbed::{Containerd, CriTruth, Scratch, http, images, leftovers, sweep, wait};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Held while a sandbox with host ports is made: on a host without the plugin's chains two first
 /// calls race to add them, and one of them fails ("File exists"). An agent tries again; these tests

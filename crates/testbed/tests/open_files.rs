@@ -76,7 +76,7 @@ fn the_agent_has_its_own_limit_and_what_it_starts_the_one_it_was_started_with() 
     let foreign = with(waiting("main"), &json!({ "image": "limits.invalid/app:1" }));
     node.apply(&pod("foreign", &json!({ "containers": [foreign] })))?;
     let seen = plugins.join("seen-by-login");
-    let told = wait::until("the plugin was asked", Duration::from_secs(30), || {
+    let told = wait::until("the plugin was asked", Duration::from_secs(60), || {
         let text = fs::read_to_string(&seen).unwrap_or_default();
         Ok((!text.is_empty()).then_some(text))
     });

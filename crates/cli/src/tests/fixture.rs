@@ -350,7 +350,7 @@ impl Screen {
     /// Waits until that many lines are there, and takes them away.
     pub(super) fn take_lines(&self, count: usize) -> Vec<String> {
         let (state, changed) = &*self.0;
-        let waiting = Duration::from_secs(20);
+        let waiting = Duration::from_secs(60);
         let (mut state, timeout) = changed
             .wait_timeout_while(state.lock().unwrap(), waiting, |(text, _)| {
                 text.matches('\n').count() < count

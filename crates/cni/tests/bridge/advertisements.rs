@@ -48,7 +48,8 @@ fn nothing_is_taken(subnets: &[&str]) {
         let (own, from) = (mac(&pod), link_local(mac(&pod)));
         let offer = router_advertisement(from, OFFERED.parse().unwrap());
         let here = UdpSocket::bind("10.99.0.1:7001").unwrap();
-        here.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        here.set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         let bridge = links().into_iter().find(|link| link.name == BRIDGE);
         let bridge = bridge.unwrap().mac.try_into().unwrap();
         let wire = inside(&pod);

@@ -117,7 +117,7 @@ fn udp_follows_the_pod_that_has_the_port_now() {
         };
         let client = UdpSocket::bind("127.0.0.1:0").unwrap();
         client
-            .set_read_timeout(Some(std::time::Duration::from_secs(5)))
+            .set_read_timeout(Some(std::time::Duration::from_secs(60)))
             .unwrap();
         client.connect("127.0.0.1:5353").unwrap();
         let mut bytes = [0; 16];

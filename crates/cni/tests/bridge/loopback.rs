@@ -81,7 +81,8 @@ fn a_pod_cannot_speak_as_the_hosts_loopback() {
         // The guard holds by itself, without the rules for what pods send.
         netfilter::delete_table(TableFamily::Bridge);
         let here = UdpSocket::bind("10.99.0.1:7001").unwrap();
-        here.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        here.set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         let bridge = links().into_iter().find(|link| link.name == BRIDGE);
         let bridge = bridge.unwrap().mac.try_into().unwrap();
         let wire = inside(&pod);

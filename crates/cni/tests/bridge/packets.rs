@@ -105,7 +105,7 @@ pub(crate) fn passing(
         from.send(&frame.bytes).unwrap();
     }
     let passed = std::cell::RefCell::new(Vec::new());
-    let found = at.wait_for(Duration::from_secs(5), |bytes| {
+    let found = at.wait_for(Duration::from_secs(60), |bytes| {
         let known = frames.iter().find(|frame| frame.is_in(bytes));
         passed.borrow_mut().extend(known.map(|frame| frame.what));
         last.is_in(bytes)

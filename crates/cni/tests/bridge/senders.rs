@@ -209,7 +209,8 @@ fn nothing_passes_but_a_pods_own_addresses() {
         let packet = udp4(v4(pod.ip()), "10.99.0.1".parse().unwrap(), 7001);
         let past = Frame::new("past the bridge", reserved, mac(&pod), IPV4, &packet);
         let here = UdpSocket::bind("10.99.0.1:7001").unwrap();
-        here.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        here.set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         let wire = inside(&pod);
         for frame in [&past, &last(&pod)] {
             let mut bytes = frame.bytes.clone();

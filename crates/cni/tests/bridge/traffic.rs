@@ -140,7 +140,8 @@ fn pods_beyond_the_bridges_ports_are_reached_like_the_others() {
 
 fn a_pod_without_the_bridge_is_held_to_its_addresses(first: &Pod, last: &Pod) {
     let here = UdpSocket::bind("10.99.0.1:7001").unwrap();
-    here.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    here.set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
     let name = last.result.host_interface.as_deref().unwrap();
     let end = links().into_iter().find(|link| link.name == name).unwrap();
     let wire = packets::inside(last);

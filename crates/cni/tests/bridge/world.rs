@@ -22,7 +22,7 @@ use rubelet_host::{
 /// The name of the tests' bridge.
 pub(crate) const BRIDGE: &str = "rbt0";
 
-const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The directories of one runtime.
 pub(crate) struct World {

@@ -75,7 +75,7 @@ async fn nothing_is_left(store: &Arc<ImageStore>, root: &std::path::Path) {
             blocking(move || store.sweep(true)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), clean)
+    tokio::time::timeout(Duration::from_secs(60), clean)
         .await
         .unwrap();
 }

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A log as a runtime writes it.
 struct Log {

@@ -1,6 +1,10 @@
 //! What probes leave behind in the system: nothing.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use rubelet_api::probe::{GrpcCheck, HttpGet, TargetPort, TcpSocket};
 use rubelet_probes::ProbeOutcome;
@@ -18,23 +22,46 @@ const PROBES: usize = 50;
 const TIME_WAIT: &str = "06";
 const LISTEN: &str = "0A";
 
-/// How many connections of a port are in TIME_WAIT, on whichever side, once all are closed.
-async fn in_time_wait(port: u16) -> usize {
-    let end = format!(":{port:04X}");
-    loop {
-        let table = std::fs::read_to_string("/proc/net/tcp").expect("the table of connections");
-        let rows = table.lines().skip(1);
-        let rows = rows.map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let states: Vec<_> = rows
-            .filter(|row| row[1].ends_with(&end) || row[2].ends_with(&end))
-            .map(|row| row[3].to_owned())
-            .filter(|state| state != LISTEN)
-            .collect();
-        if states.iter().all(|state| state == TIME_WAIT) {
-            return states.len();
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
+/// The connections of a port, but for those that were there before: an earlier program may have had
+/// the same number.
+struct Connections {
+    port: u16,
+    before: BTreeSet<String>,
+}
+
+impl Connections {
+    fn of(server: &Server) -> Self {
+        let port = server.port;
+        let before = table(port).into_keys().collect();
+        Self { port, before }
     }
+
+    /// How many are in TIME_WAIT, on whichever side, once all are closed.
+    async fn in_time_wait(&self) -> usize {
+        loop {
+            let states: Vec<_> = table(self.port)
+                .into_iter()
+                .filter(|(ends, _)| !self.before.contains(ends))
+                .map(|(_, state)| state)
+                .collect();
+            if states.iter().all(|state| state == TIME_WAIT) {
+                return states.len();
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// The states of connections by both of their ends, one of which is this port.
+fn table(port: u16) -> BTreeMap<String, String> {
+    let end = format!(":{port:04X}");
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("the table of connections");
+    let rows = table.lines().skip(1);
+    let rows = rows.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|row| row[1].ends_with(&end) || row[2].ends_with(&end))
+        .filter(|row| row[3] != LISTEN)
+        .map(|row| (format!("{} {}", row[1], row[2]), row[3].to_owned()))
+        .collect()
 }
 
 #[tokio::test]
@@ -45,11 +72,12 @@ async fn http_probes_leave_no_socket_behind() {
         answer("200 OK", &"x".repeat(100_000)),
     ] {
         let server = Server::saying(text).await;
+        let connections = Connections::of(&server);
         for _ in 0..PROBES {
             let report = server.probe("/", PLENTY).await;
             assert_eq!(report.verdict, ProbeOutcome::Passed);
         }
-        assert_eq!(in_time_wait(server.port).await, 0);
+        assert_eq!(connections.in_time_wait().await, 0);
     }
 }
 
@@ -68,6 +96,7 @@ async fn https_probes_leave_no_socket_behind() {
             }
         })
         .await;
+        let connections = Connections::of(&server);
         let get = HttpGet {
             https: true,
             ..server.get("/")
@@ -77,13 +106,14 @@ async fn https_probes_leave_no_socket_behind() {
             let report = prober.http(&get, "127.0.0.1", PLENTY).await;
             assert_eq!(report.verdict, ProbeOutcome::Passed);
         }
-        assert_eq!(in_time_wait(server.port).await, 0);
+        assert_eq!(connections.in_time_wait().await, 0);
     }
 }
 
 #[tokio::test]
 async fn tcp_probes_leave_no_socket_behind() {
     let server = Server::saying("").await;
+    let connections = Connections::of(&server);
     let socket = TcpSocket {
         host: None,
         port: TargetPort::Number(server.port),
@@ -92,12 +122,13 @@ async fn tcp_probes_leave_no_socket_behind() {
         let report = prober().tcp(&socket, "127.0.0.1", PLENTY).await;
         assert_eq!(report.verdict, ProbeOutcome::Passed);
     }
-    assert_eq!(in_time_wait(server.port).await, 0);
+    assert_eq!(connections.in_time_wait().await, 0);
 }
 
 #[tokio::test]
 async fn grpc_probes_leave_no_socket_behind() {
     let server = Health::Status(1).serve().await;
+    let connections = Connections::of(&server);
     let check = GrpcCheck {
         port: server.port,
         service: "".into(),
@@ -106,13 +137,14 @@ async fn grpc_probes_leave_no_socket_behind() {
         let report = prober().grpc(&check, "127.0.0.1", PLENTY).await;
         assert_eq!(report.verdict, ProbeOutcome::Passed);
     }
-    assert_eq!(in_time_wait(server.port).await, 0);
+    assert_eq!(connections.in_time_wait().await, 0);
 }
 
 #[tokio::test]
 async fn the_count_of_waiting_sockets_can_be_trusted() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let server = Server::saying("x").await;
+    let connections = Connections::of(&server);
     let mut client = tokio::net::TcpStream::connect(("127.0.0.1", server.port))
         .await
         .expect("a connection");
@@ -122,7 +154,7 @@ async fn the_count_of_waiting_sockets_can_be_trusted() {
         .await
         .expect("an answer");
     drop(client);
-    assert_eq!(in_time_wait(server.port).await, 1);
+    assert_eq!(connections.in_time_wait().await, 1);
 }
 
 #[tokio::test]

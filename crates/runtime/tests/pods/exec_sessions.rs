@@ -1,15 +1,13 @@
 //! Commands in containers, with streams and with terminals.
 
-use std::time::Duration;
-
 use rubelet_cri::{CriResult, RuntimeService, v1};
 use rubelet_runtime::EmbeddedRuntime;
 use rubelet_streaming::{RemoteProcess, SessionExit, Sessions, TerminalSize};
 use tokio::time::timeout;
 
 use crate::fixture::{
-    Fixture, create, ended, exit_code, read_all, read_until, remove_pod, run_pod, run_pod_with,
-    send, shell, start, wait_for,
+    Fixture, PATIENCE, create, ended, exit_code, read_all, read_until, remove_pod, run_pod,
+    run_pod_with, send, shell, start, wait_for,
 };
 
 /// Starts a command. The CRI has a call of that name, too.
@@ -252,7 +250,7 @@ pub(crate) async fn a_session_ends_with_its_container(fixture: &Fixture) {
     runtime.stop_container(stop).await.unwrap();
     ended(&runtime, &container).await;
     assert_eq!(read_all(&mut process.stdout).await, b"");
-    let exit = timeout(Duration::from_secs(2), process.exit).await.unwrap();
+    let exit = timeout(PATIENCE, process.exit).await.unwrap();
     assert_eq!(exit.unwrap(), SessionExit::Code(137));
     remove_pod(&runtime, &sandbox).await;
 }

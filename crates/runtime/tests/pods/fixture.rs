@@ -17,7 +17,7 @@ use rubelet_streaming::{ExitFuture, RemoteProcess, SessionExit, Source};
 pub(crate) use rubelet_testbed::images::BUSYBOX_IMAGE;
 
 /// How long a test waits for something that should happen at once.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The bridge of these tests, and that of a second runtime beside the first.
 const BRIDGE: &str = "rbtpods";
@@ -145,7 +145,7 @@ impl Fixture {
                 }
             }
         }
-        let end = Duration::from_secs(10);
+        let end = PATIENCE;
         wait_blocking("the test's cgroup is gone", end, || {
             cgroups.kill(&self.cgroup).unwrap();
             cgroups.remove(&self.cgroup).unwrap() == Removal::Gone

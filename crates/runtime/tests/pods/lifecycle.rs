@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use rubelet_cri::{RuntimeService, v1};
 
-use crate::fixture::{Fixture, create, ended, remove_pod, run_pod, shell, start, status};
+use crate::fixture::{Fixture, PATIENCE, create, ended, remove_pod, run_pod, shell, start, status};
 
 pub(crate) async fn a_pod_starts_writes_its_log_and_is_removed(fixture: &Fixture) {
     let runtime = fixture.runtime().await;
@@ -145,7 +145,7 @@ pub(crate) async fn each_step_is_an_event(fixture: &Fixture) {
     let started = Kind::ContainerStartedEvent;
     let stopped = Kind::ContainerStoppedEvent;
     let deleted = Kind::ContainerDeletedEvent;
-    let told = tokio::time::timeout(Duration::from_secs(10), reader).await;
+    let told = tokio::time::timeout(PATIENCE, reader).await;
     assert_eq!(
         told.unwrap().unwrap(),
         [

@@ -292,7 +292,7 @@ async fn a_stop_ends_sessions_and_tells_them() {
     let line = format!("POST {POD}/exec?command=cat&stdin=1&stdout=1");
     let mut session = open(&server, &line).await;
     session.echo("hello").await;
-    let stopped = tokio::time::timeout(Duration::from_secs(30), server.stop());
+    let stopped = tokio::time::timeout(Duration::from_secs(60), server.stop());
     let told = async {
         let mut frames = Vec::new();
         while let Some(frame) = session.frame().await {

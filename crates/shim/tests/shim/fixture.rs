@@ -27,7 +27,7 @@ use rubelet_shim::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Longer than anything takes that works.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How the names of these tests' cgroups and directories begin, before the run's process ID.
 const PREFIX: &str = "rbt-shim-";

@@ -15,7 +15,7 @@ use crate::{
     url::tests::{Server, answer},
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Longer than any poll: only events can explain a change.
 const NEVER: Duration = Duration::from_secs(3600);

@@ -145,7 +145,12 @@ impl Joined {
                 };
                 let remove = v1::RemovePodSandboxRequest { pod_sandbox_id };
                 let client = truth.client();
-                truth.block_on(client.stop_pod_sandbox(stop)).unwrap();
+                // containerd closes its connection to a shim that ends just now, and a call that uses it
+                // meanwhile fails.
+                wait::until("the sandbox is stopped", TIMEOUT, || {
+                    Ok(truth.block_on(client.stop_pod_sandbox(stop.clone())).ok())
+                })
+                .unwrap();
                 truth.block_on(client.remove_pod_sandbox(remove)).unwrap();
             }
         };

@@ -14,6 +14,10 @@ use crate::subject::{Subject, WAITING, start, stop};
 /// It says so when it is asked to end, and continues.
 const STUBBORN: &str = "trap 'echo asked' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
 
+/// Seconds that no machine is ever busy for, and half of them.
+const GRACE: i64 = 500;
+const HALF_GRACE: Duration = Duration::from_secs(250);
+
 #[test]
 fn what_ends_at_sigterm_is_not_killed() -> Result<()> {
     let subject = Subject::shared()?;
@@ -22,11 +26,8 @@ fn what_ends_at_sigterm_is_not_killed() -> Result<()> {
     let id = sandbox.start(sandbox.script("main", script))?;
     sandbox.wait_log("main", "ready")?;
     let before = clock::now();
-    subject.ask(stop(subject.client(), &id, 30))?;
-    assert!(
-        before.elapsed() < Duration::from_secs(20),
-        "not all of the grace"
-    );
+    subject.ask(stop(subject.client(), &id, GRACE))?;
+    assert!(before.elapsed() < HALF_GRACE, "not all of the grace");
     let status = sandbox.status(&id)?;
     assert_eq!(status.state(), ContainerState::ContainerExited);
     assert_eq!(status.exit_code, 3);
@@ -73,10 +74,10 @@ fn a_second_stop_with_less_grace_is_not_held_up_by_the_first() -> Result<()> {
     let client = subject.client();
     let before = clock::now();
     let (first, second) =
-        subject.ask(async { futures_util::join!(stop(client, &id, 40), stop(client, &id, 1)) });
+        subject.ask(async { futures_util::join!(stop(client, &id, GRACE), stop(client, &id, 1)) });
     first?;
     second?;
-    assert!(before.elapsed() < Duration::from_secs(30));
+    assert!(before.elapsed() < HALF_GRACE);
     assert_eq!(sandbox.status(&id)?.exit_code, 137);
     Ok(())
 }

@@ -4,7 +4,6 @@ use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Result;
 use rubelet_cri::v1;
@@ -79,7 +78,7 @@ fn a_volume_that_does_not_answer_fails_its_own_container_with_a_clear_message() 
     // Nobody else hangs there.
     let begun = clock::now();
     assert!(sandbox.create(config).is_err());
-    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert!(begun.elapsed() < took, "it waited for the volume again");
     // The pod itself continues without it, and goes.
     sandbox.output("other", "true")?;
     drop(sandbox);

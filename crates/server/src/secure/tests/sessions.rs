@@ -370,7 +370,7 @@ async fn a_stop_ends_sessions() {
     let server = Server::start().await;
     let mut session = open(&server, ECHO, V5).await;
     session.echo("hello").await;
-    let stopped = tokio::time::timeout(Duration::from_secs(30), server.stop());
+    let stopped = tokio::time::timeout(Duration::from_secs(60), server.stop());
     let until_closed = async { while session.frame().await.is_some() {} };
     let (stopped, ()) = tokio::join!(stopped, until_closed);
     stopped.expect("the port waited for a session");

@@ -69,7 +69,7 @@ fn set_up_network() {
 /// moment later than the API server which pods are ready.
 fn wait_proxied(target: &str, names: &[&str]) {
     let what = format!("kube-proxy sends what is for {target} to {names:?}");
-    let waited = until(&what, Duration::from_secs(30), || {
+    let waited = until(&what, Duration::from_secs(60), || {
         Ok((of_node(target)? == names).then_some(()))
     });
     waited.unwrap();
