@@ -8,6 +8,10 @@ use std::{
     path::Path,
 };
 
+use rustix::{
+    fs::{FallocateFlags, fallocate},
+    io::Errno,
+};
 use serde::{Deserialize, Serialize};
 
 /// Name of the record in the bundle.
@@ -43,12 +47,16 @@ pub(crate) fn reserve(bundle: &Path) -> io::Result<()> {
         .truncate(true)
         .mode(0o600)
         .open(bundle.join(RESERVED))?;
-    file.write_all(&[b' '; ROOM])?;
-    file.sync_all()
+    match fallocate(&file, FallocateFlags::empty(), 0, ROOM as u64) {
+        // Not every file system can; then written bytes have the best chance.
+        Err(Errno::OPNOTSUPP) => file.write_all(&[b' '; ROOM]),
+        done => done.map_err(io::Error::from),
+    }
 }
 
-/// Writes the record atomically.
-pub(crate) fn write(bundle: &Path, record: &ExitRecord) -> io::Result<()> {
+/// Writes the record atomically. It survives the death of each process; what is returned has to be
+/// flushed for it to survive a power cut. Half of it is no record.
+pub(crate) fn write(bundle: &Path, record: &ExitRecord) -> io::Result<[File; 2]> {
     let mut text = serde_json::to_vec(record)?;
     // Trailing spaces are valid JSON, and keep the reserved blocks.
     text.resize(text.len().max(ROOM), b' ');
@@ -60,9 +68,8 @@ pub(crate) fn write(bundle: &Path, record: &ExitRecord) -> io::Result<()> {
         .mode(0o600)
         .open(&reserved)?;
     file.write_all_at(&text, 0)?;
-    file.sync_all()?;
     fs::rename(&reserved, bundle.join(NAME))?;
-    File::open(bundle)?.sync_all()
+    Ok([file, File::open(bundle)?])
 }
 
 /// The record of a bundle; `None` if the container has not exited, or no shim saw its exit.

@@ -2,6 +2,7 @@
 
 mod advance;
 mod attachments;
+mod background_flush;
 mod calls;
 mod children;
 mod connection;

@@ -1,8 +1,8 @@
 //! Records on disk that survive a crash at any instant.
 //!
 //! A [`Record`] is one file with a value, the version of its format and a checksum. It is written
-//! to a temporary file, flushed and renamed, so that a reader finds the old or the new value, never
-//! a part. A corrupt file is moved aside and reported; it never stops the agent, which rebuilds its
+//! to a temporary file and renamed, so that a reader finds the old or the new value, never a part,
+//! and flushed to the disk behind that ([`Record::save`]) or before ([`Record::save_synced`]). A corrupt file is moved aside and reported; it never stops the agent, which rebuilds its
 //! content. Records with secrets are encrypted: [`Record::sealed`].
 //!
 //! ```
@@ -28,6 +28,7 @@ mod key_file;
 mod record;
 mod replace;
 mod seal;
+mod write_behind;
 
 #[cfg(test)]
 mod tests;
@@ -35,8 +36,9 @@ mod tests;
 pub use envelope::Damage;
 pub use key_file::KeyError;
 pub use record::{LoadError, Loaded, Record, RemoveError, SaveError, Saved};
-pub use replace::{ReplaceError, replace};
+pub use replace::{ReplaceError, replace, replace_behind};
 pub use seal::{Seal, SealKey};
+pub use write_behind::{flush_later, wait_for_flush};
 
 /// One step of a migration: converts a value of one version into one of the next, or returns why it
 /// can't.

@@ -9,8 +9,9 @@ use std::{
 use crate::{
     Stored,
     envelope::{self, Damage},
-    replace::{directory, replace, sync_dir},
+    replace::{ReplaceError, directory, replace, replace_behind, sync_dir},
     seal::{self, Seal},
+    write_behind::flush_later,
 };
 
 /// A record at a path. The directory must exist. Only one owner at a time: two that save the same
@@ -41,7 +42,7 @@ pub enum Loaded<T> {
 /// Whether a save wrote to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Saved {
-    /// The value was written and flushed.
+    /// The value was written.
     Written,
     /// The file already had the value; this spares flash memory.
     Unchanged,
@@ -181,11 +182,29 @@ impl<T: Stored> Record<T> {
     }
 
     /// Writes the record, unless its file already has the same value. When this returns, the value
-    /// survives a power loss.
+    /// survives the death of this process; it is flushed to the disk behind this call, in the order
+    /// of the calls, so that a power cut loses no more than what was saved a moment ago.
     ///
     /// # Errors
     /// See [`SaveError`]; the old value stays.
     pub fn save(&self, value: &T) -> Result<Saved, SaveError> {
+        self.save_with(value, replace_behind)
+    }
+
+    /// As [`Self::save`]; when this returns, the value survives a power loss. For what something
+    /// else that is done next relies on, and nothing waits for.
+    ///
+    /// # Errors
+    /// See [`SaveError`]; the old value stays.
+    pub fn save_synced(&self, value: &T) -> Result<Saved, SaveError> {
+        self.save_with(value, replace)
+    }
+
+    fn save_with(
+        &self,
+        value: &T,
+        replace: impl FnOnce(&Path, &Path, &[u8]) -> Result<(), ReplaceError>,
+    ) -> Result<Saved, SaveError> {
         let encode = |source| SaveError::Encode {
             path: self.path.clone(),
             source,
@@ -209,7 +228,8 @@ impl<T: Stored> Record<T> {
         Ok(Saved::Written)
     }
 
-    /// Removes the record, if it exists, and the temporary file of an interrupted save.
+    /// Removes the record, if it exists, and the temporary file of an interrupted save. The
+    /// directory is flushed behind this call.
     ///
     /// # Errors
     /// The disk fails.
@@ -221,15 +241,8 @@ impl<T: Stored> Record<T> {
                 Err(source) => return Err(RemoveError { path, source }),
             }
         }
-        match sync_dir(directory(&self.path)) {
-            Ok(()) => Ok(()),
-            // Without the directory there is no record.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(RemoveError {
-                path: self.path.clone(),
-                source,
-            }),
-        }
+        flush_later(&self.path);
+        Ok(())
     }
 
     fn temporary(&self) -> PathBuf {

@@ -7,6 +7,8 @@ use std::{
     path::Path,
 };
 
+use crate::write_behind::flush_later;
+
 /// Why a file was not replaced. After any step but the last, the old content is still there.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {step} the file")]
@@ -24,16 +26,37 @@ pub struct ReplaceError {
 /// # Errors
 /// See [`ReplaceError`]; `temporary` is removed.
 pub fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(), ReplaceError> {
-    let failed = |step| move |source| ReplaceError { step, source };
-    let renamed = write_synced(temporary, bytes)
+    write_and_rename(path, temporary, bytes, File::sync_all)?;
+    sync_dir(directory(path)).map_err(failed("flush the directory of"))
+}
+
+/// As [`replace`], but the content is flushed behind this call. When it returns, the content
+/// survives the death of this process.
+///
+/// # Errors
+/// See [`ReplaceError`]; `temporary` is removed.
+pub fn replace_behind(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(), ReplaceError> {
+    write_and_rename(path, temporary, bytes, |_| Ok(()))?;
+    flush_later(path);
+    Ok(())
+}
+
+fn write_and_rename(
+    path: &Path,
+    temporary: &Path,
+    bytes: &[u8],
+    flush: impl FnOnce(&File) -> io::Result<()>,
+) -> Result<(), ReplaceError> {
+    let renamed = write(temporary, bytes)
+        .and_then(|file| flush(&file))
         .map_err(failed("write"))
         .and_then(|()| fs::rename(temporary, path).map_err(failed("replace")));
-    if let Err(error) = renamed {
-        // Frees the space on a full disk; a leftover is overwritten next time.
-        let _ = fs::remove_file(temporary);
-        return Err(error);
-    }
-    sync_dir(directory(path)).map_err(failed("flush the directory of"))
+    // Frees the space on a full disk; a leftover is overwritten next time.
+    renamed.inspect_err(|_| drop(fs::remove_file(temporary)))
+}
+
+fn failed(step: &'static str) -> impl FnOnce(io::Error) -> ReplaceError {
+    move |source| ReplaceError { step, source }
 }
 
 /// The directory of a file.
@@ -49,7 +72,7 @@ pub(crate) fn sync_dir(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -57,5 +80,5 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .mode(0o600)
         .open(path)?;
     file.write_all(bytes)?;
-    file.sync_all()
+    Ok(file)
 }

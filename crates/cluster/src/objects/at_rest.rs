@@ -170,7 +170,7 @@ fn encrypt<T: Stored>(path: &Path, sealing: &Sealing) -> bool {
         return false;
     };
     match Record::<T>::at(path).load() {
-        Ok(Loaded::Valid(value)) => sealed.save(&value).is_ok(),
+        Ok(Loaded::Valid(value)) => sealed.save_synced(&value).is_ok(),
         Ok(Loaded::Quarantined { moved_to, .. }) => {
             // In plain text it is not kept, not even for a look. What can't be removed now is at
             // the next start.

@@ -84,7 +84,7 @@ impl ImageStore {
         let directory = File::open(made).map_err(disk_error("open", made))?;
         let flushed = rustix::fs::syncfs(&directory).map_err(io::Error::from);
         flushed.map_err(disk_error("flush the disk of", made))?;
-        Record::at(made.join(LayerRecord::FILE)).save(&record)?;
+        Record::at(made.join(LayerRecord::FILE)).save_synced(&record)?;
         let target = self.directories.layer(diff_id);
         let one_at_a_time = self.disk();
         let mut hold = LayerLease::new(self);
@@ -133,7 +133,7 @@ impl ImageStore {
         };
         if let Some(record) = record {
             let path = self.directories.layer(diff_id).join(LayerRecord::FILE);
-            Record::at(path).save(&record)?;
+            Record::at(path).save_synced(&record)?;
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl ImageStore {
             }
         }
         record.digests.extend(arrival.digests);
-        Record::at(self.directories.image(&record.id)).save(&record)?;
+        Record::at(self.directories.image(&record.id)).save_synced(&record)?;
         let image = {
             let mut state = self.state();
             if is_new {
@@ -198,7 +198,7 @@ impl ImageStore {
             state.insert(image);
         }
         drop(state);
-        Record::at(self.directories.image(id)).save(&record)?;
+        Record::at(self.directories.image(id)).save_synced(&record)?;
         Ok(())
     }
 
@@ -215,7 +215,7 @@ impl ImageStore {
             let record = store.record(&id)?;
             let mut record = record.ok_or_else(|| StoreError::NoImage(id.to_string()))?;
             record.pinned = pinned;
-            Record::at(store.directories.image(&id)).save(&record)?;
+            Record::at(store.directories.image(&id)).save_synced(&record)?;
             let mut state = store.state();
             if let Some(image) = image_of(&record, &state, &store.pinned) {
                 state.insert(image);

@@ -57,7 +57,7 @@ impl ImageStore {
             record.digests.remove(&name);
             let last = record.tags.is_empty() && (had_tags || record.digests.is_empty());
             if !last {
-                Record::at(self.directories.image(id)).save(&record)?;
+                Record::at(self.directories.image(id)).save_synced(&record)?;
                 let mut state = self.state();
                 state.tags.remove(&name);
                 if let Some(image) = image_of(&record, &state, &self.pinned) {

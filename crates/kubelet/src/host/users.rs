@@ -2,9 +2,8 @@
 //! later agent, or another kubelet, gives them to nobody else.
 
 use std::{
-    fs,
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs, io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -163,15 +162,8 @@ fn write(path: &Path, range: UserRange) -> io::Result<()> {
             .create(dir)?;
     }
     let draft = path.with_extension("new");
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&draft)?;
-    file.write_all(&serde_json::to_vec(&record)?)?;
-    file.sync_all()?;
-    fs::rename(&draft, path)
+    rubelet_store::replace_behind(path, &draft, &serde_json::to_vec(&record)?)
+        .map_err(|error| error.source)
 }
 
 fn failed(message: &str) -> HostError {

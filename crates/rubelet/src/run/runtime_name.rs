@@ -57,7 +57,7 @@ pub(super) async fn keep(
             name: kept.to_string(),
         };
         let path = path.clone();
-        let saved = spawn_blocking(move || Record::at(path).save(&record).map(drop)).await;
+        let saved = spawn_blocking(move || Record::at(path).save_synced(&record).map(drop)).await;
         if let Ok(Err(error)) = saved {
             warn!(error = %ErrorChain(&error), "The record of the runtime's name can't be written");
         }

@@ -238,7 +238,7 @@ impl Shim {
         let id = container.what.id.clone();
         self.warn(lost);
         self.report_overruns();
-        // On disk first: an agent that dies with the event must find the exit.
+        // In the file first: an agent that dies with the event must find the exit.
         self.record(slot);
         self.report(Event::Exited {
             container: id,
@@ -260,7 +260,13 @@ impl Shim {
             return;
         };
         match exit_record::write(&container.what.bundle, exit) {
-            Ok(()) => container.recorded = true,
+            Ok(files) => {
+                container.recorded = true;
+                for file in files {
+                    // Without it the kernel writes the file within half a minute.
+                    let _ = self.flush.begin(&file);
+                }
+            }
             Err(error) => {
                 let bundle = container.what.bundle.display();
                 let what = format!("cannot write the exit record in {bundle}");

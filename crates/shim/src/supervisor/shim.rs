@@ -20,6 +20,7 @@ use rustix::{
 
 use super::{
     attachments::Attachments,
+    background_flush::BackgroundFlush,
     children::Children,
     connection::{Connection, Reading},
     container::{Container, ReplyTo},
@@ -66,6 +67,8 @@ pub(super) struct Shim {
     pub(super) sandbox: Option<Sandbox>,
     pub(super) containers: BTreeMap<u32, Container>,
     pub(super) attachments: Attachments,
+    /// Exit records on their way to the disk.
+    pub(super) flush: BackgroundFlush,
     pub(super) events: Events,
     pub(super) stamp: Stamp,
     /// The pending `Shutdown` request.
@@ -107,6 +110,7 @@ impl Shim {
             sandbox: None,
             containers: BTreeMap::new(),
             attachments: Attachments::default(),
+            flush: BackgroundFlush::default(),
             events,
             stamp: Stamp::default(),
             ending: None,
