@@ -26,7 +26,7 @@ pub(crate) use self::directories::open_directory;
 pub(crate) use self::records::LayerSource;
 pub(crate) use self::rootfs::mapped;
 use self::{directories::Directories, records::ImageRecord, state::StoreState};
-use crate::{Image, ImageDetails, ImageSettings, StoreError, pull::Pulls};
+use crate::{Image, ImageDetails, ImageSettings, StoreError, pull::Pulls, volumes::CopyThreads};
 
 /// All images of this node. One process opens a root at a time.
 pub struct ImageStore {
@@ -39,6 +39,7 @@ pub struct ImageStore {
     /// that may block.
     disk: Mutex<()>,
     pub(crate) pulls: Pulls,
+    copies: CopyThreads,
     /// Excludes other processes.
     _lock: FileLock,
 }
@@ -168,6 +169,11 @@ impl ImageStore {
 
     fn disk(&self) -> MutexGuard<'_, ()> {
         self.disk.lock()
+    }
+
+    /// The threads that fill volumes.
+    pub(crate) fn copies(&self) -> &CopyThreads {
+        &self.copies
     }
 
     /// The record of an image, from the disk: memory only holds what is always needed.

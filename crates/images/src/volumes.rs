@@ -9,6 +9,7 @@ mod merged;
 #[cfg(test)]
 mod tests;
 mod text;
+mod threads;
 
 use std::{
     fs, io,
@@ -19,6 +20,8 @@ use std::{
 
 use merged::MergedEntry;
 pub(crate) use merged::MergedTree;
+use threads::Cancelled;
+pub(crate) use threads::CopyThreads;
 
 use crate::{
     ImageStore, StoreError,
@@ -56,7 +59,8 @@ impl ImageStore {
     /// nested volume is only in that volume's directory. With `userns`, all files are owned by the
     /// host IDs of the user namespace.
     ///
-    /// They are removed with the root file system.
+    /// They are removed with the root file system. Copies have threads of their own, two at a time.
+    /// If the returned future is dropped, the copy ends and leaves nothing.
     ///
     /// # Errors
     /// There is no such root file system, a path is not a directory, or the disk fails.
@@ -69,35 +73,58 @@ impl ImageStore {
         let layers = self.rootfs(container_id)?.lower;
         let root = self.directories().image_volumes(container_id);
         let userns = userns.cloned();
-        blocking(move || {
-            let owner = |uid, gid| match &userns {
-                None => (uid, gid),
-                Some(ids) => (mapped(uid, &ids.uids), mapped(gid, &ids.gids)),
-            };
-            private_dir(&root)?;
-            let tree = MergedTree::open(&layers)?;
-            let mut made = Vec::with_capacity(volumes.len());
-            for (number, volume) in volumes.iter().enumerate() {
-                let dir = root.join(number.to_string());
-                private_dir(&dir)?;
-                let inner: Vec<&Path> = volumes
-                    .iter()
-                    .filter(|other| *other != volume)
-                    .filter_map(|other| other.strip_prefix(volume).ok())
-                    .collect();
-                let filled = match tree.find(volume) {
-                    Ok(MergedEntry::Dir(from)) => copy::fill(&tree, from, &dir, &owner, &inner),
-                    Ok(MergedEntry::Nothing) => copy::empty(&dir, &owner),
-                    Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
-                    Err(error) => Err(error),
-                };
-                filled.map_err(|source| failed(volume, source))?;
-                made.push(dir);
+        let copied = self.copies().run(move |cancelled| {
+            let filled = fill_all(&layers, &root, &volumes, userns.as_ref(), cancelled);
+            if cancelled.is_set() {
+                // Whoever cleaned up may have been quicker than the last file.
+                let _ = fs::remove_dir_all(&root);
             }
-            Ok(made)
-        })
-        .await
+            filled
+        });
+        match copied.await {
+            Ok(filled) => filled,
+            Err(source) => Err(StoreError::Disk {
+                step: "start a thread for the volumes in",
+                path: self.directories().image_volumes(container_id),
+                source,
+            }),
+        }
     }
+}
+
+/// Blocks, for as long as the image wants.
+fn fill_all(
+    layers: &[PathBuf],
+    root: &Path,
+    volumes: &[PathBuf],
+    userns: Option<&Mappings>,
+    cancelled: &Cancelled,
+) -> Result<Vec<PathBuf>, StoreError> {
+    let owner = |uid, gid| match userns {
+        None => (uid, gid),
+        Some(ids) => (mapped(uid, &ids.uids), mapped(gid, &ids.gids)),
+    };
+    private_dir(root)?;
+    let tree = MergedTree::open(layers)?;
+    let mut made = Vec::with_capacity(volumes.len());
+    for (number, volume) in volumes.iter().enumerate() {
+        let dir = root.join(number.to_string());
+        private_dir(&dir)?;
+        let inner: Vec<&Path> = volumes
+            .iter()
+            .filter(|other| *other != volume)
+            .filter_map(|other| other.strip_prefix(volume).ok())
+            .collect();
+        let filled = match tree.find(volume) {
+            Ok(MergedEntry::Dir(from)) => copy::fill(&tree, from, &dir, &owner, &inner, cancelled),
+            Ok(MergedEntry::Nothing) => copy::empty(&dir, &owner),
+            Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
+            Err(error) => Err(error),
+        };
+        filled.map_err(|source| failed(volume, source))?;
+        made.push(dir);
+    }
+    Ok(made)
 }
 
 fn private_dir(dir: &Path) -> Result<(), StoreError> {

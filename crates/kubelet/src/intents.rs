@@ -21,6 +21,8 @@ use tokio::{
 };
 use tracing::warn;
 
+use crate::record_index::RecordIndex;
+
 /// The intents of every pod, each in a small file of its own. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct IntentBoard {
@@ -30,9 +32,11 @@ pub struct IntentBoard {
 #[derive(Debug)]
 struct Shared {
     directory: PathBuf,
+    index: RecordIndex,
     known: Mutex<HashMap<PodUid, PodIntents>>,
     version: watch::Sender<u64>,
-    /// Held while files are read and written; whoever holds it is the only one to change `known`.
+    /// Held while files are read and written; whoever holds it is the only one to change `known`, but
+    /// for pods without a file that nobody follows yet.
     disk: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -82,6 +86,7 @@ impl IntentBoard {
     pub fn new(directory: PathBuf) -> Self {
         Self {
             shared: Arc::new(Shared {
+                index: RecordIndex::of(&directory),
                 directory,
                 known: Mutex::default(),
                 version: watch::Sender::new(0),
@@ -96,11 +101,16 @@ impl IntentBoard {
         if let Some(known) = self.shared.known.lock().get(uid) {
             return known.intents.subscribe();
         }
+        // The loop that takes new pods in waits for no disk.
+        if !self.shared.index.may_have(uid) {
+            return self.shared.follow(uid, Intents::default());
+        }
         let disk = self.lock().await;
         self.load(&disk, uid).await
     }
 
-    /// Changes the intents of a pod. When this returns `Ok`, they survive a power cut. `change`
+    /// Changes the intents of a pod. When this returns `Ok`, they survive the death of the agent, and
+    /// a moment later a power cut. `change`
     /// may decide to change nothing; what it returns is handed on.
     ///
     /// # Errors
@@ -166,15 +176,14 @@ impl IntentBoard {
         if let Some(known) = self.shared.known.lock().get(uid) {
             return known.intents.subscribe();
         }
-        let path = path(&self.shared.directory, uid);
-        let loaded = tokio::task::spawn_blocking(move || read(&path)).await;
-        let (intents, receiver) = watch::channel(Arc::new(loaded.unwrap_or_default()));
-        let known = PodIntents {
-            intents,
-            version: 0,
+        let intents = if self.shared.index.may_have(uid) {
+            let path = path(&self.shared.directory, uid);
+            let loaded = tokio::task::spawn_blocking(move || read(&path)).await;
+            loaded.unwrap_or_default()
+        } else {
+            Intents::default()
         };
-        self.shared.known.lock().insert(uid.clone(), known);
-        receiver
+        self.shared.follow(uid, intents)
     }
 
     /// Writes intents, then notifies the tasks. Runs to its end even if the caller is dropped:
@@ -193,6 +202,11 @@ impl IntentBoard {
                 tokio::task::spawn_blocking(move || write(&path, uid, intents)).await
             };
             finished(written)?;
+            if intents == Intents::default() {
+                shared.index.remove(&uid);
+            } else {
+                shared.index.insert(&uid);
+            }
             shared.tell(&uid, intents);
             drop(disk);
             Ok(())
@@ -202,6 +216,16 @@ impl IntentBoard {
 }
 
 impl Shared {
+    /// Follows the intents of a pod, from these on if nobody does yet.
+    fn follow(&self, uid: &PodUid, intents: Intents) -> watch::Receiver<Arc<Intents>> {
+        let mut known = self.known.lock();
+        let of = known.entry(uid.clone()).or_insert_with(|| PodIntents {
+            intents: watch::Sender::new(Arc::new(intents)),
+            version: 0,
+        });
+        of.intents.subscribe()
+    }
+
     fn tell(&self, uid: &PodUid, intents: Intents) {
         let mut known = self.known.lock();
         let Some(known) = known.get_mut(uid) else {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tracing::warn;
 
-use crate::pleg::RuntimeIds;
+use crate::{pleg::RuntimeIds, record_index::RecordIndex};
 
 /// What is kept of one pod.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,6 +73,7 @@ pub struct RecordWriter {
 #[derive(Debug)]
 struct Shared {
     directory: PathBuf,
+    index: RecordIndex,
     /// What to write; `None` means: remove the file.
     pending: Mutex<HashMap<PodUid, Option<PodRecord>>>,
     wake: Notify,
@@ -81,12 +82,13 @@ struct Shared {
 }
 
 impl RecordWriter {
-    /// A writer into a directory.
+    /// A writer into a directory, whose names it reads now.
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
         let (pending, wake) = (Mutex::default(), Notify::new());
         Self {
             shared: Arc::new(Shared {
+                index: RecordIndex::of(&directory),
                 directory,
                 pending,
                 wake,
@@ -106,6 +108,10 @@ impl RecordWriter {
     }
 
     fn put(&self, uid: &PodUid, record: Option<PodRecord>) {
+        match &record {
+            Some(_) => self.shared.index.insert(uid),
+            None => self.shared.index.remove(uid),
+        }
         self.shared.pending.lock().insert(uid.clone(), record);
         self.shared.wake.notify_one();
     }
@@ -138,8 +144,12 @@ impl RecordWriter {
         }
     }
 
-    /// Reads the record of a pod; one that is damaged is put aside and counts as missing.
+    /// Reads the record of a pod; one that is damaged is put aside and counts as missing. A pod that
+    /// never had one is answered without the disk.
     pub async fn load(&self, uid: &PodUid) -> Option<PodRecord> {
+        if !self.shared.index.may_have(uid) {
+            return None;
+        }
         self.flush().await;
         let path = path(&self.shared.directory, uid);
         tokio::task::spawn_blocking(move || match Record::at(&path).load() {

@@ -44,8 +44,8 @@ const FIRST_RELIST: Duration = Duration::from_secs(5);
 
 /// Worker threads on any machine: the agent is small.
 const WORKERS: usize = 2;
-/// Threads for file system work.
-const BLOCKING_THREADS: usize = 8;
+/// Threads for file system work, at most. They are started when they are needed and end when they are not.
+const BLOCKING_THREADS: usize = 64;
 /// Stack of each thread; decoding manifests needs the most. Unoptimised builds need several times
 /// as much.
 const STACK: usize = if cfg!(debug_assertions) { 2048 } else { 512 } * 1024;

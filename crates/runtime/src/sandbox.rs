@@ -23,7 +23,7 @@ use rubelet_runtime_plan::{
     record::SandboxRecord,
     state::{CallDecision, SandboxCall, SandboxPhase, sandbox as decision},
 };
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, RwLockWriteGuard, watch};
 
 use crate::{
     container::Container,
@@ -42,6 +42,8 @@ pub(crate) struct Sandbox {
     /// Read-locked by calls that create containers, write-locked by those that stop or remove the
     /// sandbox.
     pub(crate) calls: RwLock<()>,
+    /// How many calls wait to stop or remove the sandbox: what takes long gives way to them.
+    stops: watch::Sender<usize>,
     /// Held while the record is written, so that an older version can't overwrite a newer one.
     pub(crate) saving: tokio::sync::Mutex<()>,
     link: Mutex<Option<Arc<ShimLink>>>,
@@ -57,12 +59,29 @@ pub(crate) struct Sandbox {
     pub(crate) rate: Mutex<Rate>,
 }
 
+/// One more call that waits to stop or remove a sandbox, until it is dropped.
+struct StopWaits<'a>(&'a watch::Sender<usize>);
+
+impl<'a> StopWaits<'a> {
+    fn begin(stops: &'a watch::Sender<usize>) -> Self {
+        stops.send_modify(|waiting| *waiting += 1);
+        Self(stops)
+    }
+}
+
+impl Drop for StopWaits<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting -= 1);
+    }
+}
+
 impl Sandbox {
     pub(crate) fn new(record: SandboxRecord) -> Arc<Self> {
         Arc::new(Self {
             id: record.id.clone(),
             record: Mutex::new(Arc::new(record)),
             calls: RwLock::new(()),
+            stops: watch::Sender::new(0),
             saving: tokio::sync::Mutex::new(()),
             link: Mutex::new(None),
             members: Mutex::new(BTreeMap::new()),
@@ -96,6 +115,22 @@ impl Sandbox {
             ports: Vec::new(),
             network_held: false,
         })
+    }
+
+    /// Waits until no call creates a container, for one that stops or removes the sandbox.
+    pub(crate) async fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        let _waits = StopWaits::begin(&self.stops);
+        self.calls.write().await
+    }
+
+    /// Resolves when a call waits to stop or remove the sandbox.
+    pub(crate) async fn stop_is_wanted(&self) {
+        // The sender is this value's.
+        let _ = self
+            .stops
+            .subscribe()
+            .wait_for(|waiting| *waiting > 0)
+            .await;
     }
 
     pub(crate) fn record(&self) -> Arc<SandboxRecord> {

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Digest, Image, ImageSettings, OpenError, Reference, manifest::parse_config, pull::Pulls,
+    volumes::CopyThreads,
 };
 
 impl ImageStore {
@@ -67,6 +68,7 @@ impl ImageStore {
             state: Mutex::default(),
             disk: Mutex::default(),
             pulls: Pulls::default(),
+            copies: CopyThreads::default(),
             _lock: lock,
         };
         store.sweep_ingest()?;

@@ -19,11 +19,17 @@ use rustix::{
     io::Errno,
 };
 
-use super::merged::{MergedDir, MergedEntry, MergedTree, is};
+use super::{
+    merged::{MergedDir, MergedEntry, MergedTree, is},
+    threads::Cancelled,
+};
 use crate::unpack::is_content;
 
 /// The owner on the host of a file, given its owner in the image.
 pub(super) type Owner<'a> = &'a dyn Fn(u32, u32) -> (u32, u32);
+
+/// Bytes between two looks at whether a copy was cancelled.
+const AT_ONCE: usize = 16 << 20;
 
 const DIR: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -31,19 +37,21 @@ const DIR: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// Copies `from` into the empty directory `to`. For the relative paths `without`, only the
-/// directories themselves are created.
+/// directories themselves are created. Fails soon after it was cancelled.
 pub(super) fn fill(
     tree: &MergedTree,
     from: MergedDir,
     to: &Path,
     owner: Owner<'_>,
     without: &[&Path],
+    cancelled: &Cancelled,
 ) -> io::Result<()> {
     let root = fs::openat(CWD, to, DIR, Mode::empty())?;
     let copy = Copy {
         from: from.path.clone(),
         root,
         owner,
+        cancelled,
     };
     let mut linked = HashMap::new();
     let mut times = Vec::new();
@@ -60,6 +68,7 @@ pub(super) fn fill(
         }
         let mut parents = BTreeMap::new();
         for (name, found) in tree.entries(&dir)? {
+            check(cancelled)?;
             match found {
                 MergedEntry::Nothing => {}
                 MergedEntry::Dir(child) => {
@@ -98,6 +107,7 @@ struct Copy<'a> {
     from: PathBuf,
     root: OwnedFd,
     owner: Owner<'a>,
+    cancelled: &'a Cancelled,
 }
 
 impl Copy<'_> {
@@ -173,7 +183,8 @@ impl Copy<'_> {
         }
         let write = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let target = fs::openat(to, name, write, Mode::RUSR | Mode::WUSR)?;
-        content(&source, &target, u64::try_from(opened.st_size).unwrap_or(0))?;
+        let size = u64::try_from(opened.st_size).unwrap_or(0);
+        content(&source, &target, size, self.cancelled)?;
         self.attributes(&source, &target, &opened)?;
         Ok(fs::futimens(&target, &timestamps(&opened))?)
     }
@@ -205,7 +216,7 @@ impl Copy<'_> {
 }
 
 /// Copies the bytes of a file and keeps its holes: a file of an image may be larger than the disk.
-fn content(from: &OwnedFd, to: &OwnedFd, size: u64) -> io::Result<()> {
+fn content(from: &OwnedFd, to: &OwnedFd, size: u64, cancelled: &Cancelled) -> io::Result<()> {
     if fs::ioctl_ficlone(to, from).is_ok() {
         return Ok(());
     }
@@ -219,22 +230,29 @@ fn content(from: &OwnedFd, to: &OwnedFd, size: u64) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         };
         let end = fs::seek(from, SeekFrom::Hole(at))?.min(size);
-        copy_range(from, to, at, end)?;
+        copy_range(from, to, at, end, cancelled)?;
         at = end;
     }
     Ok(())
 }
 
-fn copy_range(from: &OwnedFd, to: &OwnedFd, start: u64, end: u64) -> io::Result<()> {
+fn copy_range(
+    from: &OwnedFd,
+    to: &OwnedFd,
+    start: u64,
+    end: u64,
+    cancelled: &Cancelled,
+) -> io::Result<()> {
     let (mut read, mut written) = (start, start);
     while read < end {
-        let length = usize::try_from((end - read).min(1 << 30)).unwrap_or(1 << 30);
+        check(cancelled)?;
+        let length = usize::try_from(end - read).map_or(AT_ONCE, |left| left.min(AT_ONCE));
         match fs::copy_file_range(from, Some(&mut read), to, Some(&mut written), length) {
             Ok(0) => break,
             Ok(_) | Err(Errno::INTR) => {}
             // The file systems do not support it, or differ: layers and volumes may be on two.
             Err(Errno::XDEV | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                return copy_bytes(from, to, read, end);
+                return copy_bytes(from, to, read, end, cancelled);
             }
             Err(error) => return Err(error.into()),
         }
@@ -242,9 +260,16 @@ fn copy_range(from: &OwnedFd, to: &OwnedFd, start: u64, end: u64) -> io::Result<
     Ok(())
 }
 
-fn copy_bytes(from: &OwnedFd, to: &OwnedFd, mut at: u64, end: u64) -> io::Result<()> {
+fn copy_bytes(
+    from: &OwnedFd,
+    to: &OwnedFd,
+    mut at: u64,
+    end: u64,
+    cancelled: &Cancelled,
+) -> io::Result<()> {
     let mut buffer = vec![0; 128 << 10];
     while at < end {
+        check(cancelled)?;
         let length = usize::try_from(end - at).map_or(buffer.len(), |left| left.min(buffer.len()));
         let count = rustix::io::pread(from, &mut buffer[..length], at)?;
         if count == 0 {
@@ -257,6 +282,13 @@ fn copy_bytes(from: &OwnedFd, to: &OwnedFd, mut at: u64, end: u64) -> io::Result
         at += count as u64;
     }
     Ok(())
+}
+
+fn check(cancelled: &Cancelled) -> io::Result<()> {
+    match cancelled.is_set() {
+        true => Err(io::Error::other("nobody waits for the copy any more")),
+        false => Ok(()),
+    }
 }
 
 fn copy_xattrs(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> io::Result<()> {

@@ -21,7 +21,15 @@ pub(super) async fn make(
     let failed = |error| RuntimeError::because("cannot create the volumes of the image", &error);
     let resolved = images.resolve_volumes(id, declared).await.map_err(failed)?;
     let placed = image_volumes::placed(resolved, mounts)?;
-    let filled = images.fill_volumes(id, placed.clone(), userns).await;
+    // An image decides how long this takes; the end of its pod does not wait for it.
+    let filled = tokio::select! {
+        filled = images.fill_volumes(id, placed.clone(), userns) => filled,
+        () = creation.sandbox.stop_is_wanted() => {
+            return Err(RuntimeError::failed(
+                "cannot create the volumes of the image: the pod is being stopped",
+            ));
+        }
+    };
     let volumes = placed.into_iter().zip(filled.map_err(failed)?);
     Ok(volumes
         .map(|(destination, source)| ImageVolume {

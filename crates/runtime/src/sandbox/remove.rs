@@ -24,7 +24,7 @@ pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Result<()> {
     let Some(sandbox) = engine.sandbox(SandboxCall::Remove, &id)? else {
         return Ok(());
     };
-    let _alone = sandbox.calls.write().await;
+    let _alone = sandbox.alone().await;
     if engine.table.sandbox(&sandbox.id).is_none() {
         // A concurrent call removed it.
         return Ok(());

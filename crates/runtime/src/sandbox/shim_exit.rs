@@ -45,7 +45,7 @@ pub(crate) async fn handle(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: S
     }
     // A CreateContainer in progress fails without the shim and releases its read lock. From then on
     // no other call changes the sandbox.
-    let _alone = sandbox.calls.write().await;
+    let _alone = sandbox.alone().await;
     // The process may hang instead of having exited, and would keep its namespaces unnoticed.
     if let Some(link) = sandbox.take_link() {
         link.kill();

@@ -23,7 +23,7 @@ pub(crate) async fn stop(engine: Arc<Engine>, id: String) -> Result<()> {
     let Some(sandbox) = engine.sandbox(SandboxCall::Stop, &id)? else {
         return Ok(());
     };
-    let _alone = sandbox.calls.write().await;
+    let _alone = sandbox.alone().await;
     stop_alone(&engine, &sandbox).await
 }
 
