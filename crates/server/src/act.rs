@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::{
     ActionError, FieldError, NodeView, PodAction, PodAnswer, PodPatch, PodRef, Resource,
     patch::Patch,
+    peer::Peer,
     query::{Query, invalid},
     respond::{self, ApiResult},
     status::ApiError,
@@ -23,9 +24,33 @@ const LONGEST_BODY: usize = 3 * 1024 * 1024;
 /// Bodies longer than this have to wait for a permit.
 const SMALL_BODY: u64 = 64 * 1024;
 
-/// Long bodies that are read and acted on at a time: a document of 3 MiB takes ten times that while
-/// it is decoded.
-pub(crate) const LONG_BODIES: usize = 8;
+/// Long bodies that are read and acted on at a time, of root and of other users: a document of 3 MiB
+/// takes ten times that while it is decoded.
+const LONG_BODIES_OF_ROOT: usize = 5;
+const LONG_BODIES_OF_OTHERS: usize = 3;
+
+/// Permits for long bodies. Root has a share that nobody else can keep busy.
+pub(crate) struct LongBodies {
+    root: Semaphore,
+    others: Semaphore,
+}
+
+impl LongBodies {
+    pub(crate) fn new() -> Self {
+        Self {
+            root: Semaphore::new(LONG_BODIES_OF_ROOT),
+            others: Semaphore::new(LONG_BODIES_OF_OTHERS),
+        }
+    }
+
+    /// The share of a client.
+    pub(crate) fn of(&self, peer: Peer) -> &Semaphore {
+        match peer.may_add_containers() {
+            true => &self.root,
+            false => &self.others,
+        }
+    }
+}
 
 /// Timeout for a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -286,5 +311,19 @@ async fn body(request: Request<Incoming>, permits: &Semaphore) -> Result<HeldBod
         Err(error) => Err(ApiError::bad_request(format!(
             "the body of the request was cut off: {error}"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_cannot_keep_the_share_of_root_busy() {
+        let bodies = LongBodies::new();
+        let member = bodies.of(Peer::STRANGER);
+        let held: Vec<_> = std::iter::from_fn(|| member.try_acquire().ok()).collect();
+        assert_eq!(held.len(), LONG_BODIES_OF_OTHERS);
+        assert_eq!(bodies.root.available_permits(), LONG_BODIES_OF_ROOT);
     }
 }

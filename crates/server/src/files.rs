@@ -2,7 +2,13 @@
 //! tar streams of the files at the path. Kubernetes has no such path; kubectl runs `tar` in the
 //! container.
 
-use std::{io, pin::Pin, sync::Arc};
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -11,6 +17,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::BodyDataStream;
 use hyper::body::Incoming;
 use serde_json::json;
+use tokio::{runtime::Handle, time::timeout};
 
 use crate::{
     NodeView, Object, PodRef, Resource,
@@ -24,6 +31,10 @@ use crate::{
 /// Why only root copies files.
 pub(crate) const ONLY_ROOT: &str =
     "only root may copy files of pods: they can be every file of this machine";
+
+/// How much of refused files is read, and how long.
+const LINGER_BYTES: usize = 4 << 20;
+const LINGER: Duration = Duration::from_secs(2);
 
 /// A tar stream. An error truncates it.
 pub type FileStream = Pin<Box<dyn Stream<Item = Result<Bytes, io::Error>> + Send>>;
@@ -120,12 +131,53 @@ pub(crate) async fn files(
 }
 
 fn incoming(body: Incoming, activity: &Arc<Activity>) -> FileStream {
-    let activity = Arc::clone(activity);
-    let pieces = BodyDataStream::new(body).map(move |piece| {
-        activity.progress();
-        piece.map_err(io::Error::other)
-    });
-    Box::pin(pieces)
+    Box::pin(Upload {
+        body: Some(BodyDataStream::new(body)),
+        activity: Arc::clone(activity),
+    })
+}
+
+/// The files that a client sends. What is left of them when they are refused is read for a while:
+/// a client that still writes when the connection closes gets an error of its own instead of the
+/// reason.
+struct Upload {
+    body: Option<BodyDataStream<Incoming>>,
+    activity: Arc<Activity>,
+}
+
+impl Stream for Upload {
+    type Item = Result<Bytes, io::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(body) = &mut self.body else {
+            return Poll::Ready(None);
+        };
+        let piece = ready!(body.poll_next_unpin(cx));
+        self.activity.progress();
+        if piece.is_none() {
+            self.body = None;
+        }
+        Poll::Ready(piece.map(|piece| piece.map_err(io::Error::other)))
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        // Without a runtime the server has ended.
+        if let (Some(body), Ok(runtime)) = (self.body.take(), Handle::try_current()) {
+            runtime.spawn(timeout(LINGER, drain(body)));
+        }
+    }
+}
+
+async fn drain(mut body: BodyDataStream<Incoming>) {
+    let mut left = LINGER_BYTES;
+    while let Some(Ok(piece)) = body.next().await {
+        left = left.saturating_sub(piece.len());
+        if left == 0 {
+            return;
+        }
+    }
 }
 
 fn error(refusal: &FilesRefusal, pod: &str) -> ApiError {

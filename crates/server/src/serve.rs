@@ -11,7 +11,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, UnixListener},
-    sync::{Semaphore, watch},
+    sync::watch,
     task::JoinSet,
     time::Instant,
 };
@@ -19,7 +19,7 @@ use tokio::{
 use crate::{
     BindError, ConnectionObserver, NodeView, PodRef, Resource,
     accept::negotiate,
-    act::{self, Part},
+    act::{self, LongBodies, Part},
     activity::Activity,
     audit::{AUDIT_ID, AuditLog, AuditedRequest, RequestAttributes, local_user, malformed},
     connections::{ConnectionSlot, Connections, PLAIN, RefusalReason, SOCKET},
@@ -144,7 +144,7 @@ impl Accept for TcpListener {
 struct Context {
     view: Arc<dyn NodeView>,
     audit: Option<Arc<AuditLog>>,
-    bodies: Arc<Semaphore>,
+    bodies: Arc<LongBodies>,
     keep_alive: bool,
     shutdown: Shutdown,
     /// The session that the connection becomes.
@@ -175,7 +175,7 @@ async fn serve<L, H, F>(
     H: Fn(Request<Incoming>, Arc<Context>, Requester) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = ApiResult> + Send + 'static,
 {
-    let bodies = Arc::new(Semaphore::new(act::LONG_BODIES));
+    let bodies = Arc::new(LongBodies::new());
     let serve = |stream, peer, slot, stopped: Shutdown| {
         let context = Arc::new(Context {
             view: Arc::clone(&server.view),
@@ -398,7 +398,7 @@ async fn api(request: Request<Incoming>, context: Arc<Context>, from: Requester)
     let peer = from.peer;
     let route = route(request.uri().path())?;
     let query = Query::parse(request.uri().query())?;
-    let (view, bodies) = (context.view.as_ref(), &*context.bodies);
+    let (view, bodies) = (context.view.as_ref(), context.bodies.of(peer));
     let method = request.method().clone();
     let (is_get, allowed) = (method == Method::GET, route.methods());
     match route {

@@ -33,6 +33,13 @@ pub(super) async fn answer(
         }
         Endpoint::SwitchedOff(why) => text(StatusCode::METHOD_NOT_ALLOWED, why),
         Endpoint::NotServed(why) => text(StatusCode::NOT_IMPLEMENTED, why),
+        Endpoint::MetricsNotServed(why) => {
+            // Some parsers read the body whatever the code is, and choke on a line that is no metric
+            // and no comment.
+            let mut response = respond::metrics(format!("# {why}"));
+            *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
+            response
+        }
         Endpoint::Healthz(check) => healthz(view, check.as_deref(), query),
         Endpoint::Pods => pod_list::pods(view),
         Endpoint::RunningPods => pod_list::running_pods(view),

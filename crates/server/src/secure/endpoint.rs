@@ -56,6 +56,8 @@ pub(super) enum Endpoint {
     SwitchedOff(&'static str),
     /// Part of the kubelet's API that this agent does not serve; the text says what to use.
     NotServed(&'static str),
+    /// As [`Self::NotServed`], for a path of metrics: who reads them expects their format.
+    MetricsNotServed(&'static str),
     Healthz(Option<String>),
     Pods,
     RunningPods,
@@ -132,11 +134,11 @@ fn always(method: &Method, segments: &[&str], slash: bool) -> Option<Endpoint> {
         }
         ["metrics"] => Endpoint::Metrics,
         ["metrics", "probes"] => Endpoint::ProbeMetrics,
-        ["metrics", "cadvisor" | "resource"] => Endpoint::NotServed(
+        ["metrics", "cadvisor" | "resource"] => Endpoint::MetricsNotServed(
             "container metrics are not served by this node yet; numbers of the agent are at \
              /metrics, those of probes at /metrics/probes\n",
         ),
-        ["metrics", "slis"] => Endpoint::NotServed(
+        ["metrics", "slis"] => Endpoint::MetricsNotServed(
             "this node keeps no record of its health checks; ask /healthz, or see /metrics\n",
         ),
         _ => return None,
@@ -326,7 +328,11 @@ mod tests {
             ("GET", "/statusz"),
         ] {
             let found = at(method, path, &all);
-            assert!(matches!(found, Endpoint::NotServed(_)), "{method} {path}");
+            let refused = matches!(
+                found,
+                Endpoint::NotServed(_) | Endpoint::MetricsNotServed(_)
+            );
+            assert!(refused, "{method} {path}");
         }
         for (method, path, allowed) in [
             ("PUT", "/exec/a/b/c", "GET, POST"),
@@ -382,7 +388,10 @@ mod tests {
             let (method, path) = row.name.split_once(' ').unwrap();
             let path = path.replace("{}", "x");
             let found = at(method, &path, &EndpointOptions::default());
-            let refused = matches!(found, Endpoint::NotServed(_));
+            let refused = matches!(
+                found,
+                Endpoint::NotServed(_) | Endpoint::MetricsNotServed(_)
+            );
             let there = !matches!(
                 found,
                 Endpoint::Nowhere | Endpoint::NotFound | Endpoint::WrongMethod(_)

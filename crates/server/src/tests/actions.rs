@@ -339,17 +339,17 @@ async fn long_bodies_are_few_at_a_time_and_short_ones_do_not_wait_for_them() {
         stream
     };
     let mut stalled = Vec::new();
-    for _ in 0..8 {
+    for _ in 0..5 {
         stalled.push(begin(1 << 20).await);
     }
     // The server has begun to read them: those that it accepted first come first.
     server.get("/version").await;
-    let mut ninth = begin(100_000).await;
-    ninth.write_all(&[b' '; 99_998]).await.unwrap();
-    ninth.write_all(b"}").await.unwrap();
+    let mut next = begin(100_000).await;
+    next.write_all(&[b' '; 99_998]).await.unwrap();
+    next.write_all(b"}").await.unwrap();
     let mut answer = Vec::new();
     {
-        let answered = ninth.read_to_end(&mut answer);
+        let answered = next.read_to_end(&mut answer);
         let others = async {
             for _ in 0..50 {
                 let small = server.send("PATCH", path, "application/merge-patch+json", "{}");
@@ -358,11 +358,11 @@ async fn long_bodies_are_few_at_a_time_and_short_ones_do_not_wait_for_them() {
         };
         tokio::select! {
             biased;
-            _ = answered => panic!("a ninth long body was read beside eight others"),
+            _ = answered => panic!("one more long body was read beside the others"),
             () = others => {}
         }
     }
     stalled.pop();
-    ninth.read_to_end(&mut answer).await.unwrap();
+    next.read_to_end(&mut answer).await.unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 "));
 }

@@ -107,6 +107,22 @@ async fn what_is_not_served_names_what_to_use() {
 }
 
 #[tokio::test]
+async fn metrics_that_are_not_served_are_a_comment_in_the_format_of_metrics() {
+    let server = Server::start().await;
+    for path in ["/metrics/cadvisor", "/metrics/resource", "/metrics/slis"] {
+        let reply = server.get(path).await;
+        assert_eq!(reply.code, 501, "{path}");
+        assert!(
+            reply.headers.contains("text/plain; version=0.0.4"),
+            "{path}"
+        );
+        let mut lines = reply.body.lines();
+        assert!(lines.all(|line| line.starts_with("# ")), "{}", reply.body);
+        assert!(reply.body.ends_with('\n'), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn wrong_methods_get_the_right_ones() {
     let server = Server::start().await;
     let ann = Credentials::Token("tok-ann");
