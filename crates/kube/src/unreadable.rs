@@ -66,6 +66,8 @@ struct Inner {
     clock: WallClock,
     /// Nothing needs to be cleared, which is nearly always so.
     is_empty: AtomicBool,
+    /// It was logged that there are more than [`MAX_OBJECTS`].
+    overflowed: AtomicBool,
     entries: Mutex<BTreeMap<(Reader, ObjectName), Entry>>,
 }
 
@@ -93,6 +95,7 @@ impl UnreadableObjects {
         Self(Arc::new(Inner {
             clock,
             is_empty: AtomicBool::new(true),
+            overflowed: AtomicBool::new(false),
             entries: Mutex::default(),
         }))
     }
@@ -164,21 +167,29 @@ impl UnreadableObjects {
         let key = (reader, object.clone());
         let mut entries = self.lock();
         let old = entries.get(&key);
+        if old.is_none() && entries.len() >= MAX_OBJECTS {
+            // What is not remembered would be logged with each change.
+            if !self.0.overflowed.swap(true, Ordering::Relaxed) {
+                tracing::warn!(%object, "More than {MAX_OBJECTS} API objects cannot be read in all their fields; the others are not logged");
+            }
+            return;
+        }
+        if entries.len() < MAX_OBJECTS {
+            self.0.overflowed.store(false, Ordering::Relaxed);
+        }
         if old.is_none_or(|old| old.fields != fields) {
             for SkippedField { field, problem } in &fields {
                 tracing::warn!(%object, field, problem, "Ignoring a field of an API object that cannot be read");
             }
         }
         let since = old.map_or_else(|| (self.0.clock)(), |old| old.since);
-        if old.is_some() || entries.len() < MAX_OBJECTS {
-            let entry = Entry {
-                fields,
-                since,
-                until,
-            };
-            entries.insert(key, entry);
-            self.0.is_empty.store(false, Ordering::Relaxed);
-        }
+        let entry = Entry {
+            fields,
+            since,
+            until,
+        };
+        entries.insert(key, entry);
+        self.0.is_empty.store(false, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(Reader, ObjectName), Entry>> {

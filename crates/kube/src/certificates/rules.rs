@@ -206,10 +206,13 @@ pub fn rotation(leaf: &Leaf, jitter: f64) -> Timestamp {
 
 /// The latest moment at which a certificate is renewed that arrived at `arrived`, whatever the clocks show: by a
 /// clock that is slow its life seems to begin later, and it would be renewed when it has ended for the cluster.
-/// kube-controller-manager dates certificates back by five minutes.
+/// kube-controller-manager dates certificates back by five minutes; another signer may not, so that no more than
+/// half of a life counts as gone by, and a new certificate is never due at once.
 #[must_use]
 pub fn rotation_by_arrival(leaf: &Leaf, jitter: f64, arrived: Timestamp) -> Timestamp {
-    let begin = arrived.checked_sub(BACKDATED).unwrap_or(Timestamp::MIN);
+    let life = leaf.not_after.duration_since(leaf.not_before);
+    let backdated = BACKDATED.min(life / 2);
+    let begin = arrived.checked_sub(backdated).unwrap_or(Timestamp::MIN);
     let earlier = leaf
         .not_before
         .duration_since(begin)

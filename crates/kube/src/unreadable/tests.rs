@@ -75,3 +75,23 @@ fn no_server_can_fill_the_memory() {
         (MAX_OBJECTS, MAX_FIELDS)
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn objects_beyond_the_first_hundred_are_told_once() {
+    let (unreadable, _) = objects();
+    let node = |number: usize| object_of_path(&format!("/api/v1/nodes/{number}"));
+    let overflowed = || unreadable.0.overflowed.load(Ordering::Relaxed);
+    for number in 0..MAX_OBJECTS {
+        unreadable.note("x", &node(number), vec![field("spec")]);
+    }
+    unreadable.note("x", &node(0), vec![field("status")]);
+    assert!(!overflowed());
+    for _ in 0..2 {
+        unreadable.note("x", &node(MAX_OBJECTS), vec![field("spec")]);
+        assert!(overflowed());
+    }
+    assert_eq!(unreadable.list().len(), MAX_OBJECTS);
+    unreadable.note("x", &node(0), vec![]);
+    unreadable.note("x", &node(MAX_OBJECTS), vec![field("spec")]);
+    assert!(!overflowed());
+}

@@ -92,6 +92,21 @@ fn a_slow_clock_does_not_delay_the_renewal() {
 }
 
 #[test]
+fn a_life_of_minutes_that_is_not_dated_back_is_not_over_when_it_begins() {
+    for life in 1..15 {
+        let mut leaf = leaf();
+        (leaf.not_before, leaf.not_after) = (at(0), at(60 * life));
+        for jitter in [0.0, 1.0] {
+            let renewed = rotation_by_arrival(&leaf, jitter, at(0));
+            assert!(
+                renewed >= at(10 * life) && renewed < leaf.not_after,
+                "{life}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_certificate_that_is_not_good_enough_is_replaced_at_once_and_the_reason_is_said() {
     let with = |change: &dyn Fn(&mut Leaf)| {
         let mut leaf = leaf();
