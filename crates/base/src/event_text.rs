@@ -211,6 +211,11 @@ pub const EVENTS: &[EventText] = &[
         "RuntimeNotSlow",
         "the container runtime has not been slow for a minute",
     ),
+    own(
+        false,
+        "HostPortHeld",
+        "host port {} is held by pod {}; this pod starts when that one has released it",
+    ),
     own(true, "TaskDied", "the agent's task of this pod died: {}"),
     own(
         true,

@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 use rubelet_cri::{ImageService, v1};
 use rubelet_pod_plan::image_access::{
-    Access, PullCredentials, PullSecret, PullServiceAccount, Shown, VerificationPolicy, access,
-    compare, recorded, whole_seconds,
+    Access, PullCredentials, PullSecret, PullServiceAccount, PulledRecord, Shown,
+    VerificationPolicy, access, compare, recorded, whole_seconds,
 };
 use tokio::{sync::Mutex as AsyncMutex, task::spawn_blocking, time::Instant};
 use tracing::{debug, warn};
@@ -130,26 +130,18 @@ impl ImageAccess {
             return true;
         };
         let repository = repository(image);
-        let record = {
-            let mut upkeep = inner.turn.lock().await;
-            if !upkeep.adopted {
-                upkeep.adopted = inner.adopt(images).await;
+        let mut read = inner.read(image, image_ref).await;
+        // It may have arrived while an earlier process was killed. Only who needs the runtime's answer
+        // waits for it: nothing is held meanwhile.
+        if matches!(read, Some((None, _))) && !inner.turn.lock().await.adopted {
+            if !inner.adopt(images).await {
+                return false;
             }
-            let (image, image_ref) = (image.to_owned(), image_ref.to_owned());
-            let read = inner.blocking(move |files| {
-                let record = files.record(&image_ref)?;
-                let pulling = record.is_none() && files.has_intent(&image)?;
-                Ok((record, pulling))
-            });
-            match read.await {
-                Ok(read) => read,
-                Err(error) => {
-                    warn!(error = %ErrorChain(&error), "Records of image pulls can't be read; the image is pulled again");
-                    return false;
-                }
-            }
+            read = inner.read(image, image_ref).await;
+        }
+        let Some((record, pulling)) = read else {
+            return false;
         };
-        let (record, pulling) = record;
         let known = match access(&inner.policy, &repository, record.as_ref(), pulling) {
             Access::Granted => return true,
             Access::Denied => return false,
@@ -206,11 +198,10 @@ impl PullIntent {
             .record(&self.image, image_ref, Some(credentials))
             .await;
         inner.ends(&self.image, written).await;
-        if upkeep
-            .pruned_at
-            .is_none_or(|at| at.elapsed() >= PRUNE_PERIOD)
-        {
-            upkeep.pruned_at = Some(Instant::now());
+        let pruned_at = &mut upkeep.pruned_at;
+        if pruned_at.is_none_or(|at| at.elapsed() >= PRUNE_PERIOD) {
+            *pruned_at = Some(Instant::now());
+            drop(upkeep);
             inner.prune(images).await;
         }
     }
@@ -261,6 +252,21 @@ impl Inner {
         }
     }
 
+    /// The record of an image, and whether a pull of it under this name was begun; `None` if that
+    /// can't be read.
+    async fn read(&self, image: &str, image_ref: &str) -> Option<(Option<PulledRecord>, bool)> {
+        let _turn = self.turn.lock().await;
+        let (image, image_ref) = (image.to_owned(), image_ref.to_owned());
+        let read = self.blocking(move |files| {
+            let record = files.record(&image_ref)?;
+            let pulling = record.is_none() && files.has_intent(&image)?;
+            Ok((record, pulling))
+        });
+        read.await
+            .inspect_err(|error| warn!(error = %ErrorChain(error), "Records of image pulls can't be read; the image is pulled again"))
+            .ok()
+    }
+
     /// Writes what is new; `false` if it could not be written.
     async fn record(
         &self,
@@ -299,27 +305,20 @@ impl Inner {
     }
 
     /// Images that arrived while an earlier process was killed: pulled by this node, with unknown
-    /// credentials. `true` once that is done.
+    /// credentials. `true` once that is done. Nothing is held while the runtime is asked.
     async fn adopt(&self, images: &dyn ImageService) -> bool {
-        let intents = match self.blocking(Files::intents).await {
-            Ok(intents) => intents,
-            Err(error) => {
-                warn!(error = %ErrorChain(&error), "Intents of image pulls can't be listed");
-                return true;
-            }
+        let present = match self.left_intents().await {
+            intents if intents.is_empty() => Vec::new(),
+            _ => match list(images).await {
+                Some(present) => present,
+                None => return false,
+            },
         };
-        let going_on: BTreeSet<String> = self.pulling.lock().keys().cloned().collect();
-        let intents: Vec<String> = intents
-            .into_iter()
-            .filter(|image| !going_on.contains(image))
-            .collect();
-        if intents.is_empty() {
+        let mut upkeep = self.turn.lock().await;
+        if upkeep.adopted {
             return true;
         }
-        let Some(present) = list(images).await else {
-            return false;
-        };
-        for image in intents {
+        for image in self.left_intents().await {
             let Ok(full) = rubelet_api::image_ref::with_default_tag(&image) else {
                 continue;
             };
@@ -334,15 +333,29 @@ impl Inner {
                 }
             }
         }
+        upkeep.adopted = true;
         true
     }
 
-    /// Removes records of images that are gone.
+    /// The intents of pulls that an earlier process began.
+    async fn left_intents(&self) -> Vec<String> {
+        let intents = self.blocking(Files::intents).await.unwrap_or_else(|error| {
+            warn!(error = %ErrorChain(&error), "Intents of image pulls can't be listed");
+            Vec::new()
+        });
+        let going_on = self.pulling.lock();
+        let left = intents.into_iter();
+        left.filter(|image| !going_on.contains_key(image)).collect()
+    }
+
+    /// Removes records of images that are gone, but for those written since it began. Nothing is held
+    /// while the runtime is asked.
     async fn prune(&self, images: &dyn ImageService) {
         let before = whole_seconds(self.clock.now());
         let Some(present) = list(images).await else {
             return;
         };
+        let _turn = self.turn.lock().await;
         let present: BTreeSet<String> = present.into_iter().map(|image| image.id).collect();
         let pruned = self.blocking(move |files| {
             for record in files.records()? {

@@ -28,6 +28,7 @@ use crate::{
     cluster_view::ClusterView,
     drain::Drain,
     events::Recorder,
+    host_ports::HostPorts,
     images::ImagePuller,
     intents::IntentBoard,
     metrics::NodeMetrics,
@@ -86,6 +87,8 @@ pub(crate) struct PodContext {
     pub(crate) removals: Throttle,
     /// Whether the runtime can be used.
     pub(crate) runtime_state: watch::Receiver<RuntimeState>,
+    /// Ports of the host that pods hold.
+    pub(crate) host_ports: HostPorts,
     /// Calls that must not be interrupted.
     pub(crate) drain: Drain,
     /// Probes.

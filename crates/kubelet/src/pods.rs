@@ -4,6 +4,7 @@
 mod admission;
 mod admit;
 mod decide;
+mod node_match;
 mod orphan;
 mod table;
 

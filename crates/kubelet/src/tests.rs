@@ -13,6 +13,7 @@ mod ephemeral_target;
 mod hanging;
 mod health;
 mod hooks;
+mod host_ports;
 mod image_access;
 mod image_collection;
 mod killed_agent;

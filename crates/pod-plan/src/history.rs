@@ -28,6 +28,8 @@ pub const PULL_MAX: Duration = Duration::from_secs(300);
 pub const RETRY_INITIAL: Duration = Duration::from_secs(1);
 /// Why no sandbox can be made while the runtime's network is not there; tried again each second.
 pub const NETWORK_NOT_READY: &str = "NetworkNotReady";
+/// Reason of a sandbox that waits for a port of the host which another pod holds.
+pub const HOST_PORT_HELD: &str = "HostPortHeld";
 /// Longest wait after a step failed.
 pub const RETRY_MAX: Duration = Duration::from_secs(10);
 
@@ -386,7 +388,8 @@ impl History {
     /// Notes that the sandbox could not be prepared or made.
     pub fn note_sandbox_failed(&mut self, reason: &str, message: &str, now: Timestamp) {
         // The network becomes ready for all pods at once, and then they must start at once.
-        let previous = self.sandbox.take().filter(|_| reason != NETWORK_NOT_READY);
+        let waited = self.waits_for_host_port() || reason == NETWORK_NOT_READY;
+        let previous = self.sandbox.take().filter(|_| !waited);
         let (initial, max, key) = (RETRY_INITIAL, RETRY_MAX, Box::default());
         self.sandbox = Some(failure(
             previous.as_ref(),
@@ -397,6 +400,20 @@ impl History {
             max,
             key,
         ));
+    }
+
+    /// Notes that the sandbox waits for something that another pod holds. Its release is noticed at
+    /// once; the longest wait is only for what is not.
+    pub fn note_sandbox_waits(&mut self, reason: &str, message: &str, now: Timestamp) {
+        let (max, key) = (RETRY_MAX, Box::default());
+        self.sandbox = Some(failure(None, reason, message, now, max, max, key));
+    }
+
+    /// Whether the sandbox waits for a port that another pod holds.
+    #[must_use]
+    pub fn waits_for_host_port(&self) -> bool {
+        let reason = self.sandbox.as_ref().map(|failure| &*failure.reason);
+        reason == Some(HOST_PORT_HELD)
     }
 
     /// Notes that something could not be stopped or removed.

@@ -73,6 +73,11 @@ impl PlegTask {
         if let Some(at) = marks.unknown_until(&pod, now) {
             marks.request.join(request);
             self.reinspect_at(tracked, &mut marks, at);
+            drop(marks);
+            // What came meanwhile may be that it is known again.
+            if let Some(urgency) = again {
+                self.handle.shared.enqueue(&tracked.uid, urgency);
+            }
             return;
         }
         let late = marks.late_reasons.note(&pod, now);

@@ -20,8 +20,8 @@ use super::{
     object_changes::ObjectChanges, repeat_backoff::RepeatBackoff, sync_round::SyncRound,
 };
 use crate::{
-    events::EventType, node_ips::NodeIps, pleg::Observation, pod_board::PodEntry,
-    records::PodRecord, runtime_state::RuntimeState,
+    events::EventType, host_ports::HeldPorts, node_ips::NodeIps, pleg::Observation,
+    pod_board::PodEntry, records::PodRecord, runtime_state::RuntimeState,
 };
 
 /// How a pod on the machine's network is reached while that has no address.
@@ -60,6 +60,9 @@ pub(crate) struct PodTask {
     pub(super) prepared: Option<Arc<Pod>>,
     pub(super) object_changes: ObjectChanges,
     node_ips: NodeIps,
+    /// The ports of the host that the pod holds.
+    pub(super) held_ports: Option<HeldPorts>,
+    pub(super) port_releases: watch::Receiver<u64>,
 }
 
 /// How a pod's task ended.
@@ -108,6 +111,7 @@ impl PodTask {
         };
         let from_source = Arc::clone(&pod);
         let node_ips = context.node_ips.clone();
+        let port_releases = context.host_ports.releases();
         Self {
             context,
             pod,
@@ -132,6 +136,8 @@ impl PodTask {
             prepared: None,
             object_changes,
             node_ips,
+            held_ports: None,
+            port_releases,
         }
     }
 
@@ -155,6 +161,7 @@ impl PodTask {
             let before = std::mem::replace(&mut self.observed, seen.pod);
             self.warn_of_lost_exits(&before);
             self.history.note_observed(&self.observed);
+            self.note_host_ports();
             self.note_terminations().await;
             let target = self.take_control();
             let plan = self.plan(target);
@@ -199,6 +206,15 @@ impl PodTask {
                 return TaskEnd { uid };
             }
             self.last_step = self.context.pleg.sync_ended(&uid);
+        }
+    }
+
+    /// A sandbox that is there holds the pod's ports, whoever made it; without one nothing does.
+    fn note_host_ports(&mut self) {
+        if self.observed.sandboxes.is_empty() {
+            self.held_ports = None;
+        } else if self.held_ports.is_none() && self.observed.ready_sandbox().is_some() {
+            self.held_ports = self.context.host_ports.adopt(&self.pod);
         }
     }
 
@@ -390,6 +406,9 @@ impl PodTask {
             Ok(()) = self.outcomes.changed() => {}
             Ok(()) = self.intents.changed() => {}
             () = self.node_ips.changed(), if self.pod.spec.host_network => {}
+            Ok(()) = self.port_releases.changed(), if self.history.waits_for_host_port() => {
+                self.history.sandbox = None;
+            }
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
         if let Some(news) = news {

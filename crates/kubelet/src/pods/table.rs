@@ -25,6 +25,7 @@ use tracing::{error, info};
 use super::{
     admission::{Refusal, RestoredPod},
     decide::{TableAction, TableSnapshot, TaskView, decide},
+    node_match::NodeMatch,
     orphan,
 };
 use crate::{
@@ -58,6 +59,7 @@ pub(crate) struct PodTable {
     finished: BTreeSet<PodUid>,
     /// Critical pods for which others are ending.
     waiting: BTreeMap<PodUid, Arc<Pod>>,
+    node_match: NodeMatch,
 }
 
 /// A task that died; it is started again after a pause.
@@ -100,6 +102,7 @@ impl PodTable {
             shown: BTreeSet::new(),
             finished: BTreeSet::new(),
             waiting: BTreeMap::new(),
+            node_match: NodeMatch::default(),
         }
     }
 
@@ -160,6 +163,7 @@ impl PodTable {
                 self.reconcile(&desired, all_ready).await;
             }
             self.show_waiting(&desired).await;
+            self.read_node(&desired);
             self.heartbeat.beat();
             let now = Instant::now();
             let rested = self
@@ -173,12 +177,23 @@ impl PodTable {
                 Some(ended) = self.running.join_next_with_id() => self.ended(ended),
                 _ = any_changed(&mut self.sources) => {}
                 _ = self.relists.changed() => {}
+                () = self.node_match.ended() => {}
                 // A pod that ends makes room.
                 _ = statuses.changed(), if !self.waiting.is_empty() => {}
                 () = sleep(HEARTBEAT) => {}
                 () = sleep_until(rested.unwrap_or(now)), if rested.is_some() => {}
             }
         }
+    }
+
+    /// Begins to read the node again if pods wait for that.
+    fn read_node(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
+        self.node_match.retain(|uid| desired.contains_key(uid));
+        let cluster = &self.context.cluster;
+        self.node_match.begin(|| {
+            let cluster = Arc::clone(cluster);
+            async move { cluster.refresh_node().await }
+        });
     }
 
     /// What all sources want, and whether all of them have answered.
@@ -306,17 +321,18 @@ impl PodTable {
     async fn apply(&mut self, action: TableAction, runtime: &[RuntimePod]) {
         match action {
             TableAction::Spawn(pod) => {
-                let restored = self.restore(&pod).await;
-                let mut admitted = self.admit(&pod, &restored, runtime);
-                // As the kubelet does: a label may have been set just before the pod was bound.
-                if admitted
-                    .as_ref()
-                    .is_err_and(|refusal| matches!(refusal, Refusal::Rejected(why) if *why.reason == *NODE_AFFINITY))
-                {
-                    self.context.cluster.refresh_node().await;
-                    admitted = self.admit(&pod, &restored, runtime);
+                // Nothing about it changes until the node was read.
+                if self.node_match.waits(&pod.uid) {
+                    return;
                 }
-                match admitted {
+                let restored = self.restore(&pod).await;
+                match self.admit(&pod, &restored, runtime) {
+                    // As the kubelet does: a label may have been set just before the pod was bound.
+                    Err(Refusal::Rejected(why))
+                        if *why.reason == *NODE_AFFINITY && !self.node_match.is_final(&pod.uid) =>
+                    {
+                        return;
+                    }
                     Ok(()) => {}
                     Err(Refusal::Waits) => return self.wait(&pod),
                     Err(Refusal::Preempts(preemption)) => {

@@ -28,6 +28,10 @@ pub(super) struct FakeCluster {
     /// The pod's label is not there before the node is read once more.
     stale: Mutex<bool>,
     published: Mutex<BTreeMap<PodUid, PodStatus>>,
+    /// Pods whose names begin so never select the node.
+    elsewhere: Mutex<Option<&'static str>>,
+    /// How often the node was read once more, which takes the longest time allowed.
+    reads: Mutex<u32>,
 }
 
 impl FakeCluster {
@@ -39,12 +43,16 @@ impl FakeCluster {
 #[async_trait]
 impl ClusterView for FakeCluster {
     async fn refresh_node(&self) {
+        *self.reads.lock() += 1;
+        sleep(seconds(2)).await;
         *self.stale.lock() = false;
     }
 
     fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection> {
         NoCluster::default().admit(pod, others)?;
-        if *self.stale.lock() {
+        let elsewhere = *self.elsewhere.lock();
+        let is_elsewhere = elsewhere.is_some_and(|start| pod.name.name.starts_with(start));
+        if *self.stale.lock() || is_elsewhere {
             return Err(Rejection {
                 reason: NODE_AFFINITY.into(),
                 message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
@@ -82,6 +90,29 @@ async fn the_node_is_read_once_more_for_a_pod_that_does_not_select_it() {
     *node.cluster.stale.lock() = true;
     node.want("web", APP);
     node.until_running().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_do_not_select_the_node_are_no_reason_for_others_to_wait() {
+    let node = Node::new();
+    node.want("first", APP);
+    node.until_running().await;
+    *node.cluster.elsewhere.lock() = Some("other");
+    let others: Vec<_> = (0..30).map(|number| format!("other-{number}")).collect();
+    for name in &others {
+        node.want(name, APP);
+    }
+    node.want("web", APP);
+    let took = node.until("web runs", |node| node.is_running("web")).await;
+    assert!(took < seconds(2), "{took:?}");
+    let failed = |node: &Node| {
+        let phases = others.iter().map(|name| node.phase(name));
+        phases.into_iter().all(|phase| phase == Some(Phase::Failed))
+    };
+    node.until("the others are rejected", failed).await;
+    // Those that come while the node is read need another read.
+    let reads = *node.cluster.reads.lock();
+    assert!((1..=2).contains(&reads), "{reads}");
 }
 
 #[tokio::test(start_paused = true)]

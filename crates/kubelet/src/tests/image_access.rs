@@ -44,6 +44,8 @@ struct Runtime {
     pulls: Mutex<Vec<String>>,
     /// Pulls do not end.
     hangs: Mutex<bool>,
+    /// Lists of images do not end.
+    lists_hang: Mutex<bool>,
 }
 
 #[async_trait]
@@ -61,6 +63,9 @@ impl ImageService for Runtime {
     }
 
     async fn list_images(&self, _: v1::ListImagesRequest) -> CriResult<v1::ListImagesResponse> {
+        if *self.lists_hang.lock() {
+            std::future::pending::<()>().await;
+        }
         let present = self.present.lock().clone().into_iter();
         let images = present.map(|(name, id)| image(&name, id)).collect();
         Ok(v1::ListImagesResponse { images })
@@ -214,6 +219,30 @@ impl World {
     ) -> (Vec<String>, Result<(), String>) {
         self.objects.set_credentials(users, None);
         self.ensure(&self.pod(image, policy)).await
+    }
+
+    /// A pull of the private image begins, and its caller goes away.
+    async fn begin_to_pull(&self) {
+        *self.runtime.hangs.lock() = true;
+        self.objects.set_credentials(&["alice"], None);
+        let pod = self.pod(PRIVATE, "IfNotPresent");
+        let begun = async {
+            while self.runtime.pulls.lock().is_empty() {
+                sleep(seconds(1)).await;
+            }
+        };
+        tokio::select! {
+            _ = self.puller.ensure(&pod, &pod.spec.containers[0]) => panic!("it hangs"),
+            () = begun => {}
+        }
+    }
+
+    /// The runtime ends that pull by itself, and another agent starts.
+    fn arrive_while_killed(&mut self) {
+        self.runtime.bring(PRIVATE);
+        *self.runtime.hangs.lock() = false;
+        self.runtime.take_pulls();
+        self.restart();
     }
 
     fn files(&self, directory: &str) -> Vec<(PathBuf, serde_json::Value)> {
@@ -430,23 +459,7 @@ async fn an_image_that_anybody_pulled_is_everybodys() {
 #[tokio::test(start_paused = true)]
 async fn an_image_that_arrives_while_the_agent_is_killed_is_not_preloaded() {
     let mut world = World::new(DEFAULT, &[]);
-    *world.runtime.hangs.lock() = true;
-    world.objects.set_credentials(&["alice"], None);
-    let pod = world.pod(PRIVATE, "IfNotPresent");
-    let runtime = Arc::clone(&world.runtime);
-    {
-        let pull = world.puller.ensure(&pod, &pod.spec.containers[0]);
-        tokio::pin!(pull);
-        let begun = async {
-            while runtime.pulls.lock().is_empty() {
-                sleep(seconds(1)).await;
-            }
-        };
-        tokio::select! {
-            _ = &mut pull => panic!("it hangs"),
-            () = begun => {}
-        }
-    }
+    world.begin_to_pull().await;
     let intents = world.files("pulling");
     let expected = serde_json::json!({
         "kind": "ImagePullIntent",
@@ -455,11 +468,7 @@ async fn an_image_that_arrives_while_the_agent_is_killed_is_not_preloaded() {
     });
     assert_eq!(intents.len(), 1);
     assert_eq!(intents[0].1, expected);
-    // The runtime ends the pull by itself.
-    world.runtime.bring(PRIVATE);
-    *world.runtime.hangs.lock() = false;
-    world.runtime.take_pulls();
-    world.restart();
+    world.arrive_while_killed();
     let other = world.start(PRIVATE, &["mallory"], "Never").await;
     assert_eq!(other.1, Err("ErrImageNeverPull".to_owned()));
     assert_eq!(world.files("pulling").len(), 0, "it is a record by now");
@@ -468,6 +477,28 @@ async fn an_image_that_arrives_while_the_agent_is_killed_is_not_preloaded() {
     assert_eq!(other.1, Err("ErrImagePull".to_owned()));
     let owner = world.start(PRIVATE, &["alice"], "IfNotPresent").await;
     assert_eq!(owner, (pulled(&["alice"], PRIVATE), Ok(())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_lists_no_images_holds_up_only_the_pod_that_needs_the_list() {
+    let mut world = World::new(DEFAULT, &[]);
+    world.start(PUBLIC, &[], "IfNotPresent").await.1.unwrap();
+    world.begin_to_pull().await;
+    world.arrive_while_killed();
+    *world.runtime.lists_hang.lock() = true;
+    let (waits, starts) = (
+        world.pod(PRIVATE, "Never"),
+        world.pod(PUBLIC, "IfNotPresent"),
+    );
+    let started = tokio::select! {
+        biased;
+        _ = world.ensure(&waits) => panic!("nobody knows who may use it"),
+        started = world.ensure(&starts) => started,
+    };
+    assert_eq!(started, (Vec::new(), Ok(())));
+    *world.runtime.lists_hang.lock() = false;
+    let other = world.start(PRIVATE, &["mallory"], "Never").await;
+    assert_eq!(other.1, Err("ErrImageNeverPull".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -26,6 +26,11 @@ impl PodTask {
                 ));
             }
         }
+        let all = &self.observed.sandboxes;
+        if failures.is_empty() && all.iter().all(|sandbox| ids.contains(&sandbox.id)) {
+            // The runtime has taken the network down.
+            self.held_ports = None;
+        }
         self.kill_result(&failures)
     }
 

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use rubelet_base::{ErrorChain, SandboxId};
 use rubelet_cri::v1;
-use rubelet_pod_plan::{VolumeState, cri_config::sandbox_config, history::NETWORK_NOT_READY};
+use rubelet_pod_plan::{
+    VolumeState,
+    cri_config::sandbox_config,
+    history::{HOST_PORT_HELD, NETWORK_NOT_READY},
+};
 
 use super::{Flow, removal};
 use crate::{
@@ -46,6 +50,21 @@ impl PodTask {
                 self.context.pleg.mark_unknown(uid);
                 (Flow::Stop, false)
             }
+            Err((HOST_PORT_HELD, message)) => {
+                // Nothing was done, and it is said once.
+                self.repeat_backoff = RepeatBackoff::default();
+                self.context.pleg.mark(uid);
+                let known = self.history.sandbox.as_ref();
+                if known.is_none_or(|known| *known.message != *message) {
+                    let kind = EventType::Normal;
+                    let recorder = &self.context.recorder;
+                    recorder.pod(&self.pod, None, kind, HOST_PORT_HELD, &message);
+                }
+                let now = self.context.clock.now();
+                self.history
+                    .note_sandbox_waits(HOST_PORT_HELD, &message, now);
+                (Flow::Stop, false)
+            }
             Err((reason, message)) => {
                 if reason == NETWORK_NOT_READY {
                     // Nothing was done that could be done too often.
@@ -77,6 +96,11 @@ impl PodTask {
                 format!("network is not ready: {problem}"),
             ));
         }
+        self.port_releases.mark_unchanged();
+        // Those of an earlier definition, or of a call that failed.
+        self.held_ports = None;
+        let taken = context.host_ports.take(&self.pod);
+        self.held_ports = taken.map_err(|held| (HOST_PORT_HELD, held.to_string()))?;
         let host = &context.host;
         let failed = |error: HostError| (error.reason, error.message);
         let objects = self.volume_objects().await.map_err(failed)?;

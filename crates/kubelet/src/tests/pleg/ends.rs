@@ -191,3 +191,28 @@ async fn a_runtime_that_is_unsure_for_a_moment_restarts_nothing() {
         Kind::ContainerStartedEvent
     );
 }
+
+/// An end is learned although its pod is being looked at, and another container is unknown then.
+#[tokio::test(start_paused = true)]
+async fn an_end_beside_a_container_that_is_unknown_for_a_moment_is_told_at_once() {
+    let node = Node::new();
+    let uid = node.want(
+        "web",
+        "restartPolicy: Never, containers: [{name: a, image: 'app:1'}, \
+         {name: b, image: 'app:1'}, {name: c, image: 'app:1'}]",
+    );
+    node.until_running().await;
+    sleep(seconds(20)).await;
+    let [a, b, c] = ["a", "b", "c"].map(|name| node.sim.running(&uid, name).unwrap());
+    node.sim.set_latency_of("ContainerStatus", millis(200));
+    let unknown = rubelet_cri::v1::ContainerState::ContainerUnknown;
+    node.sim.claim_state(&a, Some(unknown));
+    node.sim.kill_container(&b, 1, "");
+    // The answer is on its way back by then.
+    sleep(millis(150)).await;
+    node.sim.claim_state(&a, None);
+    node.sim.kill_container(&c, 1, "");
+    let told = |node: &Node| node.state("web", "c").starts_with("Terminated");
+    let took = node.until("the end is told", told).await;
+    assert!(took <= millis(600), "{took:?}");
+}

@@ -1,0 +1,55 @@
+//! Ports of the host that one pod holds and another one needs.
+
+use std::time::Duration;
+
+use rubelet_sim::Behavior;
+use tokio::time::sleep;
+
+use super::node::{Node, seconds};
+
+const SPEC: &str = "terminationGracePeriodSeconds: 20, containers: [{name: app, image: 'app:1', \
+                    ports: [{containerPort: 80, hostPort: 8080}]}]";
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_starts_as_soon_as_the_one_before_it_has_released_its_host_port() {
+    let node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ignoring_term());
+    node.want("old", SPEC);
+    node.until_running().await;
+    node.unwant("old");
+    let uid = node.want("new", SPEC);
+    sleep(seconds(15)).await;
+    assert!(node.sim.sandboxes(&uid).is_empty());
+    let events = node.events("new");
+    let told = events.iter().filter(|event| event.contains("HostPortHeld"));
+    let told: Vec<_> = told.collect();
+    assert_eq!(told.len(), 1, "{events:#?}");
+    let words = "host port 8080/TCP is held by pod default/old-";
+    assert!(told[0].contains(words), "{}", told[0]);
+    let released = |node: &Node| node.calls("StopPodSandbox") > 0;
+    node.until("the port is released", released).await;
+    let runs = |node: &Node| node.is_running("new");
+    let took = node.until("the new pod runs", runs).await;
+    assert!(took <= Duration::from_millis(50), "{took:?}");
+    let events = node.events("new");
+    assert!(
+        !events.iter().any(|event| event.contains("Failed")),
+        "{events:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_of_the_agent_a_running_pod_still_holds_its_host_port() {
+    let mut node = Node::new();
+    node.want("old", SPEC);
+    node.until_running().await;
+    node.restart().await;
+    sleep(seconds(5)).await;
+    let uid = node.want("new", SPEC);
+    sleep(seconds(60)).await;
+    assert!(node.sim.sandboxes(&uid).is_empty());
+    // Another port is free.
+    node.want("other", &SPEC.replace("8080", "8081"));
+    node.until("the other pod runs", |node| node.is_running("other"))
+        .await;
+}
