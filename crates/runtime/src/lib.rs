@@ -61,7 +61,9 @@ mod sessions;
 mod settings;
 mod stats;
 mod table;
+mod unattended;
 
 pub use ownership::OwnershipError;
 pub use runtime::{EmbeddedRuntime, StartError, StoredImages};
 pub use settings::{CgroupDriver, RuntimeSettings};
+pub use unattended::unattended_pods;

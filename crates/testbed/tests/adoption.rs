@@ -405,3 +405,53 @@ fn what_happens_while_the_agent_is_dead_is_made_up_for_and_nothing_else_is_touch
     }
     assert_eq!(after.len(), 7, "{after:#?}");
 }
+
+#[test]
+fn another_runtime_than_that_of_the_living_pods_is_refused() {
+    let pods = ["one", "two"].map(PodText::new);
+    let (runtime, mut agent) = outside::with_pods(&pods);
+    let truth = runtime.truth().unwrap();
+    let before = instances(&truth);
+    assert!(agent.terminate().unwrap().success());
+    let nowhere = "unix:///run/rubelet-t-nowhere.sock";
+    let (endpoint, words, keep) = match &runtime {
+        TestRuntime::Containerd(containerd) => {
+            // Its pods go on without it, and nobody can ask it.
+            containerd.kill9().unwrap();
+            let keep = format!("write containerRuntimeEndpoint: {};", containerd.endpoint());
+            ("embedded", "pods run in containerd on this machine", keep)
+        }
+        TestRuntime::Embedded(_) => (
+            nowhere,
+            "2 pods of the runtime inside run on this machine",
+            "write containerRuntimeEndpoint: embedded;".to_owned(),
+        ),
+    };
+    let mut other = Agent::builder(&runtime).endpoint(endpoint);
+    match &runtime {
+        TestRuntime::Containerd(_) => {
+            // Never the machine's own.
+            let dir = runtime.scratch().subdir("inside").unwrap();
+            for name in ["--runtime-root-dir", "--runtime-run-dir"] {
+                other = other.flag(name).flag(dir.join(&name[2..]));
+            }
+        }
+        TestRuntime::Embedded(embedded) => {
+            for flag in embedded.flags() {
+                other = other.flag(flag);
+            }
+        }
+    }
+    let mut other = other.start().unwrap();
+    let status = wait::until("the start is refused", TIMEOUT, || other.exit_status()).unwrap();
+    assert_eq!(status.code(), Some(1));
+    let log = std::fs::read_to_string(other.log_path()).unwrap();
+    assert!(log.contains(words) && log.contains(&keep), "{log}");
+
+    if let TestRuntime::Containerd(containerd) = &runtime {
+        containerd.resume().unwrap();
+    }
+    agent.start().unwrap();
+    states::wait_all_ready(&agent, pods.len());
+    assert_eq!(instances(&truth), before);
+}

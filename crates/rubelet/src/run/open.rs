@@ -4,6 +4,7 @@
 use std::{path::Path, sync::Arc};
 
 use rubelet_config::{Flags, Resolved};
+use rubelet_host::CgroupFs;
 use rubelet_kubelet::{clock::Clock, metrics::NodeMetrics};
 use rubelet_runtime::EmbeddedRuntime;
 use rubelet_server::{audit::AuditLog, secure::bind_port};
@@ -62,7 +63,7 @@ pub(super) async fn open(
         },
         "Rubelet starts"
     );
-    let (embedded, cri) = open_embedded(resolved).await?;
+    let (embedded, cri) = open_embedded(resolved, &node.cgroups).await?;
     let api = rubelet_server::bind_unix(&parts::socket(resolved)).await?;
     let health = match parts::health_address(resolved)? {
         Some(address) => Some(rubelet_server::bind_health(address).await?),
@@ -96,11 +97,13 @@ pub(super) async fn open(
 /// Starts the embedded runtime and its socket, if the configuration names no other runtime.
 async fn open_embedded(
     resolved: &Resolved,
+    cgroups: &CgroupFs,
 ) -> anyhow::Result<(Option<Arc<EmbeddedRuntime>>, Option<UnixListener>)> {
     if !resolved.config.container_runtime_endpoint.is_empty() {
+        other_runtime::refuse_unattended(resolved).await?;
         return Ok((None, None));
     }
-    other_runtime::refuse().await?;
+    other_runtime::refuse(resolved, cgroups).await?;
     let options = &resolved.rubelet.runtime;
     let mut settings = embedded::settings(options, &resolved.config.cgroup_driver)?;
     embedded::bound_logs(&mut settings, resolved)?;

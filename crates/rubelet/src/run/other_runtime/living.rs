@@ -1,0 +1,186 @@
+//! Pods of another runtime, found by what lives on this machine: the processes in the cgroups of
+//! pods, and who supervises them. A daemon that does not answer, or is gone, has pods all the same.
+//!
+//! A supervisor is never looked for among the processes of pods: those may call themselves what they
+//! like.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs,
+};
+
+use rubelet_base::cgroup::CgroupPath;
+use rubelet_host::CgroupFs;
+
+/// Levels of cgroups below `kubepods` that are looked through: tier, pod, container, and what
+/// runtimes make inside.
+const DEPTH: usize = 5;
+
+/// A process of another runtime that supervises processes of pods.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Supervisor {
+    /// A shim of containerd, of the daemon at this socket.
+    Containerd {
+        /// The path of the daemon's socket; empty if the shim was not told.
+        address: String,
+        /// containerd's namespace: `k8s.io` for pods of the CRI, `moby` for those of docker.
+        namespace: String,
+    },
+    /// CRI-O's, or podman's.
+    Conmon,
+}
+
+impl Supervisor {
+    /// The supervisor of this command line.
+    fn of(arguments: &[String]) -> Option<Self> {
+        let program = arguments.first()?.rsplit('/').next()?;
+        let option = |name: &str| {
+            let at = arguments.iter().position(|argument| argument == name)?;
+            arguments.get(at + 1).cloned()
+        };
+        if program.starts_with("containerd-shim") {
+            return Some(Self::Containerd {
+                address: option("-address").unwrap_or_default(),
+                namespace: option("-namespace").unwrap_or_default(),
+            });
+        }
+        ["conmon", "conmonrs"]
+            .contains(&program)
+            .then_some(Self::Conmon)
+    }
+
+    /// The endpoint with which its pods go on, as far as it is known.
+    pub(super) fn endpoint(&self) -> Option<String> {
+        match self {
+            Self::Containerd { namespace, .. } if namespace == "moby" => {
+                Some("unix:///run/cri-dockerd.sock".to_owned())
+            }
+            Self::Containerd { address, .. } if address.is_empty() => None,
+            Self::Containerd { address, .. } => Some(format!("unix://{address}")),
+            Self::Conmon => Some("unix:///run/crio/crio.sock".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Supervisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Containerd { namespace, .. } if namespace == "moby" => f.write_str("docker"),
+            Self::Containerd { .. } => f.write_str("containerd"),
+            Self::Conmon => f.write_str("CRI-O"),
+        }
+    }
+}
+
+/// The supervisors of processes in these cgroups and below, each with one of its processes. Blocks.
+pub(super) fn supervisors(cgroups: &CgroupFs, roots: &[CgroupPath]) -> BTreeMap<Supervisor, i32> {
+    let mut inside = BTreeSet::new();
+    for root in roots {
+        processes(cgroups, root, DEPTH, &mut inside);
+    }
+    let mut found = BTreeMap::new();
+    for pid in &inside {
+        if let Some((supervisor, at)) = supervisor(*pid, &inside) {
+            found.entry(supervisor).or_insert(at);
+        }
+    }
+    found
+}
+
+fn processes(cgroups: &CgroupFs, path: &CgroupPath, depth: usize, found: &mut BTreeSet<i32>) {
+    // One that goes away meanwhile has no processes.
+    found.extend(cgroups.processes(path).unwrap_or_default());
+    if depth == 0 {
+        return;
+    }
+    for name in cgroups.children(path).unwrap_or_default() {
+        if let Ok(child) = path.join(&name) {
+            processes(cgroups, &child, depth - 1, found);
+        }
+    }
+}
+
+/// The supervisor among the ancestors of a process, outside of the cgroups of pods.
+fn supervisor(pid: i32, inside: &BTreeSet<i32>) -> Option<(Supervisor, i32)> {
+    let mut at = pid;
+    // No chain is longer than there are processes; one that changes meanwhile may be.
+    for _ in 0..256 {
+        at = parent(at)?;
+        if at <= 1 {
+            return None;
+        }
+        if inside.contains(&at) {
+            continue;
+        }
+        if let Some(found) = Supervisor::of(&arguments(at)) {
+            return Some((found, at));
+        }
+    }
+    None
+}
+
+/// The fourth field of `stat`, behind the name, which may hold anything.
+fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn arguments(pid: i32) -> Vec<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = line.split(|byte| *byte == 0);
+    words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Option<Supervisor> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        Supervisor::of(&words)
+    }
+
+    #[test]
+    fn supervisors_are_known_by_their_command_lines() {
+        let k3s = of(
+            "/var/lib/rancher/k3s/data/x/bin/containerd-shim-runc-v2 -namespace k8s.io -id \
+                      abc -address /run/k3s/containerd/containerd.sock",
+        );
+        let endpoint = k3s.as_ref().and_then(Supervisor::endpoint);
+        let wanted = "unix:///run/k3s/containerd/containerd.sock";
+        assert_eq!(endpoint.as_deref(), Some(wanted));
+        let docker = of(
+            "/usr/bin/containerd-shim-runc-v2 -namespace moby -id abc -address \
+                         /run/containerd/containerd.sock",
+        );
+        let docker = docker.unwrap();
+        assert_eq!(docker.to_string(), "docker");
+        assert_eq!(
+            docker.endpoint().as_deref(),
+            Some("unix:///run/cri-dockerd.sock")
+        );
+        let crio = of("/usr/libexec/crio/conmon -b /run/containers -c abc");
+        assert_eq!(crio, Some(Supervisor::Conmon));
+        for other in [
+            "",
+            "/usr/bin/rubelet shim --dir /run/rubelet/x",
+            "sh -c conmon",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_ancestors_of_a_process_are_followed_and_those_in_pods_are_passed_over() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let above = parent(own).unwrap();
+        assert!(above > 0);
+        assert!(!arguments(own).is_empty());
+        // Whatever runs this test is no supervisor of pods.
+        assert_eq!(supervisor(own, &BTreeSet::new()), None);
+    }
+}
