@@ -182,3 +182,28 @@ async fn a_finished_pod_that_was_being_removed_runs_again_when_it_is_wanted_agai
         node.assert_never_twice(&uid);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_an_edit_ends_has_the_grace_of_the_definition_it_was_made_from() {
+    let spec = |grace: u32, image: &str, network: bool| {
+        format!(
+            "terminationGracePeriodSeconds: {grace}, hostNetwork: {network}, \
+             containers: [{{name: app, image: '{image}'}}]"
+        )
+    };
+    // The container alone is replaced, and then its sandbox as well.
+    for edited in [spec(600, "app:2", false), spec(600, "app:1", true)] {
+        let node = Node::new();
+        node.sim.on_image("app:1", Behavior::runs().ignoring_term());
+        let uid = node.want("web", &spec(20, "app:1", false));
+        node.until_running().await;
+        sleep(seconds(5)).await;
+        node.want("web", &edited);
+        let ended = |node: &Node| !node.exit_times(&uid, "app").is_empty();
+        let took = node.until("the old container has ended", ended).await;
+        assert!(
+            took >= seconds(19) && took <= seconds(22),
+            "{edited}: {took:?}"
+        );
+    }
+}

@@ -12,10 +12,12 @@ use crate::{
 };
 
 impl Draft<'_> {
-    /// Stops one container on its own; `restarts` if it will be started again.
+    /// Stops one container on its own; `restarts` if it will be started again. Its grace is that of
+    /// the definition it was made from: upstream ends the whole pod of an edited manifest, by its own.
     pub(super) fn kill(&mut self, found: &ObservedContainer, cause: KillCause, restarts: bool) {
         let container = self.snapshot.pod.spec.container(&found.name);
         let grace = probe_grace(container, cause)
+            .or(found.grace)
             .unwrap_or(self.snapshot.pod.spec.termination_grace_period);
         let kill = kill(found, cause, grace, message(&found.name, cause, restarts));
         self.why(Why::Kills(found.name.clone(), cause));

@@ -67,6 +67,11 @@ pub(super) fn stop_pod(
                 None if spec.containers.iter().any(|c| c.name == found.name) => KillOrder::Regular,
                 None => KillOrder::Free,
             };
+            let grace = match cause {
+                // An edit, most likely: it ends by the definition it was made from.
+                KillCause::SandboxReplaced => found.grace.unwrap_or(grace),
+                _ => grace,
+            };
             Kill {
                 order,
                 ..kill(found, cause, grace, message)

@@ -23,7 +23,7 @@ until 30s
 00:20.0 why   stops container web: the pod's sandbox is replaced
 00:20.0 cond  PodReadyToStartContainers False
 00:20.0 event Normal Killing web: Stopping container web
-00:20.0 call  StopContainer web#0, grace 30 s
+00:20.0 call  StopContainer web#0, grace 5 s
 00:20.0 proc  web#0 gets SIGTERM
 00:20.0 proc  web#0 exits 143 (Error)
 00:20.0 call  StopPodSandbox 0
