@@ -111,7 +111,7 @@ pub fn resolve(sources: Sources<'_>) -> Result<Resolved, ConfigError> {
         given: &given,
     };
     validate(&check).map_err(|invalid| blame(invalid, &origins, &layers))?;
-    let mut warnings = warnings(&config, &gates, &origins, sources.flags);
+    let mut warnings = warnings(&config, &gates, &origins, sources.flags, is_joined(sources));
     if has_legacy_defaults(sources) {
         warnings.extend(open_door(&to_json(&config), &origins));
     }

@@ -38,9 +38,10 @@ pub(crate) fn warnings(
     gates: &FeatureGates,
     origins: &Origins,
     flags: &Flags,
+    joined: bool,
 ) -> Vec<Warning> {
     let mut found = Vec::new();
-    fields(config, origins, &mut found);
+    fields(config, origins, joined, &mut found);
     features(config, gates, origins, &mut found);
     for (flag, _) in flags.iter() {
         let message = match flag.role {
@@ -59,11 +60,17 @@ pub(crate) fn warnings(
     found
 }
 
-fn fields(config: &KubeletConfiguration, origins: &Origins, found: &mut Vec<Warning>) {
+fn fields(
+    config: &KubeletConfiguration,
+    origins: &Origins,
+    joined: bool,
+    found: &mut Vec<Warning>,
+) {
     let json = |config: &KubeletConfiguration| serde_json::to_value(config).unwrap_or_default();
     let (given, default) = (json(config), json(&KubeletConfiguration::default()));
     each_leaf(KubeletConfiguration::FIELDS, "", &mut |path, field| {
         let message = match field.effect {
+            Effect::Cluster if !joined => "has no effect without an API server".to_owned(),
             Effect::Works | Effect::Cluster | Effect::Better(_) => return,
             Effect::Differs(reason) => format!("has no effect: {reason}"),
             Effect::Partly(part) => format!("works in part: {part}"),

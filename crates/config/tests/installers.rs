@@ -135,7 +135,8 @@ fn read(file: Option<&str>, drop_ins: &[(String, String)], flags: &Flags) -> Res
 #[test]
 fn kubeadms_file_and_flags() {
     let flags = flags(
-        "--config=/var/lib/kubelet/config.yaml \
+        "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf \
+         --kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml \
          --container-runtime-endpoint=unix:///var/run/containerd/containerd.sock \
          --pod-infra-container-image=pause:3.9 --hostname-override=a \
          --register-with-taints=node-role.kubernetes.io/control-plane:NoSchedule",

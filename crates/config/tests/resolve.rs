@@ -282,6 +282,19 @@ fn the_seccomp_flag_switches_on_and_never_off() {
 }
 
 #[test]
+fn what_only_a_cluster_uses_is_said_where_there_is_none() {
+    let told = |flags: &[&str]| -> Vec<String> {
+        let resolved = resolved("maxPods: 3\n", &[], flags);
+        resolved.warnings.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        told(&[]),
+        ["/etc/kubelet.yaml:3: maxPods: has no effect without an API server"]
+    );
+    assert_eq!(told(&["--kubeconfig=/etc/kubelet.conf"]), [""; 0]);
+}
+
+#[test]
 fn what_has_no_effect_yet_is_said() {
     let resolved = resolved(
         "registryBurst: 9\ncontainerLogMaxSize: 10Mi\ntlsMinVersion: VersionTLS13\nlogging:\n  flushFrequency: 1s\n\
