@@ -53,6 +53,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     let logs = target_dir::target()?.join("test-logs");
     // Those of the last run, if there are any.
     drop(std::fs::remove_dir_all(&logs));
+    let programs_file = target_dir::target()?.join("test-programs.json");
     let seeds = Seeds::of(root, options.all);
     println!("{seeds}");
     let _neighbour = options.beside_load.then(neighbour).transpose()?;
@@ -66,6 +67,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     let built = stages.run(BUILD, || {
         let nextest = Nextest::ensure(root)?;
         let programs = nextest.build()?;
+        let paths = serde_json::to_vec(&programs.paths)?;
+        std::fs::write(&programs_file, paths)?;
         Ok((nextest, programs))
     });
     if options.is_everything() {
@@ -93,6 +96,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
             agent: &agent,
             api_server: programs.as_ref().map(Programs::dir),
             seeds,
+            programs: &programs_file,
             logs: &logs,
             sweep,
         };

@@ -14,7 +14,7 @@ use crate::command::stdout_of;
 use crate::scratch::lock::HostLock;
 
 /// Packages that are installed on the host.
-pub const NEEDED: [&str; 8] = [
+pub const NEEDED: [&str; 10] = [
     "busybox-static",
     "containernetworking-plugins",
     "crun",
@@ -22,6 +22,8 @@ pub const NEEDED: [&str; 8] = [
     "iproute2",
     "iptables",
     "nftables",
+    "openssh-client",
+    "openssl",
     "runc",
 ];
 

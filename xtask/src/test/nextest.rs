@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use rubelet_testbed::command::line;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::events::{Event, EventParser, TestResult};
 use super::record::TestName;
@@ -39,6 +39,8 @@ pub(super) struct Programs {
     pub(super) empty: Vec<String>,
     /// The directory of compiled programs: `target/debug`.
     pub(super) directory: PathBuf,
+    /// The paths of all test programs, by their IDs.
+    pub(super) paths: Map<String, Value>,
 }
 
 impl Nextest {
@@ -161,6 +163,9 @@ fn programs(list: &Value) -> Result<Programs> {
         ..Programs::default()
     };
     for (id, suite) in suites {
+        programs
+            .paths
+            .insert(id.clone(), suite["binary-path"].clone());
         if suite["testcases"]
             .as_object()
             .is_none_or(|all| all.is_empty())
@@ -181,21 +186,23 @@ mod tests {
 
     #[test]
     fn programs_without_a_test_and_those_of_runtimes_are_found_in_the_list() {
-        let suite = |package: &str, kind: &str, tests: &[&str]| {
-            let tests: serde_json::Map<_, _> = tests
+        let suite = |id: &str, package: &str, kind: &str, tests: &[&str]| {
+            let tests: Map<_, _> = tests
                 .iter()
                 .map(|name| ((*name).to_owned(), Value::Null))
                 .collect();
             serde_json::json!({
                 "package-name": package, "binary-name": "logs", "kind": kind, "testcases": tests,
+                "binary-path": format!("/t/debug/{id}"),
             })
         };
         let list = serde_json::json!({
             "rust-build-meta": { "target-directory": "/t" },
             "rust-suites": {
-                "a": suite("a", "lib", &[]),
-                "b": suite("b", "test", &["x"]),
-                "rubelet-testbed::logs": suite("rubelet-testbed", "test", &["y"]),
+                "a": suite("a", "a", "lib", &[]),
+                "b": suite("b", "b", "test", &["x"]),
+                "rubelet-testbed::logs":
+                    suite("rubelet-testbed::logs", "rubelet-testbed", "test", &["y"]),
             },
         });
         assert_eq!(
@@ -204,6 +211,10 @@ mod tests {
                 of_runtimes: vec!["logs".into()],
                 empty: vec!["a".into()],
                 directory: "/t/debug".into(),
+                paths: ["a", "b", "rubelet-testbed::logs"]
+                    .map(|id| (id.to_owned(), Value::String(format!("/t/debug/{id}"))))
+                    .into_iter()
+                    .collect(),
             }
         );
         assert!(programs(&Value::Null).is_err());

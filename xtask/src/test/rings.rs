@@ -33,6 +33,8 @@ pub(super) struct Environment<'a> {
     pub(super) api_server: Option<&'a Path>,
     /// The random lives of this run.
     pub(super) seeds: Seeds,
+    /// The file that names the compiled test programs, for tests that run them elsewhere.
+    pub(super) programs: &'a Path,
     /// Where the logs of agents and runtimes are kept.
     pub(super) logs: &'a Path,
     /// Removes what tests left on the machine, and names it.
@@ -67,6 +69,7 @@ pub(super) fn run(
         command.env(rubelet_needs::SKIPPED, skipped.path());
         environment.seeds.set(command);
         command.env(kept_logs::VARIABLE, environment.logs);
+        command.env("RUBELET_TEST_PROGRAMS", environment.programs);
         if let Some(dir) = environment.api_server {
             command.env(api_server::VARIABLE, dir);
         }

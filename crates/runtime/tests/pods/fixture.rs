@@ -38,16 +38,17 @@ impl Fixture {
         let mut settings = RuntimeSettings::new(dir.join("root"), dir.join("run"));
         settings.shim_cgroup = cgroup.join("shims").unwrap();
         settings.network.bridge_name = BRIDGE.to_owned();
-        settings.network.subnets = vec!["10.211.0.0/24".parse().unwrap()];
         settings.network.cni_conf_dir = dir.join("cni-conf");
         settings.network.cni_cache_dir = dir.join("cni-cache");
-        let fixture = Self {
+        let mut fixture = Self {
             dir,
             cgroup,
             settings,
         };
-        // A run that was killed may have left something.
+        // A run that was killed may have left something, and a bridge has a route.
         fixture.clean();
+        let subnet = rubelet_testbed::Scratch::wide_subnet().unwrap();
+        fixture.settings.network.subnets = vec![subnet.parse().unwrap()];
         fs::create_dir_all(&fixture.dir).unwrap();
         fixture
     }

@@ -40,7 +40,9 @@ pub(crate) async fn a_pod_has_an_address_on_the_bridge(fixture: &Fixture) {
     };
     let status = runtime.pod_sandbox_status(request).await.unwrap();
     let ip = status.status.unwrap().network.unwrap().ip;
-    assert!(ip.starts_with("10.211.0."), "{ip}");
+    let subnet = fixture.settings.network.subnets[0].to_string();
+    let network: Vec<&str> = subnet.splitn(3, '.').take(2).collect();
+    assert!(ip.starts_with(&network.join(".")), "{ip} in {subnet}");
     let script = "ip addr show eth0; hostname; cat /etc/resolv.conf /etc/hosts >/dev/null";
     let container = create(&runtime, &sandbox, &pod, shell("main", script)).await;
     start(&runtime, &container).await;

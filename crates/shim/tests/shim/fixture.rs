@@ -111,7 +111,7 @@ pub(crate) fn runtimes() -> Vec<RuntimeChoice> {
     let external = ["/usr/sbin/runc", "/usr/bin/crun"]
         .map(PathBuf::from)
         .into_iter()
-        .filter(|binary| binary.exists())
+        .filter(|binary| rubelet_needs::have(binary.exists(), binary.display()))
         .map(|binary| {
             RuntimeChoice::External(ExternalRuntime {
                 binary,

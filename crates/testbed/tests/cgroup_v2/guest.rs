@@ -31,7 +31,27 @@ pub(crate) const MODULES: [&str; 13] = [
 /// may be busy.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// A program with tests of a package, built now if need be. The target is as cargo's flags name it.
+/// The environment variable with the path of a JSON file that names the compiled test programs, by
+/// their IDs. What is compiled with the rest of the workspace is not compiled again with other
+/// features.
+const PROGRAMS: &str = "RUBELET_TEST_PROGRAMS";
+
+/// A program with tests of a package. The target is as cargo's flags name it. Without a file that
+/// names it, it is built now if need be.
+fn program(package: &str, target: &[&str]) -> Result<PathBuf> {
+    let Some(file) = std::env::var_os(PROGRAMS) else {
+        return build(package, target);
+    };
+    let id = match target {
+        [_, name] => format!("{package}::{name}"),
+        _ => package.to_owned(),
+    };
+    let file = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let programs: Value = serde_json::from_slice(&file)?;
+    let path = programs[&id].as_str();
+    Ok(path.with_context(|| format!("no program {id}"))?.into())
+}
+
 fn build(package: &str, target: &[&str]) -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut cargo = Command::new(env!("CARGO"));
@@ -63,7 +83,7 @@ pub(crate) fn run_after(
     target: &[&str],
     filter: &str,
 ) -> Result<String> {
-    let tests = build(package, target)?;
+    let tests = program(package, target)?;
     let mut vm = Vm::boot(&image.program("/tests", tests), 1536)?;
     let controllers = vm.run("cat /sys/fs/cgroup/cgroup.controllers", PATIENCE)?;
     assert!(controllers.contains("memory"), "{controllers}");

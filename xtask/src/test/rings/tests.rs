@@ -103,6 +103,7 @@ fn each_test_is_counted_once_whatever_it_does() {
         agent: root,
         api_server: None,
         seeds: Seeds { first: 0, each: 1 },
+        programs: root,
         logs: &root.join("logs"),
         sweep: || Ok(vec!["a directory".to_owned()]),
     };
