@@ -4,6 +4,7 @@
 mod bare;
 mod binary;
 mod churn;
+mod disk_busy;
 mod embedded;
 mod empty_node;
 mod example;
@@ -94,6 +95,7 @@ const PARTS: &[(Group, Part)] = &[
     (Group::HundredPods, hundred_pods::measure),
     (Group::RuntimeAlone, runtime_alone::measure),
     (Group::Restarts, restarts::measure),
+    (Group::RestartsDiskBusy, disk_busy::containerd),
     (Group::Plan, |_, results| plan::measure(results)),
     (Group::Reconcile, |_, results| reconcile::measure(results)),
     (Group::Probes, probes::measure),
@@ -103,6 +105,7 @@ const PARTS: &[(Group, Part)] = &[
     (Group::EmbeddedPods, embedded::pods::measure),
     (Group::EmbeddedHundred, embedded::hundred::measure),
     (Group::EmbeddedRestarts, embedded::restarts::measure),
+    (Group::EmbeddedRestartsDiskBusy, disk_busy::embedded),
     (Group::EmbeddedThousand, embedded::thousand::measure),
     (Group::Sessions, sessions::measure),
     (Group::Logs, logs::measure),

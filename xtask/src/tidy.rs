@@ -3,6 +3,7 @@
 mod documents;
 mod edges;
 mod excerpts;
+mod figures;
 mod files;
 mod functions;
 mod layers;
@@ -60,6 +61,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         findings.extend(words::check(&file.path, &file.text));
     }
     findings.extend(documents::check(&files));
+    findings.extend(figures::check(&files));
     findings.extend(excerpts::check(&files));
     findings.extend(sizes::check(&files));
     findings.sort();

@@ -13,7 +13,7 @@ use super::Request;
 use super::hundred_pods::{file_name, manifest};
 
 /// An agent without a runtime endpoint and with this many pods in its directory, not started yet.
-fn agent_with(request: &Request<'_>, embedded: &Embedded, pods: usize) -> AgentBuilder {
+pub(super) fn agent_with(request: &Request<'_>, embedded: &Embedded, pods: usize) -> AgentBuilder {
     let mut builder = Agent::builder(embedded).program(&request.program);
     for number in 0..pods {
         builder = builder.manifest(file_name(number), manifest(number));

@@ -13,6 +13,8 @@ pub(super) enum Group {
     RuntimeAlone,
     /// An agent with 100 pods whose containers are killed.
     Restarts,
+    /// The same, while another program writes and syncs files on the same disk.
+    RestartsDiskBusy,
     /// Decisions alone, without an agent.
     Plan,
     /// Relists of a model runtime.
@@ -31,6 +33,8 @@ pub(super) enum Group {
     EmbeddedHundred,
     /// The same, with containers that are killed.
     EmbeddedRestarts,
+    /// The same, while another program writes and syncs files on the same disk.
+    EmbeddedRestartsDiskBusy,
     /// An agent that runs 1000 pods by itself.
     EmbeddedThousand,
     /// Sessions through the node's port, on the embedded runtime.
@@ -224,6 +228,23 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         about: "the same, the 99th of 100",
     },
     Benchmark {
+        name: "kill_to_created_disk_busy_ms_p50",
+        unit: "ms",
+        goal: 60.0,
+        better: Better::Smaller,
+        group: Group::RestartsDiskBusy,
+        about: "kill_to_created_ms while another program writes and syncs a gigabyte and trees of \
+                small files on the same disk, the median of 100",
+    },
+    Benchmark {
+        name: "kill_to_created_disk_busy_ms_p99",
+        unit: "ms",
+        goal: 0.0,
+        better: Better::Neither,
+        group: Group::RestartsDiskBusy,
+        about: "the same, the 99th of 100",
+    },
+    Benchmark {
         name: "exit_event_to_sync_ms_p50",
         unit: "ms",
         goal: 3.0,
@@ -410,6 +431,23 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.0,
         better: Better::Neither,
         group: Group::EmbeddedRestarts,
+        about: "the same, the 99th of 100",
+    },
+    Benchmark {
+        name: "embedded_kill_to_created_disk_busy_ms_p50",
+        unit: "ms",
+        goal: 0.0,
+        better: Better::Neither,
+        group: Group::EmbeddedRestartsDiskBusy,
+        about: "embedded_kill_to_created_ms while another program writes and syncs a gigabyte and \
+                trees of small files on the same disk, the median of 100",
+    },
+    Benchmark {
+        name: "embedded_kill_to_created_disk_busy_ms_p99",
+        unit: "ms",
+        goal: 40.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedRestartsDiskBusy,
         about: "the same, the 99th of 100",
     },
     Benchmark {
