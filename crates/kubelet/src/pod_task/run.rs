@@ -39,6 +39,8 @@ pub(crate) struct PodTask {
     pub(super) last_step: Seq,
     /// A list may leave out what an earlier process made.
     pub(super) absence_check: Option<AbsenceCheck>,
+    /// The pod was here and its record is lost: its times are determined again.
+    lost_record: bool,
     pub(super) status: Option<PodStatus>,
     /// A finished pod was edited, or one that is being removed is desired again: remove what is
     /// left of it and start again.
@@ -63,6 +65,8 @@ pub(crate) struct PodTask {
     /// The ports of the host that the pod holds.
     pub(super) held_ports: Option<HeldPorts>,
     pub(super) port_releases: watch::Receiver<u64>,
+    /// Which port it waits for, as an event has said; empty if it waits for none.
+    pub(super) awaited_port: Box<str>,
 }
 
 /// How a pod's task ended.
@@ -88,7 +92,8 @@ impl PodTask {
         let recorded = record
             .as_ref()
             .is_some_and(|record| !record.definition.is_empty());
-        let absence_check = (was_here && !recorded).then(AbsenceCheck::default);
+        let lost_record = was_here && !recorded;
+        let absence_check = lost_record.then(AbsenceCheck::default);
         let remembered = record.as_ref().map_or(Seq::ZERO, |record| {
             context.pleg.restore_ids(&pod.uid, &record.held)
         });
@@ -121,6 +126,7 @@ impl PodTask {
             observations,
             last_step: remembered,
             absence_check,
+            lost_record,
             status,
             recreate,
             definition,
@@ -138,6 +144,7 @@ impl PodTask {
             node_ips,
             held_ports: None,
             port_releases,
+            awaited_port: "".into(),
         }
     }
 
@@ -165,6 +172,11 @@ impl PodTask {
             self.note_terminations().await;
             let target = self.take_control();
             let plan = self.plan(target);
+            if std::mem::take(&mut self.lost_record) {
+                // What is shown does not change by the next death of the agent.
+                self.keep(&plan.status);
+                self.context.records.flush().await;
+            }
             self.publish(&plan, target);
             if plan.steps.is_empty() {
                 self.round.ended(&self.context.metrics.pods, target, false);
@@ -369,18 +381,22 @@ impl PodTask {
 
     pub(super) fn save_record(&self) {
         if let Some(status) = &self.status {
-            let record = PodRecord {
-                namespace: (&*self.pod.name.namespace).into(),
-                name: (&*self.pod.name.name).into(),
-                status: status.clone(),
-                history: self.history.clone(),
-                definition: self.definition.clone(),
-                generation: self.generation,
-                removing: self.removing,
-                held: self.context.pleg.runtime_ids(&self.pod.uid),
-            };
-            self.context.records.save(&self.pod.uid, record);
+            self.keep(status);
         }
+    }
+
+    fn keep(&self, status: &PodStatus) {
+        let record = PodRecord {
+            namespace: (&*self.pod.name.namespace).into(),
+            name: (&*self.pod.name.name).into(),
+            status: status.clone(),
+            history: self.history.clone(),
+            definition: self.definition.clone(),
+            generation: self.generation,
+            removing: self.removing,
+            held: self.context.pleg.runtime_ids(&self.pod.uid),
+        };
+        self.context.records.save(&self.pod.uid, record);
     }
 
     fn runtime_ready(&self) -> bool {

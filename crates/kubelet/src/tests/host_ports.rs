@@ -16,9 +16,14 @@ async fn a_pod_starts_as_soon_as_the_one_before_it_has_released_its_host_port() 
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
     node.want("old", SPEC);
     node.until_running().await;
+    // A port of no interest to it.
+    node.want("third", &SPEC.replace("8080", "8082").replace("20", "1"));
+    node.until_running().await;
     node.unwant("old");
     let uid = node.want("new", SPEC);
-    sleep(seconds(15)).await;
+    sleep(seconds(5)).await;
+    node.unwant("third");
+    sleep(seconds(10)).await;
     assert!(node.sim.sandboxes(&uid).is_empty());
     let events = node.events("new");
     let told = events.iter().filter(|event| event.contains("HostPortHeld"));
@@ -26,7 +31,8 @@ async fn a_pod_starts_as_soon_as_the_one_before_it_has_released_its_host_port() 
     assert_eq!(told.len(), 1, "{events:#?}");
     let words = "host port 8080/TCP is held by pod default/old-";
     assert!(told[0].contains(words), "{}", told[0]);
-    let released = |node: &Node| node.calls("StopPodSandbox") > 0;
+    let stopped = node.calls("StopPodSandbox");
+    let released = |node: &Node| node.calls("StopPodSandbox") > stopped;
     node.until("the port is released", released).await;
     let runs = |node: &Node| node.is_running("new");
     let took = node.until("the new pod runs", runs).await;

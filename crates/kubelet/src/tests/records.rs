@@ -68,6 +68,22 @@ async fn a_lost_record_costs_nothing_but_the_back_off() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_the_loss_of_a_record_nothing_is_shown_before_it_is_kept() {
+    let mut node = Node::new();
+    node.want("web", APP);
+    node.until_running().await;
+    sleep(seconds(2)).await;
+    node.kill().await;
+    fs::remove_file(node.record("web")).unwrap();
+    node.start();
+    let mut versions = node.agent().pods.versions();
+    while !node.is_running("web") {
+        versions.changed().await.unwrap();
+    }
+    assert!(node.record("web").exists());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_directory_that_cannot_be_written_stops_no_pod() {
     let node = Node::new();
     fs::remove_dir(node.records()).unwrap();

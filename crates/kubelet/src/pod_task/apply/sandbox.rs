@@ -41,6 +41,7 @@ impl PodTask {
         match result {
             Ok(id) => {
                 self.history.sandbox = None;
+                self.awaited_port = "".into();
                 self.context.pleg.learned_sandbox(uid, &id);
                 self.prepared = Some(Arc::clone(&self.pod));
                 self.save_record();
@@ -54,8 +55,8 @@ impl PodTask {
                 // Nothing was done, and it is said once.
                 self.repeat_backoff = RepeatBackoff::default();
                 self.context.pleg.mark(uid);
-                let known = self.history.sandbox.as_ref();
-                if known.is_none_or(|known| *known.message != *message) {
+                if *self.awaited_port != *message {
+                    self.awaited_port = message.as_str().into();
                     let kind = EventType::Normal;
                     let recorder = &self.context.recorder;
                     recorder.pod(&self.pod, None, kind, HOST_PORT_HELD, &message);
