@@ -373,6 +373,15 @@ impl PlegHandle {
         let Some(tracked) = self.shared.pods.lock().remove(uid) else {
             return;
         };
+        // If a later list names it after all, that is news. Lists between the two find nothing that
+        // differs from the records, and leave the names as they are.
+        self.shared.relist.send_if_modified(|state| {
+            if state.pods.iter().any(|found| found.uid == *uid) {
+                let others = state.pods.iter().filter(|found| found.uid != *uid);
+                state.pods = Arc::new(others.cloned().collect());
+            }
+            false
+        });
         #[cfg(test)]
         self.trace(Traced::Forgotten(uid.clone()));
         let last = Arc::clone(&tracked.observation.borrow().pod);

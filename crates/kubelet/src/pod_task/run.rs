@@ -78,7 +78,8 @@ pub(crate) struct TaskEnd {
 
 impl PodTask {
     /// A task that continues from what an earlier process recorded. `was_here`: an earlier process
-    /// worked on the pod.
+    /// worked on the pod. `listed`: the list in which the runtime names it; what was observed before
+    /// does not show what that found.
     #[must_use]
     pub(crate) fn new(
         context: Arc<PodContext>,
@@ -87,6 +88,7 @@ impl PodTask {
         intents: watch::Receiver<Arc<Intents>>,
         record: Option<PodRecord>,
         was_here: bool,
+        listed: Seq,
     ) -> Self {
         // A record made from the cluster's status has no definition.
         let recorded = record
@@ -124,7 +126,7 @@ impl PodTask {
             history,
             observed: Arc::default(),
             observations,
-            last_step: remembered,
+            last_step: remembered.max(listed),
             absence_check,
             lost_record,
             status,

@@ -412,6 +412,11 @@ impl PodTable {
             grace: remove.unwrap_or_default(),
         };
         let intents = self.context.intents.watch(&uid).await;
+        let listed = {
+            let relist = self.relists.borrow();
+            let is_named = relist.pods.iter().any(|found| found.uid == uid);
+            if is_named { relist.seq } else { Seq::ZERO }
+        };
         let task = PodTask::new(
             Arc::clone(&self.context),
             pod,
@@ -419,6 +424,7 @@ impl PodTable {
             intents,
             restored.record,
             self.on_disk.contains(&uid),
+            listed,
         );
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());

@@ -1,6 +1,6 @@
 //! Pods in the runtime, and directories on the host, that no manifest names.
 
-use rubelet_sim::Behavior;
+use rubelet_sim::{Behavior, Subject};
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
@@ -88,4 +88,26 @@ async fn what_is_not_a_pod_of_a_kubelet_is_left_alone() {
     node.until_running().await;
     sleep(seconds(60)).await;
     assert_eq!(node.sim.sandboxes("other").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sandbox_that_comes_after_its_pod_has_gone_is_removed_at_once() {
+    let node = Node::new();
+    node.wire.finish_abandoned_calls();
+    let hang = node.sim.hang("RunPodSandbox", Subject::any());
+    let uid = node.want("web", APP);
+    node.until("the call hangs", |node| node.calls("RunPodSandbox") > 0)
+        .await;
+    node.unwant("web");
+    node.until("the pod is gone", |node| node.is_gone(&uid))
+        .await;
+    // Lists come and go, and then the call has its effect after all.
+    sleep(seconds(3)).await;
+    drop(hang);
+    node.until("the sandbox is there", |node| {
+        !node.sim.sandboxes(&uid).is_empty()
+    })
+    .await;
+    let took = node.until("it is gone", |node| node.is_gone(&uid)).await;
+    assert!(took <= seconds(2), "{took:?}");
 }
