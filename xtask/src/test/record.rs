@@ -65,7 +65,10 @@ pub(super) fn excerpt(output: &str, lines: usize) -> Vec<&str> {
     let rest = all.into_iter().skip(start);
     // Where it panicked is in its first line.
     let told = rest.take_while(|line| !line.ends_with("stack backtrace:"));
-    told.take(lines).collect()
+    // How to replay it, which is printed behind the backtrace.
+    let seed = output.lines().map(str::trim);
+    let seed = seed.filter(|line| line.starts_with("RUBELET_SEED="));
+    seed.chain(told.take(lines)).collect()
 }
 
 #[cfg(test)]
@@ -91,6 +94,9 @@ mod tests {
         );
         let output = "thread 'x' panicked at a:\nno\nstack backtrace:\n 0: y\n";
         assert_eq!(excerpt(output, 9), ["thread 'x' panicked at a:", "no"]);
+        let output = "thread 'x' panicked at a:\nno\nstack backtrace:\n 0: y\n  RUBELET_SEED=7\n";
+        let shown = ["RUBELET_SEED=7", "thread 'x' panicked at a:", "no"];
+        assert_eq!(excerpt(output, 9), shown);
         assert_eq!(excerpt("a\nb\nc\n", 2), ["b", "c"]);
         assert_eq!(excerpt("", 2), [""; 0]);
     }
