@@ -1,11 +1,12 @@
 //! A session with a process: copies between the client's streams and the runtime's, and reports how
 //! it ended.
 
-use std::{future::Future, io, pin::Pin};
+use std::{future::Future, io, pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use rubelet_cri::CriResult;
 use serde_json::Deserializer;
+use tokio::time::timeout;
 
 use crate::{
     RemoteProcess, Resize, SessionExit, SessionKind, Sink, Source, TerminalSize, copy,
@@ -14,6 +15,9 @@ use crate::{
 
 /// Maximum size of an incomplete terminal size message.
 const LONGEST_SIZE: usize = 4 << 10;
+
+/// How long a process may take to end after its client has gone, before its session ends.
+const AFTER_CLIENT: Duration = Duration::from_secs(1);
 
 /// The client's streams, whatever protocol carries them.
 pub(crate) struct ClientStreams {
@@ -30,7 +34,8 @@ pub(crate) struct ClientStreams {
     pub(crate) form: StatusForm,
 }
 
-/// Serves a session until the process has exited, the client is gone (`gone`), or the server stops.
+/// Serves a session until the process has exited, shortly after the client is gone (`gone`), or until
+/// the server stops.
 pub(crate) async fn serve(
     mut client: ClientStreams,
     kind: SessionKind,
@@ -39,14 +44,22 @@ pub(crate) async fn serve(
     shutdown: Pin<Box<dyn Future<Output = ()> + Send>>,
 ) {
     let mut gone = std::pin::pin!(gone);
-    let session = async {
-        let process = open.await?;
-        run(&mut client, process).await
-    };
-    let exit = tokio::select! {
-        exit = session => exit,
-        () = gone.as_mut() => return,
-        () = shutdown => shutting_down(),
+    let exit = {
+        let session = async {
+            let process = open.await?;
+            run(&mut client, process).await
+        };
+        let mut session = std::pin::pin!(session);
+        tokio::select! {
+            exit = session.as_mut() => exit,
+            () = gone.as_mut() => {
+                // First the process reads the end of its input. containerd, which learns of that and
+                // of the end of the connection at the same time, may leave it running.
+                let _ = timeout(AFTER_CLIENT, session).await;
+                return;
+            }
+            () = shutdown => shutting_down(),
+        }
     };
     let finish = finish(&mut client, kind, exit);
     // A client that is gone reads no status; one that does not read has until the idle timeout.
@@ -170,7 +183,73 @@ fn last_size(held: &mut Vec<u8>, bytes: &Bytes) -> Option<TerminalSize> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use tokio::sync::Semaphore;
+
     use super::*;
+
+    /// The end of everything.
+    struct Nothing;
+
+    #[async_trait]
+    impl Source for Nothing {
+        async fn read(&mut self) -> io::Result<Option<Bytes>> {
+            Ok(None)
+        }
+    }
+
+    /// Input of a process that ends with it.
+    struct Input(Arc<Semaphore>);
+
+    #[async_trait]
+    impl Sink for Input {
+        async fn write(&mut self, _: Bytes) -> io::Result<()> {
+            Ok(())
+        }
+
+        async fn close(&mut self) -> io::Result<()> {
+            self.0.add_permits(1);
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_gone_ends_the_input_before_the_session() {
+        for ends_with_input in [true, false] {
+            let (closed, ended) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+            let client = ClientStreams {
+                stdin: Some(Box::new(Nothing)),
+                stdout: None,
+                stderr: None,
+                resize: None,
+                unused: Vec::new(),
+                error: Box::new(Input(Arc::new(Semaphore::new(0)))),
+                form: StatusForm::Json,
+            };
+            let (input, end) = (Arc::clone(&closed), Arc::clone(&ended));
+            let exit = Box::pin(async move {
+                input.acquire().await.unwrap().forget();
+                if !ends_with_input {
+                    std::future::pending::<()>().await;
+                }
+                end.add_permits(1);
+                Ok(SessionExit::Code(0))
+            });
+            let process = RemoteProcess {
+                stdin: Some(Box::new(Input(closed))),
+                stdout: None,
+                stderr: None,
+                resize: None,
+                exit,
+            };
+            let open = async { Ok(process) };
+            let forever = Box::pin(std::future::pending());
+            serve(client, SessionKind::Exec, open, async {}, forever).await;
+            assert_eq!(ended.available_permits(), usize::from(ends_with_input));
+        }
+    }
 
     #[test]
     fn sizes_come_in_pieces_and_several_at_a_time() {

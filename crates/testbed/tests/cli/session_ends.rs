@@ -1,6 +1,7 @@
 //! How sessions end when what they are with does: the container, the runtime, the client.
 
 use std::fs;
+use std::path::PathBuf;
 
 use rubelet_testbed::{Agent, TestRuntime, wait};
 
@@ -59,36 +60,44 @@ fn a_command_ends_with_its_runtime_and_the_next_one_says_why_it_cannot_begin() {
 #[test]
 fn clients_that_are_gone_leave_no_process_and_no_descriptor() {
     let (_runtime, agent) = outside::with_pods(&[PodText::new("web")]);
-    let held = || {
+    // Those of sessions: the agent watches the container's process some time after its start.
+    let descriptors = || {
         let pid = agent.pid().unwrap();
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
-        let count = [
-            "exec",
-            "web",
-            "--",
-            "sh",
-            "-c",
-            "ls -d /proc/[0-9]* | wc -l",
-        ];
-        let processes = agent.cli(&count).unwrap().stdout;
-        (descriptors, processes.trim().parse::<usize>().unwrap())
+        let all = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+        let links = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        let of_sessions = |link: &PathBuf| {
+            let link = link.to_string_lossy();
+            ["socket:", "pipe:"]
+                .iter()
+                .any(|kind| link.starts_with(kind))
+        };
+        links.filter(of_sessions).count()
     };
-    let (_, processes) = held();
+    // Counted by one more session, which holds descriptors for a moment longer.
+    let processes = || {
+        let count = "ls -d /proc/[0-9]* | wc -l";
+        let words = ["exec", "web", "--", "sh", "-c", count];
+        let counted = agent.cli(&words).unwrap().stdout;
+        counted.trim().parse::<usize>().unwrap()
+    };
+    let before = processes();
     // What comes only once is there then.
     drop(begin_cat(&agent));
-    let descriptors = wait::until("nothing is left of the first", TIMEOUT, || {
-        let now = held();
-        Ok((now.1 <= processes).then_some(now.0))
+    wait::until("the first process is gone", TIMEOUT, || {
+        Ok((processes() <= before).then_some(()))
     })
     .unwrap();
+    let held = descriptors();
     let clients: Vec<_> = (0..30).map(|_| begin_cat(&agent)).collect();
-    assert!(held().1 >= processes + 30);
+    assert!(processes() >= before + 30);
     // They are killed.
     drop(clients);
-    wait::until("nothing is left of them", TIMEOUT, || {
-        let now = held();
-        let is_clean = now.0 <= descriptors && now.1 <= processes;
-        Ok(is_clean.then_some(()))
+    wait::until("their processes are gone", TIMEOUT, || {
+        Ok((processes() <= before).then_some(()))
+    })
+    .unwrap();
+    wait::until("their descriptors are closed", TIMEOUT, || {
+        Ok((descriptors() <= held).then_some(()))
     })
     .unwrap();
 }
