@@ -33,6 +33,7 @@ use crate::{
     processes::Processes,
     quarantine,
     records::RecordWriter,
+    releases::Releases,
     runtime_state::{RuntimeState, watch_runtime},
     throttle::Throttle,
 };
@@ -118,6 +119,7 @@ impl Agent {
     #[must_use]
     pub fn start(parts: AgentParts, recorder: Recorder) -> Self {
         let pods = Arc::new(Board::new());
+        let releases = Releases::new();
         let (state_sender, runtime_state) = watch::channel(RuntimeState {
             name: parts.runtime_name,
             ..RuntimeState::default()
@@ -162,7 +164,8 @@ impl Agent {
             stops: Throttle::new(parts.stops_at_once),
             removals: Throttle::new(parts.stops_at_once),
             runtime_state: runtime_state.clone(),
-            host_ports: HostPorts::new(),
+            host_ports: HostPorts::new(releases.clone()),
+            releases,
             drain: Drain::new(),
             prober,
             net: parts.net,

@@ -6,23 +6,15 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    net::IpAddr,
     sync::{Arc, Weak},
 };
 
-use parking_lot::Mutex;
-use rubelet_api::{network::Protocol, pod::Pod};
+use parking_lot::{Mutex, MutexGuard};
+use rubelet_api::pod::Pod;
 use rubelet_base::{PodName, PodUid};
-use tokio::sync::watch;
+use rubelet_node_plan::HostPort;
 
-/// A port of the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct HostPort {
-    number: u16,
-    protocol: Protocol,
-    /// `None`: every address.
-    address: Option<IpAddr>,
-}
+use crate::releases::Releases;
 
 /// A port that another pod holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,19 +26,12 @@ pub(crate) struct PortHeld {
 impl fmt::Display for PortHeld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { port, by } = self;
-        let protocol = match port.protocol {
-            Protocol::Tcp => "TCP",
-            Protocol::Udp => "UDP",
-            Protocol::Sctp => "SCTP",
-        };
-        write!(
-            f,
-            "host port {}/{protocol} is held by pod {by}",
-            port.number
-        )?;
+        write!(f, "host port {port} is held by pod {by}")?;
         write!(f, "; this pod starts when that one has released it")
     }
 }
+
+type Holders = BTreeMap<PodUid, (PodName, Vec<HostPort>)>;
 
 /// The ports that pods hold. Clones share them.
 #[derive(Debug, Clone)]
@@ -54,9 +39,8 @@ pub(crate) struct HostPorts(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    holders: Mutex<BTreeMap<PodUid, (PodName, Vec<HostPort>)>>,
-    /// Counts releases.
-    released: watch::Sender<u64>,
+    holders: Mutex<Holders>,
+    releases: Releases,
 }
 
 /// The ports of one pod, released when this is dropped.
@@ -71,78 +55,74 @@ impl Drop for HeldPorts {
         if let Some(shared) = self.shared.upgrade()
             && shared.holders.lock().remove(&self.uid).is_some()
         {
-            shared.released.send_modify(|count| *count += 1);
+            shared.releases.note();
         }
     }
 }
 
 impl HostPorts {
-    pub(crate) fn new() -> Self {
+    /// Nobody holds any. Each release is noted there.
+    pub(crate) fn new(releases: Releases) -> Self {
         Self(Arc::new(Shared {
             holders: Mutex::default(),
-            released: watch::Sender::new(0),
+            releases,
         }))
     }
 
-    /// Takes all ports of a pod; `None` if it has none.
+    /// Takes all ports of a pod in place of those it has; `None` if it has none.
     ///
     /// # Errors
-    /// Another pod holds one of them.
-    pub(crate) fn take(&self, pod: &Pod) -> Result<Option<HeldPorts>, PortHeld> {
+    /// Another pod holds one of them. Then it keeps none.
+    pub(crate) fn take(
+        &self,
+        pod: &Pod,
+        held: Option<HeldPorts>,
+    ) -> Result<Option<HeldPorts>, PortHeld> {
         let wanted = ports_of(pod);
-        let mut holders = self.0.holders.lock();
+        let holders = self.0.holders.lock();
         let mut others = holders.iter().filter(|(uid, _)| **uid != pod.uid);
-        let held = others.find_map(|(_, (by, ports))| {
-            let port = wanted
-                .iter()
-                .find(|port| ports.iter().any(|one| port.meets(one)))?;
+        let conflict = others.find_map(|(_, (by, ports))| {
+            let taken = |port: &&HostPort| ports.iter().any(|other| port.conflicts_with(other));
+            let port = *wanted.iter().find(taken)?;
             Some(PortHeld {
-                port: port.clone(),
+                port,
                 by: by.clone(),
             })
         });
-        match held {
-            Some(held) => Err(held),
-            None => Ok(self.insert(&mut holders, pod, wanted)),
+        match conflict {
+            Some(conflict) => Err(conflict),
+            None => Ok(self.insert(holders, pod, &wanted, held)),
         }
     }
 
     /// Notes the ports of a pod that has a sandbox already; `None` if it has none.
     pub(crate) fn adopt(&self, pod: &Pod) -> Option<HeldPorts> {
-        self.insert(&mut self.0.holders.lock(), pod, ports_of(pod))
-    }
-
-    /// Follows releases; level-triggered.
-    pub(crate) fn releases(&self) -> watch::Receiver<u64> {
-        self.0.released.subscribe()
+        self.insert(self.0.holders.lock(), pod, &ports_of(pod), None)
     }
 
     fn insert(
         &self,
-        holders: &mut BTreeMap<PodUid, (PodName, Vec<HostPort>)>,
+        mut holders: MutexGuard<'_, Holders>,
         pod: &Pod,
-        ports: Vec<HostPort>,
+        ports: &[HostPort],
+        held: Option<HeldPorts>,
     ) -> Option<HeldPorts> {
         if ports.is_empty() {
+            // What it has is released under the same lock.
+            drop(holders);
             return None;
         }
-        holders.insert(pod.uid.clone(), (pod.name.clone(), ports));
-        Some(HeldPorts {
+        let now = (pod.name.clone(), ports.to_vec());
+        let before = holders.insert(pod.uid.clone(), now);
+        drop(holders);
+        if before.is_some_and(|(_, before)| before != ports) {
+            self.0.releases.note();
+        }
+        let taken = || HeldPorts {
             shared: Arc::downgrade(&self.0),
             uid: pod.uid.clone(),
-        })
-    }
-}
-
-impl HostPort {
-    /// Whether one of them keeps the other away, as in the scheduler: an unspecified address is
-    /// every address.
-    fn meets(&self, other: &Self) -> bool {
-        let addresses = match (self.address, other.address) {
-            (Some(one), Some(other)) => one == other,
-            _ => true,
         };
-        addresses && (self.number, self.protocol) == (other.number, other.protocol)
+        Some(held.unwrap_or_else(taken))
     }
 }
 
@@ -152,52 +132,5 @@ fn ports_of(pod: &Pod) -> Vec<HostPort> {
         return Vec::new();
     }
     let ports = pod.spec.all_containers().flat_map(|one| &one.ports);
-    ports
-        .filter_map(|port| {
-            let address = port.host_ip.as_deref().and_then(|text| text.parse().ok());
-            Some(HostPort {
-                number: port.host_port?,
-                protocol: port.protocol,
-                address: address.filter(|address: &IpAddr| !address.is_unspecified()),
-            })
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn port(number: u16, protocol: Protocol, address: Option<&str>) -> HostPort {
-        HostPort {
-            number,
-            protocol,
-            address: address.map(|text| text.parse().unwrap()),
-        }
-    }
-
-    #[test]
-    fn ports_meet_where_the_scheduler_says_so() {
-        let tcp = |number, address| port(number, Protocol::Tcp, address);
-        assert!(tcp(80, None).meets(&tcp(80, Some("127.0.0.1"))));
-        assert!(tcp(80, Some("127.0.0.1")).meets(&tcp(80, Some("127.0.0.1"))));
-        assert!(!tcp(80, Some("127.0.0.2")).meets(&tcp(80, Some("127.0.0.1"))));
-        assert!(!tcp(80, None).meets(&tcp(81, None)));
-        assert!(!tcp(80, None).meets(&port(80, Protocol::Udp, None)));
-    }
-
-    #[test]
-    fn it_is_said_what_is_held_and_by_whom() {
-        let held = PortHeld {
-            port: port(80, Protocol::Tcp, None),
-            by: PodName {
-                namespace: "default".into(),
-                name: "old".into(),
-            },
-        };
-        assert_eq!(
-            held.to_string(),
-            "host port 80/TCP is held by pod default/old; this pod starts when that one has released it"
-        );
-    }
+    ports.filter_map(HostPort::of).collect()
 }

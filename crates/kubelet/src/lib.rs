@@ -55,6 +55,7 @@ pub mod processes;
 mod quarantine;
 mod record_index;
 pub mod records;
+mod releases;
 pub mod runtime_state;
 mod start_failure;
 mod throttle;

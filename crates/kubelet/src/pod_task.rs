@@ -39,6 +39,7 @@ use crate::{
     pod_host::PodHost,
     prober::{NetProbe, ProberHandle},
     records::RecordWriter,
+    releases::Releases,
     runtime_state::RuntimeState,
     throttle::Throttle,
 };
@@ -89,6 +90,8 @@ pub(crate) struct PodContext {
     pub(crate) runtime_state: watch::Receiver<RuntimeState>,
     /// Ports of the host that pods hold.
     pub(crate) host_ports: HostPorts,
+    /// What pods release that others may wait for.
+    pub(crate) releases: Releases,
     /// Calls that must not be interrupted.
     pub(crate) drain: Drain,
     /// Probes.

@@ -7,6 +7,7 @@
 //! - [`container_resources`], [`oom_score`]: the resources of one container for the runtime.
 //! - [`user_ranges`]: to which host IDs the user namespaces of pods map.
 //! - [`image_collection`]: which unused images are removed.
+//! - [`host_port`]: which ports of the host exclude each other.
 //! - [`admission`]: whether a pod may run here.
 //! - [`node_status`]: the node object, its conditions, and when they are sent.
 //!
@@ -28,6 +29,7 @@ pub mod cgroup_tree;
 pub mod container_resources;
 pub mod cpu;
 pub mod critical;
+pub mod host_port;
 pub mod image_collection;
 pub mod node_status;
 pub mod oom_score;
@@ -43,6 +45,7 @@ pub use cgroup_tree::{CgroupDriver, CgroupNameError, CgroupRoot, CgroupTree};
 pub use container_resources::{
     CgroupVersion, ContainerLimits, ContainerSettings, SwapBehavior, container_limits,
 };
+pub use host_port::HostPort;
 pub use oom_score::oom_score_adj;
 pub use pod_resources::{memory_volume_bound, pod_memory_limit};
 pub use sysctl::{SYSCTL_FORBIDDEN, SysctlError, check_sysctls};

@@ -409,9 +409,19 @@ impl History {
         self.sandbox = Some(failure(None, reason, message, now, max, max, key));
     }
 
+    /// Notes that another pod has released something. What the sandbox waits for may be that: a port
+    /// is tried at once, anything else a second after the last attempt.
+    pub fn note_release(&mut self) {
+        if self.waits_for_host_port() {
+            self.sandbox = None;
+        }
+        if let Some(failure) = &mut self.sandbox {
+            failure.delay = failure.delay.min(RETRY_INITIAL);
+        }
+    }
+
     /// Whether the sandbox waits for a port that another pod holds.
-    #[must_use]
-    pub fn waits_for_host_port(&self) -> bool {
+    fn waits_for_host_port(&self) -> bool {
         let reason = self.sandbox.as_ref().map(|failure| &*failure.reason);
         reason == Some(HOST_PORT_HELD)
     }

@@ -25,8 +25,11 @@ impl PodTask {
     /// Applies steps in order; true if all were applied and none failed.
     pub(super) async fn apply_all(&mut self, steps: Vec<Step>) -> bool {
         let mut clean = true;
+        let replaced = steps
+            .iter()
+            .any(|step| matches!(step, Step::CreateSandbox { .. }));
         for step in steps {
-            let (flow, ok) = self.apply(step).await;
+            let (flow, ok) = self.apply(step, replaced).await;
             clean &= ok;
             if flow == Flow::Stop {
                 return false;
@@ -35,7 +38,8 @@ impl PodTask {
         clean
     }
 
-    async fn apply(&mut self, step: Step) -> (Flow, bool) {
+    /// Applies one step of a plan in which the sandbox is `replaced`, or not.
+    async fn apply(&mut self, step: Step, replaced: bool) -> (Flow, bool) {
         match step {
             Step::CreateSandbox { attempt } => self.create_sandbox(attempt).await,
             Step::StartContainer {
@@ -72,7 +76,7 @@ impl PodTask {
             }
             Step::StartCreated { name, id } => self.start_created(&name, &id).await,
             Step::KillContainers(kills) => self.kill_containers(kills).await,
-            Step::StopSandboxes(ids) => self.stop_sandboxes(&ids).await,
+            Step::StopSandboxes(ids) => self.stop_sandboxes(&ids, replaced).await,
             Step::RemoveContainers(dead) => self.remove_containers(dead).await,
             Step::RemoveSandboxes(ids) => self.remove_sandboxes(&ids).await,
             Step::RemoveVolumes => self.remove_volumes().await,

@@ -64,7 +64,8 @@ pub(crate) struct PodTask {
     node_ips: NodeIps,
     /// The ports of the host that the pod holds.
     pub(super) held_ports: Option<HeldPorts>,
-    pub(super) port_releases: watch::Receiver<u64>,
+    /// What other pods have released.
+    pub(super) releases: watch::Receiver<u64>,
     /// Which port it waits for, as an event has said; empty if it waits for none.
     pub(super) awaited_port: Box<str>,
 }
@@ -118,7 +119,7 @@ impl PodTask {
         };
         let from_source = Arc::clone(&pod);
         let node_ips = context.node_ips.clone();
-        let port_releases = context.host_ports.releases();
+        let releases = context.releases.follow();
         Self {
             context,
             pod,
@@ -145,7 +146,7 @@ impl PodTask {
             object_changes,
             node_ips,
             held_ports: None,
-            port_releases,
+            releases,
             awaited_port: "".into(),
         }
     }
@@ -424,8 +425,8 @@ impl PodTask {
             Ok(()) = self.outcomes.changed() => {}
             Ok(()) = self.intents.changed() => {}
             () = self.node_ips.changed(), if self.pod.spec.host_network => {}
-            Ok(()) = self.port_releases.changed(), if self.history.waits_for_host_port() => {
-                self.history.sandbox = None;
+            Ok(()) = self.releases.changed(), if self.history.sandbox.is_some() => {
+                self.history.note_release();
             }
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }

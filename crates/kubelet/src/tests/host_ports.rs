@@ -1,8 +1,8 @@
-//! Ports of the host that one pod holds and another one needs.
+//! What one pod holds and another one needs: ports of the host, and what only the runtime knows.
 
 use std::time::Duration;
 
-use rubelet_sim::Behavior;
+use rubelet_sim::{Behavior, Fault};
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
@@ -58,4 +58,46 @@ async fn after_a_restart_of_the_agent_a_running_pod_still_holds_its_host_port() 
     node.want("other", &SPEC.replace("8080", "8081"));
     node.until("the other pod runs", |node| node.is_running("other"))
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_whose_sandbox_is_made_again_keeps_its_host_port() {
+    let node = Node::new();
+    let old = node.want("old", SPEC);
+    node.until_running().await;
+    let uid = node.want("new", SPEC);
+    let told = |node: &Node| {
+        let events = node.events("new");
+        events.iter().any(|event| event.contains("HostPortHeld"))
+    };
+    node.until("the second pod waits", told).await;
+    node.sim.kill_sandbox(&node.sim.sandboxes(&old)[0]);
+    sleep(seconds(30)).await;
+    node.until("the first one runs again", |node| node.is_running("old"))
+        .await;
+    assert!(node.sim.sandboxes(&uid).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_without_a_sandbox_tries_again_as_soon_as_another_one_has_ended() {
+    let node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs());
+    node.want("old", "containers: [{name: app, image: 'app:1'}]");
+    node.until_running().await;
+    node.sim.inject(Fault::of("RunPodSandbox").always());
+    node.want("new", "containers: [{name: app, image: 'app:1'}]");
+    // The wait between two attempts is ten seconds now.
+    sleep(seconds(45)).await;
+    let tried = node.calls("RunPodSandbox");
+    let again = |node: &Node| node.calls("RunPodSandbox") > tried;
+    node.until("it is tried again", again).await;
+    node.sim.clear_faults();
+    sleep(seconds(1)).await;
+    let stopped = node.calls("StopPodSandbox");
+    node.unwant("old");
+    let released = |node: &Node| node.calls("StopPodSandbox") > stopped;
+    node.until("the old pod is stopped", released).await;
+    let runs = |node: &Node| node.is_running("new");
+    let took = node.until("the new pod runs", runs).await;
+    assert!(took <= Duration::from_millis(50), "{took:?}");
 }

@@ -8,7 +8,13 @@ use super::Flow;
 use crate::pod_task::PodTask;
 
 impl PodTask {
-    pub(super) async fn stop_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
+    /// Stops sandboxes. The pod's host ports are released with its network, unless the sandbox is
+    /// `replaced`: the next one takes them over.
+    pub(super) async fn stop_sandboxes(
+        &mut self,
+        ids: &[SandboxId],
+        replaced: bool,
+    ) -> (Flow, bool) {
         let mut failures = Vec::new();
         for id in ids {
             let request = v1::StopPodSandboxRequest {
@@ -26,10 +32,18 @@ impl PodTask {
                 ));
             }
         }
-        let all = &self.observed.sandboxes;
-        if failures.is_empty() && all.iter().all(|sandbox| ids.contains(&sandbox.id)) {
-            // The runtime has taken the network down.
+        // Those before the newest were stopped when they were replaced.
+        let sandboxes = &self.observed.sandboxes;
+        let mut with_network = sandboxes
+            .iter()
+            .enumerate()
+            .filter(|(position, sandbox)| *position == 0 || sandbox.ready);
+        if !replaced
+            && failures.is_empty()
+            && with_network.all(|(_, sandbox)| ids.contains(&sandbox.id))
+        {
             self.held_ports = None;
+            self.context.releases.note();
         }
         self.kill_result(&failures)
     }
@@ -114,6 +128,7 @@ impl PodTask {
         let result = self.context.host.clean_up(name, uid).await;
         if result.is_ok() {
             self.context.records.remove(uid);
+            self.context.releases.note();
         }
         let failed = result.err().map(|error| error.message);
         self.teardown_result("FailedCleanUp", failed)

@@ -97,10 +97,10 @@ impl PodTask {
                 format!("network is not ready: {problem}"),
             ));
         }
-        self.port_releases.mark_unchanged();
-        // Those of an earlier definition, or of a call that failed.
-        self.held_ports = None;
-        let taken = context.host_ports.take(&self.pod);
+        self.releases.mark_unchanged();
+        // Those of an earlier definition, or of a call that failed, are given up.
+        let held = self.held_ports.take();
+        let taken = context.host_ports.take(&self.pod, held);
         self.held_ports = taken.map_err(|held| (HOST_PORT_HELD, held.to_string()))?;
         let host = &context.host;
         let failed = |error: HostError| (error.reason, error.message);
