@@ -48,6 +48,7 @@ mod restart;
 mod session;
 mod shell;
 mod signals;
+mod size;
 mod status;
 mod streams;
 mod target;

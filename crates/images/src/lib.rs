@@ -55,3 +55,4 @@ pub use pull::PullRequest;
 pub use reference::Reference;
 pub use settings::{ImageSettings, Limits, Proxy};
 pub use store::{ImageFsInfo, ImageStore, Mappings, Removed, RootfsLayers, Usage};
+pub use volumes::VolumeCopy;

@@ -6,6 +6,7 @@
 
 mod copy;
 mod merged;
+mod progress;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -20,7 +21,8 @@ use std::{
 
 use merged::MergedEntry;
 pub(crate) use merged::MergedTree;
-use threads::Cancelled;
+use progress::CopyProgress;
+pub use progress::VolumeCopy;
 pub(crate) use threads::CopyThreads;
 
 use crate::{
@@ -73,9 +75,9 @@ impl ImageStore {
         let layers = self.rootfs(container_id)?.lower;
         let root = self.directories().image_volumes(container_id);
         let userns = userns.cloned();
-        let copied = self.copies().run(move |cancelled| {
-            let filled = fill_all(&layers, &root, &volumes, userns.as_ref(), cancelled);
-            if cancelled.is_set() {
+        let copied = self.copies().run(container_id, move |progress| {
+            let filled = fill_all(&layers, &root, &volumes, userns.as_ref(), progress);
+            if progress.is_cancelled() {
                 // Whoever cleaned up may have been quicker than the last file.
                 let _ = fs::remove_dir_all(&root);
             }
@@ -90,6 +92,12 @@ impl ImageStore {
             }),
         }
     }
+
+    /// How far the copy of a container's volumes is; `None` if there is none.
+    #[must_use]
+    pub fn volume_copy(&self, container_id: &str) -> Option<VolumeCopy> {
+        self.copies().progress(container_id)
+    }
 }
 
 /// Blocks, for as long as the image wants.
@@ -98,7 +106,7 @@ fn fill_all(
     root: &Path,
     volumes: &[PathBuf],
     userns: Option<&Mappings>,
-    cancelled: &Cancelled,
+    progress: &CopyProgress,
 ) -> Result<Vec<PathBuf>, StoreError> {
     let owner = |uid, gid| match userns {
         None => (uid, gid),
@@ -116,7 +124,7 @@ fn fill_all(
             .filter_map(|other| other.strip_prefix(volume).ok())
             .collect();
         let filled = match tree.find(volume) {
-            Ok(MergedEntry::Dir(from)) => copy::fill(&tree, from, &dir, &owner, &inner, cancelled),
+            Ok(MergedEntry::Dir(from)) => copy::fill(&tree, from, &dir, &owner, &inner, progress),
             Ok(MergedEntry::Nothing) => copy::empty(&dir, &owner),
             Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
             Err(error) => Err(error),

@@ -64,6 +64,7 @@ mod table;
 mod unattended;
 
 pub use ownership::OwnershipError;
+pub use rubelet_images::VolumeCopy;
 pub use runtime::{EmbeddedRuntime, StartError, StoredImages};
 pub use settings::{CgroupDriver, RuntimeSettings};
 pub use unattended::unattended_pods;

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use rubelet_base::ErrorChain;
 use rubelet_cri::{CriResult, ImageLoader, ImageService, v1};
 use rubelet_host::{CgroupFs, Machine, net_lock::NetLock};
-use rubelet_images::ImageStore;
+use rubelet_images::{ImageStore, VolumeCopy};
 use rubelet_streaming::StreamingServer;
 use tokio::sync::Semaphore;
 
@@ -123,6 +123,19 @@ impl EmbeddedRuntime {
     #[must_use]
     pub fn images(&self) -> Arc<ImageStore> {
         Arc::clone(&self.images.0)
+    }
+
+    /// The containers of a pod whose images' volumes are being copied, by name.
+    #[must_use]
+    pub fn volume_copies(&self, pod_uid: &str) -> Vec<(String, VolumeCopy)> {
+        let sandboxes = self.engine.table.sandboxes().into_iter();
+        let of_pod = sandboxes.filter(|sandbox| sandbox.record().uid == pod_uid);
+        let members = of_pod.flat_map(|sandbox| sandbox.members());
+        let copies = members.filter_map(|container| {
+            let copy = self.images.0.volume_copy(&container.id)?;
+            Some((container.record().name.clone(), copy))
+        });
+        copies.collect()
     }
 
     /// Ends the event streams and the sessions of the streaming server. Containers keep running; the next start adopts them.

@@ -161,6 +161,9 @@ pub struct ContainerExplanation {
     /// When its start is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_try: Option<Timestamp>,
+    /// The copy of its image's volumes, while there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume_copy: Option<VolumeCopy>,
     /// The last start that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_start: Option<Trouble>,
@@ -217,6 +220,20 @@ pub enum ExplainedState {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
     },
+}
+
+/// The content of the volumes that an image declares is being copied for a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeCopy {
+    /// Whole seconds since it was asked for.
+    pub seconds: u64,
+    /// False while it waits for other containers' copies.
+    pub begun: bool,
+    /// Files that are complete.
+    pub files: u64,
+    /// Bytes of content so far.
+    pub bytes: u64,
 }
 
 /// The crash-loop back-off.

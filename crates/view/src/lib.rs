@@ -32,7 +32,7 @@ mod sessions;
 mod tests;
 mod why;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -47,6 +47,7 @@ use rubelet_server::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
     LogRequest, LogStream, NodeView, PodAction, PodAnswer, PodRef, Resource, RunRequest,
     RunningPod, SessionError, SessionRequest, Unhealthy, WatchStream, audit::AuditLog,
+    explanation::VolumeCopy,
 };
 use rubelet_sources::{desired::Desired, status::ManifestStatus};
 use rubelet_streaming::SessionTarget;
@@ -69,6 +70,9 @@ const DELETIONS_KEPT: usize = 64;
 
 /// Where the log of a container of a pod is, by its restart count.
 pub type LogPath = Arc<dyn Fn(&Pod, &str, u32) -> PathBuf + Send + Sync>;
+
+/// The containers of a pod whose images' volumes are being copied, by name.
+pub type VolumeCopies = Arc<dyn Fn(&PodUid) -> BTreeMap<String, VolumeCopy> + Send + Sync>;
 
 /// What a view is made from.
 pub struct ViewParts {
@@ -106,6 +110,8 @@ pub struct ViewParts {
     pub sessions: SessionParts,
     /// Where logs are.
     pub log_path: LogPath,
+    /// Volumes that the runtime inside is filling.
+    pub volume_copies: VolumeCopies,
     /// The name of the node.
     pub node_name: Arc<str>,
     /// The addresses of the node.

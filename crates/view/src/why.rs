@@ -3,7 +3,7 @@
 mod container;
 mod log;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::{
@@ -24,6 +24,9 @@ use super::{
 };
 use rubelet_server::explanation::{Ending, Gate, PodExplanation, Trouble};
 
+/// Copies that take less are no explanation of anything.
+const LONG_COPY: Duration = Duration::from_secs(2);
+
 /// Explains a pod as it is now.
 pub(super) async fn explain(parts: &ViewParts, entry: &PodEntry) -> PodExplanation {
     let uid = &entry.pod.uid;
@@ -41,6 +44,11 @@ pub(super) async fn explain(parts: &ViewParts, entry: &PodEntry) -> PodExplanati
     explanation
         .unconfirmed
         .extend(parts.objects.unconfirmed(uid));
+    let copies = (parts.volume_copies)(uid);
+    for container in &mut explanation.containers {
+        let copy = copies.get(&container.name).copied();
+        container.volume_copy = copy.filter(|copy| copy.seconds >= LONG_COPY.as_secs());
+    }
     log::add(&parts.log_path, entry, &mut explanation.containers).await;
     let runtime = Arc::clone(&parts.runtime.borrow().name);
     let containers = explanation.containers.iter_mut();

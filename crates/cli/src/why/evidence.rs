@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rubelet_api::wire::seconds as time;
 
-use super::words::{ago, between, exit, in_time, reason, span, times};
+use super::words::{ago, between, copied, exit, in_time, reason, span, times};
 use rubelet_server::explanation::{
     ContainerExplanation, ContainerKind, EndExplanation, ExplainedState, Gate, PodExplanation,
     ProbeExplanation,
@@ -112,6 +112,9 @@ fn container(lines: &mut Lines, one: &ContainerExplanation, now: Timestamp) {
     }
     if one.post_start_runs {
         lines.add(2, "its postStart hook has not ended yet");
+    }
+    if let Some(copy) = &one.volume_copy {
+        lines.add(2, format!("the volumes of its image {}", copied(copy)));
     }
     if one.restarts > 0 {
         lines.add(2, format!("restarted {}", times(one.restarts)));

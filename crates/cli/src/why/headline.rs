@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::words::{ago, between, cause, exit, first_line, in_time, left, reason, span, times};
+use super::words::{
+    ago, between, cause, copied, exit, first_line, in_time, left, reason, span, times,
+};
 use rubelet_server::explanation::{
     ContainerExplanation, ContainerKind, ExplainedState, PodExplanation, ProbeExplanation,
 };
@@ -220,6 +222,12 @@ fn waits(
 ) -> String {
     if container.post_start_runs {
         return format!("{subject} was started, and its postStart hook has not ended yet");
+    }
+    if let Some(copy) = &container.volume_copy {
+        return format!(
+            "{subject} is being created, and the volumes of its image {}",
+            copied(copy)
+        );
     }
     let next_try = container
         .next_try

@@ -134,6 +134,31 @@ fn an_instance_that_ended_at_once_ran_for_less_than_a_second() {
 }
 
 #[test]
+fn the_progress_of_a_copy_of_volumes_is_shown() {
+    let copy = |begun| {
+        let waits = container("web", "regular", waiting("ContainerCreating"));
+        let copy = json!({ "seconds": 75, "begun": begun, "files": 340, "bytes": 1_200_000_000 });
+        pod(
+            "Pending",
+            false,
+            &[with(waits, json!({ "volumeCopy": copy }))],
+        )
+    };
+    let line = "the volumes of its image have been copied for 1 min 15 s: 340 files, 1.20GB so far";
+    let text = text(copy(true));
+    assert!(text.contains(&format!("    {line}\n")), "{text}");
+    assert_eq!(
+        headline(copy(true)),
+        format!("is not ready: container web is being created, and {line}")
+    );
+    assert_eq!(
+        headline(copy(false)),
+        "is not ready: container web is being created, and the volumes of its image have been \
+         waiting for 1 min 15 s until those of other containers are copied"
+    );
+}
+
+#[test]
 fn what_the_api_server_did_not_confirm_is_named() {
     let mut old = pod("Running", true, &[up("web")]);
     old["unconfirmed"] = json!(["the pod itself", "secret \"login\""]);

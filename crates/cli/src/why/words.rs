@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use rubelet_server::explanation::EndExplanation;
+use rubelet_server::explanation::{EndExplanation, VolumeCopy};
+
+use crate::size::size;
 
 /// A duration in its two largest units: `38 s`, `4 min 10 s`, `3 h`.
 pub(super) fn span(seconds: u64) -> String {
@@ -58,6 +60,27 @@ pub(super) fn exit(code: i32, signal: Option<&str>) -> String {
     match signal {
         Some(signal) => format!("exit code {code} ({signal})"),
         None => format!("exit code {code}"),
+    }
+}
+
+/// How far a copy of volumes is, as the rest of a sentence about them.
+pub(super) fn copied(copy: &VolumeCopy) -> String {
+    let VolumeCopy {
+        seconds,
+        begun,
+        files,
+        bytes,
+    } = copy;
+    match begun {
+        true => format!(
+            "have been copied for {}: {files} files, {} so far",
+            span(*seconds),
+            size(*bytes)
+        ),
+        false => format!(
+            "have been waiting for {} until those of other containers are copied",
+            span(*seconds)
+        ),
     }
 }
 

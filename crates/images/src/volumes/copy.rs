@@ -21,7 +21,7 @@ use rustix::{
 
 use super::{
     merged::{MergedDir, MergedEntry, MergedTree, is},
-    threads::Cancelled,
+    progress::CopyProgress,
 };
 use crate::unpack::is_content;
 
@@ -44,14 +44,14 @@ pub(super) fn fill(
     to: &Path,
     owner: Owner<'_>,
     without: &[&Path],
-    cancelled: &Cancelled,
+    progress: &CopyProgress,
 ) -> io::Result<()> {
     let root = fs::openat(CWD, to, DIR, Mode::empty())?;
     let copy = Copy {
         from: from.path.clone(),
         root,
         owner,
-        cancelled,
+        progress,
     };
     let mut linked = HashMap::new();
     let mut times = Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn fill(
         }
         let mut parents = BTreeMap::new();
         for (name, found) in tree.entries(&dir)? {
-            check(cancelled)?;
+            check(progress)?;
             match found {
                 MergedEntry::Nothing => {}
                 MergedEntry::Dir(child) => {
@@ -83,6 +83,7 @@ pub(super) fn fill(
                         }
                     };
                     copy.entry(parent, &here, path, &name, &stat, &mut linked)?;
+                    progress.add_file();
                 }
             }
         }
@@ -107,7 +108,7 @@ struct Copy<'a> {
     from: PathBuf,
     root: OwnedFd,
     owner: Owner<'a>,
-    cancelled: &'a Cancelled,
+    progress: &'a CopyProgress,
 }
 
 impl Copy<'_> {
@@ -184,7 +185,7 @@ impl Copy<'_> {
         let write = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let target = fs::openat(to, name, write, Mode::RUSR | Mode::WUSR)?;
         let size = u64::try_from(opened.st_size).unwrap_or(0);
-        content(&source, &target, size, self.cancelled)?;
+        content(&source, &target, size, self.progress)?;
         self.attributes(&source, &target, &opened)?;
         Ok(fs::futimens(&target, &timestamps(&opened))?)
     }
@@ -216,8 +217,9 @@ impl Copy<'_> {
 }
 
 /// Copies the bytes of a file and keeps its holes: a file of an image may be larger than the disk.
-fn content(from: &OwnedFd, to: &OwnedFd, size: u64, cancelled: &Cancelled) -> io::Result<()> {
+fn content(from: &OwnedFd, to: &OwnedFd, size: u64, progress: &CopyProgress) -> io::Result<()> {
     if fs::ioctl_ficlone(to, from).is_ok() {
+        progress.add_bytes(size);
         return Ok(());
     }
     fs::ftruncate(to, size)?;
@@ -230,7 +232,7 @@ fn content(from: &OwnedFd, to: &OwnedFd, size: u64, cancelled: &Cancelled) -> io
             Err(error) => return Err(error.into()),
         };
         let end = fs::seek(from, SeekFrom::Hole(at))?.min(size);
-        copy_range(from, to, at, end, cancelled)?;
+        copy_range(from, to, at, end, progress)?;
         at = end;
     }
     Ok(())
@@ -241,18 +243,19 @@ fn copy_range(
     to: &OwnedFd,
     start: u64,
     end: u64,
-    cancelled: &Cancelled,
+    progress: &CopyProgress,
 ) -> io::Result<()> {
     let (mut read, mut written) = (start, start);
     while read < end {
-        check(cancelled)?;
+        check(progress)?;
         let length = usize::try_from(end - read).map_or(AT_ONCE, |left| left.min(AT_ONCE));
         match fs::copy_file_range(from, Some(&mut read), to, Some(&mut written), length) {
             Ok(0) => break,
-            Ok(_) | Err(Errno::INTR) => {}
+            Ok(count) => progress.add_bytes(count as u64),
+            Err(Errno::INTR) => {}
             // The file systems do not support it, or differ: layers and volumes may be on two.
             Err(Errno::XDEV | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                return copy_bytes(from, to, read, end, cancelled);
+                return copy_bytes(from, to, read, end, progress);
             }
             Err(error) => return Err(error.into()),
         }
@@ -265,11 +268,11 @@ fn copy_bytes(
     to: &OwnedFd,
     mut at: u64,
     end: u64,
-    cancelled: &Cancelled,
+    progress: &CopyProgress,
 ) -> io::Result<()> {
     let mut buffer = vec![0; 128 << 10];
     while at < end {
-        check(cancelled)?;
+        check(progress)?;
         let length = usize::try_from(end - at).map_or(buffer.len(), |left| left.min(buffer.len()));
         let count = rustix::io::pread(from, &mut buffer[..length], at)?;
         if count == 0 {
@@ -280,12 +283,13 @@ fn copy_bytes(
             done += rustix::io::pwrite(to, &buffer[done..count], at + done as u64)?;
         }
         at += count as u64;
+        progress.add_bytes(count as u64);
     }
     Ok(())
 }
 
-fn check(cancelled: &Cancelled) -> io::Result<()> {
-    match cancelled.is_set() {
+fn check(progress: &CopyProgress) -> io::Result<()> {
+    match progress.is_cancelled() {
         true => Err(io::Error::other("nobody waits for the copy any more")),
         false => Ok(()),
     }

@@ -1,73 +1,101 @@
 //! Threads for copies of volumes: an image decides how long one takes, so that no thread that
 //! anybody else waits for may do it.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
+use std::{collections::HashMap, sync::Arc, thread};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::{Semaphore, oneshot},
+    time::Instant,
 };
 
-use tokio::sync::{Semaphore, oneshot};
+use super::progress::{CopyProgress, VolumeCopy};
 
 /// Copies at a time: a disk is no faster with more of them.
 const AT_A_TIME: usize = 2;
 
-/// The threads of a store.
+/// The threads of a store. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct CopyThreads(Arc<Semaphore>);
+pub(crate) struct CopyThreads(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    places: Arc<Semaphore>,
+    /// Copies that are awaited, by the container's ID. Locked briefly only.
+    copies: Mutex<HashMap<String, (Instant, Arc<CopyProgress>)>>,
+}
 
 impl Default for CopyThreads {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_A_TIME)))
+        Self(Arc::new(Shared {
+            places: Arc::new(Semaphore::new(AT_A_TIME)),
+            copies: Mutex::default(),
+        }))
     }
 }
 
-/// Tells a copy that nobody waits for it any more.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Cancelled(Arc<AtomicBool>);
+/// A copy that somebody waits for; cancelled when this is dropped.
+struct Awaited<'a> {
+    shared: &'a Shared,
+    container_id: &'a str,
+    progress: Arc<CopyProgress>,
+}
 
-impl Cancelled {
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+impl<'a> Awaited<'a> {
+    fn new(shared: &'a Shared, container_id: &'a str) -> Self {
+        let progress = Arc::<CopyProgress>::default();
+        let entry = (Instant::now(), Arc::clone(&progress));
+        shared.copies.lock().insert(container_id.to_owned(), entry);
+        Self {
+            shared,
+            container_id,
+            progress,
+        }
     }
 }
 
-/// Sets it when the future that waits is dropped.
-struct CancelOnDrop(Cancelled);
-
-impl Drop for CancelOnDrop {
+impl Drop for Awaited<'_> {
     fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
+        self.shared.copies.lock().remove(self.container_id);
+        self.progress.cancel();
     }
 }
 
 impl CopyThreads {
-    /// Runs a copy as soon as there is a thread for it; `Err` if none can be started. When the
-    /// caller goes away, a copy that waits does not begin, and one that runs is told.
+    /// Runs the copy for a container as soon as there is a thread for it; `Err` if none can be
+    /// started. When the caller goes away, a copy that waits does not begin, and one that runs is
+    /// told.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        copy: impl FnOnce(&Cancelled) -> T + Send + 'static,
+        container_id: &str,
+        copy: impl FnOnce(&CopyProgress) -> T + Send + 'static,
     ) -> std::io::Result<T> {
+        let awaited = Awaited::new(&self.0, container_id);
         // Never closed.
-        let place = Arc::clone(&self.0).acquire_owned().await;
+        let place = Arc::clone(&self.0.places).acquire_owned().await;
         let place = place.map_err(std::io::Error::other)?;
-        let cancelled = Cancelled::default();
-        let cancel = CancelOnDrop(cancelled.clone());
+        let progress = Arc::clone(&awaited.progress);
+        progress.begin();
         let (sender, done) = oneshot::channel();
         thread::Builder::new()
             .name("volume-copy".to_owned())
             .spawn(move || {
-                let copied = copy(&cancelled);
+                let copied = copy(&progress);
                 // Whoever takes the result may begin the next copy.
                 drop(place);
                 // Nobody waits for what was cancelled.
                 let _ = sender.send(copied);
             })?;
         let copied = done.await;
-        drop(cancel);
+        drop(awaited);
         copied.map_err(|_| std::io::Error::other("the copy panicked"))
+    }
+
+    /// How far the copy for a container is; `None` if there is none.
+    pub(crate) fn progress(&self, container_id: &str) -> Option<VolumeCopy> {
+        let copies = self.0.copies.lock();
+        let (since, progress) = copies.get(container_id)?;
+        Some(progress.after(since.elapsed()))
     }
 }
 
@@ -85,14 +113,14 @@ mod tests {
         let spawn = |number: usize| {
             let (threads, sender, begun) = (threads.clone(), sender.clone(), begun.clone());
             tokio::spawn(async move {
-                let copy = move |cancelled: &Cancelled| {
+                let copy = move |progress: &CopyProgress| {
                     begun.send(number).unwrap();
-                    while !cancelled.is_set() {
+                    while !progress.is_cancelled() {
                         thread::yield_now();
                     }
                     sender.send(number).unwrap();
                 };
-                threads.run(copy).await
+                threads.run(&number.to_string(), copy).await
             })
         };
         let first = spawn(1);
@@ -102,6 +130,8 @@ mod tests {
         // It waits, and never begins.
         let third = spawn(3);
         tokio::task::yield_now().await;
+        assert!(threads.progress("1").unwrap().begun);
+        assert!(!threads.progress("3").unwrap().begun);
         third.abort();
         let fourth = spawn(4);
         first.abort();
@@ -113,15 +143,16 @@ mod tests {
         rest.sort_unstable();
         assert_eq!(rest, [Some(2), Some(4)]);
         assert!(begins.try_recv().is_err());
+        assert_eq!(threads.progress("1"), None);
     }
 
     #[tokio::test]
     async fn a_copy_that_panics_is_an_error_and_frees_its_place() {
         let threads = CopyThreads::default();
         for _ in 0..3 {
-            let copy = |_: &Cancelled| panic!("it broke");
-            assert!(threads.run(copy).await.is_err());
+            let copy = |_: &CopyProgress| panic!("it broke");
+            assert!(threads.run("a", copy).await.is_err());
         }
-        assert_eq!(threads.run(|_| 7).await.unwrap(), 7);
+        assert_eq!(threads.run("a", |_| 7).await.unwrap(), 7);
     }
 }

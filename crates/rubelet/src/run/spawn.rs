@@ -1,15 +1,17 @@
 //! All tasks other than the agent's own: sources of pods, servers, the node's part in its cluster.
 
-use std::{convert::Infallible, future::pending, path::Path, sync::Arc};
+use std::{collections::BTreeMap, convert::Infallible, future::pending, path::Path, sync::Arc};
 
 use rubelet_cluster::node::tell_pod_cidrs;
 use rubelet_config::{Flags, Resolved};
 use rubelet_kubelet::agent::{Agent, PodSources};
 use rubelet_runtime::EmbeddedRuntime;
-use rubelet_server::{audit::AuditLog, secure::serve_read_only};
+use rubelet_server::{audit::AuditLog, explanation::VolumeCopy, secure::serve_read_only};
 use rubelet_sources::{desired::Desired, status::ManifestStatus};
 use rubelet_streaming::Sessions;
-use rubelet_view::{ClusterProblems, LocalView, PlegLifecycle, SessionParts, ViewParts};
+use rubelet_view::{
+    ClusterProblems, LocalView, PlegLifecycle, SessionParts, ViewParts, VolumeCopies,
+};
 use tokio::{
     sync::watch,
     task::{JoinHandle, JoinSet},
@@ -214,12 +216,33 @@ fn view_parts(
         audit: opened.audit.clone(),
         sessions,
         log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
+        volume_copies: volume_copies(inside),
         node_name: Arc::clone(&opened.node.name),
         node_ips: opened.node.ips.subscribe(),
         config: resolved.to_value(),
         not_yet: resolved.not_yet(),
         first_version,
     }
+}
+
+/// Copies of volumes by the embedded runtime. Others don't tell.
+fn volume_copies(inside: Option<&Arc<EmbeddedRuntime>>) -> VolumeCopies {
+    let Some(inside) = inside.map(Arc::clone) else {
+        return Arc::new(|_| BTreeMap::new());
+    };
+    Arc::new(move |uid| {
+        let copies = inside.volume_copies(uid.as_str()).into_iter();
+        let shown = copies.map(|(name, copy)| {
+            let copy = VolumeCopy {
+                seconds: copy.elapsed.as_secs(),
+                begun: copy.begun,
+                files: copy.files,
+                bytes: copy.bytes,
+            };
+            (name, copy)
+        });
+        shown.collect()
+    })
 }
 
 /// The sources of pods. A source that is not configured never becomes ready, so it is omitted in a

@@ -33,6 +33,7 @@ use rubelet_kubelet::{
 use rubelet_pod_plan::{History, Intents};
 use rubelet_server::{
     ActionError, NodeView as _, PodAction, PodAnswer, PodPatch, PodRef, Resource,
+    explanation::VolumeCopy,
 };
 use rubelet_sources::status::{ManifestPod, ManifestState, ManifestStatus};
 use serde_json::Value;
@@ -156,6 +157,16 @@ impl TestView {
                 sessions,
                 log_path: Arc::new(move |_, container, count| {
                     logs.join(format!("{container}-{count}.log"))
+                }),
+                volume_copies: Arc::new(|_| {
+                    let copy = |seconds| VolumeCopy {
+                        seconds,
+                        begun: true,
+                        files: 3,
+                        bytes: 1 << 20,
+                    };
+                    let copies = [("web", copy(2)), ("side", copy(1))];
+                    copies.map(|(name, copy)| (name.to_owned(), copy)).into()
                 }),
                 node_name: "n1".into(),
                 node_ips: NodeIps::fixed(vec!["192.0.2.1".parse().unwrap()]),

@@ -199,3 +199,15 @@ async fn gates_troubles_and_the_end_are_reported() {
     assert!(pod.readiness_gates[0].is_open());
     assert_eq!(pod.ending.unwrap().kill_at, at("2026-03-01T12:00:12Z"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_of_volumes_that_takes_long_is_told() {
+    let seen = TestView::new();
+    seen.put(entry()).await;
+    let explained = explained(&seen).await;
+    let copies = explained.containers.iter();
+    let copies: Vec<_> = copies
+        .filter_map(|one| Some((one.name.as_str(), one.volume_copy?.seconds)))
+        .collect();
+    assert_eq!(copies, [("web", 2)]);
+}

@@ -67,6 +67,7 @@ fn one(facts: &Facts<'_>, kind: ContainerKind, container: &Container) -> Contain
         restarts: status.map_or(0, |status| status.restart_count),
         restart_asked: asked.map(|intent| intent.at),
         next_try: facts.next_tries.get(name).copied(),
+        volume_copy: None,
         failed_start: history
             .and_then(|history| history.failure.as_ref())
             .map(failure),
