@@ -1,14 +1,15 @@
 //! `rubelet runtime serve`: the runtime alone, for a kubelet, crictl or another agent.
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail};
 use rubelet_config::{Flags, parse_flags};
+use rubelet_host::CgroupFs;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use super::{bind, bound_logs, serve_cri, settings, start};
-use crate::run::{complain, load, logging, node, notify, threads};
+use crate::run::{complain, load, logging, node, notify, other_runtime, threads};
 
 /// Serves the runtime until a signal. Exit codes: 0 stopped by a signal, 1 failed, 2 wrong flags.
 pub(crate) fn main(listen: Option<&str>, args: &[String]) -> ExitCode {
@@ -81,13 +82,16 @@ fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
     let driver = &resolved.config.cgroup_driver;
     let mut settings = settings(&resolved.rubelet.runtime, driver)?;
     bound_logs(&mut settings, &resolved)?;
-    let options = resolved.rubelet.runtime;
+    let options = &resolved.rubelet.runtime;
     let path = listen.or_else(|| options.socket_path());
     let path = path.context("rubelet.runtime.socket is `none`: give an address with --listen")?;
     let threads = threads()?;
     let result = threads.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
+        let cgroups = CgroupFs::detect(Path::new("/sys/fs/cgroup"));
+        let cgroups = cgroups.context("cannot tell the cgroups")?;
+        other_runtime::warn_of_living(&resolved, &cgroups).await;
         let runtime = start(settings).await?;
         let listener = bind(&path).await?;
         info!(
