@@ -3,6 +3,7 @@
 mod documents;
 mod edges;
 mod excerpts;
+mod features;
 mod figures;
 mod files;
 mod functions;
@@ -52,6 +53,7 @@ impl fmt::Display for Finding {
 pub(crate) fn run(root: &Path) -> Result<()> {
     let files = files::all(root)?;
     let mut findings = layers::check(&workspace::metadata(root)?);
+    findings.extend(features::check(root)?);
     for file in &files {
         findings.extend(files::check_name(&file.path));
         findings.extend(functions::check(&file.path, &file.text));
