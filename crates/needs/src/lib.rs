@@ -94,10 +94,16 @@ fn skip(reason: &str) {
     }
 }
 
+/// The program and the name of the running test, as cargo-nextest tells them; `None` with cargo.
+#[must_use]
+pub fn running_test() -> Option<(String, String)> {
+    Some((env::var(BINARY_ID).ok()?, env::var(TEST_NAME).ok()?))
+}
+
 /// The test's name: cargo-nextest tells it; with cargo it is that of the thread, except where tests
 /// run one after the other.
 fn name(place: &Location<'_>) -> String {
-    if let (Ok(binary), Ok(test)) = (env::var(BINARY_ID), env::var(TEST_NAME)) {
+    if let Some((binary, test)) = running_test() {
         return format!("{binary} {test}");
     }
     match thread::current().name() {

@@ -83,14 +83,15 @@ impl Nextest {
         programs(&list.context("the list of tests is no JSON")?)
     }
 
-    /// Runs the selected tests and passes on each result; `configure` sets the environment.
+    /// Runs the selected tests, `threads` at a time, and passes on each result; `configure` sets the
+    /// environment.
     ///
     /// # Errors
     /// It did not run them all.
     pub(super) fn run(
         &self,
         expression: &str,
-        threads: Option<usize>,
+        threads: usize,
         configure: impl FnOnce(&mut Command),
         mut on_event: impl FnMut(Event),
     ) -> Result<()> {
@@ -102,12 +103,10 @@ impl Nextest {
             .args(["--failure-output", "never", "--show-progress", "none"])
             .args(["--cargo-quiet", "--no-input-handler"])
             .args(["-E", expression])
+            .args(["--test-threads", &threads.to_string()])
             .env(EVENTS.0, EVENTS.1)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        if let Some(threads) = threads {
-            command.args(["--test-threads", &threads.to_string()]);
-        }
         configure(&mut command);
         let text = line(&command);
         let mut child = command

@@ -107,7 +107,12 @@ pub(super) fn run(
             });
         }
     };
-    let ran = nextest.run(&selection::expression(part), None, configure, &mut add);
+    let ran = nextest.run(
+        &selection::expression(part),
+        at_a_time(),
+        configure,
+        &mut add,
+    );
     let tests = &mut results.tests[first..];
     let failed: Vec<&mut TestRecord> = tests
         .iter_mut()
@@ -137,6 +142,11 @@ pub(super) fn run(
     Ok(())
 }
 
+/// How many tests run at a time: two for each core, as most of them wait most of the time.
+fn at_a_time() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Runs a failed test again until it passes, at most twice.
 fn run_again(
     nextest: &Nextest,
@@ -153,7 +163,7 @@ fn run_again(
                 passed = result == TestResult::Passed;
             }
         };
-        nextest.run(&selection::only(&test.name), Some(1), &configure, &mut add)?;
+        nextest.run(&selection::only(&test.name), 1, &configure, &mut add)?;
         println!(
             "again, by itself: {} {}",
             test.name,

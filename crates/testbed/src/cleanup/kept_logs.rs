@@ -11,8 +11,6 @@ use crate::scratch::Scratch;
 
 /// The environment variable with the directory in which logs are kept; without it none are.
 pub const VARIABLE: &str = "RUBELET_TEST_LOGS";
-/// cargo-nextest tells a test its program and its name in these.
-const TEST: [&str; 2] = ["NEXTEST_BINARY_ID", "NEXTEST_TEST_NAME"];
 /// The end of a log that is kept, in bytes.
 const MOST: u64 = 4 << 20;
 /// Levels of directories below the instance's that hold logs of its own programs.
@@ -33,7 +31,8 @@ pub(super) fn keep(scratch: &Scratch) -> Result<()> {
     let Some(base) = std::env::var_os(VARIABLE) else {
         return Ok(());
     };
-    let [binary, test] = TEST.map(|name| std::env::var(name).unwrap_or_else(|_| "other".into()));
+    let (binary, test) =
+        rubelet_needs::running_test().unwrap_or_else(|| ("other".into(), "other".into()));
     let to = directory(Path::new(&base), &binary, &test).join(scratch.tag());
     let mut found = Vec::new();
     logs(scratch.dir(), DEPTH, &mut found);
