@@ -14,7 +14,7 @@ use rubelet_testbed::target_dir;
 use crate::cargo;
 
 /// The fuzz targets, by the names of the programs.
-pub(crate) const TARGETS: [&str; 18] = [
+pub(crate) const TARGETS: [&str; 19] = [
     "api_objects",
     "cdi_spec",
     "certificate_subject",
@@ -25,6 +25,7 @@ pub(crate) const TARGETS: [&str; 18] = [
     "image_documents",
     "kubeconfig",
     "manifests",
+    "net_replies",
     "netlink",
     "node_port",
     "registry_headers",

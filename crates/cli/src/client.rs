@@ -4,7 +4,7 @@ use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use super::{
     agent::Agent, attach, binary::Binary, completion, config, cp, debug, delete, describe, doctor,
-    events, exec, failure::Failure, get, image, logs, port_forward, restart, shell, status,
+    events, exec, failure::Failure, get, image, logs, net, port_forward, restart, shell, status,
     streams::Streams, terminal::Terminal, version, why,
 };
 
@@ -64,6 +64,8 @@ pub(super) enum ClientCommand {
     Delete(delete::DeleteArgs),
     /// Manage images
     Image(image::ImageArgs),
+    /// Look at the network: ping, trace
+    Net(net::NetArgs),
     /// Check whether this machine can run pods, and suggest fixes
     Doctor(doctor::DoctorArgs),
     /// Check or show the configuration that `rubelet run` would use
@@ -156,6 +158,7 @@ async fn with_agent(
         ClientCommand::Events(args) => events::run(agent, args, terminal).await,
         ClientCommand::Version(args) => version::run(agent, &args, binary, terminal).await,
         ClientCommand::Image(args) => image::run(agent, args, binary, terminal).await,
+        ClientCommand::Net(args) => net::run(args, terminal).await,
         ClientCommand::Config(_) | ClientCommand::Doctor(_) | ClientCommand::Completion(_) => {
             Ok(())
         }

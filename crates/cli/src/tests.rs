@@ -11,6 +11,7 @@ mod fixture;
 mod get;
 mod images;
 mod logs;
+mod net;
 mod offline;
 mod sessions;
 mod watch;

@@ -6,6 +6,8 @@
 //!   [`thermal`]: thermal throttling of its processors.
 //! - [`netlink`], [`netns`]: interfaces, addresses, routes; network namespaces. [`nft`]: address
 //!   translation.
+//! - [`datagram`]: datagrams with control messages and error queues. [`reverse_name`]: names of
+//!   addresses.
 //! - [`systemd`]: scopes, for the cgroup driver of that name.
 //! - [`lock`]: one process per directory. [`net_lock`]: one per name in a network namespace.
 //! - [`suspend`]: how long the machine was suspended.
@@ -32,6 +34,7 @@
 pub mod address;
 pub mod alloc;
 pub mod cgroup;
+pub mod datagram;
 pub mod file_pages;
 #[cfg(feature = "frames")]
 pub mod frames;
@@ -48,6 +51,7 @@ pub mod netns;
 pub mod nft;
 pub mod open_files;
 pub mod process_group;
+pub mod reverse_name;
 pub mod suspend;
 pub mod systemd;
 pub mod thermal;

@@ -1,0 +1,66 @@
+//! `rubelet net`: looks at the network from this node.
+
+mod engine;
+mod names;
+mod ping;
+mod ping_output;
+mod resolve;
+mod seconds;
+mod trace;
+
+use super::{failure::Failure, terminal::Terminal};
+
+/// Look at the network from this node
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct NetArgs {
+    #[command(subcommand)]
+    command: NetCommand,
+}
+
+#[derive(Debug, Clone, clap::Subcommand)]
+enum NetCommand {
+    /// Send ICMP echo requests to a host, or to several
+    Ping(Box<ping::PingArgs>),
+    /// Show the routers on the way to a host
+    #[command(visible_alias = "traceroute")]
+    Trace(Box<trace::TraceArgs>),
+}
+
+/// Output format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Lines {
+    /// One JSON object in each line
+    Json,
+}
+
+pub(super) async fn run(args: NetArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let ended = match args.command {
+        NetCommand::Ping(args) => ping::run(&args, terminal).await,
+        NetCommand::Trace(args) => trace::run(&args, terminal).await,
+    };
+    // As with ping, 1 says that a host does not answer.
+    match ended {
+        Err(Failure::Error(error)) => {
+            terminal.error(&format!("{error:#}"));
+            Err(Failure::Exit(2))
+        }
+        ended => ended,
+    }
+}
+
+/// A report as a line of JSON.
+fn json_line(event: &impl serde::Serialize) -> Result<String, Failure> {
+    Ok(format!("{}\n", serde_json::to_string(event)?))
+}
+
+/// The control sequence that moves to the beginning of the line and clears it.
+const CLEAR_LINE: &str = "\r\x1b[K";
+/// The control sequence that moves to the upper left corner and clears the screen.
+const CLEAR_SCREEN: &str = "\x1b[H\x1b[J";
+
+/// Whether stdout is a terminal.
+fn is_screen(terminal: &Terminal<'_>) -> bool {
+    terminal
+        .streams()
+        .is_ok_and(|streams| rustix::termios::isatty(&streams.stdout))
+}

@@ -1,0 +1,73 @@
+//! Runs a probe in a thread of its own and hands its reports over, until it ends or a signal ends it.
+
+use std::{
+    io,
+    ops::ControlFlow,
+    os::fd::{AsFd as _, BorrowedFd},
+    thread::{self, JoinHandle},
+};
+
+use rubelet_netprobe::wait::{StopHandle, stop_pair};
+use tokio::sync::mpsc;
+
+use crate::{failure::Failure, signals::EndSignals};
+
+/// Reports that may wait to be shown.
+const WAITING: usize = 1024;
+
+/// A probe that runs.
+pub(super) struct Engine<E> {
+    events: mpsc::Receiver<E>,
+    stop: Option<StopHandle>,
+    thread: JoinHandle<anyhow::Result<()>>,
+    signals: EndSignals,
+}
+
+/// Hands a report over; breaks when nobody reads reports any more.
+pub(super) type Report<'a, E> = &'a mut dyn FnMut(E) -> ControlFlow<()>;
+
+impl<E: Send + 'static> Engine<E> {
+    /// Starts one. `run` gets a descriptor that becomes readable when it is to stop.
+    pub(super) fn start(
+        run: impl FnOnce(BorrowedFd<'_>, Report<'_, E>) -> anyhow::Result<()> + Send + 'static,
+    ) -> io::Result<Self> {
+        let signals = EndSignals::catch()?;
+        let (stop, signal) = stop_pair()?;
+        let (sender, events) = mpsc::channel(WAITING);
+        let thread = thread::Builder::new()
+            .name("netprobe".to_owned())
+            .spawn(move || {
+                let mut report = |event| match sender.blocking_send(event) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                };
+                run(signal.as_fd(), &mut report)
+            })?;
+        Ok(Self {
+            events,
+            stop: Some(stop),
+            thread,
+            signals,
+        })
+    }
+
+    /// The next report; `None` at the end. A signal stops the probe, which then reports its results.
+    ///
+    /// Cancel safe: both branches are.
+    pub(super) async fn next(&mut self) -> Option<E> {
+        loop {
+            tokio::select! {
+                event = self.events.recv() => return event,
+                _ = self.signals.next(), if self.stop.is_some() => self.stop = None,
+            }
+        }
+    }
+
+    /// Waits for the end of the thread.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        drop((self.stop, self.events));
+        let ended = self.thread.join();
+        let ended = ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(ended?)
+    }
+}

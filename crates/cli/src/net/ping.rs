@@ -1,0 +1,241 @@
+//! `rubelet net ping`: is a host there, and how far away?
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::ArgGroup;
+use rubelet_netprobe::{
+    ping::mtu::MtuEvent,
+    ping::{
+        Fragmentation, PingOptions, PingTarget, driver::MOST_TARGETS, options::MOST_DATA, ping,
+        search_mtu, text::mtu_text,
+    },
+    sockets::OwnNamespace,
+};
+
+use super::{
+    Lines,
+    engine::Engine,
+    is_screen, json_line,
+    ping_output::{PingOutput, Shown},
+    resolve::FamilyArgs,
+    seconds::{seconds, some_seconds},
+};
+use crate::{failure::Failure, terminal::Terminal};
+
+/// Below this interval, and for floods, ping wants a privileged user.
+const LEAST_INTERVAL: Duration = Duration::from_millis(2);
+/// How long a packet of a search for the path MTU waits for its answer.
+const MTU_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Send ICMP echo requests to a host, or to several
+#[derive(Debug, Clone, clap::Args)]
+#[command(
+    group = ArgGroup::new("whom").required(true).args(["host", "targets"]),
+    long_about = "Sends ICMP echo requests to a host from the network namespace of this command, and \
+                  shows the answers as ping does. Options have ping's names. Needs no privileges where \
+                  net.ipv4.ping_group_range allows it, else root. Exit code 0 if the host answers, 1 if \
+                  not, 2 for other errors.",
+    after_help = "\
+Examples:
+  rubelet net ping 10.88.0.7
+  rubelet net ping -c 5 -i 0.2 -q web.example.com
+  rubelet net ping --mtu 10.88.0.7
+  rubelet net ping -c 3 --targets 10.88.0.7,10.88.0.8,fd00::9
+  rubelet net ping -c 100 -o json 10.88.0.7"
+)]
+pub(crate) struct PingArgs {
+    /// Address or name
+    host: Option<String>,
+    /// Ping several hosts at once, and print a table
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', num_args = 1)]
+    targets: Vec<String>,
+    /// Stop after COUNT requests, or with -w after COUNT answers
+    #[arg(short, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Seconds between requests [default: 1]
+    #[arg(short, value_name = "INTERVAL", value_parser = seconds)]
+    interval: Option<Duration>,
+    /// Stop after DEADLINE seconds
+    #[arg(short = 'w', value_name = "DEADLINE", value_parser = some_seconds)]
+    deadline: Option<Duration>,
+    /// Seconds to wait for an answer [default: 10]
+    #[arg(short = 'W', value_name = "TIMEOUT", value_parser = some_seconds)]
+    timeout: Option<Duration>,
+    /// Bytes of data in a request; less than 24 carry no time
+    #[arg(short, value_name = "SIZE", default_value_t = 56)]
+    size: usize,
+    /// TTL or hop limit of requests
+    #[arg(short = 't', value_name = "TTL", value_parser = clap::value_parser!(u8).range(1..))]
+    ttl: Option<u8>,
+    /// Print the time before each line
+    #[arg(short = 'D')]
+    timestamps: bool,
+    /// Print the summary only
+    #[arg(short)]
+    quiet: bool,
+    /// Flood: a dot for each request, which its answer removes
+    #[arg(short, conflicts_with_all = ["quiet", "timestamps"])]
+    flood: bool,
+    #[command(flatten)]
+    family: FamilyArgs,
+    /// Path MTU discovery
+    #[arg(short = 'M', value_name = "HOW", value_enum)]
+    discovery: Option<Discovery>,
+    /// Search the path MTU: the longest packet that arrives without being fragmented
+    #[arg(
+        long,
+        conflicts_with_all = ["targets", "count", "interval", "deadline", "size", "ttl", "quiet", "flood",
+                              "discovery", "live", "timestamps"]
+    )]
+    mtu: bool,
+    /// Show the result so far in one line of the terminal, which is overwritten
+    #[arg(long, conflicts_with_all = ["targets", "quiet", "flood", "output", "timestamps"])]
+    live: bool,
+    /// Output format
+    #[arg(short, long, value_enum, conflicts_with = "timestamps")]
+    output: Option<Lines>,
+}
+
+/// Path MTU discovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Discovery {
+    /// Nobody fragments, also not this machine
+    Do,
+    /// This machine fragments what is too long for the known path MTU
+    Want,
+    /// Routers may fragment: the DF flag is not set
+    Dont,
+    /// Nobody fragments, and the known path MTU is ignored
+    Probe,
+}
+
+pub(super) async fn run(args: &PingArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let options = args.options()?;
+    let targets = args.resolve().await?;
+    match targets.as_slice() {
+        [target] if args.mtu => search(args, target.clone(), terminal).await,
+        _ => {
+            let shown = args.shown(terminal)?;
+            let output = PingOutput::new(shown, options.count.filter(|_| args.deadline.is_some()));
+            ping_all(targets, options, output, terminal).await
+        }
+    }
+}
+
+impl PingArgs {
+    fn options(&self) -> Result<PingOptions, Failure> {
+        let usage = |message: String| Err(Failure::Usage(message));
+        if self.size > MOST_DATA {
+            return usage(format!("-s {}: the most are {MOST_DATA} bytes", self.size));
+        }
+        let default = PingOptions::default();
+        let interval = self.interval.unwrap_or(default.interval);
+        let is_fast = self.flood || interval < LEAST_INTERVAL;
+        if is_fast && !rustix::process::geteuid().is_root() {
+            let least = LEAST_INTERVAL.as_millis();
+            return usage(format!(
+                "only root may flood or send requests less than {least} ms apart"
+            ));
+        }
+        Ok(PingOptions {
+            count: self.count,
+            interval,
+            deadline: self.deadline,
+            timeout: self.timeout.unwrap_or(default.timeout),
+            size: self.size,
+            ttl: self.ttl,
+            fragmentation: self.discovery.map(|discovery| match discovery {
+                Discovery::Do => Fragmentation::Do,
+                Discovery::Want => Fragmentation::Want,
+                Discovery::Dont => Fragmentation::Dont,
+                Discovery::Probe => Fragmentation::Probe,
+            }),
+            flood: self.flood && self.interval.is_none(),
+            quiet: self.quiet || (!self.targets.is_empty() && self.output.is_none()),
+        })
+    }
+
+    async fn resolve(&self) -> Result<Vec<PingTarget>, Failure> {
+        let names: Vec<&String> = self.host.iter().chain(&self.targets).collect();
+        if names.len() > MOST_TARGETS {
+            let message = format!("give at most {MOST_TARGETS} targets");
+            return Err(Failure::Usage(message));
+        }
+        let mut targets = Vec::with_capacity(names.len());
+        for name in names {
+            targets.push(PingTarget {
+                name: name.clone(),
+                address: self.family.resolve(name).await?,
+            });
+        }
+        Ok(targets)
+    }
+
+    fn shown(&self, terminal: &Terminal<'_>) -> Result<Shown, Failure> {
+        Ok(match () {
+            () if self.output == Some(Lines::Json) => Shown::Json,
+            () if !self.targets.is_empty() => Shown::Table,
+            () if self.live && is_screen(terminal) => Shown::Live,
+            () if self.live => {
+                let message = "--live needs a terminal on stdout; use -o json elsewhere";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+            () => Shown::Lines {
+                timestamps: self.timestamps,
+                flood: self.flood,
+            },
+        })
+    }
+}
+
+async fn ping_all(
+    targets: Vec<PingTarget>,
+    options: PingOptions,
+    mut output: PingOutput,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let mut engine = Engine::start(move |stop, report| {
+        Ok(ping(&targets, &options, &OwnNamespace, stop, report)?)
+    })?;
+    while let Some(event) = engine.next().await {
+        let text = output.text(&event)?;
+        if !text.is_empty() {
+            terminal.print(text)?;
+        }
+    }
+    engine.finish()?;
+    terminal.print(output.end())?;
+    match output.all_answer() {
+        true => Ok(()),
+        false => Err(Failure::Exit(1)),
+    }
+}
+
+/// Searches the path MTU.
+async fn search(
+    args: &PingArgs,
+    target: PingTarget,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let timeout = args.timeout.unwrap_or(MTU_TIMEOUT);
+    let mut engine = Engine::start(move |stop, report| {
+        Ok(search_mtu(&target, timeout, &OwnNamespace, stop, report)?)
+    })?;
+    let mut found_mtu = None;
+    while let Some(event) = engine.next().await {
+        terminal.print(match args.output {
+            Some(Lines::Json) => json_line(&event)?,
+            None => mtu_text(&event),
+        })?;
+        if let MtuEvent::PathMtu { found, .. } = event {
+            found_mtu = Some(found.is_some());
+        }
+    }
+    engine.finish()?;
+    match found_mtu {
+        Some(true) => Ok(()),
+        Some(false) => Err(Failure::Exit(1)),
+        None => Err(anyhow!("the search was interrupted").into()),
+    }
+}

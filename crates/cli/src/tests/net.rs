@@ -1,0 +1,119 @@
+//! `rubelet net` on loopback: what is printed, and how it ends. What networks do to packets is tested
+//! with the engine.
+
+use std::path::Path;
+
+use rubelet_netprobe::{
+    ping::{MtuEvent, PingEvent},
+    trace::TraceEvent,
+};
+
+use super::fixture::{Ended, Screens, type_words, words_at};
+
+fn net(command: &str) -> Ended {
+    let words = words_at(Path::new("/nonexistent"), &format!("net {command}"));
+    type_words(words, &Screens::default(), false)
+}
+
+/// The lines of a command's output.
+fn lines(command: &str) -> Vec<String> {
+    let data = net(command).data();
+    data.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_host_that_answers_has_the_lines_of_ping() {
+    if !rubelet_needs::root() {
+        return;
+    }
+    let lines = lines("ping -c 2 -i 0.01 127.0.0.1");
+    assert_eq!(lines.len(), 8, "{lines:?}");
+    assert_eq!(lines[0], "PING 127.0.0.1 (127.0.0.1) 56(84) bytes of data.");
+    let reply = "64 bytes from 127.0.0.1: icmp_seq=1 ttl=64 time=0.";
+    assert!(lines[1].starts_with(reply), "{}", lines[1]);
+    assert_eq!(lines[4], "--- 127.0.0.1 ping statistics ---");
+    let sent = "2 packets transmitted, 2 received, 0% packet loss, time ";
+    assert!(lines[5].starts_with(sent), "{}", lines[5]);
+    let quiet = net("ping -q -c 1 -s 23 ::1").data();
+    assert_eq!(quiet.lines().count(), 4, "{quiet}");
+    assert!(
+        quiet.starts_with("PING ::1 (::1) 23 data bytes\n"),
+        "{quiet}"
+    );
+}
+
+#[test]
+fn reports_are_json_that_can_be_read_again() {
+    if !rubelet_needs::root() {
+        return;
+    }
+    let events: Vec<PingEvent> = lines("ping -c 2 -i 0.01 -o json ::1")
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(matches!(events[0], PingEvent::Start { .. }), "{events:?}");
+    assert!(matches!(&events[1], PingEvent::Reply(reply) if reply.sequence == 1));
+    let Some(PingEvent::Summary { summary, .. }) = events.last() else {
+        panic!("{events:?}");
+    };
+    assert_eq!((events.len(), summary.received), (4, 2));
+    let events: Vec<TraceEvent> = lines("trace -o json -n 127.0.0.1")
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(matches!(&events[1], TraceEvent::Hop(hop) if hop.probes.len() == 3));
+    let mtu = lines("ping --mtu -o json 127.0.0.1");
+    let last: MtuEvent = serde_json::from_str(mtu.last().unwrap()).unwrap();
+    assert!(
+        matches!(last, MtuEvent::PathMtu { found: Some(found), .. } if found.mtu == 65_535),
+        "{mtu:?}"
+    );
+}
+
+#[test]
+fn several_hosts_have_one_table() {
+    if !rubelet_needs::root() {
+        return;
+    }
+    let lines = lines("ping -c 2 -i 0.01 --targets 127.0.0.1,::1");
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[0].starts_with("TARGET "), "{}", lines[0]);
+    let received = |line: &str| line.split_whitespace().nth(2) == Some("2");
+    assert!(lines[1..].iter().all(|line| received(line)), "{lines:?}");
+}
+
+#[test]
+fn a_trace_has_the_lines_of_traceroute_and_the_table_of_mtr() {
+    for method in ["", " -T -p 1"] {
+        let lines = lines(&format!("trace -n{method} 127.0.0.1"));
+        let first = "traceroute to 127.0.0.1 (127.0.0.1), 30 hops max, 60 byte packets";
+        assert_eq!(lines[0], first);
+        assert!(lines[1].starts_with(" 1  127.0.0.1  "), "{}", lines[1]);
+        assert_eq!((lines.len(), lines[1].matches(" ms").count()), (2, 3));
+    }
+    let lines = lines("trace --mtr -c 2 -i 0.01 -n 127.0.0.1");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let cells: Vec<&str> = lines[1].split_whitespace().collect();
+    assert_eq!(cells[..4], ["1", "127.0.0.1", "0.0%", "2"]);
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_sent() {
+    for (command, code, error) in [
+        ("ping", 2, "required arguments"),
+        ("ping -c 0 ::1", 2, "0 is not in"),
+        ("ping -i x ::1", 2, "give a number of seconds"),
+        ("ping -s 99999 ::1", 2, "the most are 65507 bytes"),
+        ("ping --live ::1", 2, "--live needs a terminal"),
+        ("ping --mtu -c 3 ::1", 2, "cannot be used with"),
+        ("ping -4 ::1", 2, "\"::1\" has no IPv4 address"),
+        ("trace -6 127.0.0.1", 2, "\"127.0.0.1\" has no IPv6 address"),
+        ("trace -f 9 -m 3 ::1", 2, "-f 9 is more than -m 3"),
+        ("trace -I -p 1 ::1", 2, "cannot be used with"),
+        ("trace -c 3 ::1", 2, "--mtr"),
+        ("trace --flows 17 ::1", 2, "17 is not in"),
+    ] {
+        let message = net(command).error(code);
+        assert!(message.contains(error), "{command}: {message}");
+    }
+}

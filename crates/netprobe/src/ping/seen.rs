@@ -1,0 +1,66 @@
+//! Which of the last requests were answered, as a ring of bits.
+
+/// How many requests are remembered: all that 16 bits of a sequence number distinguish.
+pub const WINDOW: u64 = 65_536;
+
+/// One bit for each of the last [`WINDOW`] requests.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    bits: Vec<u64>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        let words = usize::try_from(WINDOW / 64).unwrap_or_default();
+        Self {
+            bits: vec![0; words],
+        }
+    }
+}
+
+impl Seen {
+    /// Forgets the request that had the place of this one before.
+    pub fn clear(&mut self, index: u64) {
+        let (word, bit) = place(index);
+        self.bits[word] &= !bit;
+    }
+
+    /// Notes an answer; false if there was one already.
+    pub fn insert(&mut self, index: u64) -> bool {
+        let (word, bit) = place(index);
+        let first = self.bits[word] & bit == 0;
+        self.bits[word] |= bit;
+        first
+    }
+
+    /// Whether the request was answered.
+    #[must_use]
+    pub fn contains(&self, index: u64) -> bool {
+        let (word, bit) = place(index);
+        self.bits[word] & bit != 0
+    }
+}
+
+fn place(index: u64) -> (usize, u64) {
+    let index = index % WINDOW;
+    (
+        usize::try_from(index / 64).unwrap_or_default(),
+        1 << (index % 64),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_answered_once_until_its_place_is_used_again() {
+        let mut seen = Seen::default();
+        for index in [0, 63, 64, WINDOW - 1] {
+            assert!(seen.insert(index) && !seen.insert(index), "{index}");
+        }
+        assert!(!seen.contains(65));
+        seen.clear(WINDOW + 64);
+        assert!(!seen.contains(64) && seen.contains(63));
+    }
+}
