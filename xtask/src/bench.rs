@@ -11,6 +11,7 @@ mod example;
 mod hundred_pods;
 mod joined;
 mod logs;
+mod network;
 mod plan;
 mod probes;
 mod reconcile;
@@ -109,6 +110,7 @@ const PARTS: &[(Group, Part)] = &[
     (Group::EmbeddedThousand, embedded::thousand::measure),
     (Group::Sessions, sessions::measure),
     (Group::Logs, logs::measure),
+    (Group::Network, network::measure),
 ];
 
 /// Measures the selected benchmarks and prints only the results: a table, or one flat JSON object.

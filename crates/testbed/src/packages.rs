@@ -71,6 +71,15 @@ pub(crate) fn ensure_apparmor() -> Result<()> {
     ensure_all(&["apparmor"]).map(drop)
 }
 
+/// Installs the ping of Debian if it is missing; returns its path.
+///
+/// # Errors
+/// As [`ensure`].
+pub fn ensure_ping() -> Result<&'static str> {
+    ensure_all(&["iputils-ping"])?;
+    Ok("/usr/bin/ping")
+}
+
 fn ensure_all(names: &[&'static str]) -> Result<Vec<&'static str>> {
     if !rustix::process::geteuid().is_root() {
         bail!("containers need root: run this command again as root");

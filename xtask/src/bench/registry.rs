@@ -41,6 +41,8 @@ pub(super) enum Group {
     Sessions,
     /// The output of a container into a log that is rotated, on the embedded runtime.
     Logs,
+    /// Ping and trace in network namespaces.
+    Network,
 }
 
 /// Which way a number should go.
@@ -532,5 +534,29 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         better: Better::Larger,
         group: Group::Logs,
         about: "4 GiB of output of a container, in lines of 128 bytes, with the kubelet's limits of logs",
+    },
+    Benchmark {
+        name: "ping_overhead_vs_iputils",
+        unit: "",
+        goal: 1.0,
+        better: Better::Smaller,
+        group: Group::Network,
+        about: "median round trip on loopback that `rubelet net ping` shows, over that of iputils-ping",
+    },
+    Benchmark {
+        name: "ping_pps",
+        unit: "/s",
+        goal: 100_000.0,
+        better: Better::Larger,
+        group: Group::Network,
+        about: "echo requests on loopback that one core sends and has answered",
+    },
+    Benchmark {
+        name: "trace_30_hops_ms",
+        unit: "ms",
+        goal: 700.0,
+        better: Better::Smaller,
+        group: Group::Network,
+        about: "a trace of 30 hops, each 10 ms further away, with three probes to each",
     },
 ];
