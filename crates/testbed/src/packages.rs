@@ -55,6 +55,14 @@ pub(crate) fn ensure_emulator() -> Result<&'static str> {
     Ok("/usr/bin/qemu-system-x86_64")
 }
 
+/// Installs the program that makes ext4 file systems if it is missing.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_ext4() -> Result<()> {
+    ensure_all(&["e2fsprogs"]).map(drop)
+}
+
 /// Installs systemd if it is missing, but not as the machine's init.
 ///
 /// # Errors

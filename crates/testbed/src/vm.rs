@@ -1,8 +1,9 @@
 //! A virtual machine, emulated in software, for tests of cgroup version 2, which this machine's own
-//! kernel does not have. It has no network and no disk. Its root directory is an [`Image`] in
-//! memory, and commands and their output use a serial line.
+//! kernel does not have, and of power cuts. It has no network, and a disk only if it is given one. Its
+//! root directory is an [`Image`] in memory, and commands and their output use a serial line.
 
 mod cpio;
+mod disk;
 mod image;
 mod kernel;
 mod libraries;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
+pub use disk::Disk;
 pub use image::Image;
 
 use crate::scratch::Scratch;
@@ -69,6 +71,19 @@ impl Vm {
     /// # Errors
     /// The emulator or the kernel is missing, or the guest does not boot.
     pub fn boot(image: &Image, memory_mib: u32) -> Result<Self> {
+        Self::start(image, memory_mib, None)
+    }
+
+    /// As [`Vm::boot`]. The guest has `/tmp`, `/var/lib` and `/var/log` on this disk, which only one
+    /// guest may have at a time. Its kernel writes nothing by itself: only what is flushed outlives it.
+    ///
+    /// # Errors
+    /// As [`Vm::boot`].
+    pub fn boot_on(image: &Image, memory_mib: u32, disk: &Disk) -> Result<Self> {
+        Self::start(image, memory_mib, Some(disk))
+    }
+
+    fn start(image: &Image, memory_mib: u32, disk: Option<&Disk>) -> Result<Self> {
         let emulator = packages::ensure_emulator()?;
         let directory = Directory(Scratch::create(&HostLock::take()?)?);
         let dir = directory.0.dir();
@@ -88,6 +103,7 @@ impl Vm {
                 "max",
             ])
             .args(["-smp", "2", "-m", &memory_mib.to_string(), "-no-reboot"])
+            .args(disk.into_iter().flat_map(Disk::arguments))
             .arg("-kernel")
             .arg(&kernel.image)
             .arg("-initrd")
@@ -128,6 +144,12 @@ impl Vm {
             Ok(line) => bail!("the guest said `{line}` instead of `ready`"),
             Err(error) => Err(error.context(vm.said("the guest did not come up"))),
         }
+    }
+
+    /// Ends the guest as a power cut does.
+    pub fn cut_power(self) {
+        // The emulator is killed.
+        drop(self);
     }
 
     /// Runs a shell command line in the guest, whatever its exit code.

@@ -40,8 +40,9 @@ impl Image {
         self
     }
 
-    /// Adds kernel modules, which are loaded before anything else runs. With `loop` the guest has
-    /// `/tmp` and `/var/lib` on an ext4.
+    /// Adds kernel modules, which are loaded before anything else runs. With `loop` a guest without a
+    /// disk has `/tmp`, `/var/lib` and `/var/log` on an ext4 in its memory. A disk needs
+    /// [`Disk::MODULES`](super::Disk::MODULES).
     #[must_use]
     pub fn modules(mut self, names: &[&'static str]) -> Self {
         self.modules.extend(names);

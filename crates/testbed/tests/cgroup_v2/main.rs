@@ -1,5 +1,5 @@
 //! What users' machines have and test machines don't, in a virtual machine: cgroup version 2,
-//! systemd, AppArmor.
+//! systemd, AppArmor, power cuts.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,3 +13,4 @@ mod guest;
 mod host;
 mod node;
 mod pods;
+mod power_cut;

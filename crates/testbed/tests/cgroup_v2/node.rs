@@ -7,7 +7,7 @@ use rubelet_testbed::Vm;
 use rubelet_testbed::agent::binary;
 use rubelet_testbed::images;
 use rubelet_testbed::status::container;
-use rubelet_testbed::vm::Image;
+use rubelet_testbed::vm::{Disk, Image};
 use serde_json::Value;
 
 use crate::guest::MODULES;
@@ -15,6 +15,8 @@ use crate::guest::MODULES;
 /// How long one command may take. The guest is an order of magnitude slower than its host, which may
 /// be busy.
 const COMMAND: Duration = Duration::from_secs(100);
+/// The guest's memory.
+const MEMORY_MIB: u32 = 1536;
 /// How often to look for what is waited for before giving up.
 const LOOKS: u32 = 120;
 
@@ -28,6 +30,18 @@ fn configuration(driver: &str) -> String {
     format!("apiVersion: {version}\nkind: KubeletConfiguration\ncgroupDriver: {driver}\n")
 }
 
+/// The guest's image: the agent, and the images of containers.
+pub(crate) fn image_with_agent(image: Image, driver: &str) -> Result<Image> {
+    let archive = tempfile::Builder::new().prefix("rbt-vm-").tempdir()?;
+    let path = archive.path().join("images.tar");
+    images::write_archive(&path)?;
+    Ok(image
+        .program("/usr/local/bin/rubelet", binary()?)
+        .file("/images.tar", std::fs::read(&path)?)
+        .file("/etc/rubelet.yaml", configuration(driver))
+        .modules(&MODULES))
+}
+
 /// A guest in which the agent runs.
 pub(crate) struct Node {
     vm: Vm,
@@ -35,25 +49,46 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start(image: Image, driver: &str) -> Result<Self> {
-        let archive = tempfile::Builder::new().prefix("rbt-vm-").tempdir()?;
-        let path = archive.path().join("images.tar");
-        images::write_archive(&path)?;
-        let image = image
-            .program("/usr/local/bin/rubelet", binary()?)
-            .file("/images.tar", std::fs::read(&path)?)
-            .file("/etc/rubelet.yaml", configuration(driver))
-            .modules(&MODULES);
-        let mut vm = Vm::boot(&image, 1536)?;
-        vm.run("mkdir -p /manifests /staged", COMMAND)?;
-        vm.run("rubelet image load /images.tar", COMMAND)?;
-        vm.run(AGENT, COMMAND)?;
-        Ok(Self { vm })
+        let image = image_with_agent(image, driver)?;
+        let mut node = Self {
+            vm: Vm::boot(&image, MEMORY_MIB)?,
+        };
+        node.run("mkdir -p /manifests")?;
+        node.load_images()?;
+        node.start_agent()?;
+        Ok(node)
+    }
+
+    /// Boots a guest with its files on a disk, manifests included. The agent does not run yet.
+    pub(crate) fn boot_on(image: &Image, disk: &Disk) -> Result<Self> {
+        let mut node = Self {
+            vm: Vm::boot_on(image, MEMORY_MIB, disk)?,
+        };
+        let directory = "/var/lib/manifests";
+        node.run(&format!(
+            "mkdir -p {directory} /manifests && mount --bind {directory} /manifests"
+        ))?;
+        Ok(node)
+    }
+
+    /// Loads the images of containers.
+    pub(crate) fn load_images(&mut self) -> Result<()> {
+        self.run("rubelet image load /images.tar").map(drop)
+    }
+
+    pub(crate) fn start_agent(&mut self) -> Result<()> {
+        self.run(AGENT).map(drop)
     }
 
     /// Kills the agent and starts it again.
     pub(crate) fn restart(&mut self) -> Result<()> {
         self.run("kill -9 $(cat /run/agent.pid); while kill -0 $(cat /run/agent.pid); do :; done")?;
-        self.run(AGENT).map(drop)
+        self.start_agent()
+    }
+
+    /// Ends the guest as a power cut does.
+    pub(crate) fn cut_power(self) {
+        self.vm.cut_power();
     }
 
     pub(crate) fn run(&mut self, command: &str) -> Result<String> {
@@ -66,9 +101,10 @@ impl Node {
             .as_str()
             .context("a pod has a name")?;
         let text = pod.to_string().replace('\'', "'\\''");
-        let command =
-            format!("printf %s '{text}' > /staged/p && mv /staged/p /manifests/{name}.json");
-        self.run(&command).map(drop)
+        self.run(&format!(
+            "printf %s '{text}' > /manifests/.new && mv /manifests/.new /manifests/{name}.json"
+        ))
+        .map(drop)
     }
 
     /// Waits until a pod is as wanted; the pod.
