@@ -1,18 +1,24 @@
 //! One lifecycle hook of a container (kubelet: `lifecycle/handlers.go`).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use rubelet_api::probe::{Hook, HttpGet, TargetPort, TcpSocket};
+use rubelet_api::{
+    pod::Pod,
+    probe::{Hook, HttpGet, TargetPort, TcpSocket},
+};
 use rubelet_base::{ContainerId, ErrorChain};
 use rubelet_cri::v1;
-use rubelet_pod_plan::pod_ips::in_family_order;
+use rubelet_pod_plan::{ObservedPod, pod_ips::in_family_order};
 use tokio::time::sleep;
 
-use super::{PodTask, run::LOCAL};
+use super::{PodContext, PodTask, run::LOCAL};
 use crate::{events::EventType, prober::NetVerdict};
 
 /// How much of a command's output is reported, of each of its two streams.
 const MAX_OUTPUT: usize = 4096;
+
+/// A hook may take as long as it likes (kubelet: no timeout): whoever waits for it stops waiting.
+const NO_LIMIT: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 /// Why a hook failed, in the kubelet's words.
 #[derive(Debug, thiserror::Error)]
@@ -40,17 +46,34 @@ pub(super) enum HookError {
 }
 
 impl PodTask {
-    /// Runs a hook to its end. Only an httpGet hook observes `limit` itself: the callers of other
-    /// hooks abandon them.
+    /// What runs the hooks of this version of the pod.
+    pub(super) fn hook_runner(&self) -> HookRunner {
+        HookRunner {
+            context: Arc::clone(&self.context),
+            pod: Arc::clone(&self.pod),
+            observed: Arc::clone(&self.observed),
+        }
+    }
+}
+
+/// Runs hooks of a pod's containers. It owns what it needs, so that a hook can run beside the pod's
+/// task.
+pub(super) struct HookRunner {
+    context: Arc<PodContext>,
+    pod: Arc<Pod>,
+    observed: Arc<ObservedPod>,
+}
+
+impl HookRunner {
+    /// Runs a hook to its end. Dropped before, a command is killed and a request is closed.
     ///
     /// # Errors
     /// The hook failed, or can't be run.
-    pub(super) async fn run_hook(
+    pub(super) async fn run(
         &self,
         container: &str,
         id: &ContainerId,
         hook: &Hook,
-        limit: Duration,
     ) -> Result<(), HookError> {
         let (name, uid) = (&self.pod.name, &self.pod.uid);
         let of = format!(
@@ -68,14 +91,15 @@ impl PodTask {
                         output: failed.output,
                     })
             }
-            Hook::Http(get) => self
-                .request(container, id, get, limit)
-                .await
-                .map_err(|error| HookError::Http {
-                    path: get.path.clone(),
-                    of,
-                    error,
-                }),
+            Hook::Http(get) => {
+                self.request(container, id, get)
+                    .await
+                    .map_err(|error| HookError::Http {
+                        path: get.path.clone(),
+                        of,
+                        error,
+                    })
+            }
             Hook::Sleep(time) => {
                 sleep(*time).await;
                 Ok(())
@@ -92,7 +116,7 @@ impl PodTask {
         let request = v1::ExecSyncRequest {
             container_id: id.as_str().to_owned(),
             cmd: command.iter().map(ToString::to_string).collect(),
-            // Whoever waits gives the call up in time, and the runtime then kills the command.
+            // None, as with the kubelet. The runtime kills the command when the call is dropped.
             timeout: 0,
         };
         match self.context.runtime.exec_sync(request).await {
@@ -120,7 +144,6 @@ impl PodTask {
         container: &str,
         id: &ContainerId,
         get: &HttpGet,
-        limit: Duration,
     ) -> Result<(), String> {
         let host = match &get.host {
             Some(host) => host.clone(),
@@ -128,7 +151,7 @@ impl PodTask {
                 .address_of(id)
                 .ok_or("failed to find networking container")?,
         };
-        let report = self.context.net.hook(get, &host, limit).await;
+        let report = self.context.net.hook(get, &host, NO_LIMIT).await;
         match report.verdict {
             NetVerdict::Passed => Ok(()),
             NetVerdict::Warned => {
@@ -138,6 +161,17 @@ impl PodTask {
             }
             NetVerdict::Failed | NetVerdict::TimedOut | NetVerdict::Errored => Err(report.output),
         }
+    }
+
+    /// An event about one of the pod's containers.
+    pub(super) fn event(&self, container: &str, kind: EventType, reason: &str, message: &str) {
+        let recorder = &self.context.recorder;
+        recorder.pod(&self.pod, Some(container), kind, reason, message);
+    }
+
+    /// The pod.
+    pub(super) fn pod(&self) -> &Pod {
+        &self.pod
     }
 
     /// The primary address of the sandbox that a container is in, or of the node.

@@ -1,7 +1,7 @@
 //! The postStart hook of a container: a part of its start. Until it has ended, the pod's record
 //! notes it, and an agent that finds it pending runs it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use rubelet_api::{container::Container, pod::Pod};
 use rubelet_base::ContainerId;
@@ -18,9 +18,6 @@ use crate::{events::EventType, pod_board::PodEntry};
 
 /// What the container waits for after its hook failed.
 const REASON: &str = "PostStartHookError";
-
-/// A postStart hook may take as long as it likes (kubelet: no timeout).
-const ENDLESS: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 impl PodTask {
     /// Notes, on disk as well, that the hook of a container must run, if it has one. Comes before
@@ -52,9 +49,11 @@ impl PodTask {
         };
         self.show_history();
         let (mut control, mut intents) = (self.control.clone(), self.intents.clone());
+        let runner = self.hook_runner();
+        // Cancel safety: a hook that is dropped is broken off, which is what the others ask for.
         let outcome = tokio::select! {
             biased;
-            outcome = self.run_hook(name, id, hook, ENDLESS) => outcome,
+            outcome = runner.run(name, id, hook) => outcome,
             () = unwanted(&mut control, &pod, container) => return (Flow::Stop, false),
             () = restart(&mut intents, name, id) => return (Flow::Stop, false),
         };

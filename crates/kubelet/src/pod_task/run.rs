@@ -171,6 +171,7 @@ impl PodTask {
             let before = std::mem::replace(&mut self.observed, seen.pod);
             self.warn_of_lost_exits(&before);
             self.history.note_observed(&self.observed);
+            self.drop_stops_of_exited();
             self.note_host_ports();
             self.note_terminations().await;
             let target = self.take_control();

@@ -79,8 +79,7 @@ fn pre_stop_hooks_run_before_sigterm() -> Result<()> {
 }
 
 #[test]
-fn a_pre_stop_hook_is_cut_off_at_the_end_of_the_grace_and_a_failed_one_costs_nothing() -> Result<()>
-{
+fn a_failed_pre_stop_hook_costs_nothing_of_the_grace() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "pre-stop-fails")?;
     let spec = json!({
@@ -92,20 +91,40 @@ fn a_pre_stop_hook_is_cut_off_at_the_end_of_the_grace_and_a_failed_one_costs_not
     assert_eq!(notes.lines(), ["main begins", "main ends"]);
     let event = node.wait_event("pre-stop-fails", "FailedPreStopHook", "")?;
     assert_eq!(event, "PreStopHook failed");
+    Ok(())
+}
 
+#[test]
+fn a_pre_stop_hook_that_outlasts_the_grace_ends_with_its_container() -> Result<()> {
+    let node = Node::shared()?;
     let notes = Notes::new(&node, "pre-stop-long")?;
-    let long = format!("{}; sleep 600", note("hook begins"));
+    // SIGTERM comes although the hook is not over, and the hook sees what it does.
+    let hook = format!(
+        "{}; until grep -q termed /notes/notes; do sleep 0.05; done; {}; exec sleep 600",
+        note("hook begins"),
+        note("hook goes on")
+    );
+    let main = format!(
+        "trap '{}' TERM; {}; while :; do sleep 3600 & wait $!; done",
+        note("main is termed"),
+        note("main begins")
+    );
     let spec = json!({
         "terminationGracePeriodSeconds": 2,
-        "containers": [hooked(noting("main"), &exec(&long))],
+        "containers": [hooked(shell("main", &main), &exec(&hook))],
     });
     let took = end(&node, "pre-stop-long", &notes, spec)?;
-    assert!(took.as_secs() >= 2, "it took {took:?}");
+    assert!(took.as_secs() >= 4, "it took {took:?}");
     assert_eq!(
         notes.lines(),
-        ["main begins", "hook begins", "main ends"],
-        "there is still time for SIGTERM"
+        [
+            "main begins",
+            "hook begins",
+            "main is termed",
+            "hook goes on"
+        ]
     );
+    // The end of the container ended it.
     node.wait_event("pre-stop-long", "FailedPreStopHook", "PreStopHook failed")?;
     Ok(())
 }

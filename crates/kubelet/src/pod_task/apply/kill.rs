@@ -3,10 +3,11 @@
 
 mod container_stop;
 mod pod_grace;
+mod pre_stop;
 mod stop_sequence;
 
 use futures_util::future::join_all;
-use rubelet_base::ErrorChain;
+use rubelet_base::{ContainerId, ErrorChain};
 use rubelet_pod_plan::{ProbeKind, ProbeResult, step::Kill, why::KillCause};
 
 pub(in crate::pod_task) use container_stop::UnfinishedStop;
@@ -31,10 +32,15 @@ impl PodTask {
         }
         self.save_record();
         let sequence = StopSequence::new(&kills);
-        let stops = kills.iter().enumerate().map(|(index, kill)| {
+        let earlier: Vec<_> = kills
+            .iter()
+            .map(|kill| self.unfinished.remove(&kill.id))
+            .collect();
+        let stops = kills.iter().zip(earlier).enumerate();
+        let stops = stops.map(|(index, (kill, earlier))| {
             let (task, sequence) = (&*self, &sequence);
             async move {
-                let mut stop = ContainerStop::new(task, kill);
+                let mut stop = ContainerStop::new(task, kill, earlier);
                 let end = stop.run(sequence.wait_turn(index)).await;
                 sequence.note(index, &end);
                 (end, stop.unfinished())
@@ -45,10 +51,7 @@ impl PodTask {
         let mut failures = Vec::new();
         for (kill, (end, unfinished)) in kills.iter().zip(ends) {
             match end {
-                StopOutcome::Stopped => {
-                    self.unfinished.remove(&kill.id);
-                    continue;
-                }
+                StopOutcome::Stopped => continue,
                 StopOutcome::Failed(error) => {
                     let error = ErrorChain(&error).to_string();
                     failures.push(format!(
@@ -62,6 +65,16 @@ impl PodTask {
         }
         self.context.pleg.mark(&self.pod.uid);
         self.kill_result(&failures)
+    }
+
+    /// Forgets stops that failed of containers that have exited since, and with them their hooks.
+    pub(in crate::pod_task) fn drop_stops_of_exited(&mut self) {
+        let observed = &self.observed;
+        let exited = |id: &ContainerId| {
+            let mut all = observed.containers.iter();
+            all.any(|found| found.id == *id && found.phase.exit().is_some())
+        };
+        self.unfinished.retain(|id, _| !exited(id));
     }
 
     /// Why a container is stopped, with its probe's output where that is the cause.

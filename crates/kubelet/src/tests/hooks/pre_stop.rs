@@ -1,6 +1,8 @@
-//! preStop: before SIGTERM, within the grace.
+//! preStop: before SIGTERM, which waits for it within the grace.
 
-use rubelet_sim::{Behavior, Exec};
+use jiff::Timestamp;
+use rubelet_cri::CriErrorKind;
+use rubelet_sim::{Behavior, Exec, Fault};
 use tokio::time::sleep;
 
 use super::{Commands, app_with, raised};
@@ -92,16 +94,90 @@ async fn a_failure_is_reported_and_the_end_goes_on() {
     }
 }
 
+/// When the failure of the hook was reported, in whole seconds since `asked`, and how often.
+fn failures(node: &Node, asked: Timestamp) -> Vec<(i64, u32)> {
+    let all = node.recorder().board().list().into_iter();
+    let all = all.filter(|(_, _, event)| &*event.reason == "FailedPreStopHook");
+    all.map(|(_, _, event)| (event.first.duration_since(asked).as_secs(), event.count))
+        .collect()
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_outlasts_the_grace_is_cut_and_sigterm_leaves_two_seconds() {
-    for hook in ["exec: {command: [say-bye]}", "httpGet: {port: 80}"] {
-        let (node, commands, uid) = node_with(20, hook).await;
-        commands.set("say-bye", Exec::hangs());
-        node.net.on(|_| Answer::hangs());
+async fn a_hook_that_outlasts_the_grace_goes_on_until_its_container_is_killed() {
+    // (how long it takes, its exit code, how it ends and when, when its failure is reported)
+    for (takes, code, end, reported) in [
+        (None, 0, (22, 137), Some(22)),
+        (Some(21), 0, (21, 0), None),
+        (Some(21), 1, (21, 1), Some(21)),
+    ] {
+        let (node, commands, uid) = node_with(20, "exec: {command: [say-bye]}").await;
+        let exec = takes.map_or_else(Exec::hangs, |takes| Exec::exits(code).after(seconds(takes)));
+        commands.set("say-bye", exec);
+        let asked = node.now();
         let times = removed(&node, &uid).await;
-        assert_times(hook, times, (20.0, 22.0));
-        assert!(raised(&node, FAILED), "{hook}");
+        assert_times("say-bye", times, (20.0, 22.0));
+        let execs = node.sim.oracle().execs(&uid, "app");
+        let [exec] = &execs[..] else {
+            panic!("{execs:?}");
+        };
+        let ended = exec
+            .ended
+            .map(|(at, code)| ((at - exec.began).as_secs(), code));
+        assert_eq!(ended, Some((end.0, Some(end.1))));
+        let reported: Vec<_> = reported.into_iter().map(|at| (at, 1)).collect();
+        assert_eq!(failures(&node, asked), reported, "{takes:?}, {code}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_hook_of_a_sidecar_goes_on_as_well() {
+    let node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ignoring_term());
+    let commands = Commands::of(&node);
+    commands.set("say-bye", Exec::exits(0).after(seconds(21)));
+    let hook = "lifecycle: {preStop: {exec: {command: [say-bye]}}}";
+    let uid = node.want(
+        "web",
+        &format!(
+            "terminationGracePeriodSeconds: 20, \
+             initContainers: [{{name: proxy, image: 'app:1', restartPolicy: Always, {hook}}}], \
+             containers: [{{name: app, image: 'app:1'}}]"
+        ),
+    );
+    node.until_running().await;
+    node.unwant("web");
+    node.until("the end", |node| node.is_gone(&uid)).await;
+    let execs = node.sim.oracle().execs(&uid, "proxy");
+    let (ended, code) = execs[0].ended.unwrap();
+    assert_eq!(((ended - execs[0].began).as_secs(), code), (21, Some(0)));
+    assert!(!raised(&node, FAILED));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_an_answer_holds_nothing_up() {
+    let (node, _, uid) = node_with(20, "httpGet: {port: 80, host: db.example}").await;
+    node.net.on(|_| Answer::hangs());
+    let times = removed(&node, &uid).await;
+    assert_times("httpGet", times, (20.0, 22.0));
+    assert!(!raised(&node, FAILED), "it did not fail");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_goes_on_although_its_container_could_not_be_stopped_at_first() {
+    let (node, commands, uid) = node_with(20, "exec: {command: [say-bye]}").await;
+    commands.set("say-bye", Exec::hangs());
+    let fault = Fault::of("StopContainer").error(CriErrorKind::ResourceExhausted, "busy");
+    node.sim.inject(fault.times(2));
+    let asked = node.now();
+    node.unwant("web");
+    node.until("the end", |node| node.is_gone(&uid)).await;
+    let execs = node.sim.oracle().execs(&uid, "app");
+    let ends: Vec<_> = execs.iter().map(|exec| exec.ended).collect();
+    let killed = node.exit_times(&uid, "app")[0];
+    assert_eq!(ends, [Some((killed, Some(137)))]);
+    let reported = failures(&node, asked);
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(reported[0].0 > 22 && reported[0].1 == 1, "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]

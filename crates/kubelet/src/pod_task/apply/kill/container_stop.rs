@@ -6,10 +6,10 @@ use rubelet_base::ErrorChain;
 use rubelet_cri::{CriError, CriResult, v1};
 use rubelet_pod_plan::{grace::KillClock, step::Kill};
 use tokio::time::{Instant, sleep, sleep_until};
-use tracing::{debug, warn};
+use tracing::debug;
 
-use super::pod_grace::PodGrace;
-use crate::{events::EventType, pod_task::PodTask};
+use super::{pod_grace::PodGrace, pre_stop::PreStop};
+use crate::pod_task::PodTask;
 
 /// How long stopping a container keeps the runtime busy; after that it only waits for the exit.
 const KILL_BUSY: Duration = Duration::from_millis(250);
@@ -25,10 +25,9 @@ const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 /// A stop that failed on the way. The next attempt gets what is left of the grace period, and does
 /// not run the preStop hook again.
-#[derive(Debug, Clone, Copy)]
 pub(in crate::pod_task) struct UnfinishedStop {
     deadline: Instant,
-    hook_done: bool,
+    pre_stop: PreStop,
     until: Instant,
 }
 
@@ -57,17 +56,18 @@ pub(super) struct ContainerStop<'a> {
     began: Instant,
     clock: KillClock,
     pod_grace: PodGrace,
-    hook_done: bool,
+    pre_stop: PreStop,
 }
 
 impl<'a> ContainerStop<'a> {
-    pub(super) fn new(task: &'a PodTask, kill: &'a Kill) -> Self {
+    /// Begins, or resumes an earlier attempt.
+    pub(super) fn new(task: &'a PodTask, kill: &'a Kill, earlier: Option<UnfinishedStop>) -> Self {
         let began = Instant::now();
         let mut clock = KillClock::new(kill.grace);
-        let earlier = task.unfinished.get(&kill.id);
-        let earlier = earlier.filter(|earlier| earlier.counts());
-        if let Some(earlier) = earlier {
+        let mut pre_stop = PreStop::new(kill);
+        if let Some(earlier) = earlier.filter(UnfinishedStop::counts) {
             clock.shrink(Duration::ZERO, earlier.deadline.duration_since(began));
+            pre_stop = earlier.pre_stop;
         }
         Self {
             task,
@@ -75,7 +75,7 @@ impl<'a> ContainerStop<'a> {
             began,
             clock,
             pod_grace: PodGrace::of(task),
-            hook_done: earlier.is_some_and(|earlier| earlier.hook_done),
+            pre_stop,
         }
     }
 
@@ -90,44 +90,32 @@ impl<'a> ContainerStop<'a> {
         }
         match self.stop().await {
             Err(error) if !error.is_not_found() => StopOutcome::Failed(error),
-            _ => StopOutcome::Stopped,
+            _ => {
+                self.pre_stop.container_ended().await;
+                StopOutcome::Stopped
+            }
         }
     }
 
     /// What is left to do if this attempt failed.
-    pub(super) fn unfinished(&self) -> UnfinishedStop {
+    pub(super) fn unfinished(self) -> UnfinishedStop {
         UnfinishedStop {
             deadline: self.at(self.clock.deadline()),
-            hook_done: self.hook_done,
+            pre_stop: self.pre_stop,
             until: Instant::now() + RESUME,
         }
     }
 
+    /// Runs the preStop hook and waits for it, but not beyond the grace period.
     async fn pre_stop(&mut self) {
-        let kill = self.kill;
-        let Some(hook) = &kill.pre_stop else {
-            return;
-        };
-        let left = self.left();
-        if self.hook_done || left.is_zero() {
+        if self.left().is_zero() {
             return;
         }
-        let task = self.task;
-        let hook = task.run_hook(&kill.name, &kill.id, hook, left);
-        let outcome = self.within_grace(hook).await;
-        self.hook_done = true;
-        let why = match &outcome {
-            Some(Ok(())) => return,
-            Some(Err(error)) => error.to_string(),
-            None => "it did not end within the grace period".to_owned(),
-        };
-        warn!(pod = %task.pod.name, container = %kill.name, error = why, "PreStop hook failed");
-        task.event(
-            &kill.name,
-            EventType::Warning,
-            "FailedPreStopHook",
-            "PreStopHook failed",
-        );
+        // Kept beside `self`, which the wait needs. If this is dropped, so is the stop.
+        let mut pre_stop = std::mem::take(&mut self.pre_stop);
+        pre_stop.start(self.task);
+        self.within_grace(pre_stop.ended()).await;
+        self.pre_stop = pre_stop;
     }
 
     /// SIGTERM now, SIGKILL after the grace period.

@@ -1,4 +1,4 @@
-A preStop hook takes longer than the grace: the container is left two seconds
+A preStop hook takes longer than the grace: it goes on for the two seconds that its container has left
 
 pod web
   terminationGracePeriodSeconds: 10
@@ -28,11 +28,11 @@ until 40s
 00:20.0 state Running, ends within 10 s: web Running
 00:20.0 event Normal Killing web: Stopping container web
 00:20.0 call  ExecSync web#0, drain
-00:30.0 call  ExecSync web#0 was given up
-00:30.0 event Warning FailedPreStopHook web: PreStopHook failed
 00:30.0 call  StopContainer web#0, grace 2 s
 00:30.0 proc  web#0 gets SIGTERM
 00:32.0 proc  web#0 exits 137 (Error)
+00:32.0 call  ExecSync web#0 took 12 s
+00:32.0 event Warning FailedPreStopHook web: PreStopHook failed
 00:32.0 call  StopPodSandbox 0
 00:32.0 state Running, ends within 10 s: web Error(137)
 00:32.0 cond  PodReadyToStartContainers False
