@@ -116,6 +116,9 @@ fn drive(
     stop: BorrowedFd<'_>,
     report: &mut dyn FnMut(PingEvent) -> ControlFlow<()>,
 ) -> Result<(), PingError> {
+    // All that had arrived by then is read: an answer that waits in a socket while this thread does not
+    // run is not lost.
+    let mut read_until = clock.now();
     loop {
         let mut wake = clock.now() + LONGEST_WAIT;
         let mut done = Vec::new();
@@ -129,9 +132,11 @@ fn drive(
                     wake = now;
                 }
                 Next::Wait(until) => wake = wake.min(until),
-                Next::Done => done.push(number),
+                Next::Done if target.run.next(read_until) == Next::Done => done.push(number),
+                // Read once more.
+                Next::Done => wake = now,
             }
-            if target.report_lost(clock.now(), report).is_break() {
+            if target.report_lost(read_until, report).is_break() {
                 return Ok(());
             }
         }
@@ -146,9 +151,11 @@ fn drive(
         }
         let sockets: Vec<BorrowedFd<'_>> =
             active.iter().map(|target| target.socket.as_fd()).collect();
-        let timeout = wake.saturating_sub(clock.now());
+        let now = clock.now();
+        let timeout = wake.saturating_sub(now);
         let ready = wait(stop, &sockets, PollFlags::IN, timeout).map_err(PingError::Wait)?;
         let Some(ready) = ready else { break };
+        read_until = now;
         for (target, ready) in active.iter_mut().zip(ready) {
             if (ready.errors && target.read_errors(report).is_break())
                 || (ready.received && target.read_replies(&clock, report).is_break())

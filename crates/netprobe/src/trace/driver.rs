@@ -187,8 +187,11 @@ impl TraceSession<'_> {
     ) -> Result<ControlFlow<()>, TraceError> {
         self.prober.begin_round(random());
         let mut arrivals = Vec::new();
+        // All that had arrived by then is read: only what is late then is late, and not what waits in
+        // a socket while this thread does not run.
+        let mut read_until = self.clock.now();
         loop {
-            let timeout = match run.next(self.clock.now()) {
+            let timeout = match run.next(read_until) {
                 Next::Send(probe) => {
                     let now = self.clock.now();
                     // An answer may be there before the call returns.
@@ -203,6 +206,7 @@ impl TraceSession<'_> {
                 Next::Done => return Ok(progress(run)),
             };
             let sockets = self.prober.sockets();
+            read_until = self.clock.now();
             let ready = wait(self.stop, &sockets, self.prober.wanted(), timeout);
             let Some(ready) = ready.map_err(TraceError::Wait)? else {
                 // What is known is reported.

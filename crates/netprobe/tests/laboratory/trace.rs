@@ -254,7 +254,7 @@ fn a_repeated_trace_reports_a_table() {
             assert_eq!(
                 (hop.summary.sent, hop.summary.received),
                 (4, 4),
-                "{method:?}"
+                "{method:?} {distance}: {events:?}"
             );
         }
         assert!(end(&events).0);
