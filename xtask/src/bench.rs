@@ -107,6 +107,8 @@ const PARTS: &[(Group, Part)] = &[
     (Group::EmbeddedHundred, embedded::hundred::measure),
     (Group::EmbeddedRestarts, embedded::restarts::measure),
     (Group::EmbeddedRestartsDiskBusy, disk_busy::embedded),
+    (Group::EmbeddedTakeover, embedded::takeover::measure),
+    (Group::EmbeddedCopies, embedded::copies::measure),
     (Group::EmbeddedThousand, embedded::thousand::measure),
     (Group::Sessions, sessions::measure),
     (Group::Logs, logs::measure),

@@ -1,8 +1,10 @@
 //! The embedded runtime: in an agent, and alone.
 
+pub(super) mod copies;
 pub(super) mod hundred;
 pub(super) mod pods;
 pub(super) mod restarts;
+pub(super) mod takeover;
 pub(super) mod thousand;
 
 use anyhow::Result;

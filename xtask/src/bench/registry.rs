@@ -35,6 +35,10 @@ pub(super) enum Group {
     EmbeddedRestarts,
     /// The same, while another program writes and syncs files on the same disk.
     EmbeddedRestartsDiskBusy,
+    /// Pods of the embedded runtime that take over a port of the host from each other.
+    EmbeddedTakeover,
+    /// Pods of the embedded runtime that start while large volumes of others are filled.
+    EmbeddedCopies,
     /// An agent that runs 1000 pods by itself.
     EmbeddedThousand,
     /// Sessions through the node's port, on the embedded runtime.
@@ -451,6 +455,24 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         better: Better::Smaller,
         group: Group::EmbeddedRestartsDiskBusy,
         about: "the same, the 99th of 100",
+    },
+    Benchmark {
+        name: "hostport_takeover_ms_p50",
+        unit: "ms",
+        goal: 60.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedTakeover,
+        about: "from the stop of a pod's sandbox, with which it releases its port of the host, until the pod that \
+                waits for the port answers there, the median of 30",
+    },
+    Benchmark {
+        name: "other_pods_start_ms_p99_beside_copies",
+        unit: "ms",
+        goal: 0.0,
+        better: Better::Neither,
+        group: Group::EmbeddedCopies,
+        about: "from a pod's manifest until its container runs, while 16 pods of an image with 2 GiB below a \
+                declared VOLUME are being made (less on a disk with less than 68 GiB free), the 99th of 100",
     },
     Benchmark {
         name: "embedded_start_1000_s",
