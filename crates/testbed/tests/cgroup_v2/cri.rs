@@ -9,7 +9,7 @@ use rubelet_testbed::vm::Image;
 use crate::guest::{MODULES, run_after};
 
 /// All that the suite asks for comes with the image; there are no packages in the guest.
-const PACKAGES: &str = "#!/bin/sh\nfor name; do echo \"$name installed\"; done\n";
+pub(crate) const PACKAGES: &str = "#!/bin/sh\nfor name; do echo \"$name installed\"; done\n";
 
 #[test]
 fn declared_volumes_are_the_runtimes_own_with_each_handler() -> Result<()> {

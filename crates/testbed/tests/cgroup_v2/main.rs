@@ -7,6 +7,7 @@
 )]
 
 mod apparmor;
+mod cluster;
 mod containers;
 mod cri;
 mod guest;
