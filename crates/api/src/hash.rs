@@ -96,9 +96,14 @@ pub fn content_hash(written: &Value) -> String {
 /// The UID of a static pod without one: a hash of its identity, not of its content, so that an
 /// edited manifest keeps it. 32 lower-case hex digits, the form of upstream's static UIDs.
 pub(crate) fn static_uid(node: &str, source: &str, namespace: &str, name: &str) -> String {
+    of_texts(&[node, source, namespace, name])
+}
+
+/// 128 bits of some texts, each of one line, as 32 lower-case hex digits.
+pub(crate) fn of_texts(texts: &[&str]) -> String {
     let mut hasher = Fnv128::new();
-    for part in [node, source, namespace, name] {
-        hasher.write_all(part.as_bytes()).expect(INFALLIBLE);
+    for text in texts {
+        hasher.write_all(text.as_bytes()).expect(INFALLIBLE);
         hasher.write_all(b"\n").expect(INFALLIBLE);
     }
     format!("{:032x}", hasher.0)

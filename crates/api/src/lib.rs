@@ -48,6 +48,7 @@ pub mod quantity;
 pub mod resources;
 pub mod scheduling;
 pub mod security;
+pub mod static_uid;
 pub mod status;
 pub mod volume;
 pub mod wire;

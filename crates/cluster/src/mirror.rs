@@ -6,8 +6,9 @@
 //! sources' pods with those of the API server; the task makes the calls and waits for the watch to
 //! report them. Statuses are written by [`crate::status`].
 //!
-//! The annotation's value is the static pod's UID, under which its containers, logs and events are
-//! found; an edit of the manifest shows in `kubernetes.io/config.hash`.
+//! The annotation's value is `kubernetes.io/config.hash`, in which an edit of the manifest shows. Where
+//! an edit replaces the static pod, the mirror pod stays and shows how that ends, and a new one is
+//! created when its successor starts.
 
 mod body;
 mod decide;

@@ -26,6 +26,11 @@ section! {
         /// File with the key for that, mode 0600; made where there is none. It can be on another
         /// device. A systemd credential `rubelet.secrets-key` goes first.
         secrets_key_file: String = "/etc/rubelet/secrets.key".to_owned(), "secretsKeyFile", Unset, Works;
+        /// What an edit of a manifest does. `Replace`: its pod ends, and when nothing of it is left
+        /// another one starts, as with the kubelet; a manifest that is removed and written again counts as
+        /// edited. `InPlace`: the pod stays, and only what the edit concerns restarts. Empty: `Replace` on
+        /// a node of a cluster, else `InPlace`.
+        static_pod_edits: String = String::new(), "staticPodEdits", Unset, Works;
         /// The embedded container runtime, which runs pods when `containerRuntimeEndpoint` is not
         /// given.
         runtime: EmbeddedRuntime = EmbeddedRuntime::default(), "runtime", Counts, Works;
@@ -124,6 +129,16 @@ impl EmbeddedRuntime {
 }
 
 impl RubeletOptions {
+    /// Whether an edit of a manifest replaces its pod, on a node that is part of a cluster or not.
+    #[must_use]
+    pub fn replaces_static_pods(&self, joined: bool) -> bool {
+        match self.static_pod_edits.as_str() {
+            "Replace" => true,
+            "InPlace" => false,
+            _ => joined,
+        }
+    }
+
     /// The table of these fields.
     pub const FIELDS: &'static [Field] = match Self::KIND {
         Kind::Section(fields) => fields,

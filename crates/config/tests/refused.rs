@@ -214,6 +214,10 @@ fn an_invalid_option_of_rubelets_own_is_named_in_the_same_way() {
             "k.yaml:3:21: rubelet.runtime.socket: must be `none` or the absolute path of a unix socket of at most 107 bytes, is \"r.sock\"",
         ),
         (
+            "rubelet: {staticPodEdits: replace}",
+            "k.yaml:3:11: rubelet.staticPodEdits: must be empty, `InPlace` or `Replace`, is \"replace\"",
+        ),
+        (
             "rubelet: {secretsAtRest: plain}",
             "k.yaml:3:11: rubelet.secretsAtRest: must be \"encrypted\" or \"none\", is \"plain\"",
         ),

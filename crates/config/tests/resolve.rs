@@ -256,6 +256,19 @@ fn rubelets_section_stands_in_the_same_files() {
 }
 
 #[test]
+fn edits_replace_static_pods_by_default_in_a_cluster_only() {
+    for (text, alone, joined) in [
+        ("{}", false, true),
+        ("{staticPodEdits: Replace}", true, true),
+        ("{staticPodEdits: InPlace}", false, false),
+    ] {
+        let options = resolved(&format!("rubelet: {text}\n"), &[], &[]).rubelet;
+        let replaces = [false, true].map(|joined| options.replaces_static_pods(joined));
+        assert_eq!(replaces, [alone, joined], "{text}");
+    }
+}
+
+#[test]
 fn json_files_are_read_too() {
     let text = r#"{"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "maxPods": 3}"#;

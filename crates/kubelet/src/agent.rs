@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rubelet_base::{PodName, PodUid};
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_pod_plan::PlanSettings;
 use rubelet_sources::desired::Desired;
@@ -24,7 +25,7 @@ use crate::{
     metrics::NodeMetrics,
     node_ips::NodeIps,
     objects::ObjectSource,
-    pleg::{PlegHandle, PlegSettings, PlegTask},
+    pleg::{PlegHandle, PlegSettings, PlegTask, RuntimePod},
     pod_board::PodBoard,
     pod_host::PodHost,
     pod_task::PodContext,
@@ -233,6 +234,21 @@ impl Agent {
     #[must_use]
     pub fn intents(&self) -> &IntentBoard {
         &self.context.intents
+    }
+
+    /// The pods of manifests that the runtime holds: their names, UIDs, and what is recorded of the
+    /// manifests that they ran by last.
+    pub async fn static_pods(&self) -> Vec<(PodName, PodUid, Option<Box<str>>)> {
+        let pods = Arc::clone(&self.context.pleg.relists().borrow().pods);
+        let is_static = |pod: &&RuntimePod| matches!(pod.source.as_deref(), Some("file" | "http"));
+        let mut found = Vec::new();
+        for pod in pods.iter().filter(is_static) {
+            let record = self.context.records.load(&pod.uid).await;
+            let content = record.map(|record| record.content);
+            let content = content.filter(|content| !content.is_empty());
+            found.push((pod.name.clone(), pod.uid.clone(), content));
+        }
+        found
     }
 
     /// Waits for the first complete list of the runtime, but not longer than `limit`.

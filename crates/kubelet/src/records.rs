@@ -31,6 +31,10 @@ pub struct PodRecord {
     /// The definition that all this is about; empty in records of versions that did not keep it.
     #[serde(default)]
     pub definition: Box<str>,
+    /// The `kubernetes.io/config.hash` of the manifest that the pod ran by last; empty for pods of the
+    /// API server, and in records of versions that did not keep it.
+    #[serde(default)]
+    pub content: Box<str>,
     /// How often the specification was edited, from 1; 0 in records of versions that did not count.
     #[serde(default)]
     pub generation: i64,
@@ -53,6 +57,7 @@ impl PodRecord {
             status,
             history: History::default(),
             definition: "".into(),
+            content: "".into(),
             removing: false,
             held: RuntimeIds::default(),
         }

@@ -29,6 +29,7 @@ mod pulls;
 mod random;
 mod records;
 mod removal;
+mod replaced_pods;
 mod restarts;
 mod starting;
 mod stories;

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::container::Container;
-use rubelet_base::ContainerId;
+use rubelet_base::{ContainerId, PodUid};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -50,6 +50,18 @@ pub struct History {
     /// State of the pod's volumes on the host.
     #[serde(default, skip_serializing_if = "VolumeState::is_unknown")]
     pub volumes: VolumeState,
+    /// The pod whose place this one took when its manifest was edited or written again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<ReplacedPod>,
+}
+
+/// A pod that has ended so that another one of its name could start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplacedPod {
+    /// Its UID.
+    pub uid: PodUid,
+    /// When nothing was left of it.
+    pub at: Timestamp,
 }
 
 /// State of a pod's volumes on the host.

@@ -39,6 +39,9 @@ pub struct PodExplanation {
     /// How the pod's termination proceeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// What an edit of its manifest does; absent for pods of the API server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_edits: Option<ManifestEditsExplanation>,
     /// Why the pod's sandbox could not be created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Trouble>,
@@ -53,6 +56,30 @@ pub struct PodExplanation {
     /// The reasons of the last sync plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<String>,
+}
+
+/// What an edit of a pod's manifest does, and did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestEditsExplanation {
+    /// `Replace` or `InPlace`, as `rubelet.staticPodEdits`.
+    pub mode: String,
+    /// The pod ends so that another one can start, which its manifest defines now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub being_replaced: bool,
+    /// The pod that ended so that this one could start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<ReplacedPodExplanation>,
+}
+
+/// A pod that ended so that another one of its name could start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplacedPodExplanation {
+    /// Its `metadata.uid`.
+    pub uid: String,
+    /// When nothing was left of it.
+    pub at: Timestamp,
 }
 
 /// A pod that is being removed.

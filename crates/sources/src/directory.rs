@@ -43,6 +43,7 @@ pub(crate) async fn watch(path: PathBuf, every: Duration, out: mpsc::Sender<Obse
         warned: false,
         known: LastScan::default(),
         dirty: BTreeSet::new(),
+        removed: BTreeSet::new(),
         writing: BTreeMap::new(),
         overtaken: false,
     };
@@ -68,6 +69,8 @@ struct DirectoryTask {
     known: LastScan,
     /// Files that were written since the last scan: their size and times may be the same.
     dirty: BTreeSet<OsString>,
+    /// Files that were removed or moved away since the last scan: if they are there, they are others.
+    removed: BTreeSet<OsString>,
     /// Files that were written and not closed since, and when that was.
     writing: BTreeMap<OsString, Instant>,
     /// Events arrived during the last scan, so it must be repeated.
@@ -85,6 +88,7 @@ impl DirectoryTask {
             let path = Arc::clone(&self.path);
             let known = std::mem::take(&mut self.known);
             let dirty = self.dirty.clone();
+            let mut removed = std::mem::take(&mut self.removed);
             let writing: BTreeSet<OsString> = self.writing.keys().cloned().collect();
             let work = spawn_blocking(move || {
                 let found = scan(&path, &known, &dirty, &writing);
@@ -96,6 +100,7 @@ impl DirectoryTask {
             self.overtaken = self.take_events();
             self.overtaken |= self.writing.keys().any(|name| !writing.contains(name));
             if self.overtaken && repeats > 0 {
+                self.removed.append(&mut removed);
                 sleep(OVERTAKEN_DELAY).await;
                 self.take_events();
                 continue;
@@ -107,8 +112,12 @@ impl DirectoryTask {
                 if !self.overtaken {
                     self.dirty.clear();
                 }
-                return Some(found.accept(&mut self.known));
+                // What is being written has not been read.
+                let unread = removed.intersection(&writing).cloned();
+                self.removed.extend(unread);
+                return Some(found.accept(&mut self.known, &removed));
             }
+            self.removed.append(&mut removed);
             missing = missing_now;
             sleep(RESCAN_DELAY).await;
             self.take_events();
@@ -195,6 +204,11 @@ impl DirectoryTask {
                 }
                 DirectoryEvent::Changed(name) => {
                     self.writing.remove(&name);
+                    self.dirty.insert(name);
+                }
+                DirectoryEvent::Removed(name) => {
+                    self.writing.remove(&name);
+                    self.removed.insert(name.clone());
                     self.dirty.insert(name);
                 }
                 DirectoryEvent::PathChanged => {}

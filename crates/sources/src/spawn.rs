@@ -13,7 +13,7 @@ use tokio::{
 use crate::{
     desired::Desired,
     directory,
-    state::{AdoptedUids, Changes, HeldPod, Observation, SourceState},
+    state::{AdoptedPods, Changes, HeldPod, ManifestEdits, Observation, SourceState},
     status::{EventReason, ManifestEvent, ManifestStatus, Reason},
     url::{Roots, TargetError, UrlSource},
 };
@@ -30,8 +30,10 @@ pub struct SourcesConfig {
     pub file: Option<FileConfig>,
     /// `staticPodURL`.
     pub url: Option<UrlConfig>,
-    /// UIDs of pods that run already.
-    pub adopted: AdoptedUids,
+    /// What an edit of a manifest does to its pod.
+    pub edits: ManifestEdits,
+    /// Pods that run already.
+    pub adopted: AdoptedPods,
     /// The last value of [`SourcesHandle::held`] of the previous run.
     pub held: Vec<HeldPod>,
 }
@@ -97,6 +99,7 @@ pub fn spawn(
         node_name,
         file,
         url,
+        edits,
         adopted,
         held,
     } = config;
@@ -114,7 +117,7 @@ pub fn spawn(
     let mut configured = Vec::new();
     configured.extend(file.as_ref().map(|_| PodSource::File));
     configured.extend(url.as_ref().map(|_| PodSource::Http));
-    let state = SourceState::new(&node_name, &configured, adopted, &held, clock());
+    let state = SourceState::new(&node_name, edits, &configured, adopted, &held, clock());
 
     let mut tasks = JoinSet::new();
     // One scan waits here until the one before it is decided on.

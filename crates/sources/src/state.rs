@@ -1,6 +1,7 @@
 //! Turns scans of directories and URLs into desired pods and the status of each manifest. Has no
 //! effects, so that tables of tests show every rule.
 
+mod identity;
 mod interpret;
 mod manifest;
 mod report;
@@ -22,14 +23,16 @@ use crate::{
     desired::Desired,
     status::{ManifestEvent, ManifestStatus, Problem, Reason},
 };
-use interpret::KnownPod;
+use identity::{KnownPod, NameFacts, NewDefinition, identify};
 use manifest::{Claim, Manifest};
+
+pub use identity::{AdoptedPod, AdoptedPods, ManifestEdits};
 
 /// Larger manifests are refused.
 pub const MAX_MANIFEST_BYTES: u64 = 10 * 1024 * 1024;
 
-/// UIDs of running pods, by name: their manifests take them over, so that nothing restarts.
-pub type AdoptedUids = BTreeMap<PodName, PodUid>;
+/// Of how many removed pods the UID is remembered.
+const MAX_REMOVED: usize = 1024;
 
 /// One scan of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +64,8 @@ pub enum Content {
     Unchanged,
     /// This.
     Bytes(Vec<u8>),
+    /// This, and the manifest was removed in between.
+    Recreated(Vec<u8>),
     /// Not a manifest, by its name or type.
     Skipped(Reason),
     /// A manifest that can't be read.
@@ -100,8 +105,11 @@ pub struct Changes {
 #[derive(Debug)]
 pub struct SourceState {
     node_name: Box<str>,
+    edits: ManifestEdits,
     sources: BTreeMap<PodSource, SourceRecord>,
-    adopted: AdoptedUids,
+    adopted: AdoptedPods,
+    /// UIDs of pods that no manifest defines any more: they may still end.
+    removed: BTreeMap<PodName, PodUid>,
     /// The manifest whose definition of a pod counts.
     owners: BTreeMap<PodName, ManifestKey>,
     desired: Arc<Desired>,
@@ -132,18 +140,21 @@ impl SourceState {
     #[must_use]
     pub fn new(
         node_name: &str,
+        edits: ManifestEdits,
         sources: &[PodSource],
-        adopted: AdoptedUids,
+        adopted: AdoptedPods,
         held: &[HeldPod],
         now: Timestamp,
     ) -> Self {
         let mut state = Self {
             node_name: node_name.into(),
+            edits,
             sources: sources
                 .iter()
                 .map(|source| (*source, SourceRecord::default()))
                 .collect(),
             adopted,
+            removed: BTreeMap::new(),
             owners: BTreeMap::new(),
             desired: Arc::default(),
             statuses: Arc::default(),
@@ -254,13 +265,23 @@ impl SourceState {
         now: Timestamp,
     ) -> Manifest {
         let mut manifest = before.unwrap_or_default();
+        let replaces = self.edits == ManifestEdits::Replace;
+        let recreated = replaces && matches!(content, Content::Recreated(_));
         match content {
             Content::Unchanged => {}
             Content::Skipped(reason) => manifest.skip(reason, now),
             Content::Refused(problem) => manifest.refuse(problem, now),
-            Content::Bytes(bytes) if manifest.is_same(&bytes) => {}
-            Content::Bytes(bytes) => {
-                let known = |name: &PodName| self.known(name, now);
+            Content::Bytes(bytes) | Content::Recreated(bytes) => {
+                if manifest.is_same(&bytes) && !recreated {
+                    return manifest;
+                }
+                let known = |name: &PodName, content: &str| {
+                    // A pod of another manifest was not removed with this one.
+                    let owner = self.owners.get(name);
+                    let recreated =
+                        recreated && owner.is_some_and(|it| it.0 == source && *it.1 == *origin);
+                    self.known(name, content, recreated, now)
+                };
                 let found = interpret::interpret(&bytes, &self.node_name, source, origin, known);
                 let current = |name: &PodName| self.desired.pods.get(name).cloned();
                 manifest.replace(&bytes, found, current, now);
@@ -270,7 +291,7 @@ impl SourceState {
     }
 
     fn restore(&mut self, held: &HeldPod, now: Timestamp) {
-        let known = |name: &PodName| self.known(name, now);
+        let known = |name: &PodName, content: &str| self.known(name, content, false, now);
         let source = self
             .sources
             .keys()
@@ -292,18 +313,19 @@ impl SourceState {
         }
     }
 
-    /// What a new definition of this pod inherits.
-    fn known(&self, name: &PodName, now: Timestamp) -> KnownPod {
-        match self.desired.pods.get(name) {
-            Some(pod) => KnownPod {
-                uid: Some(pod.uid.clone()),
-                seen: seen(pod).unwrap_or(now),
-            },
-            None => KnownPod {
-                uid: self.adopted.get(name).cloned(),
-                seen: now,
-            },
-        }
+    /// What a new definition of this pod takes over.
+    fn known(&self, name: &PodName, content: &str, recreated: bool, now: Timestamp) -> KnownPod {
+        let new = NewDefinition {
+            name,
+            content,
+            recreated,
+        };
+        let facts = NameFacts {
+            current: self.desired.pods.get(name).map(|pod| &**pod),
+            adopted: self.adopted.get(name).map_or(&[], Vec::as_slice),
+            removed: self.removed.get(name),
+        };
+        identify(self.edits, &new, &facts, now)
     }
 
     /// Decides which manifest defines each pod, and publishes.
@@ -340,6 +362,12 @@ impl SourceState {
         {
             // The pod terminates. A later one of the same name is another pod.
             self.adopted.remove(gone);
+            if let Some(pod) = self.desired.pods.get(gone) {
+                self.removed.insert(gone.clone(), pod.uid.clone());
+            }
+        }
+        while self.removed.len() > MAX_REMOVED {
+            self.removed.pop_first();
         }
         self.owners = owners;
         self.publish(pods)

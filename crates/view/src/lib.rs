@@ -49,7 +49,7 @@ use rubelet_server::{
     RunningPod, SessionError, SessionRequest, Unhealthy, WatchStream, audit::AuditLog,
     explanation::VolumeCopy,
 };
-use rubelet_sources::{desired::Desired, status::ManifestStatus};
+use rubelet_sources::{desired::Desired, state::ManifestEdits, status::ManifestStatus};
 use rubelet_streaming::SessionTarget;
 use serde_json::Value;
 use tokio::{
@@ -92,6 +92,8 @@ pub struct ViewParts {
     pub clock: Clock,
     /// The manifests and the status of each.
     pub manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
+    /// What an edit of a manifest does to its pod.
+    pub manifest_edits: ManifestEdits,
     /// The desired pods of each source.
     pub desired: Vec<watch::Receiver<Arc<Desired>>>,
     /// The state of the container runtime.

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::{
-    pod::Pod,
+    pod::{Pod, PodSource},
     status::{ContainerState, Phase, PodStatus},
 };
 use rubelet_cluster::source::UNCONFIRMED;
@@ -16,13 +16,17 @@ use rubelet_pod_plan::{
     Intents,
     history::{Failure, History},
 };
+use rubelet_sources::desired::Desired;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::{
     ViewParts,
     pods::{deletion, next_tries},
 };
-use rubelet_server::explanation::{Ending, Gate, PodExplanation, Trouble};
+use rubelet_server::explanation::{
+    Ending, Gate, ManifestEditsExplanation, PodExplanation, ReplacedPodExplanation, Trouble,
+};
 
 /// Copies that take less are no explanation of anything.
 const LONG_COPY: Duration = Duration::from_secs(2);
@@ -41,6 +45,7 @@ pub(super) async fn explain(parts: &ViewParts, entry: &PodEntry) -> PodExplanati
     if is_unconfirmed(&entry.pod) {
         explanation.unconfirmed.push("the pod itself".to_owned());
     }
+    explanation.manifest_edits = manifest_edits(parts, entry);
     explanation
         .unconfirmed
         .extend(parts.objects.unconfirmed(uid));
@@ -79,6 +84,7 @@ fn of(facts: &container::Facts<'_>, now: Timestamp) -> PodExplanation {
         ready_since: ready.map(|ready| ready.last_transition),
         unconfirmed: Vec::new(),
         ending: ending(entry, facts.intents),
+        manifest_edits: None,
         sandbox: trouble(&entry.history, |history| history.sandbox.as_ref()),
         teardown: trouble(&entry.history, |history| history.teardown.as_ref()),
         containers: container::all(facts),
@@ -115,6 +121,28 @@ fn since(status: &PodStatus) -> Option<Timestamp> {
 fn is_unconfirmed(pod: &Pod) -> bool {
     let shown: Value = serde_json::from_str(&pod.json).unwrap_or_default();
     shown["metadata"]["annotations"][UNCONFIRMED] == "true"
+}
+
+/// What an edit of the pod's manifest does, and did.
+fn manifest_edits(parts: &ViewParts, entry: &PodEntry) -> Option<ManifestEditsExplanation> {
+    let pod = &entry.pod;
+    if pod.source == PodSource::Api {
+        return None;
+    }
+    let is_wanted = |source: &watch::Receiver<Arc<Desired>>| {
+        let desired = source.borrow();
+        let wanted = desired.pods.get(&pod.name);
+        wanted.is_some_and(|wanted| wanted.source != PodSource::Api)
+    };
+    let replaced = entry.history.replaced.as_ref();
+    Some(ManifestEditsExplanation {
+        mode: parts.manifest_edits.as_str().to_owned(),
+        being_replaced: entry.deletion.is_some() && parts.desired.iter().any(is_wanted),
+        replaced: replaced.map(|replaced| ReplacedPodExplanation {
+            uid: replaced.uid.to_string(),
+            at: replaced.at,
+        }),
+    })
 }
 
 fn ending(entry: &PodEntry, intents: &Intents) -> Option<Ending> {

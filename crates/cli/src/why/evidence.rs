@@ -5,8 +5,8 @@ use rubelet_api::wire::seconds as time;
 
 use super::words::{ago, between, copied, exit, in_time, reason, span, times};
 use rubelet_server::explanation::{
-    ContainerExplanation, ContainerKind, EndExplanation, ExplainedState, Gate, PodExplanation,
-    ProbeExplanation,
+    ContainerExplanation, ContainerKind, EndExplanation, ExplainedState, Gate,
+    ManifestEditsExplanation, PodExplanation, ProbeExplanation,
 };
 
 /// Lines in progress.
@@ -63,6 +63,9 @@ pub(super) fn of(pod: &PodExplanation) -> String {
             ),
         );
     }
+    if let Some(edits) = &pod.manifest_edits {
+        manifest_edits(&mut lines, edits, now);
+    }
     for (what, trouble) in [("sandbox", &pod.sandbox), ("removal", &pod.teardown)] {
         if let Some(trouble) = trouble {
             let head = format!(
@@ -85,6 +88,32 @@ pub(super) fn of(pod: &PodExplanation) -> String {
         lines.add(1, format!("last plan: {why}"));
     }
     lines.0
+}
+
+fn manifest_edits(lines: &mut Lines, edits: &ManifestEditsExplanation, now: Timestamp) {
+    const CAUSE: &str = "its manifest was edited, or removed and written again";
+    if edits.being_replaced {
+        lines.add(
+            1,
+            format!("another pod takes its place when it is gone: {CAUSE}"),
+        );
+    }
+    if let Some(replaced) = &edits.replaced {
+        let when = ago(replaced.at, now);
+        lines.add(
+            1,
+            format!("took the place of pod {} {when}: {CAUSE}", replaced.uid),
+        );
+    }
+    let mode = &edits.mode;
+    let effect = match mode.as_str() {
+        "Replace" => "replaces the whole pod",
+        _ => "restarts only what it concerns",
+    };
+    lines.add(
+        1,
+        format!("an edit of its manifest {effect} (rubelet.staticPodEdits: {mode})"),
+    );
 }
 
 fn gate(gate: &Gate) -> String {

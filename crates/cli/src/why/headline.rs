@@ -18,7 +18,11 @@ pub(super) fn of(pod: &PodExplanation) -> String {
 fn predicate(pod: &PodExplanation) -> String {
     let now = pod.time;
     if pod.ending.is_some() {
-        return ending(pod);
+        let edits = pod.manifest_edits.as_ref();
+        return match edits.is_some_and(|edits| edits.being_replaced) {
+            true => format!("{}; then its manifest starts another one", ending(pod)),
+            false => ending(pod),
+        };
     }
     match pod.phase.as_str() {
         "Succeeded" => return succeeded(pod),

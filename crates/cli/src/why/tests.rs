@@ -66,6 +66,54 @@ fn headline(pod: Value) -> String {
 }
 
 #[test]
+fn what_an_edit_of_the_manifest_does_is_told_before_during_and_after() {
+    let lines = |edits: Value| {
+        let text = text(with(
+            pod("Running", true, &[up("web")]),
+            json!({ "manifestEdits": edits }),
+        ));
+        let told = |line: &&str| line.contains("its manifest") && line.starts_with("  ");
+        text.lines()
+            .filter(told)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let replaces =
+        "  an edit of its manifest replaces the whole pod (rubelet.staticPodEdits: Replace)";
+    assert_eq!(
+        lines(json!({ "mode": "InPlace" })),
+        [
+            "  an edit of its manifest restarts only what it concerns (rubelet.staticPodEdits: InPlace)"
+        ]
+    );
+    assert_eq!(lines(json!({ "mode": "Replace" })), [replaces]);
+    let replaced = json!({ "uid": "u0", "at": "2026-03-01T11:59:55Z" });
+    assert_eq!(
+        lines(json!({ "mode": "Replace", "replaced": replaced })),
+        [
+            "  took the place of pod u0 5 s ago: its manifest was edited, or removed and written again",
+            replaces
+        ]
+    );
+    let going = with(
+        pod("Running", true, &[up("web")]),
+        json!({
+            "ending": { "since": "2026-03-01T11:59:42Z", "graceSeconds": 30,
+                        "killAt": "2026-03-01T12:00:12Z" },
+            "manifestEdits": { "mode": "Replace", "beingReplaced": true },
+        }),
+    );
+    assert_eq!(
+        headline(going.clone()),
+        "is ending since 18 s: what still runs gets SIGKILL in 12 s (grace 30 s); \
+         then its manifest starts another one"
+    );
+    assert!(
+        text(going).contains("  another pod takes its place when it is gone: its manifest was")
+    );
+}
+
+#[test]
 fn a_crashing_container_is_explained_to_the_last_line_of_its_log() {
     let crashing = with(
         container("web", "regular", waiting("CrashLoopBackOff")),

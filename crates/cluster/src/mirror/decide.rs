@@ -1,9 +1,6 @@
 //! Which mirror pods are missing, wrong or left over. Pure.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use rubelet_api::{
     annotations::{CONFIG_HASH, CONFIG_SEEN, CONFIG_SOURCE},
@@ -66,20 +63,22 @@ pub(super) fn decide(
         };
         list.insert(&copy.name, copy);
     }
-    let static_pods = board.iter().filter(|one| one.pod.source != PodSource::Api);
-    let phases: BTreeMap<&PodName, Phase> = static_pods
-        .clone()
-        .filter(|entry| entry.deletion.is_none())
-        .map(|entry| (&entry.pod.name, entry.status.phase))
-        .collect();
-    let on_host: BTreeSet<&PodName> = static_pods.map(|entry| &entry.pod.name).collect();
+    let mut on_host: BTreeMap<&PodName, Vec<&PodEntry>> = BTreeMap::new();
+    for entry in board.iter().filter(|one| one.pod.source != PodSource::Api) {
+        on_host.entry(&entry.pod.name).or_default().push(entry);
+    }
     let mut steps = BTreeMap::new();
     let wanted = desired.pods.values();
     for pod in wanted.filter(|pod| pod.source != PodSource::Api) {
+        let entries = on_host.get(&pod.name).map_or(&[][..], Vec::as_slice);
+        // The pod that this one replaces has not ended; its mirror pod shows that.
+        let replaces = entries.iter().any(|entry| entry.pod.uid != pod.uid);
+        let own = entries.iter().find(|entry| entry.pod.uid == pod.uid);
         let step = match (others.get(&pod.name), mirrors.get(&pod.name)) {
             (Some(other), _) => Some(MirrorAction::Blocked(Arc::clone(pod), Arc::clone(other))),
-            (None, None) => Some(MirrorAction::Create(Arc::clone(pod))),
-            (None, Some(mirror)) => wrong(mirror, pod, phases.get(&pod.name))
+            (None, None) => (!replaces).then(|| MirrorAction::Create(Arc::clone(pod))),
+            (None, Some(mirror)) => wrong(mirror, pod, own.copied())
+                .filter(|why| !replaces || *why == DeleteReason::Deleted)
                 .map(|why| MirrorAction::Delete(Arc::clone(mirror), why)),
         };
         if let Some(step) = step {
@@ -91,7 +90,7 @@ pub(super) fn decide(
         let wanted = wanted.is_some_and(|pod| pod.source != PodSource::Api);
         // Until all manifests were read, any mirror pod may be desired. One whose pod is
         // terminating still shows its status.
-        if !wanted && desired.sources_ready() && !on_host.contains(name) {
+        if !wanted && desired.sources_ready() && !on_host.contains_key(name) {
             let step = MirrorAction::Delete(Arc::clone(mirror), DeleteReason::Orphaned);
             steps.insert(name.clone(), step);
         }
@@ -99,13 +98,16 @@ pub(super) fn decide(
     steps
 }
 
-fn wrong(mirror: &ApiPod, pod: &Pod, phase: Option<&Phase>) -> Option<DeleteReason> {
+/// Why the mirror pod of a static pod must go. `own` is what the node shows of that pod: as long as it
+/// shows nothing, the pod that this one replaces may still run.
+fn wrong(mirror: &ApiPod, pod: &Pod, own: Option<&PodEntry>) -> Option<DeleteReason> {
     let ended = mirror.phase.is_some_and(Phase::is_terminal);
+    let runs = |entry: &PodEntry| entry.deletion.is_none() && !entry.status.phase.is_terminal();
     if mirror.deletion.is_some() {
         Some(DeleteReason::Deleted)
-    } else if !shows(mirror, pod) {
+    } else if own.is_some() && !shows(mirror, pod) {
         Some(DeleteReason::Differs)
-    } else if ended && phase.is_some_and(|phase| !phase.is_terminal()) {
+    } else if ended && own.is_some_and(runs) {
         Some(DeleteReason::RunsAgain)
     } else {
         None

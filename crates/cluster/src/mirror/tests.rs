@@ -139,13 +139,65 @@ fn the_mirror_pod_of_another_kubelet_stays_as_long_as_it_shows_what_runs() {
     edited.uid = web.uid.clone();
     let edited = desired(&[&Arc::new(edited)], true);
     assert_eq!(steps(&edited, &runs, mirrors), differs);
-    let another = desired(&[&from_file("web", "x")], true);
-    assert_eq!(steps(&another, &runs, mirrors), differs, "another UID");
+    let other = from_file("web", "x");
+    let another = desired(&[&other], true);
+    assert_eq!(steps(&another, &runs, mirrors), [""; 0], "the old one runs");
+    let replaced = [entry(&other, status(Phase::Pending, Vec::new()))];
+    assert_eq!(steps(&another, &replaced, mirrors), differs, "another UID");
     let unknown = [ApiPod {
         shows: None,
         ..mirror
     }];
     assert_eq!(steps(&desired(&[&web], true), &runs, &unknown), differs);
+}
+
+#[test]
+fn the_mirror_pod_of_a_pod_that_is_replaced_stays_until_that_has_ended() {
+    let old = from_file("web", "x");
+    let mut new = Pod::clone(&from_file("web", "z"));
+    new.uid = "another".into();
+    let new = Arc::new(new);
+    let mirror = mirror_of(&old, "m", "1", &json!({"phase": "Running"}));
+    let mirrors = std::slice::from_ref(&mirror);
+    let wanted = desired(&[&new], true);
+    let runs = entry(&old, status(Phase::Running, Vec::new()));
+    let ends = PodEntry {
+        deletion: Some((jiff::Timestamp::UNIX_EPOCH, Duration::from_secs(30))),
+        ..runs.clone()
+    };
+    let starts = entry(&new, status(Phase::Pending, Vec::new()));
+    for (what, board) in [
+        ("not ended yet", vec![runs]),
+        ("ending", vec![ends.clone()]),
+        ("both are shown", vec![ends.clone(), starts.clone()]),
+        ("the next one has not begun", vec![]),
+    ] {
+        assert_eq!(steps(&wanted, &board, mirrors), [""; 0], "{what}");
+    }
+    let done = ApiPod {
+        phase: Some(Phase::Succeeded),
+        ..mirror.clone()
+    };
+    let both = [ends.clone(), starts.clone()];
+    assert_eq!(
+        steps(&wanted, &both, &[done]),
+        [""; 0],
+        "it shows the old one"
+    );
+    assert_eq!(
+        steps(&wanted, &[starts], mirrors),
+        ["delete web-n m: Differs"]
+    );
+    // Somebody deletes it meanwhile: there will be one again for the new one.
+    assert_eq!(steps(&wanted, std::slice::from_ref(&ends), &[]), [""; 0]);
+    let deleted = ApiPod {
+        deletion: deletion(),
+        ..mirror
+    };
+    assert_eq!(
+        steps(&wanted, &[ends], &[deleted]),
+        ["delete web-n m: Deleted"]
+    );
 }
 
 #[test]
@@ -364,6 +416,10 @@ async fn mirror_pods_come_with_the_node_and_go_with_the_manifest() {
     assert_eq!(world.server.calls(), ["create web-n"]);
     // The manifest is edited.
     world.want(&[&edited]);
+    pass(1).await;
+    assert_eq!(world.server.calls(), [""; 0], "nothing of it runs yet");
+    let pending = entry(&edited, status(Phase::Pending, Vec::new()));
+    world.board.set(edited.uid.clone(), pending);
     pass(1).await;
     assert_eq!(world.server.calls(), ["delete web-n m2", "create web-n"]);
     // The manifest is gone; the pod still ends.

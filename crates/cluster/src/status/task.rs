@@ -3,7 +3,7 @@
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use rubelet_api::pod::PodSource;
+use rubelet_api::{annotations::CONFIG_HASH, pod::PodSource};
 use rubelet_base::{Backoff, PodName, PodUid};
 use rubelet_kubelet::{
     clock::Clock,
@@ -74,6 +74,12 @@ struct TrackedPod {
     reconciled: Option<Instant>,
     /// What was complained about last.
     last_warning: String,
+}
+
+/// Whether a mirror pod may show this pod: not if it is still that of the pod whose place this one took.
+fn shows(mirror: &ApiPod, entry: &PodEntry) -> bool {
+    let hash = entry.pod.annotations.get(CONFIG_HASH).map(|hash| &**hash);
+    entry.history.replaced.is_none() || mirror.config_hash.as_deref() == hash
 }
 
 /// A call that ended.
@@ -231,7 +237,8 @@ impl<A: StatusApi> StatusTask<A> {
         if entry.pod.source == PodSource::Api {
             return self.api.get(uid);
         }
-        self.api.get(self.mirrors.get(&entry.pod.name)?)
+        let mirror = self.api.get(self.mirrors.get(&entry.pod.name)?)?;
+        shows(&mirror, entry).then_some(mirror)
     }
 
     fn send_next(&mut self, uid: &PodUid, now: Instant) {

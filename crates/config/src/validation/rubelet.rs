@@ -33,6 +33,11 @@ pub(super) fn validate(check: &Check<'_>) -> CheckResult {
         let message = format!("must be the absolute path of a file, is {key:?}");
         return violation(["rubelet.secretsKeyFile"], message);
     }
+    let edits = options.static_pod_edits.as_str();
+    if !["", "InPlace", "Replace"].contains(&edits) {
+        let message = format!("must be empty, `InPlace` or `Replace`, is {edits:?}");
+        return violation(["rubelet.staticPodEdits"], message);
+    }
     audit(&options.audit)?;
     runtime(&options.runtime)
 }

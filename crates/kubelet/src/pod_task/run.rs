@@ -4,13 +4,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::{
+    annotations::CONFIG_HASH,
     pod::{Pod, PodSource},
     status::PodStatus,
 };
 use rubelet_base::{ContainerId, PodUid, Seq};
 use rubelet_pod_plan::{
-    History, Intents, ObservedPod, PlanSettings, PodPlan, PodSnapshot, ProbeResults, Target, plan,
-    transitions,
+    History, Intents, ObservedPod, PlanSettings, PodPlan, PodSnapshot, ProbeResults, Target,
+    history::ReplacedPod, plan, transitions,
 };
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info, warn};
@@ -47,6 +48,8 @@ pub(crate) struct PodTask {
     recreate: bool,
     /// What the status and the history are about.
     definition: Box<str>,
+    /// The `kubernetes.io/config.hash` of the pod that ran last; empty if it is not known.
+    content: Box<str>,
     pub(super) removing: bool,
     pub(super) repeat_backoff: RepeatBackoff,
     round: SyncRound,
@@ -108,8 +111,11 @@ impl PodTask {
         let definition = definition_of(&pod);
         let mut recreate = false;
         let mut generation = 1;
+        let mut content = content_of(&pod);
         let (status, history) = match record {
             Some(record) => {
+                // What is removed without its definition is still the same pod.
+                content = content.or(Some(record.content));
                 let edited = !record.definition.is_empty() && record.definition != definition;
                 recreate = record.removing || edited && record.status.phase.is_terminal();
                 generation = record.generation.max(1) + i64::from(edited);
@@ -133,6 +139,7 @@ impl PodTask {
             status,
             recreate,
             definition,
+            content: content.unwrap_or_default(),
             removing: false,
             repeat_backoff: RepeatBackoff::default(),
             round: SyncRound::first(),
@@ -148,6 +155,13 @@ impl PodTask {
             held_ports: None,
             releases,
             awaited_port: "".into(),
+        }
+    }
+
+    /// Notes the pod that ended before this one could start.
+    pub(crate) fn note_replaced(&mut self, replaced: Option<ReplacedPod>) {
+        if replaced.is_some() {
+            self.history.replaced = replaced;
         }
     }
 
@@ -250,6 +264,7 @@ impl PodTask {
                     self.generation += i64::from(edited);
                     self.round.edited();
                     self.definition = definition;
+                    self.content = content_of(&pod).unwrap_or_default();
                     self.from_source = Arc::clone(&pod);
                     self.ephemeral = Vec::new();
                     self.pod = pod;
@@ -396,6 +411,7 @@ impl PodTask {
             status: status.clone(),
             history: self.history.clone(),
             definition: self.definition.clone(),
+            content: self.content.clone(),
             generation: self.generation,
             removing: self.removing,
             held: self.context.pleg.runtime_ids(&self.pod.uid),
@@ -461,6 +477,11 @@ async fn ready(state: &mut watch::Receiver<RuntimeState>) {
 /// Time until a moment; a little past it, so that the plan made then sees it as past.
 fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
+}
+
+/// `kubernetes.io/config.hash` of a pod of a manifest.
+fn content_of(pod: &Pod) -> Option<Box<str>> {
+    pod.annotations.get(CONFIG_HASH).cloned()
 }
 
 /// The definitions of the sandbox and the containers: if they differ, something must be recreated.

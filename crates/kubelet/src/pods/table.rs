@@ -1,20 +1,16 @@
 //! The task that starts, informs and ends pod tasks.
 
+mod waiting;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
 };
 
-use jiff::Timestamp;
-use rubelet_api::{
-    pod::{Pod, PodSource},
-    status::PodStatus,
-};
-use rubelet_base::{Backoff, PodUid, Seq};
-use rubelet_pod_plan::{
-    History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Target, plan,
-};
+use rubelet_api::pod::{Pod, PodSource};
+use rubelet_base::{Backoff, PodName, PodUid, Seq};
+use rubelet_pod_plan::history::ReplacedPod;
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -57,6 +53,8 @@ pub(crate) struct PodTable {
     shown: BTreeSet<PodUid>,
     /// Pods of which nothing is left, or that were rejected, as long as their source names them.
     finished: BTreeSet<PodUid>,
+    /// Pods of manifests that have ended while a manifest defines another one of their name.
+    replaced: BTreeMap<PodName, ReplacedPod>,
     /// Critical pods for which others are ending.
     waiting: BTreeMap<PodUid, Arc<Pod>>,
     node_match: NodeMatch,
@@ -101,6 +99,7 @@ impl PodTable {
             panicked: BTreeMap::new(),
             shown: BTreeSet::new(),
             finished: BTreeSet::new(),
+            replaced: BTreeMap::new(),
             waiting: BTreeMap::new(),
             node_match: NodeMatch::default(),
         }
@@ -211,49 +210,6 @@ impl PodTable {
             }
         }
         (desired, all_ready)
-    }
-
-    /// Shows pods that have no task yet, because the runtime is away or the pod before them is not
-    /// gone: as they were recorded, else as pending.
-    async fn show_waiting(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
-        let board = &self.context.board;
-        let gone = self.shown.iter().filter(|uid| !desired.contains_key(*uid));
-        for uid in gone.filter(|uid| !self.tasks.contains_key(*uid)) {
-            board.remove(uid);
-        }
-        let mut shown = BTreeSet::new();
-        for (uid, pod) in desired {
-            if self.tasks.contains_key(uid) || self.finished.contains(uid) {
-                continue;
-            }
-            shown.insert(uid.clone());
-            if board
-                .get(uid)
-                .is_some_and(|entry| Arc::ptr_eq(&entry.pod, pod))
-            {
-                continue;
-            }
-            let restored = self.restore(pod).await;
-            let now = self.context.clock.now();
-            let status = restored.record.map_or_else(
-                || waiting(pod, &self.context.settings, now),
-                |old| old.status,
-            );
-            let (pod, why) = (Arc::clone(pod), Vec::new());
-            board.set(
-                uid.clone(),
-                PodEntry {
-                    pod,
-                    status,
-                    deletion: None,
-                    why,
-                    history: Arc::default(),
-                    wake_at: None,
-                    finished: false,
-                },
-            );
-        }
-        self.shown = shown;
     }
 
     /// Forgets finished pods that their source does not list any more, and releases those that were
@@ -417,7 +373,8 @@ impl PodTable {
             let is_named = relist.pods.iter().any(|found| found.uid == uid);
             if is_named { relist.seq } else { Seq::ZERO }
         };
-        let task = PodTask::new(
+        let replaced = self.replaced.remove(&pod.name);
+        let mut task = PodTask::new(
             Arc::clone(&self.context),
             pod,
             receiver,
@@ -426,6 +383,7 @@ impl PodTable {
             self.on_disk.contains(&uid),
             listed,
         );
+        task.note_replaced(replaced);
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());
         self.tasks.insert(
@@ -453,6 +411,7 @@ impl PodTable {
                 // The API server keeps a pod that is being deleted until the node reports this.
                 let (desired, _) = self.desired();
                 let deleted = desired.get(&uid).is_some_and(|pod| pod.deletion.is_some());
+                self.note_replaced(&uid, &desired);
                 if deleted {
                     finish(&self.context.board, &uid);
                     self.finished(&uid);
@@ -488,6 +447,11 @@ impl PodTable {
     }
 }
 
+/// Whether a pod comes from a manifest.
+fn is_static(pod: &Pod) -> bool {
+    pod.source != PodSource::Api
+}
+
 /// Says on the board that nothing is left of a pod.
 fn finish(board: &PodBoard, uid: &PodUid) {
     if let Some(entry) = board.get(uid)
@@ -499,22 +463,6 @@ fn finish(board: &PodBoard, uid: &PodUid) {
         };
         board.set(uid.clone(), finished);
     }
-}
-
-/// The status of a pod that nobody has worked on yet.
-fn waiting(pod: &Pod, settings: &PlanSettings, now: Timestamp) -> PodStatus {
-    let snapshot = PodSnapshot {
-        pod,
-        observed: &ObservedPod::default(),
-        history: &History::default(),
-        previous: None,
-        target: Target::Run,
-        settings,
-        probes: &ProbeResults::default(),
-        intents: &Intents::default(),
-        generation: 1,
-    };
-    plan(&snapshot, now).status
 }
 
 /// Resolves when any source has changed; never if there is no source.

@@ -1,13 +1,12 @@
 //! The manifest sources, their state across restarts, and their events.
 
 use std::{
-    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use anyhow::{Context as _, anyhow};
-use rubelet_base::{ErrorChain, PodName, PodUid};
+use rubelet_base::ErrorChain;
 use rubelet_config::Resolved;
 use rubelet_kubelet::{
     agent::Agent,
@@ -16,7 +15,7 @@ use rubelet_kubelet::{
 };
 use rubelet_sources::{
     FileConfig, SourcesConfig, SourcesHandle, UrlConfig,
-    state::{AdoptedUids, HeldPod},
+    state::{AdoptedPod, AdoptedPods, HeldPod, ManifestEdits},
     status::ManifestEvent,
 };
 use rubelet_store::{Loaded, Migration, Record, Stored};
@@ -50,7 +49,7 @@ pub(super) async fn start(
     node: &Node,
     record: &Path,
     clock: &Clock,
-    adopted: AdoptedUids,
+    adopted: AdoptedPods,
 ) -> anyhow::Result<SourcesHandle> {
     let config = &resolved.config;
     let file = (!config.static_pod_path.is_empty()).then(|| FileConfig {
@@ -80,6 +79,7 @@ pub(super) async fn start(
             node_name: node.name.to_string(),
             file,
             url,
+            edits: edits(resolved),
             adopted,
             held,
         },
@@ -126,15 +126,21 @@ pub(super) async fn keep_held(mut held: watch::Receiver<Arc<Vec<HeldPod>>>, reco
     }
 }
 
-/// UIDs of pods that a previous kubelet created from manifests: they keep them.
-pub(super) fn adopted(agent: &Agent) -> AdoptedUids {
-    let pods: Arc<Vec<_>> = Arc::clone(&agent.pleg().relists().borrow().pods);
-    let ours = pods
-        .iter()
-        .filter(|pod| matches!(pod.source.as_deref(), Some("file" | "http")));
-    let mut found: BTreeMap<PodName, PodUid> = BTreeMap::new();
-    for pod in ours {
-        found.insert(pod.name.clone(), pod.uid.clone());
+/// What an edit of a manifest does to its pod.
+pub(super) fn edits(resolved: &Resolved) -> ManifestEdits {
+    match resolved.rubelet.replaces_static_pods(resolved.joined) {
+        true => ManifestEdits::Replace,
+        false => ManifestEdits::InPlace,
+    }
+}
+
+/// Pods of manifests that run already, perhaps by another kubelet: those whose manifest is the same
+/// keep their UID.
+pub(super) async fn adopted(agent: &Agent) -> AdoptedPods {
+    let mut found = AdoptedPods::new();
+    for (name, uid, content) in agent.static_pods().await {
+        let pods = found.entry(name).or_default();
+        pods.push(AdoptedPod { uid, content });
     }
     found
 }

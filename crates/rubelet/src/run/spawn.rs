@@ -166,7 +166,7 @@ async fn start_manifests(
     built: &mut Built,
 ) -> anyhow::Result<ManifestSources> {
     let held_record = parts::own_directory(root).join("held-manifests.json");
-    let adopted = manifests::adopted(&built.agent);
+    let adopted = manifests::adopted(&built.agent).await;
     let (node, clock) = (&opened.node, &opened.clock);
     let sources = manifests::start(resolved, node, &held_record, clock, adopted).await?;
     let tasks = &mut built.tasks;
@@ -184,7 +184,7 @@ fn view_parts(
     resolved: &Resolved,
     opened: &Opened,
     built: &Built,
-    manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
+    statuses: watch::Receiver<Arc<Vec<ManifestStatus>>>,
     desired: PodSources,
     cluster: ClusterProblems,
 ) -> ViewParts {
@@ -206,7 +206,8 @@ fn view_parts(
         objects: Arc::clone(&built.objects),
         prober: agent.prober().clone(),
         clock: opened.clock.clone(),
-        manifests,
+        manifests: statuses,
+        manifest_edits: manifests::edits(resolved),
         desired,
         runtime: agent.runtime_state.clone(),
         pleg_problem: Arc::new(move || pleg.problem()),

@@ -14,8 +14,10 @@ use rustix::fs::inotify::{ReadFlags, WatchFlags};
 /// A change of a manifest file, or of the watched path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DirectoryEvent {
-    /// The file of this name was closed after writing, moved, linked or removed.
+    /// The file of this name was closed after writing, moved here or linked.
     Changed(OsString),
+    /// The file of this name was removed or moved away.
+    Removed(OsString),
     /// The file of this name is being written.
     Writing(OsString),
     /// The directory or one above it was created, removed or renamed; or events were lost.
@@ -150,6 +152,9 @@ fn classify(
         if meta.is_ok_and(|meta| meta.is_file() && meta.nlink() == 1) {
             return Some(DirectoryEvent::Writing(name));
         }
+    }
+    if events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
+        return Some(DirectoryEvent::Removed(name));
     }
     Some(DirectoryEvent::Changed(name))
 }

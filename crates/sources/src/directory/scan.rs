@@ -100,8 +100,8 @@ impl ScanResult {
         }
     }
 
-    /// Accepts the result.
-    pub(super) fn accept(self, known: &mut LastScan) -> Observation {
+    /// Accepts the result. Files named in `removed` were removed since the last one.
+    pub(super) fn accept(self, known: &mut LastScan, removed: &BTreeSet<OsString>) -> Observation {
         match self.0 {
             Err(failed) => {
                 let ScanFailure { origin, problem } = *failed;
@@ -113,6 +113,7 @@ impl ScanResult {
             }
             Ok(CompleteScan { kind, entries, .. }) => {
                 let taken = |entry: &&ScannedFile| !matches!(entry.content, Content::Skipped(_));
+                let before = std::mem::take(known);
                 *known = LastScan {
                     manifests: entries
                         .iter()
@@ -121,10 +122,21 @@ impl ScanResult {
                         .collect(),
                     kind: Some(kind),
                 };
+                let was_removed = |path: &str| {
+                    let name = Path::new(path).file_name();
+                    before.manifests.contains_key(path)
+                        && name.is_some_and(|name| removed.contains(name))
+                };
+                let content = |entry: ScannedFile| match entry.content {
+                    Content::Bytes(bytes) if was_removed(&entry.path) => {
+                        (entry.path, Content::Recreated(bytes))
+                    }
+                    other => (entry.path, other),
+                };
                 Observation::Scanned {
                     source: PodSource::File,
                     single: kind == PathKind::File,
-                    manifests: entries.into_iter().map(|e| (e.path, e.content)).collect(),
+                    manifests: entries.into_iter().map(content).collect(),
                 }
             }
         }

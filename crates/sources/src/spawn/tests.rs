@@ -173,6 +173,47 @@ async fn an_editor_that_moves_the_old_file_away_ends_no_pod() {
 }
 
 #[tokio::test]
+async fn a_manifest_that_is_removed_and_written_again_at_once_is_another_pod_where_edits_replace() {
+    for (edits, replaces) in [
+        (ManifestEdits::Replace, true),
+        (ManifestEdits::InPlace, false),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("a.yaml"), manifest("a", "one")).unwrap();
+        let config = SourcesConfig {
+            node_name: "n".to_owned(),
+            file: Some(FileConfig {
+                path: dir.path().to_owned(),
+                check_frequency: NEVER,
+            }),
+            edits,
+            ..SourcesConfig::default()
+        };
+        let mut sources = spawn(config, clock).unwrap();
+        sources.pods("a-n=one").await;
+        let uid = |sources: &SourcesHandle| {
+            let desired = sources.desired.borrow();
+            let pod = desired.pods.values().find(|pod| &*pod.name.name == "a-n");
+            pod.map(|pod| pod.uid.clone())
+        };
+        let before = uid(&sources);
+        // Written over, moved over: the same pod.
+        fs::write(at("a.yaml"), manifest("a", "one")).unwrap();
+        fs::write(at(".a.tmp"), manifest("a", "one")).unwrap();
+        fs::rename(at(".a.tmp"), at("a.yaml")).unwrap();
+        fs::write(at("b.yaml"), manifest("b", "one")).unwrap();
+        sources.pods("a-n=one b-n=one").await;
+        assert_eq!(uid(&sources), before);
+        fs::remove_file(at("a.yaml")).unwrap();
+        fs::write(at("a.yaml"), manifest("a", "one")).unwrap();
+        fs::write(at("c.yaml"), manifest("c", "one")).unwrap();
+        sources.pods("a-n=one b-n=one c-n=one").await;
+        assert_eq!(uid(&sources) != before, replaces, "{edits:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_broken_file_has_a_status_and_an_event_and_the_others_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);

@@ -2,23 +2,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use jiff::Timestamp;
 use rubelet_api::{
+    hash::content_hash,
     manifest::{ManifestError, decode_bytes},
     parse::{FieldError, FieldErrorKind, ParseContext, parse},
     pod::{Pod, PodSource},
 };
-use rubelet_base::{PodName, PodUid};
+use rubelet_base::PodName;
 
+use super::identity::KnownPod;
 use crate::status::{Problem, Reason};
-
-/// What a new definition of a pod takes over.
-pub(super) struct KnownPod {
-    /// The pod's UID.
-    pub(super) uid: Option<PodUid>,
-    /// When it was first seen.
-    pub(super) seen: Timestamp,
-}
 
 /// The contents of a manifest.
 #[derive(Debug, Default)]
@@ -31,13 +24,14 @@ pub(super) struct Interpreted {
     pub(super) blank: bool,
 }
 
-/// Decodes, defaults and validates. A mistake in the parser costs this manifest, not the others.
+/// Decodes, defaults and validates. `known` tells, from the name and the content of a pod, what it
+/// takes over. A mistake in the parser costs this manifest, not the others.
 pub(super) fn interpret(
     bytes: &[u8],
     node_name: &str,
     source: PodSource,
     origin: &str,
-    known: impl Fn(&PodName) -> KnownPod,
+    known: impl Fn(&PodName, &str) -> KnownPod,
 ) -> Interpreted {
     let work = || read(bytes, node_name, source, origin, known);
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Interpreted {
@@ -54,7 +48,7 @@ fn read(
     node_name: &str,
     source: PodSource,
     origin: &str,
-    known: impl Fn(&PodName) -> KnownPod,
+    known: impl Fn(&PodName, &str) -> KnownPod,
 ) -> Interpreted {
     let blank = bytes.iter().all(u8::is_ascii_whitespace);
     let mut found = Interpreted {
@@ -70,7 +64,7 @@ fn read(
             }
         };
         let name = name_of(raw.namespace(), raw.name(), node_name);
-        let KnownPod { uid, seen } = known(&name);
+        let KnownPod { uid, seen } = known(&name, &content_hash(raw.value()));
         let has_name = !raw.name().is_empty();
         let context = ParseContext {
             node_name,

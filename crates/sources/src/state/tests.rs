@@ -1,5 +1,7 @@
 //! The rules, as tables of scans and their results.
 
+use rubelet_api::annotations::CONFIG_HASH;
+
 use super::*;
 use crate::{
     desired::{Op, diff},
@@ -24,15 +26,41 @@ struct Node {
 
 impl Node {
     fn new() -> Self {
-        Self::with(AdoptedUids::new(), &[])
+        Self::with(AdoptedPods::new(), &[])
     }
 
-    fn with(adopted: AdoptedUids, held: &[HeldPod]) -> Self {
+    fn with(adopted: AdoptedPods, held: &[HeldPod]) -> Self {
+        Self::editing(ManifestEdits::InPlace, adopted, held)
+    }
+
+    fn editing(edits: ManifestEdits, adopted: AdoptedPods, held: &[HeldPod]) -> Self {
         let sources = [PodSource::File, PodSource::Http];
         Self {
-            state: SourceState::new("Node", &sources, adopted, held, time(0)),
+            state: SourceState::new("Node", edits, &sources, adopted, held, time(0)),
             clock: 0,
         }
+    }
+
+    /// A node whose edits replace pods.
+    fn replacing() -> Self {
+        Self::editing(ManifestEdits::Replace, AdoptedPods::new(), &[])
+    }
+
+    /// The file was removed and written again.
+    fn recreate(&mut self, path: &str, text: &str) {
+        let content = Content::Recreated(text.into());
+        self.apply(Observation::Scanned {
+            source: PodSource::File,
+            single: false,
+            manifests: vec![(path.into(), content)],
+        });
+    }
+
+    /// UID of the pod `NAME-node`, and when it was first seen.
+    fn identity(&self, name: &str) -> (PodUid, Option<Timestamp>) {
+        let name = PodName::new("default", &format!("{name}-node"));
+        let pod = &self.state.desired().pods[&name];
+        (pod.uid.clone(), seen(pod))
     }
 
     fn apply(&mut self, observation: Observation) -> Changes {
@@ -412,9 +440,81 @@ fn an_edited_pod_keeps_uid_and_first_sight() {
 }
 
 #[test]
+fn an_edit_that_replaces_gives_only_the_edited_pod_another_uid() {
+    let mut node = Node::replacing();
+    let list = |a: &str| format!("{}---\n{}", pod("a", a), pod("b", "one"));
+    node.directory(&[("/m/a", &list("one"))]);
+    let [a, b] = ["a", "b"].map(|name| node.identity(name));
+    node.directory(&[("/m/a", &format!("# a comment\n{}", list("one")))]);
+    assert_eq!(
+        (node.identity("a"), node.identity("b")),
+        (a.clone(), b.clone())
+    );
+    node.directory(&[("/m/a", &list("two"))]);
+    assert_eq!(node.identity("b"), b);
+    let edited = node.identity("a");
+    assert_ne!(edited.0, a.0);
+    assert_eq!(edited.1, Some(time(3)), "it is seen for the first time");
+    node.directory(&[("/m/a", &list("one"))]);
+    assert_eq!(node.identity("a").0, a.0, "as it was");
+}
+
+#[test]
+fn a_manifest_that_is_removed_and_written_again_makes_another_pod_where_edits_replace() {
+    let text = pod("a", "one");
+    for (mut node, replaces) in [(Node::replacing(), true), (Node::new(), false)] {
+        node.directory(&[("/m/a", &text)]);
+        let mut known = vec![node.identity("a").0];
+        node.recreate("/m/a", &text);
+        known.push(node.identity("a").0);
+        // Between two scans, and nobody saw the one without it.
+        node.directory(&[]);
+        node.directory(&[("/m/a", &text)]);
+        known.push(node.identity("a").0);
+        node.directory(&[("/m/a", &text)]);
+        assert_eq!(node.identity("a").0, known[2], "nothing happened");
+        known.sort();
+        known.dedup();
+        assert_eq!(known.len(), if replaces { 3 } else { 1 });
+    }
+}
+
+#[test]
+fn a_uid_in_the_manifest_is_kept_by_every_edit() {
+    let text = |image: &str| pod("a", image).replace("  name: a\n", "  name: a\n  uid: mine\n");
+    let mut node = Node::replacing();
+    node.directory(&[("/m/a", &text("one"))]);
+    node.directory(&[("/m/a", &text("two"))]);
+    node.recreate("/m/a", &text("two"));
+    assert_eq!(node.identity("a").0.as_str(), "mine");
+}
+
+#[test]
+fn a_replaced_pod_is_not_adopted_by_the_next_run_of_the_agent() {
+    let mut node = Node::replacing();
+    node.directory(&[("/m/a", &pod("a", "one"))]);
+    let name = PodName::new("default", "a-node");
+    let old = Arc::clone(&node.state.desired().pods[&name]);
+    let running = AdoptedPod {
+        uid: old.uid.clone(),
+        content: Some(old.annotations[CONFIG_HASH].clone()),
+    };
+    let adopted = AdoptedPods::from([(name, vec![running])]);
+    for (image, same) in [("one", true), ("two", false)] {
+        let mut next = Node::editing(ManifestEdits::Replace, adopted.clone(), &[]);
+        next.directory(&[("/m/a", &pod("a", image))]);
+        assert_eq!(next.identity("a").0 == old.uid, same, "{image}");
+    }
+}
+
+#[test]
 fn the_uid_of_a_running_pod_is_taken_over_once() {
     let name = PodName::new("default", "a-node");
-    let adopted = AdoptedUids::from([(name.clone(), PodUid::from("running"))]);
+    let running = AdoptedPod {
+        uid: "running".into(),
+        content: None,
+    };
+    let adopted = AdoptedPods::from([(name.clone(), vec![running])]);
     let mut node = Node::with(adopted, &[]);
     let text = pod("a", "one");
     node.directory(&[("/m/a", &text)]);
@@ -488,7 +588,7 @@ fn what_was_held_survives_a_restart_of_the_agent() {
     let json = serde_json::to_string(&**node.state.held()).expect("held pods are data");
     let held: Vec<HeldPod> = serde_json::from_str(&json).expect("the same data");
 
-    let mut restarted = Node::with(AdoptedUids::new(), &held);
+    let mut restarted = Node::with(AdoptedPods::new(), &held);
     assert_eq!(restarted.pods(), ["a-node=one", "b-node=two"]);
     assert!(!restarted.state.desired().sources_ready());
     restarted.directory(&[("/m/a", bad), ("/m/c", &pod("c", "three"))]);
@@ -504,7 +604,7 @@ fn what_was_held_survives_a_restart_of_the_agent() {
     assert_eq!(uids(&restarted), uids(&node));
     assert_eq!(restarted.state.held(), node.state.held());
 
-    let mut removed = Node::with(AdoptedUids::new(), &held);
+    let mut removed = Node::with(AdoptedPods::new(), &held);
     removed.directory(&[]);
     assert_eq!(
         removed.pods(),

@@ -35,7 +35,11 @@ use rubelet_server::{
     ActionError, NodeView as _, PodAction, PodAnswer, PodPatch, PodRef, Resource,
     explanation::VolumeCopy,
 };
-use rubelet_sources::status::{ManifestPod, ManifestState, ManifestStatus};
+use rubelet_sources::{
+    desired::Desired,
+    state::ManifestEdits,
+    status::{ManifestPod, ManifestState, ManifestStatus},
+};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinSet};
@@ -104,6 +108,7 @@ pub(super) struct TestView {
     pub(super) recorder: Recorder,
     pub(super) lifecycle: Arc<Board<u64, LifecycleEvent>>,
     pub(super) manifests: watch::Sender<Arc<Vec<ManifestStatus>>>,
+    pub(super) desired: watch::Sender<Arc<Desired>>,
     pub(super) directory: TempDir,
     pub(super) runtime: Arc<FakeRuntime>,
     _tasks: JoinSet<()>,
@@ -128,6 +133,7 @@ impl TestView {
         let recorder = Recorder::new(clock.clone());
         let intents = IntentBoard::new(directory.path().to_owned());
         let manifests = watch::Sender::new(Arc::default());
+        let desired = watch::Sender::new(Arc::default());
         let runtime = RuntimeState {
             name: "containerd".into(),
             answered: true,
@@ -146,8 +152,9 @@ impl TestView {
                 prober: ProberHandle::default(),
                 clock,
                 manifests: manifests.subscribe(),
+                manifest_edits: ManifestEdits::Replace,
                 cluster: ClusterProblems::none(),
-                desired: vec![watch::channel(Arc::default()).1],
+                desired: vec![desired.subscribe()],
                 runtime: watch::channel(runtime).1,
                 pleg_problem: Arc::new(|| None),
                 heartbeats: Vec::new(),
@@ -182,6 +189,7 @@ impl TestView {
             recorder,
             lifecycle,
             manifests,
+            desired,
             directory,
             runtime: fake,
             _tasks: tasks,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 use rubelet_api::status::ContainerState;
 use rubelet_pod_plan::{
     History, Why,
-    history::{ContainerHistory, CrashEntry, Failure, Termination},
+    history::{ContainerHistory, CrashEntry, Failure, ReplacedPod, Termination},
     intents::RestartIntent,
 };
 use rubelet_server::PodAction;
@@ -25,6 +25,31 @@ fn failure(reason: &str) -> Failure {
         delay: Duration::from_secs(20),
         key: "".into(),
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_replacement_of_a_pod_of_a_manifest_is_explained() {
+    let seen = TestView::new();
+    let mut replaced = ending(30);
+    let history = History {
+        replaced: Some(ReplacedPod {
+            uid: "before".into(),
+            at: at("2026-03-01T11:00:00Z"),
+        }),
+        ..History::default()
+    };
+    replaced.history = Arc::new(history);
+    let wanted = Arc::clone(&replaced.pod);
+    seen.put(replaced).await;
+    let edits = explained(&seen).await.manifest_edits.unwrap();
+    assert_eq!((&*edits.mode, edits.being_replaced), ("Replace", false));
+    assert_eq!(edits.replaced.unwrap().uid, "before");
+    seen.desired.send_modify(|desired| {
+        let pods = &mut Arc::make_mut(desired).pods;
+        pods.insert(wanted.name.clone(), wanted);
+    });
+    let edits = explained(&seen).await.manifest_edits.unwrap();
+    assert!(edits.being_replaced, "its manifest defines another one");
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ use rubelet_api::{
     pod::Pod,
     status::{Phase, PodStatus},
 };
+use rubelet_pod_plan::history::ReplacedPod;
 use serde_json::{Value, json};
 
 use super::{
@@ -339,6 +340,30 @@ async fn the_status_of_a_static_pod_goes_to_its_mirror_pod() {
         "containerd://c1"
     );
     assert_eq!(shown["hostIP"], "192.168.0.1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mirror_pod_of_a_replaced_pod_is_not_told_of_its_successor() {
+    let node = Node::start(4);
+    let (old, new) = (from_file("web", "x"), from_file("web", "z"));
+    node.board.set(old.uid.clone(), entry(&old, runs()));
+    node.server.put(mirror_of(&old, "m1", "", &pending()));
+    pass(50).await;
+    assert_eq!(node.server.calls().len(), 1);
+    node.board.remove(&old.uid);
+    let mut next = entry(&new, ready(false));
+    let history = std::sync::Arc::make_mut(&mut next.history);
+    history.replaced = Some(ReplacedPod {
+        uid: old.uid.clone(),
+        at: jiff::Timestamp::UNIX_EPOCH,
+    });
+    node.board.set(new.uid.clone(), next);
+    pass(60_000).await;
+    assert_eq!(node.server.calls(), [], "it shows the old one to the end");
+    node.server.put(mirror_of(&new, "m2", "", &pending()));
+    node.server.api.remove(&"m1".into());
+    pass(50).await;
+    assert_eq!(node.server.status(&"m2".into())["phase"], "Running");
 }
 
 #[tokio::test(start_paused = true)]

@@ -71,6 +71,11 @@ impl Node {
         });
     }
 
+    /// The manifests define these pods now.
+    pub(in crate::tests) fn set_desired(&self, desired: &Arc<Desired>) {
+        self.desired.send_replace(Arc::clone(desired));
+    }
+
     /// Whether the source of manifests could not be read yet.
     pub(in crate::tests) fn set_waiting(&self, waiting: bool) {
         self.change(|desired| {

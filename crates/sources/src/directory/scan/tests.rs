@@ -7,6 +7,7 @@ struct Directory {
     known: LastScan,
     dirty: BTreeSet<OsString>,
     writing: BTreeSet<OsString>,
+    removed: BTreeSet<OsString>,
 }
 
 impl Directory {
@@ -16,6 +17,7 @@ impl Directory {
             known: LastScan::default(),
             dirty: BTreeSet::new(),
             writing: BTreeSet::new(),
+            removed: BTreeSet::new(),
         }
     }
 
@@ -25,7 +27,8 @@ impl Directory {
 
     /// Name and content of each entry.
     fn accept(&mut self) -> Vec<(String, Content)> {
-        let Observation::Scanned { manifests, .. } = self.scan().accept(&mut self.known) else {
+        let accepted = self.scan().accept(&mut self.known, &self.removed);
+        let Observation::Scanned { manifests, .. } = accepted else {
             panic!("the directory can be read");
         };
         let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
@@ -71,6 +74,19 @@ fn a_file_is_read_again_only_when_it_changed() {
     );
     directory.dirty.insert("a".into());
     assert_eq!(directory.accept()[0], entry("a", bytes("two")));
+}
+
+#[test]
+fn a_file_that_was_removed_in_between_is_another_one() {
+    let mut directory = Directory::new();
+    directory.write("a", "one");
+    directory.removed.insert("a".into());
+    directory.dirty.insert("a".into());
+    assert_eq!(directory.accept(), [entry("a", bytes("one"))], "it is new");
+    let recreated = Content::Recreated("one".into());
+    assert_eq!(directory.accept(), [entry("a", recreated)]);
+    directory.removed.clear();
+    assert_eq!(directory.accept(), [entry("a", bytes("one"))]);
 }
 
 #[test]
@@ -159,13 +175,17 @@ fn an_emptied_directory_has_no_pods_but_a_lost_file_system_says_nothing() {
     directory.accept();
     let path = directory.dir.path().to_owned();
     fs::remove_dir_all(&path).unwrap();
-    let gone = directory.scan().accept(&mut directory.known);
+    let gone = directory
+        .scan()
+        .accept(&mut directory.known, &directory.removed);
     assert!(
         matches!(gone, Observation::Failed { problem, .. } if problem.reason == Reason::Missing)
     );
     fs::create_dir(&path).unwrap();
     directory.known.kind = Some(PathKind::Directory { device: 0 });
-    let unmounted = directory.scan().accept(&mut directory.known);
+    let unmounted = directory
+        .scan()
+        .accept(&mut directory.known, &directory.removed);
     assert!(
         matches!(unmounted, Observation::Failed { problem, .. } if problem.reason == Reason::Missing)
     );
@@ -180,7 +200,7 @@ fn a_single_file_may_have_any_name_and_be_removed() {
     let path = dir.path().join(".pod.tmp");
     let none = BTreeSet::new();
     let mut known = LastScan::default();
-    let mut scan = || scan(&path, &known, &none, &none).accept(&mut known);
+    let mut scan = || scan(&path, &known, &none, &none).accept(&mut known, &none);
     assert!(
         matches!(scan(), Observation::Failed { .. }),
         "never seen: it may still come"

@@ -29,7 +29,6 @@ until 40s
 00:20.0 event [web] Normal Killing web: Stopping container web
 00:20.0 call  [web] StopContainer web#0, grace 30 s
 00:20.0 proc  [web] web#0 gets SIGTERM
-00:20.0 state [new] Pending: web ContainerCreating
 00:30.0 proc  [web] web#0 exits 143 (Error)
 00:30.0 call  [web] StopPodSandbox 0
 00:30.0 state [web] Running, ends within 30 s: web Error(143)
@@ -39,6 +38,7 @@ until 40s
 00:30.0 call  [web] RemovePodSandbox 0
 00:30.0 gone  [web] nothing is left of the pod
 00:30.0 why   [new] the pod has no sandbox
+00:30.0 state [new] Pending: web ContainerCreating
 00:30.0 call  [new] RunPodSandbox 0
 00:30.0 why   [new] starts container web: it has not run yet
 00:30.0 cond  [new] PodReadyToStartContainers True
