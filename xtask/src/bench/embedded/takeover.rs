@@ -1,6 +1,6 @@
 //! A port of the host that goes from one pod to the next.
 
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -16,6 +16,8 @@ const TAKEOVERS: usize = 30;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between two looks; short beside what is measured.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// Timeout of one attempt to connect: a packet that is lost in between is sent again after a second.
+const CONNECT: Duration = Duration::from_millis(10);
 /// The event of a pod that waits for the port.
 const WAITS: &str = "HostPortHeld";
 
@@ -63,11 +65,14 @@ fn server(number: usize, port: u16) -> Value {
 }
 
 fn until_answers(node: &Node, number: usize, port: u16) -> Result<()> {
-    let (name, address) = (name(number), format!("127.0.0.1:{port}"));
+    let (name, address) = (name(number), SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let what = format!("{name} answers at {address}");
     let answers = wait::until_every(LOOK_EVERY, &what, TIMEOUT, || {
         // Nobody listens for a while.
-        let page = http::get_tcp(&address, "/").ok();
+        if TcpStream::connect_timeout(&address, CONNECT).is_err() {
+            return Ok(None);
+        }
+        let page = http::get_tcp(&address.to_string(), "/").ok();
         Ok(page.filter(|page| page.text().trim() == name).map(drop))
     });
     answers.with_context(|| node.agent().circumstances())
