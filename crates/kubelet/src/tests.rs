@@ -25,6 +25,7 @@ mod orphans;
 mod outages;
 mod partial_lists;
 mod pleg;
+mod pools;
 mod pulls;
 mod random;
 mod records;

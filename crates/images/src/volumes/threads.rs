@@ -146,6 +146,43 @@ mod tests {
         assert_eq!(threads.progress("1"), None);
     }
 
+    /// Sixteen pods, as in one blocking pool for all: whoever needs a thread of that would wait.
+    #[test]
+    fn however_many_copies_there_are_they_take_no_thread_of_the_blocking_pool() {
+        const COPIES: usize = 16;
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let threads = CopyThreads::default();
+            let (begun, mut begins) = unbounded_channel();
+            let copies: Vec<_> = (0..COPIES)
+                .map(|number| {
+                    let (threads, begun) = (threads.clone(), begun.clone());
+                    tokio::spawn(async move {
+                        let copy = move |progress: &CopyProgress| {
+                            begun.send(()).unwrap();
+                            while !progress.is_cancelled() {
+                                thread::yield_now();
+                            }
+                        };
+                        threads.run(&number.to_string(), copy).await
+                    })
+                })
+                .collect();
+            for _ in 0..AT_A_TIME {
+                begins.recv().await.unwrap();
+            }
+            // The work of sixteen others, on the one thread of the pool, while no copy ends.
+            for number in 0..COPIES {
+                let other = tokio::task::spawn_blocking(move || number);
+                assert_eq!(other.await.unwrap(), number);
+            }
+            assert!(begins.try_recv().is_err(), "no other copy has begun");
+            assert!(copies.iter().all(|copy| !copy.is_finished()));
+            copies.iter().for_each(tokio::task::JoinHandle::abort);
+        });
+    }
+
     #[tokio::test]
     async fn a_copy_that_panics_is_an_error_and_frees_its_place() {
         let threads = CopyThreads::default();

@@ -56,3 +56,29 @@ fn compress(path: &Path) {
         warn!(log = %path.display(), %error, "Cannot compress a rotated log, it stays as it is");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn logs_that_take_long_hold_up_no_rotation_and_others_follow_in_their_turn() {
+        let compressor = Compressor::new(usize::MAX);
+        let most = u32::try_from(MOST_AT_ONCE).unwrap();
+        let busy = compressor.permits.try_acquire_many(most).unwrap();
+        assert_eq!(compressor.permits.available_permits(), 0, "all work");
+        let dir = tempfile::tempdir().unwrap();
+        // Whoever rotates goes on at once: this is no future.
+        for number in 0..3 * MOST_AT_ONCE {
+            compressor.compress(&dir.path().join(number.to_string()));
+        }
+        yield_now().await;
+        assert_eq!(compressor.queued.lock().len(), 3 * MOST_AT_ONCE);
+        drop(busy);
+        while !compressor.queued.lock().is_empty() {
+            yield_now().await;
+        }
+    }
+}
