@@ -26,9 +26,10 @@ cargo xtask COMMAND
   test [--ring N] [--runtime NAME] [--api-server DIR] [--changed] [--all] [--beside-load]
        [--strict] [FILTER]
                             check everything, then run all tests (needs root); with a ring number,
-                            a runtime (embedded, containerd) or a filter: only those tests; with a
-                            directory that holds etcd, kube-apiserver, kube-controller-manager and
-                            kube-scheduler: the cluster tests of ring 3, against these; --changed:
+                            a runtime (embedded, containerd, containerd-1.7) or a filter: only
+                            those tests; with a directory that holds etcd, kube-apiserver,
+                            kube-controller-manager and kube-scheduler: the cluster tests of ring 3,
+                            against these; --changed:
                             tests of packages that differ from main, and of their dependents;
                             --all: also what takes too long for each run; --beside-load:
                             beside processes that keep the cores and the disk busy; --strict also

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use rubelet_testbed::api_server::programs::Programs;
-use rubelet_testbed::{NoisyNeighbour, disk, packages, runtime::Kind, sweep, target_dir};
+use rubelet_testbed::{NoisyNeighbour, disk, packages, sweep, target_dir};
 
 use crate::{cargo, codegen, fuzz, git, tidy};
 use nextest::Nextest;
@@ -29,11 +29,9 @@ pub(crate) use options::Options;
 use report::Counts;
 use rings::{Environment, RingResults};
 use seeds::Seeds;
-use selection::Part;
+use selection::{Part, TestedRuntime};
 use stages::Stages;
 
-/// The runtimes of tests that need one, in order.
-const RUNTIMES: [Kind; 2] = [Kind::Embedded, Kind::Containerd];
 /// The stage without which no test can run.
 const BUILD: &str = "build";
 /// With less free space than this, in MiB, nothing works and the reasons mislead.
@@ -85,6 +83,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
         let part = Part {
             ring,
             runtime,
+            // Who names a runtime wants all of its tests.
+            all: options.all || options.runtime.is_some(),
             cluster_only: programs.is_some(),
             filter: options.filter.as_deref(),
             programs: &built.of_runtimes,
@@ -179,18 +179,22 @@ fn conclude(
 }
 
 /// The stages of the selected rings: their names, rings and runtimes.
-fn ring_stages(options: &Options) -> Vec<(String, u8, Kind)> {
+fn ring_stages(options: &Options) -> Vec<(String, u8, TestedRuntime)> {
     let mut found = Vec::new();
     for ring in selection::ALL {
         if options.ring.is_some_and(|one| one != ring) {
             continue;
         }
         if !selection::needs_agent(ring) {
-            found.push((format!("ring {ring}"), ring, Kind::Containerd));
+            found.push((format!("ring {ring}"), ring, TestedRuntime::Containerd));
             continue;
         }
-        let wanted = |kind: &Kind| options.runtime.is_none_or(|one| one == *kind);
-        for runtime in RUNTIMES.into_iter().filter(wanted) {
+        let wanted = |runtime: &TestedRuntime| match options.runtime {
+            Some(one) => one == *runtime,
+            // A part of the tests does not run a third time.
+            None => *runtime != TestedRuntime::Containerd17 || options.is_everything(),
+        };
+        for runtime in TestedRuntime::ALL.into_iter().filter(wanted) {
             let name = format!("ring {ring} on {}", runtime.name());
             found.push((name, ring, runtime));
         }
@@ -236,8 +240,17 @@ mod tests {
                 "ring 1",
                 "ring 2",
                 "ring 3 on embedded",
-                "ring 3 on containerd"
+                "ring 3 on containerd",
+                "ring 3 on containerd-1.7"
             ]
+        );
+        assert_eq!(
+            names(&["--ring", "3", "a_test"]),
+            ["ring 3 on embedded", "ring 3 on containerd"]
+        );
+        assert_eq!(
+            names(&["--runtime", "containerd-1.7", "--ring", "3"]),
+            ["ring 3 on containerd-1.7"]
         );
         assert_eq!(
             names(&["--ring", "3", "--runtime", "containerd"]),

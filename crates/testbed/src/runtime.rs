@@ -5,10 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
+use crate::containerd::{HostPorts, Line};
 use crate::{Containerd, CriTruth, Embedded, Scratch};
 
 /// The environment variable that selects the runtime.
 pub const VARIABLE: &str = "RUBELET_TEST_RUNTIME";
+/// The value of [`VARIABLE`] for a containerd of the line before the newest, which many nodes have.
+pub const CONTAINERD_1_7: &str = "containerd-1.7";
 
 /// The runtimes that the suite supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +29,13 @@ impl Kind {
     /// When it names no runtime.
     pub fn wanted() -> Result<Self> {
         match std::env::var(VARIABLE).ok().as_deref() {
-            None | Some("" | "containerd") => Ok(Self::Containerd),
+            None | Some("" | "containerd" | CONTAINERD_1_7) => Ok(Self::Containerd),
             Some("embedded") => Ok(Self::Embedded),
             Some(other) => {
-                bail!("{VARIABLE} is `{other}`; the runtimes are `containerd` and `embedded`")
+                bail!(
+                    "{VARIABLE} is `{other}`; the runtimes are `containerd`, `{CONTAINERD_1_7}` and \
+                     `embedded`"
+                )
             }
         }
     }
@@ -73,6 +79,11 @@ impl TestRuntime {
     /// When something of it can't be installed or started.
     pub fn start() -> Result<Self> {
         Ok(match Kind::wanted()? {
+            Kind::Containerd
+                if std::env::var(VARIABLE).is_ok_and(|name| name == CONTAINERD_1_7) =>
+            {
+                Containerd::start_line(Line::V1_7, HostPorts::Mapped)?.into()
+            }
             Kind::Containerd => Containerd::start()?.into(),
             Kind::Embedded => Embedded::start()?.into(),
         })

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use rubelet_testbed::runtime::Kind;
 
-use super::{RUNTIMES, cluster, selection};
+use super::{
+    cluster,
+    selection::{self, TestedRuntime},
+};
 
 /// The parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub(crate) struct Options {
     /// Only this ring.
     pub(super) ring: Option<u8>,
     /// Only on this runtime.
-    pub(super) runtime: Option<Kind>,
+    pub(super) runtime: Option<TestedRuntime>,
     /// Only the tests of clusters, with the API server programs in this directory.
     pub(super) api_server: Option<PathBuf>,
     /// Only tests whose name contains this, all tests of the program of this name, or the one test
@@ -47,7 +49,8 @@ impl Options {
                 }
                 "--runtime" => {
                     let name = words.next().context("--runtime needs a name")?;
-                    let runtime = RUNTIMES.iter().find(|one| one.name() == *name);
+                    let mut all = TestedRuntime::ALL.iter();
+                    let runtime = all.find(|one| one.name() == *name);
                     options.runtime =
                         Some(*runtime.with_context(|| format!("there is no runtime {name}"))?);
                 }

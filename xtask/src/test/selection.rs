@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rubelet_testbed::runtime::Kind;
+use rubelet_testbed::runtime::{CONTAINERD_1_7, Kind};
 
 use super::cluster;
 use super::record::TestName;
@@ -18,6 +18,36 @@ const CONTAINERD_ONLY: [&str; 4] = ["containerd", "health", "lines", "runtime_re
 /// failures there are containerd's.
 const EMBEDDED_ONLY: [&str; 3] = ["cgroup_v2", "cri", "faults"];
 
+/// Programs that also run on the line of containerd before the newest.
+const ON_LINES: [&str; 3] = ["adoption", "life", "lifecycle"];
+/// Those of them that do so in each run; the others take minutes.
+const ON_LINES_EACH_RUN: [&str; 1] = ["adoption"];
+
+/// The runtime of tests that need one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TestedRuntime {
+    /// The one inside.
+    Embedded,
+    /// The newest containerd.
+    Containerd,
+    /// A containerd of the line 1.7.
+    Containerd17,
+}
+
+impl TestedRuntime {
+    /// All, in the order in which they are tested.
+    pub(super) const ALL: [Self; 3] = [Self::Embedded, Self::Containerd, Self::Containerd17];
+
+    /// As the command line and the environment of tests name it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Embedded => Kind::Embedded.name(),
+            Self::Containerd => Kind::Containerd.name(),
+            Self::Containerd17 => CONTAINERD_1_7,
+        }
+    }
+}
+
 /// Whether the tests of this ring start a runtime and the agent.
 pub(super) fn needs_agent(ring: u8) -> bool {
     ring >= 3
@@ -29,7 +59,9 @@ pub(super) struct Part<'a> {
     /// The ring.
     pub(super) ring: u8,
     /// The runtime of tests that need one.
-    pub(super) runtime: Kind,
+    pub(super) runtime: TestedRuntime,
+    /// Also what takes too long for each run.
+    pub(super) all: bool,
     /// Whether only tests of clusters run.
     pub(super) cluster_only: bool,
     /// Only tests whose name contains this, all tests of the program of this name, or the one test
@@ -50,10 +82,17 @@ pub(super) fn expression(part: Part<'_>) -> String {
     }];
     if needs_agent(part.ring) {
         let others: &[&str] = match part.runtime {
-            Kind::Containerd => &EMBEDDED_ONLY,
-            Kind::Embedded => &CONTAINERD_ONLY,
+            TestedRuntime::Containerd | TestedRuntime::Containerd17 => &EMBEDDED_ONLY,
+            TestedRuntime::Embedded => &CONTAINERD_ONLY,
         };
         terms.push(format!("!{}", any_program(others)));
+        if part.runtime == TestedRuntime::Containerd17 {
+            let programs: &[&str] = match part.all {
+                true => &ON_LINES,
+                false => &ON_LINES_EACH_RUN,
+            };
+            terms.push(any_program(programs));
+        }
         if part.cluster_only {
             terms.push(any_program(&cluster::PROGRAMS));
         }
@@ -103,7 +142,8 @@ mod tests {
     fn part(ring: u8) -> Part<'static> {
         Part {
             ring,
-            runtime: Kind::Embedded,
+            runtime: TestedRuntime::Embedded,
+            all: false,
             cluster_only: false,
             filter: None,
             programs: &[],
@@ -124,7 +164,7 @@ mod tests {
              binary(=lines) | binary(=runtime_restart))"
         );
         let on_containerd = expression(Part {
-            runtime: Kind::Containerd,
+            runtime: TestedRuntime::Containerd,
             cluster_only: true,
             ..part(3)
         });
@@ -134,6 +174,24 @@ mod tests {
             ),
             "{on_containerd}"
         );
+    }
+
+    #[test]
+    fn the_line_before_the_newest_has_some_programs_in_each_run_and_others_with_all() {
+        for (all, programs) in [
+            (false, "(binary(=adoption))"),
+            (
+                true,
+                "(binary(=adoption) | binary(=life) | binary(=lifecycle))",
+            ),
+        ] {
+            let found = expression(Part {
+                runtime: TestedRuntime::Containerd17,
+                all,
+                ..part(3)
+            });
+            assert!(found.ends_with(&format!(" & {programs}")), "{found}");
+        }
     }
 
     #[test]

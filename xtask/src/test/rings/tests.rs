@@ -3,13 +3,11 @@
 use std::fs;
 use std::process::Command;
 
-use rubelet_testbed::runtime::Kind;
-
 use super::super::nextest::Nextest;
 use super::super::record::{Outcome, excerpt};
 use super::super::report::{self, Counts};
 use super::super::seeds::Seeds;
-use super::super::selection::Part;
+use super::super::selection::{Part, TestedRuntime};
 use super::*;
 
 const MANIFEST: &str = "[package]\nname = \"tiny\"\nedition = \"2024\"\n[workspace]\n";
@@ -93,7 +91,8 @@ fn each_test_is_counted_once_whatever_it_does() {
     let mut results = RingResults::default();
     let part = Part {
         ring: 1,
-        runtime: Kind::Containerd,
+        runtime: TestedRuntime::Containerd,
+        all: false,
         cluster_only: false,
         filter: None,
         programs: &[],
