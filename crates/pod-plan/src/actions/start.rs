@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::SandboxId;
 
-use super::{draft::Draft, restart::is_asked};
+use super::{draft::Draft, restart::is_asked, stop::dead_container};
 use crate::{
     definition,
     observed::{ContainerPhase, ObservedContainer},
@@ -48,6 +48,11 @@ impl Draft<'_> {
             },
         };
         self.why(Why::Starts(container.name.clone(), cause.clone()));
+        if let Some(found) = found.filter(|found| found.phase == ContainerPhase::Created) {
+            // The runtime may still be starting it for an agent that died. Both would run.
+            let created = vec![dead_container(found)];
+            self.starts.push(Step::RemoveContainers(created));
+        }
         self.starts.push(Step::StartContainer {
             name: container.name.clone(),
             sandbox: sandbox.clone(),

@@ -164,7 +164,7 @@ pub(super) fn prune(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
     }
 }
 
-fn dead_container(found: &ObservedContainer) -> DeadContainer {
+pub(super) fn dead_container(found: &ObservedContainer) -> DeadContainer {
     DeadContainer {
         keep_log: false,
         ..dead_container_keeping_log(found)
