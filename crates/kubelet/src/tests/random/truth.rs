@@ -199,7 +199,8 @@ pub(super) fn is_known_to_run(known: &ObservedPod, id: &str) -> bool {
 }
 
 /// Of one container one start, one end and one removal is reported, in this order. A removed pod of which a
-/// list with holes shows nothing is forgotten, and reported again when it is found after all.
+/// list with holes shows nothing is forgotten, and reported again when it is found after all: its end too, if
+/// it has ended before it was forgotten.
 pub(super) fn assert_once(events: &[LifecycleEvent], holes: bool, node: &Node) {
     let mut seen: BTreeMap<&str, Vec<Kind>> = BTreeMap::new();
     for event in events.iter().filter(|event| !event.id.is_empty()) {
@@ -211,8 +212,8 @@ pub(super) fn assert_once(events: &[LifecycleEvent], holes: bool, node: &Node) {
                 count(Kind::Died) == 0
                     && (count(Kind::Started) == 0 || holes || told.last() == Some(&Kind::Changed))
             }
-            Kind::Died => count(Kind::Died) == 0 && count(Kind::Removed) == 0,
-            Kind::Removed => count(Kind::Died) == 1 && count(Kind::Removed) == 0,
+            Kind::Died => (count(Kind::Died) == 0 || holes) && count(Kind::Removed) == 0,
+            Kind::Removed => count(Kind::Died) > 0 && count(Kind::Removed) == 0,
             Kind::Changed | Kind::PodSync => count(Kind::Died) == 0,
         };
         told.push(event.kind);
