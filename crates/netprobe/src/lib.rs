@@ -3,7 +3,7 @@
 //! Decisions are pure and apart from sockets. [`packet`], [`stamp`], [`control`] and [`icmp_error`]
 //! read and write bytes. [`ping::run`], [`ping::mtu`] and [`trace::run`] decide what to send and what
 //! an answer means; they get the time as an argument. [`statistics`] counts. Effects are in
-//! [`sockets`], [`echo_socket`], [`trace::prober`], [`clock`] and [`wait()`], and the drivers
+//! [`sockets`], [`echo_socket`], [`trace::prober`], [`clock`] and [`mod@wait`], and the drivers
 //! [`ping::ping`] and [`trace::trace`] put both together. They report events, which are serde values;
 //! [`ping::text`] and [`trace::text`] write them as ping, traceroute and mtr do.
 //!
