@@ -128,12 +128,14 @@ impl Exit {
     }
 
     /// True if the container never ran because the caller that started it went away before the
-    /// answer. containerd records that like a failed start; only its message tells them apart.
+    /// answer. containerd records that like a failed start; only its message tells them apart. A shim
+    /// that is just being started is killed then.
     #[must_use]
     pub fn start_was_interrupted(&self) -> bool {
-        self.started_at.is_none()
-            && &*self.reason == "StartError"
-            && self.message.contains("context canceled")
+        let canceled = self.message.contains("context canceled");
+        let killed = self.message.contains("failed to start shim")
+            && self.message.contains("signal: killed");
+        self.started_at.is_none() && &*self.reason == "StartError" && (canceled || killed)
     }
 }
 

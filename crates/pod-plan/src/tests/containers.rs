@@ -242,14 +242,31 @@ fn what_runs_as_wanted_needs_no_step() {
 
 /// How containerd records a start whose caller went away.
 fn interrupted_start() -> ContainerPhase {
+    failed_start("failed to create containerd task: failed to create shim task: context canceled")
+}
+
+fn failed_start(message: &str) -> ContainerPhase {
     ContainerPhase::Exited(crate::observed::Exit {
         code: 128,
         reason: "StartError".into(),
-        message: "failed to create containerd task: failed to create shim task: context canceled"
-            .into(),
+        message: message.into(),
         started_at: None,
         finished_at: at(30),
     })
+}
+
+#[test]
+fn a_start_whose_shim_was_killed_with_its_caller_counts_as_not_made() {
+    let pod = pod(Always, &[], &["a"]);
+    let shim = "failed to create containerd task: failed to start shim: start failed: : ";
+    for (end, step) in [
+        ("signal: killed: unknown", "remove a0"),
+        ("exit status 1: unknown", "start a #1 in s0"),
+    ] {
+        let phase = failed_start(&format!("{shim}{end}"));
+        let observed = in_good_sandbox(&pod, vec![found("a", 0, phase)]);
+        assert_eq!(short(&Node::new().plan(&pod, &observed, 100)), [step]);
+    }
 }
 
 #[test]
