@@ -1,5 +1,5 @@
 //! Shared by all other crates: typed identifiers, back-off, durations in Kubernetes' notation,
-//! sequence numbers, random numbers from a seed, error chains, the table of events, paths of URLs,
+//! sequence numbers, random numbers from a seed, error chains, texts of system errors, the table of events, paths of URLs,
 //! and the tables of parity with the kubelet. No side effects and no clock.
 //!
 //! ```
@@ -18,6 +18,7 @@ pub mod duration;
 pub mod error_chain;
 pub mod event_text;
 pub mod ids;
+pub mod os_error;
 pub mod parity;
 pub mod seq;
 pub mod split_mix;
@@ -26,5 +27,6 @@ pub mod url_path;
 pub use backoff::Backoff;
 pub use error_chain::ErrorChain;
 pub use ids::{ContainerId, PodName, PodUid, SandboxId};
+pub use os_error::without_number;
 pub use seq::Seq;
 pub use split_mix::SplitMix;

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rubelet_base::without_number;
+
 /// A failure message.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
@@ -37,7 +39,7 @@ impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
 /// The kernel's error in the form of Go programs such as runc: lower case, without a number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
+    let text = without_number(&text);
     let mut letters = text.chars();
     match letters.next() {
         // An acronym such as RPC is kept.

@@ -5,6 +5,8 @@ use std::{net::IpAddr, time::Duration};
 
 use rubelet_host::datagram::socket_address;
 
+use crate::{icmp_error::IcmpError, packet::Family};
+
 /// `SO_TIMESTAMPNS_NEW`: its seconds have 64 bits on every machine. Linux 5.1 and newer have it.
 pub const SO_TIMESTAMPNS_NEW: i32 = 64;
 
@@ -38,6 +40,29 @@ pub struct QueuedError {
     pub origin: ErrorOrigin,
     /// Next to the origin: the MTU, if the datagram was too long for it; else 0.
     pub info: u32,
+}
+
+impl QueuedError {
+    /// The ICMP message that caused it, and its sender if that is known; `None` for other causes.
+    #[must_use]
+    pub fn icmp(&self) -> Option<(IcmpError, Option<IpAddr>)> {
+        let ErrorOrigin::Icmp {
+            v6,
+            kind,
+            code,
+            from,
+        } = self.origin
+        else {
+            return None;
+        };
+        let icmp = IcmpError {
+            family: if v6 { Family::V6 } else { Family::V4 },
+            kind,
+            code,
+            mtu: self.info,
+        };
+        Some((icmp, from))
+    }
 }
 
 /// Who caused an error.

@@ -203,30 +203,17 @@ impl EchoSocket {
             let control = ControlData::read(&control[..found.control]);
             let Some(error) = control.error else { continue };
             let quoted = quoted_echo_request(self.family, &self.buffer[..found.length]);
-            let (from, icmp) = match error.origin {
-                ErrorOrigin::Local => (None, None),
+            match error.origin {
+                ErrorOrigin::Local => {}
                 // A raw socket gets the errors of all echo requests to the target.
                 ErrorOrigin::Icmp { .. } if quoted.is_none_or(|(id, _)| id != self.id) => continue,
-                ErrorOrigin::Icmp {
-                    v6,
-                    kind,
-                    code,
-                    from,
-                } => {
-                    let family = if v6 { Family::V6 } else { Family::V4 };
-                    let icmp = IcmpError {
-                        family,
-                        kind,
-                        code,
-                        mtu: error.info,
-                    };
-                    (from, Some(icmp))
-                }
+                ErrorOrigin::Icmp { .. } => {}
                 ErrorOrigin::Other => continue,
-            };
+            }
+            let (icmp, from) = error.icmp().unzip();
             return Some(EchoError {
                 sequence: quoted.map(|(_, sequence)| sequence),
-                from,
+                from: from.flatten(),
                 icmp,
                 error,
                 control,

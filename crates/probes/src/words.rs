@@ -2,14 +2,15 @@
 
 use std::io;
 
+use rubelet_base::without_number;
+
 /// The message of a system error: `connection refused`.
 pub(crate) fn of(error: &io::Error) -> String {
     let text = error.to_string();
     if error.raw_os_error().is_none() {
         return text;
     }
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut chars = text.chars();
+    let mut chars = without_number(&text).chars();
     chars
         .next()
         .map(|first| first.to_ascii_lowercase())

@@ -99,7 +99,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     CrateRule::effects(3, "files", &["base", "host"]),
     CrateRule::effects(3, "streaming", &["base", "tls", "cri"]),
     CrateRule::effects(3, "images", &["base", "tls", "oci", "host", "store"]),
-    CrateRule::effects(3, "netprobe", &["host"]),
+    CrateRule::effects(3, "netprobe", &["base", "host"]),
     CrateRule::effects(3, "cni", &["base", "host", "store"]),
     CrateRule::effects(
         4,

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use rubelet_base::without_number;
 use rustix::{event::PollFlags, io::Errno};
 
 use super::{
@@ -217,7 +218,7 @@ impl ActiveTarget<'_> {
             // It is in the queue of errors too, with the MTU.
             Err(error) if !is_queued(&error) => {
                 self.run.on_error(None);
-                let message = error_text(&error);
+                let message = without_number(&error.to_string()).to_owned();
                 report(self.error(None, Some(index), message))
             }
             _ => ControlFlow::Continue(()),
@@ -325,17 +326,8 @@ fn queued_text(error: &EchoError) -> String {
         }
         _ => {
             let error = io::Error::from_raw_os_error(error.error.errno);
-            format!("local error: {}", error_text(&error))
+            format!("local error: {}", without_number(&error.to_string()))
         }
-    }
-}
-
-/// The error without its number, as C programs print it.
-fn error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
     }
 }
 

@@ -22,8 +22,6 @@ use crate::{
     clock::SessionClock,
     control::{ControlData, ErrorOrigin, QueuedError},
     echo_socket::SocketError,
-    icmp_error::IcmpError,
-    packet::Family,
     sockets::OpenSocket,
     wait::Ready,
 };
@@ -102,29 +100,19 @@ fn answer_in(
     target: IpAddr,
     clock: &SessionClock,
 ) -> Option<Arrival> {
-    match error.origin {
-        ErrorOrigin::Icmp {
-            v6,
-            kind,
-            code,
-            from,
-        } => Some(Arrival::Answer(Answer {
+    if let Some((icmp, from)) = error.icmp() {
+        return Some(Arrival::Answer(Answer {
             id,
             from: from.unwrap_or(target),
             at: clock.received(control.received),
-            icmp: Some(IcmpError {
-                family: if v6 { Family::V6 } else { Family::V4 },
-                kind,
-                code,
-                mtu: error.info,
-            }),
-        })),
-        ErrorOrigin::Local if error.errno == libc::EMSGSIZE => Some(Arrival::TooLong {
-            id,
-            mtu: error.info,
-        }),
-        ErrorOrigin::Local | ErrorOrigin::Other => None,
+            icmp: Some(icmp),
+        }));
     }
+    let too_long = error.origin == ErrorOrigin::Local && error.errno == libc::EMSGSIZE;
+    too_long.then_some(Arrival::TooLong {
+        id,
+        mtu: error.info,
+    })
 }
 
 /// The answer of the target itself.

@@ -104,20 +104,9 @@ impl Node {
             name: target.to_string(),
             address: SocketAddr::new(target, 0),
         };
-        let (_running, stop) = stop_pair().unwrap();
-        let mut events = Vec::new();
-        let mut report = |event| {
-            events.push(event);
-            ControlFlow::Continue(())
-        };
-        ping(
-            &[target],
-            options,
-            &self.sockets(),
-            stop.as_fd(),
-            &mut report,
-        )
-        .unwrap();
+        let events = reported(|stop, report| {
+            ping(&[target], options, &self.sockets(), stop, report).unwrap();
+        });
         let Some(PingEvent::Summary { summary, .. }) = events.last().cloned() else {
             panic!("{events:?}");
         };
@@ -129,15 +118,19 @@ impl Node {
             name: target.to_string(),
             address: SocketAddr::new(target, 0),
         };
-        let (_running, stop) = stop_pair().unwrap();
-        let mut events = Vec::new();
-        let mut report = |event| {
-            events.push(event);
-            ControlFlow::Continue(())
-        };
-        trace(&target, options, &self.sockets(), stop.as_fd(), &mut report).unwrap();
-        events
+        reported(|stop, report| trace(&target, options, &self.sockets(), stop, report).unwrap())
     }
+}
+
+/// What a probe reports until it is done.
+fn reported<E>(probe: impl FnOnce(BorrowedFd<'_>, &mut dyn FnMut(E) -> ControlFlow<()>)) -> Vec<E> {
+    let (_running, stop) = stop_pair().unwrap();
+    let mut events = Vec::new();
+    probe(stop.as_fd(), &mut |event| {
+        events.push(event);
+        ControlFlow::Continue(())
+    });
+    events
 }
 
 /// The reports of a ping.

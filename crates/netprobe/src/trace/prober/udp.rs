@@ -84,18 +84,21 @@ impl UdpProber {
         })
     }
 
+    /// The next datagram of a queue without waiting: whose it is, and what the kernel reports with it.
+    fn receive_one(&mut self, flow: usize, queue: Queue) -> io::Result<(Quoted, ControlData)> {
+        let mut control = [0; 256];
+        let socket = &self.sockets[flow];
+        let found = datagram::receive(socket, &mut self.buffer, &mut control, queue)?;
+        let quoted = mark::read(self.nonce, &self.buffer[..found.length]);
+        Ok((quoted, ControlData::read(&control[..found.control])))
+    }
+
     fn read_errors(&mut self, flow: usize, clock: &SessionClock, arrivals: &mut Vec<Arrival>) {
         for _ in 0..AT_ONCE {
-            let mut control = [0; 256];
-            let found = datagram::receive(
-                &self.sockets[flow],
-                &mut self.buffer,
-                &mut control,
-                Queue::Errors,
-            );
-            let Ok(found) = found else { break };
-            let control = ControlData::read(&control[..found.control]);
-            let id = match mark::read(self.nonce, &self.buffer[..found.length]) {
+            let Ok((quoted, control)) = self.receive_one(flow, Queue::Errors) else {
+                break;
+            };
+            let id = match quoted {
                 Quoted::Probe(id) => Some(id),
                 Quoted::TooShort => None,
                 Quoted::Foreign => continue,
@@ -110,20 +113,12 @@ impl UdpProber {
     /// A service may listen on the port, and answer.
     fn read_datagrams(&mut self, flow: usize, clock: &SessionClock, arrivals: &mut Vec<Arrival>) {
         for _ in 0..AT_ONCE {
-            let mut control = [0; 256];
-            let found = datagram::receive(
-                &self.sockets[flow],
-                &mut self.buffer,
-                &mut control,
-                Queue::Received,
-            );
-            match found {
-                Ok(found) => {
-                    let id = match mark::read(self.nonce, &self.buffer[..found.length]) {
+            match self.receive_one(flow, Queue::Received) {
+                Ok((quoted, control)) => {
+                    let id = match quoted {
                         Quoted::Probe(id) => Some(id),
                         Quoted::TooShort | Quoted::Foreign => None,
                     };
-                    let control = ControlData::read(&control[..found.control]);
                     let at = clock.received(control.received);
                     arrivals.push(reached(id, self.target, at));
                 }
