@@ -2,6 +2,7 @@
 //! pod, and address translation by nftables. It needs no other program.
 
 mod address_allocator;
+mod firewall;
 mod harden;
 mod host_ports;
 mod link_reaper;
@@ -117,15 +118,7 @@ impl BridgeNetwork {
         if self.ready.lock().is_none() {
             return Vec::new();
         }
-        let mut warnings = self.tables.lock().warnings();
-        let closed = nft::closed_forwarding().unwrap_or_default();
-        warnings.extend(closed.into_iter().map(|chain| {
-            format!(
-                "the nftables chain {chain} has the policy drop: pods reach only this host unless the chain accepts packets from and to {}",
-                self.names.bridge
-            )
-        }));
-        warnings
+        self.tables.lock().warnings()
     }
 
     pub(crate) fn add(&self, request: &NetworkRequest) -> Result<NetworkResult, NetworkError> {

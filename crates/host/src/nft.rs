@@ -6,6 +6,7 @@
 
 mod conntrack;
 mod expression;
+mod forward;
 mod read;
 mod set;
 
@@ -14,12 +15,13 @@ mod tests;
 
 pub use conntrack::forget;
 pub use expression::{Expression, Family};
+pub use forward::{DroppingChain, RuleHandle};
 pub use read::Shape;
 pub use set::{Bytes, Element, Set, SetKind};
 
 use crate::netlink::{
     NetlinkError,
-    message::{self, Messages},
+    message::Messages,
     socket::{REQUEST, Socket},
 };
 
@@ -34,6 +36,8 @@ const DELTABLE: u16 = 2;
 const NEWCHAIN: u16 = 3;
 const GETCHAIN: u16 = 4;
 const NEWRULE: u16 = 6;
+const GETRULE: u16 = 7;
+const DELRULE: u16 = 8;
 const NEWSET: u16 = 9;
 const NEWSETELEM: u16 = 12;
 const DELSETELEM: u16 = 14;
@@ -46,6 +50,10 @@ const F_APPEND: u16 = 0x800;
 pub enum TableFamily {
     /// IPv4 and IPv6 packets through the host.
     Inet,
+    /// IPv4 packets through the host.
+    Ip,
+    /// IPv6 packets through the host.
+    Ip6,
     /// Frames through bridges.
     Bridge,
 }
@@ -55,7 +63,19 @@ impl TableFamily {
     fn number(self) -> u8 {
         match self {
             Self::Inet => 1,
+            Self::Ip => 2,
             Self::Bridge => 7,
+            Self::Ip6 => 10,
+        }
+    }
+
+    /// The name by which `nft` knows it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Inet => "inet",
+            Self::Ip => "ip",
+            Self::Bridge => "bridge",
+            Self::Ip6 => "ip6",
         }
     }
 }
@@ -166,6 +186,26 @@ impl<'t> Batch<'t> {
                     expression.write(list);
                 }
             });
+        self
+    }
+
+    /// As [`Self::add_rule`], with a comment of at most 127 bytes, which `nft` and `iptables` show.
+    pub fn add_rule_with_comment(
+        &mut self,
+        chain: &str,
+        rule: &[Expression<'_>],
+        comment: &str,
+    ) -> &mut Self {
+        self.add_rule(chain, rule);
+        self.messages.attribute(7, &forward::user_data(comment));
+        self
+    }
+
+    /// Removes a rule.
+    pub fn delete_rule(&mut self, chain: &str, rule: RuleHandle) -> &mut Self {
+        self.begin(DELRULE, 0)
+            .text(2, chain)
+            .attribute(3, &rule.0.to_be_bytes());
         self
     }
 
@@ -282,47 +322,6 @@ pub fn has_table(family: TableFamily, table: &str) -> Result<bool, NetlinkError>
         Err(error) if error.is_missing() => Ok(false),
         other => other,
     }
-}
-
-/// Chains of any program that drop forwarded packets unless one of their rules accepts them, as
-/// `family table chain`. If one drops a packet, no other table can accept it.
-///
-/// # Errors
-/// The kernel has no nftables, or the process lacks privileges.
-pub fn closed_forwarding() -> Result<Vec<String>, NetlinkError> {
-    let mut found = Vec::new();
-    Socket::netfilter()?.dump(
-        SUBSYSTEM << 8 | GETCHAIN,
-        &header(0, 0),
-        "list the chains of nftables",
-        |item| {
-            let closed = closed_chain(item);
-            found.extend(closed.filter(|chain| !found.contains(chain)));
-        },
-    )?;
-    Ok(found)
-}
-
-fn closed_chain(item: &[u8]) -> Option<String> {
-    let family = match item.first()? {
-        1 => "inet",
-        2 => "ip",
-        10 => "ip6",
-        _ => return None,
-    };
-    let rest = item.get(4..)?;
-    let number = |bytes: Option<&[u8]>| {
-        let bytes: [u8; 4] = bytes?.try_into().ok()?;
-        Some(u32::from_be_bytes(bytes))
-    };
-    let hook = number(message::attribute(message::attribute(rest, 4)?, 1))?;
-    let policy = number(message::attribute(rest, 5))?;
-    // The hook "forward", the verdict "drop".
-    if (hook, policy) != (2, 0) {
-        return None;
-    }
-    let text = |kind| message::attribute(rest, kind).map(message::text);
-    Some(format!("{family} {} {}", text(1)?, text(3)?))
 }
 
 /// `struct nfgenmsg`

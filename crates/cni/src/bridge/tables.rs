@@ -23,6 +23,7 @@ use crate::{
 };
 
 use super::{
+    firewall,
     localnet::{self, LocalnetError},
     names::Names,
     rules::{self, Elements},
@@ -55,6 +56,8 @@ pub(super) struct Tables {
     checked: Option<u32>,
     /// Messages about IP forwarding.
     pub(super) forwarding: Vec<String>,
+    /// Messages about firewalls of the machine that drop packets of pods.
+    firewall: Vec<String>,
 }
 
 /// The netlink connection, opened on demand and reopened after an error.
@@ -111,7 +114,9 @@ impl Table {
         self.shape = None;
         self.error = None;
         let what = || match self.family {
-            TableFamily::Inet => format!("create the nftables table {table}"),
+            TableFamily::Inet | TableFamily::Ip | TableFamily::Ip6 => {
+                format!("create the nftables table {table}")
+            }
             TableFamily::Bridge => {
                 format!("create the nftables table {table} of the family bridge")
             }
@@ -201,6 +206,7 @@ impl Tables {
             localnet: None,
             checked: None,
             forwarding: Vec::new(),
+            firewall: Vec::new(),
         }
     }
 
@@ -208,6 +214,23 @@ impl Tables {
     pub(super) fn rebuild(&mut self, pods: &BridgePods) {
         self.make_senders(pods);
         self.make_addresses(pods);
+        self.open_firewall();
+    }
+
+    fn open_firewall(&mut self) {
+        let (names, bridge) = (&self.names, &self.names.bridge);
+        self.firewall = match self.nft.run(|nft| firewall::open(nft, names)) {
+            Ok(closed) => closed
+                .iter()
+                .map(|chain| format!("the nftables chain {chain} has the policy drop: pods reach only this host unless the chain accepts packets from and to {bridge}"))
+                .collect(),
+            // A kernel without nftables, which the tables' own messages tell, drops nothing by them.
+            Err(_) if self.addresses.error.is_some() => Vec::new(),
+            Err(error) => vec![format!(
+                "packets of pods may be dropped by a firewall of this host: {}",
+                ErrorChain(&error)
+            )],
+        };
     }
 
     fn make_senders(&mut self, pods: &BridgePods) {
@@ -265,6 +288,7 @@ impl Tables {
         {
             self.make_senders(pods);
         }
+        self.open_firewall();
         if self.addresses.error.is_none() && self.senders.error.is_none() {
             // A change during this check is found by the next one.
             let now = self.nft.run(Connection::generation).ok();
@@ -381,11 +405,15 @@ impl Tables {
             .chain(addresses)
             .chain(senders)
             .chain(localnet)
+            .chain(self.firewall.iter().cloned())
             .collect()
     }
 
-    /// Removes both tables. Returns which ones existed.
+    /// Removes both tables, and the rules in chains of others. Returns which tables existed.
     pub(super) fn remove(&mut self) -> Result<Vec<String>, NetlinkError> {
+        let names = &self.names;
+        // Rules for interfaces that do not exist do no harm, and tables must go.
+        let _ = self.nft.run(|nft| firewall::close(nft, names));
         let name = self.names.bridge.as_str();
         self.localnet = localnet::forbid(&self.names).err().as_ref().map(text);
         let mut gone = Vec::new();

@@ -279,23 +279,3 @@ fn the_rules_are_kept_for_pods_from_before_there_was_a_cni_configuration() {
         }
     });
 }
-
-#[test]
-fn a_firewall_that_closes_the_way_is_reported() {
-    World::run(&["10.99.0.0/16"], async |world| {
-        let network = world.network();
-        network.status().await.unwrap();
-        assert_eq!(network.warnings().await, Vec::<String>::new());
-        let made = std::process::Command::new("iptables-nft")
-            .args(["-P", "FORWARD", "DROP"])
-            .status();
-        if !rubelet_needs::have(made.is_ok_and(|status| status.success()), "iptables-nft") {
-            return;
-        }
-        let warnings = network.warnings().await.join(" ");
-        assert!(
-            warnings.contains("ip filter FORWARD") && warnings.contains(BRIDGE),
-            "{warnings}"
-        );
-    });
-}

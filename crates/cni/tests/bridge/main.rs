@@ -11,6 +11,7 @@
 mod addresses;
 mod advertisements;
 mod faults;
+mod firewall;
 mod host_ports;
 mod isolation;
 mod loopback;

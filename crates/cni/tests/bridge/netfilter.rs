@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rubelet_host::nft::{Batch, TableFamily};
+use rubelet_host::nft::{Batch, DroppingChain, TableFamily};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
@@ -10,8 +10,8 @@ use rustix::net::{
 use crate::world::BRIDGE;
 
 const INET: u8 = 1;
-const BRIDGES: u8 = 7;
 const NEW_TABLE: u16 = 10 << 8;
+const NEW_CHAIN: u16 = 10 << 8 | 3;
 const NEW_RULE: u16 = 10 << 8 | 6;
 const DELETE_RULE: u16 = 10 << 8 | 8;
 const CREATE: u16 = 0x400;
@@ -62,14 +62,20 @@ fn change(family: u8, kind: u16, flags: u16, attributes: &[Vec<u8>]) -> OwnedFd 
     socket
 }
 
+/// `NFPROTO_…`
+fn number(family: TableFamily) -> u8 {
+    match family {
+        TableFamily::Inet => INET,
+        TableFamily::Ip => 2,
+        TableFamily::Bridge => 7,
+        TableFamily::Ip6 => 10,
+    }
+}
+
 /// Makes the bridge's table as one that belongs to a socket: nobody else may touch it.
 pub(crate) fn own_table(family: TableFamily) -> OwnedFd {
-    let family = match family {
-        TableFamily::Inet => INET,
-        TableFamily::Bridge => BRIDGES,
-    };
     let owned = attribute(2, &2u32.to_be_bytes());
-    change(family, NEW_TABLE, CREATE, &[text(1, BRIDGE), owned])
+    change(number(family), NEW_TABLE, CREATE, &[text(1, BRIDGE), owned])
 }
 
 /// Switches the bridge's table off, with all that is in it.
@@ -78,22 +84,52 @@ pub(crate) fn make_dormant() {
     change(INET, NEW_TABLE, 0, &[text(1, BRIDGE), dormant]);
 }
 
+/// Makes a chain whose policy drops what the host forwards.
+pub(crate) fn drop_forwarded(chain: &DroppingChain) {
+    let family = number(chain.family);
+    change(family, NEW_TABLE, CREATE, &[text(1, &chain.table)]);
+    let (hook, priority) = (2u32.to_be_bytes(), 0u32.to_be_bytes());
+    let attributes = [
+        text(1, &chain.table),
+        text(3, &chain.chain),
+        attribute(4, &[attribute(1, &hook), attribute(2, &priority)].concat()),
+        attribute(5, &0u32.to_be_bytes()),
+        text(7, "filter"),
+    ];
+    change(family, NEW_CHAIN, CREATE, &attributes);
+}
+
 /// Removes all rules of a chain.
+pub(crate) fn flush(chain: &DroppingChain) {
+    let named = [text(1, &chain.table), text(2, &chain.chain)];
+    change(number(chain.family), DELETE_RULE, 0, &named);
+}
+
+/// Removes all rules of a chain of the bridge's table.
 pub(crate) fn flush_chain(chain: &str) {
     change(INET, DELETE_RULE, 0, &[text(1, BRIDGE), text(2, chain)]);
 }
 
-/// Puts a rule in front of all others of a chain that lets everything pass.
+/// Puts a rule in front of all others of a chain that drops everything.
+pub(crate) fn drop_all(chain: &DroppingChain) {
+    prepend(number(chain.family), &chain.table, &chain.chain, 0);
+}
+
+/// Puts a rule in front of all others of a chain of the bridge's table that lets everything pass.
 pub(crate) fn accept_all(chain: &str) {
-    let verdict = attribute(1, &1u32.to_be_bytes());
+    prepend(INET, BRIDGE, chain, 1);
+}
+
+fn prepend(family: u8, table: &str, chain: &str, verdict: u32) {
+    let verdict = attribute(1, &verdict.to_be_bytes());
     let data = [
         attribute(1, &0u32.to_be_bytes()),
         attribute(2, &attribute(2, &verdict)),
     ];
     let expression = [text(1, "immediate"), attribute(2, &data.concat())];
     let list = attribute(1, &expression.concat());
-    let attributes = [text(1, BRIDGE), text(2, chain), attribute(4, &list)];
-    change(INET, NEW_RULE, CREATE, &attributes);
+    let attributes = [text(1, table), text(2, chain), attribute(4, &list)];
+    change(family, NEW_RULE, CREATE, &attributes);
 }
 
 /// Removes the bridge's table of a family.

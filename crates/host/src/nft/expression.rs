@@ -121,6 +121,8 @@ pub enum Expression<'a> {
     Jump(&'a str),
     /// Returns to the calling chain.
     Return,
+    /// Counts the packets that come here.
+    Count,
     /// Accepts the packet at this hook of this table.
     Accept,
     /// Drops the packet.
@@ -243,6 +245,7 @@ impl Expression<'_> {
             }),
             Self::Jump(chain) => verdict(list, -3, Some(chain)),
             Self::Return => verdict(list, -5, None),
+            Self::Count => element(list, "counter", |_| ()),
             Self::Accept => verdict(list, 1, None),
             Self::Drop => verdict(list, 0, None),
         }

@@ -8,9 +8,8 @@ use crate::netlink::{
     socket::REQUEST,
 };
 
-use super::{Connection, Element, GETCHAIN, GETTABLE, SUBSYSTEM, TableFamily, header};
+use super::{Connection, Element, GETCHAIN, GETRULE, GETTABLE, SUBSYSTEM, TableFamily, header};
 
-const GETRULE: u16 = 7;
 const GETSETELEM: u16 = 13;
 const GETGEN: u16 = 16;
 
@@ -126,6 +125,6 @@ impl Connection {
 }
 
 /// An attribute of an item, behind its `struct nfgenmsg`.
-fn part(item: &[u8], kind: u16) -> Option<Vec<u8>> {
+pub(super) fn part(item: &[u8], kind: u16) -> Option<Vec<u8>> {
     message::attribute(item.get(4..)?, kind).map(<[u8]>::to_vec)
 }

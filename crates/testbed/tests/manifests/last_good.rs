@@ -71,14 +71,18 @@ fn a_file_that_is_still_being_written_is_left_alone() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
     let whole = PodText::new("slow").yaml();
-    let (first, second) = whole.split_at(whole.len() / 2);
+    let (first, second) = whole.split_at(1);
     let mut file = File::create(agent.manifest_dir().join("slow.yaml")).unwrap();
     file.write_all(first.as_bytes()).unwrap();
-    file.flush().unwrap();
     // The others are looked at all the same, this one meanwhile is not judged.
     let other = PodText::new("quick");
     agent.write_manifest("quick.yaml", &other.yaml()).unwrap();
-    states::wait_ready(agent, "quick");
+    let ready = agent.wait_for("the other pod is ready", TIMEOUT, |agent| {
+        // A file that nobody writes to for ten seconds is judged as it is.
+        file.write_all(b" ")?;
+        Ok(agent.pod("quick")?.filter(is_ready))
+    });
+    ready.unwrap();
     let shown = states::manifest(agent, "slow.yaml").unwrap();
     assert!(
         shown.is_none_or(|shown| shown["status"]["state"] != "Bad"),
