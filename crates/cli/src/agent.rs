@@ -170,6 +170,22 @@ impl Agent {
         document(response.into_body()).await
     }
 
+    /// Sends a request whose body stays open, and waits for the head of the response.
+    pub(super) async fn exchange(&self, url: &Url, body: RequestBody) -> Result<Pieces, CallError> {
+        let call = Call {
+            method: Method::POST,
+            url,
+            body: None,
+        };
+        let answer = self.send_with(call, HeaderMap::new(), Some(body));
+        let answer = tokio::time::timeout(ANSWER_DEADLINE, answer).await;
+        let response = answer.map_err(|_| self.silent())??;
+        if response.status().is_success() {
+            return Ok(Pieces(response.into_body()));
+        }
+        Err(refused(response).await)
+    }
+
     async fn answer(&self, call: Call<'_>) -> Result<Pieces, CallError> {
         let answer = tokio::time::timeout(ANSWER_DEADLINE, self.send(call)).await;
         let response = answer.map_err(|_| self.silent())??;

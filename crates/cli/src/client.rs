@@ -158,7 +158,7 @@ async fn with_agent(
         ClientCommand::Events(args) => events::run(agent, args, terminal).await,
         ClientCommand::Version(args) => version::run(agent, &args, binary, terminal).await,
         ClientCommand::Image(args) => image::run(agent, args, binary, terminal).await,
-        ClientCommand::Net(args) => net::run(args, terminal).await,
+        ClientCommand::Net(args) => net::run(agent, args, terminal).await,
         ClientCommand::Config(_) | ClientCommand::Doctor(_) | ClientCommand::Completion(_) => {
             Ok(())
         }

@@ -16,7 +16,8 @@
 //!
 //! Data goes to stdout, errors and hints to stderr. Exit codes: 0 success, 1 error, 2 wrong usage.
 //! There is one file for each command; requests to the agent go through its local socket
-//! (`agent.rs`), `image` asks the runtime itself, and `net` opens its sockets in this process.
+//! (`agent.rs`), `image` asks the runtime itself, and `net` opens its sockets in this process if
+//! no pod is named.
 //!
 //! This crate never starts an agent or a container, never changes the host, and knows nothing of
 //! the agent's tasks: everything that a command shows comes from the agent's socket API.

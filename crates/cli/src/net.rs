@@ -1,16 +1,17 @@
-//! `rubelet net`: looks at the network from this node.
+//! `rubelet net`: looks at the network from this node, or from inside a pod.
 
 mod engine;
 mod names;
 mod ping;
 mod ping_output;
+mod place;
 mod resolve;
 mod seconds;
 mod trace;
 
-use super::{failure::Failure, terminal::Terminal};
+use super::{agent::Agent, failure::Failure, terminal::Terminal};
 
-/// Look at the network from this node
+/// Look at the network from this node, or from inside a pod
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct NetArgs {
     #[command(subcommand)]
@@ -33,10 +34,14 @@ enum Lines {
     Json,
 }
 
-pub(super) async fn run(args: NetArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+pub(super) async fn run(
+    agent: &Agent,
+    args: NetArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
     let ended = match args.command {
-        NetCommand::Ping(args) => ping::run(&args, terminal).await,
-        NetCommand::Trace(args) => trace::run(&args, terminal).await,
+        NetCommand::Ping(args) => ping::run(agent, &args, terminal).await,
+        NetCommand::Trace(args) => trace::run(agent, &args, terminal).await,
     };
     // As with ping, 1 says that a host does not answer.
     match ended {
@@ -46,11 +51,6 @@ pub(super) async fn run(args: NetArgs, terminal: &mut Terminal<'_>) -> Result<()
         }
         ended => ended,
     }
-}
-
-/// A report as a line of JSON.
-fn json_line(event: &impl serde::Serialize) -> Result<String, Failure> {
-    Ok(format!("{}\n", serde_json::to_string(event)?))
 }
 
 /// The control sequence that moves to the beginning of the line and clears it.

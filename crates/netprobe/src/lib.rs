@@ -5,7 +5,8 @@
 //! an answer means; they get the time as an argument. [`statistics`] counts. Effects are in
 //! [`sockets`], [`echo_socket`], [`trace::prober`], [`clock`] and [`mod@wait`], and the drivers
 //! [`ping::ping`] and [`trace::trace`] put both together. They report events, which are serde values;
-//! [`ping::text`] and [`trace::text`] write them as ping, traceroute and mtr do.
+//! [`ping::text`] and [`trace::text`] write them as ping, traceroute and mtr do. A [`request`] is a
+//! probe as a document, which somebody else runs.
 //!
 //! Sockets are opened through [`sockets::OpenSocket`]: in this process's network namespace, or in
 //! that of a descriptor. Everything that arrives is hostile: each length is checked, a reply counts
@@ -41,6 +42,7 @@ pub mod icmp_error;
 mod millis;
 pub mod packet;
 pub mod ping;
+pub mod request;
 pub mod sockets;
 pub mod stamp;
 pub mod statistics;

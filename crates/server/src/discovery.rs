@@ -122,6 +122,7 @@ pub(crate) fn resources(group: &str) -> Value {
             resources.push(of_pod("status", "Pod", write));
         }
         if resource == Resource::Manifests {
+            resources.push(of_pod("net", "PodNetworkProbe", &["create"]));
             resources.push(of_pod("restart", "PodRestart", &["create"]));
             resources.push(of_pod("why", "PodExplanation", &["get"]));
         }

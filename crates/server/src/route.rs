@@ -33,6 +33,8 @@ pub(crate) enum Route {
     Session(PodRef, SessionKind),
     /// Files of a container of a pod.
     Files(PodRef),
+    /// A probe of the network from inside a pod.
+    Net(PodRef),
 }
 
 impl Route {
@@ -41,7 +43,7 @@ impl Route {
         match self {
             Self::Object(Resource::Pods, ..) => "GET, DELETE",
             Self::Part(..) => "GET, PATCH, PUT",
-            Self::Restart(_) => "POST",
+            Self::Restart(_) | Self::Net(_) => "POST",
             Self::Session(..) => "GET, POST",
             Self::Files(_) => "GET, PUT",
             Self::Health(..) => "GET, HEAD",
@@ -141,6 +143,7 @@ pub(crate) fn route(path: &str) -> Result<Route, ApiError> {
         ] => match *what {
             "restart" => Route::Restart(pod(namespace, name)),
             "why" => Route::Why(pod(namespace, name)),
+            "net" => Route::Net(pod(namespace, name)),
             _ => return Err(ApiError::unknown_path()),
         },
         [root] => Route::Health(health(root)?, None),

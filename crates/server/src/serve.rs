@@ -23,7 +23,7 @@ use crate::{
     activity::Activity,
     audit::{AUDIT_ID, AuditLog, AuditedRequest, RequestAttributes, local_user, malformed},
     connections::{ConnectionSlot, Connections, PLAIN, RefusalReason, SOCKET},
-    discovery, files, health, list, log,
+    discovery, files, health, list, log, net,
     peer::Peer,
     query::Query,
     respond::{self, ApiResult},
@@ -442,6 +442,12 @@ async fn api(request: Request<Incoming>, context: Arc<Context>, from: Requester)
         Route::Files(_) if !is_get && method != Method::PUT => Err(ApiError::not_allowed(allowed)),
         Route::Files(_) if !peer.may_add_containers() => Err(ApiError::forbidden(files::ONLY_ROOT)),
         Route::Files(pod) => files::files(view, pod, &query, request, &from.activity).await,
+        Route::Net(_) if method != Method::POST => Err(ApiError::not_allowed(allowed)),
+        Route::Net(_) if !peer.may_add_containers() => Err(ApiError::forbidden(net::ONLY_ROOT)),
+        Route::Net(pod) => {
+            let shutdown = context.shutdown.clone();
+            net::net(view, pod, &query, request, shutdown).await
+        }
         Route::Health(root, check) if is_get || method == Method::HEAD => {
             health::health(view, root, check.as_deref(), &query)
         }

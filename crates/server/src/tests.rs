@@ -10,6 +10,7 @@ mod health;
 mod lifecycle;
 mod lists;
 mod logs;
+mod net;
 mod sessions;
 mod socket;
 mod watches;

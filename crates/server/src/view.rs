@@ -10,8 +10,8 @@ use rubelet_streaming::SessionTarget;
 use serde_json::Value;
 
 use crate::{
-    ActionError, FilesAnswer, FilesRefusal, FilesRequest, PodAction, PodAnswer, PodRef, Resource,
-    RunRequest, SessionError, SessionRequest,
+    ActionError, FilesAnswer, FilesRefusal, FilesRequest, NetRefusal, NetRequest, NetStream,
+    PodAction, PodAnswer, PodRef, Resource, RunRequest, SessionError, SessionRequest,
 };
 
 /// Why a health check fails, in words for an operator.
@@ -70,6 +70,15 @@ pub trait NodeView: Send + Sync + 'static {
     async fn files(&self, request: FilesRequest) -> Result<FilesAnswer, FilesRefusal> {
         drop(request);
         Err(FilesRefusal::NotRunning)
+    }
+
+    /// Runs a probe of the network from inside a pod. The server has authorized it.
+    ///
+    /// # Errors
+    /// It is not run; the variant says whether the client or the node is at fault.
+    async fn net(&self, request: NetRequest) -> Result<NetStream, NetRefusal> {
+        drop(request);
+        Err(NetRefusal::NotReady)
     }
 
     /// How long a session may be idle; zero means no limit.

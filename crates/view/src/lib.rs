@@ -24,6 +24,7 @@ mod health;
 mod lifecycle;
 mod logs;
 mod manifests;
+mod net;
 mod pods;
 mod publish;
 mod running;
@@ -45,9 +46,9 @@ use rubelet_kubelet::{
 };
 use rubelet_server::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
-    LogRequest, LogStream, NodeView, PodAction, PodAnswer, PodRef, Resource, RunRequest,
-    RunningPod, SessionError, SessionRequest, Unhealthy, WatchStream, audit::AuditLog,
-    explanation::VolumeCopy,
+    LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, PodAction, PodAnswer,
+    PodRef, Resource, RunRequest, RunningPod, SessionError, SessionRequest, Unhealthy, WatchStream,
+    audit::AuditLog, explanation::VolumeCopy,
 };
 use rubelet_sources::{desired::Desired, state::ManifestEdits, status::ManifestStatus};
 use rubelet_streaming::SessionTarget;
@@ -134,6 +135,7 @@ pub struct LocalView {
     manifests: Arc<Collection>,
     lifecycle: lifecycle::LifecycleEvents,
     transfers: Arc<Semaphore>,
+    probes: Arc<Semaphore>,
 }
 
 impl LocalView {
@@ -166,6 +168,7 @@ impl LocalView {
         Arc::new(Self {
             lifecycle: lifecycle::LifecycleEvents::new(board, collection()),
             transfers: Arc::new(Semaphore::new(files::TRANSFERS)),
+            probes: Arc::new(Semaphore::new(net::PROBES)),
             parts,
             pods,
             events,
@@ -212,6 +215,11 @@ impl NodeView for LocalView {
     async fn files(&self, request: FilesRequest) -> Result<FilesAnswer, FilesRefusal> {
         let parts = &self.parts;
         files::files(&parts.pods, &parts.sessions, &self.transfers, request).await
+    }
+
+    async fn net(&self, request: NetRequest) -> Result<NetStream, NetRefusal> {
+        let parts = &self.parts;
+        net::net(&parts.pods, &parts.sessions, &self.probes, request).await
     }
 
     fn session_idle_timeout(&self) -> Duration {

@@ -206,7 +206,10 @@ pub(super) fn running(entry: &PodEntry, container: &str) -> Result<String, Sessi
 }
 
 /// The newest sandbox of the pod that is ready.
-async fn ready_sandbox(parts: &SessionParts, entry: &PodEntry) -> Result<String, SessionError> {
+pub(super) async fn ready_sandbox(
+    parts: &SessionParts,
+    entry: &PodEntry,
+) -> Result<String, SessionError> {
     let state = v1::PodSandboxStateValue {
         state: v1::PodSandboxState::SandboxReady.into(),
     };

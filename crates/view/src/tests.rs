@@ -4,6 +4,7 @@ mod actions;
 mod fake_runtime;
 mod fixture;
 mod lifecycle;
+mod net;
 mod pods;
 mod sessions;
 mod why;

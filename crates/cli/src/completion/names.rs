@@ -84,7 +84,11 @@ impl CommandLine {
             }
             let Some((option, value)) = option(&command, program, word) else {
                 if found_command {
-                    positional.push(word);
+                    let deeper = command.find_subcommand(word).cloned();
+                    match deeper.filter(|_| positional.is_empty()) {
+                        Some(deeper) => command = deeper,
+                        None => positional.push(word),
+                    }
                 } else {
                     command = program.find_subcommand(word)?.clone();
                     found_command = true;
@@ -182,6 +186,11 @@ fn wanted(
     let is_pod = |word: &&str| Resource::from_name(word) == Some(Resource::Pods);
     let by_kind = positional.first().is_some_and(is_pod);
     let names = &positional[usize::from(by_kind)..];
+    let before = if current.starts_with("pod/") {
+        "pod/"
+    } else {
+        ""
+    };
     match option {
         Some("container" | "target") => {
             let name = names.first().copied()?;
@@ -189,15 +198,11 @@ fn wanted(
             return Some(NameKind::ContainerOf(name.to_owned()));
         }
         Some("namespace") => return Some(NameKind::Namespace),
+        Some("pod") => return Some(NameKind::Pod(before)),
         Some(_) => return None,
         None if current.starts_with('-') => return None,
         None => {}
     }
-    let before = if current.starts_with("pod/") {
-        "pod/"
-    } else {
-        ""
-    };
     match (command, by_kind, names) {
         ("get", true, _) => Some(NameKind::Pod("")),
         ("get", false, []) if !before.is_empty() => Some(NameKind::Pod(before)),
@@ -246,6 +251,14 @@ mod tests {
             ("cp ./x we", Some((pod(""), default()))),
             ("get pods ", Some((pod(""), default()))),
             ("--socket /x port-forward w", Some((pod(""), default()))),
+            ("net ping --pod we", Some((pod(""), default()))),
+            ("net trace -n --pod pod/we", Some((pod("pod/"), default()))),
+            (
+                "net ping --namespace db --pod we",
+                Some((pod(""), Some("db".to_owned()))),
+            ),
+            ("events --for we", Some((pod(""), default()))),
+            ("net ping we", None),
             ("exec web -- l", None),
             ("exec web ", None),
             ("exec web -", None),

@@ -16,20 +16,20 @@ use crate::{failure::Failure, signals::EndSignals};
 const WAITING: usize = 1024;
 
 /// A probe that runs.
-pub(super) struct Engine<E> {
-    events: mpsc::Receiver<E>,
+pub(super) struct Engine {
+    events: mpsc::Receiver<String>,
     stop: Option<StopHandle>,
     thread: JoinHandle<anyhow::Result<()>>,
     signals: EndSignals,
 }
 
 /// Hands a report over; breaks when nobody reads reports any more.
-pub(super) type Report<'a, E> = &'a mut dyn FnMut(E) -> ControlFlow<()>;
+pub(super) type Report<'a> = &'a mut dyn FnMut(String) -> ControlFlow<()>;
 
-impl<E: Send + 'static> Engine<E> {
+impl Engine {
     /// Starts one. `run` gets a descriptor that becomes readable when it is to stop.
     pub(super) fn start(
-        run: impl FnOnce(BorrowedFd<'_>, Report<'_, E>) -> anyhow::Result<()> + Send + 'static,
+        run: impl FnOnce(BorrowedFd<'_>, Report<'_>) -> anyhow::Result<()> + Send + 'static,
     ) -> io::Result<Self> {
         let signals = EndSignals::catch()?;
         let (stop, signal) = stop_pair()?;
@@ -54,7 +54,7 @@ impl<E: Send + 'static> Engine<E> {
     /// The next report; `None` at the end. A signal stops the probe, which then reports its results.
     ///
     /// Cancel safe: both branches are.
-    pub(super) async fn next(&mut self) -> Option<E> {
+    pub(super) async fn next(&mut self) -> Option<String> {
         loop {
             tokio::select! {
                 event = self.events.recv() => return event,

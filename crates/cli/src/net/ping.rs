@@ -5,23 +5,21 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::ArgGroup;
 use rubelet_netprobe::{
-    ping::mtu::MtuEvent,
     ping::{
-        Fragmentation, PingOptions, PingTarget, driver::MOST_TARGETS, options::MOST_DATA, ping,
-        search_mtu, text::mtu_text,
+        Fragmentation, MtuEvent, PingOptions, driver::MOST_TARGETS, options::MOST_DATA,
+        text::mtu_text,
     },
-    sockets::OwnNamespace,
+    request::{ProbeRequest, json_line},
 };
 
 use super::{
-    Lines,
-    engine::Engine,
-    is_screen, json_line,
+    Lines, is_screen,
     ping_output::{PingOutput, Shown},
+    place::{PlaceArgs, Reports},
     resolve::FamilyArgs,
     seconds::{seconds, some_seconds},
 };
-use crate::{failure::Failure, terminal::Terminal};
+use crate::{agent::Agent, failure::Failure, terminal::Terminal};
 
 /// Below this interval, and for floods, ping wants a privileged user.
 const LEAST_INTERVAL: Duration = Duration::from_millis(2);
@@ -32,14 +30,15 @@ const MTU_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, clap::Args)]
 #[command(
     group = ArgGroup::new("whom").required(true).args(["host", "targets"]),
-    long_about = "Sends ICMP echo requests to a host from the network namespace of this command, and \
-                  shows the answers as ping does. Options have ping's names. Needs no privileges where \
-                  net.ipv4.ping_group_range allows it, else root. Exit code 0 if the host answers, 1 if \
-                  not, 2 for other errors.",
+    long_about = "Sends ICMP echo requests to a host from the network namespace of this command, or from \
+                  inside a pod (--pod), and shows the answers as ping does. Options have ping's names. \
+                  Needs no privileges where net.ipv4.ping_group_range allows it, else root; from inside a \
+                  pod root. Exit code 0 if the host answers, 1 if not, 2 for other errors.",
     after_help = "\
 Examples:
   rubelet net ping 10.88.0.7
   rubelet net ping -c 5 -i 0.2 -q web.example.com
+  rubelet net ping --pod web 10.96.0.1
   rubelet net ping --mtu 10.88.0.7
   rubelet net ping -c 3 --targets 10.88.0.7,10.88.0.8,fd00::9
   rubelet net ping -c 100 -o json 10.88.0.7"
@@ -78,6 +77,8 @@ pub(crate) struct PingArgs {
     #[arg(short, conflicts_with_all = ["quiet", "timestamps"])]
     flood: bool,
     #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
     family: FamilyArgs,
     /// Path MTU discovery
     #[arg(short = 'M', value_name = "HOW", value_enum)]
@@ -110,17 +111,34 @@ enum Discovery {
     Probe,
 }
 
-pub(super) async fn run(args: &PingArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+pub(super) async fn run(
+    agent: &Agent,
+    args: &PingArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
     let options = args.options()?;
-    let targets = args.resolve().await?;
-    match targets.as_slice() {
-        [target] if args.mtu => search(args, target.clone(), terminal).await,
-        _ => {
-            let shown = args.shown(terminal)?;
-            let output = PingOutput::new(shown, options.count.filter(|_| args.deadline.is_some()));
-            ping_all(targets, options, output, terminal).await
-        }
+    let targets: Vec<String> = args.host.iter().chain(&args.targets).cloned().collect();
+    if targets.len() > MOST_TARGETS {
+        let message = format!("give at most {MOST_TARGETS} targets");
+        return Err(Failure::Usage(message));
     }
+    let family = args.family.family();
+    if args.mtu {
+        let probe = ProbeRequest::PathMtu {
+            target: targets.concat(),
+            family,
+            timeout: args.timeout.unwrap_or(MTU_TIMEOUT),
+        };
+        return search(args, args.place.start(agent, probe).await?, terminal).await;
+    }
+    let shown = args.shown(terminal)?;
+    let output = PingOutput::new(shown, options.count.filter(|_| args.deadline.is_some()));
+    let probe = ProbeRequest::Ping {
+        targets,
+        family,
+        options,
+    };
+    ping_all(args.place.start(agent, probe).await?, output, terminal).await
 }
 
 impl PingArgs {
@@ -156,22 +174,6 @@ impl PingArgs {
         })
     }
 
-    async fn resolve(&self) -> Result<Vec<PingTarget>, Failure> {
-        let names: Vec<&String> = self.host.iter().chain(&self.targets).collect();
-        if names.len() > MOST_TARGETS {
-            let message = format!("give at most {MOST_TARGETS} targets");
-            return Err(Failure::Usage(message));
-        }
-        let mut targets = Vec::with_capacity(names.len());
-        for name in names {
-            targets.push(PingTarget {
-                name: name.clone(),
-                address: self.family.resolve(name).await?,
-            });
-        }
-        Ok(targets)
-    }
-
     fn shown(&self, terminal: &Terminal<'_>) -> Result<Shown, Failure> {
         Ok(match () {
             () if self.output == Some(Lines::Json) => Shown::Json,
@@ -190,21 +192,17 @@ impl PingArgs {
 }
 
 async fn ping_all(
-    targets: Vec<PingTarget>,
-    options: PingOptions,
+    mut reports: Reports,
     mut output: PingOutput,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
-    let mut engine = Engine::start(move |stop, report| {
-        Ok(ping(&targets, &options, &OwnNamespace, stop, report)?)
-    })?;
-    while let Some(event) = engine.next().await {
-        let text = output.text(&event)?;
+    while let Some(event) = reports.next().await? {
+        let text = output.text(&event);
         if !text.is_empty() {
             terminal.print(text)?;
         }
     }
-    engine.finish()?;
+    reports.finish()?;
     terminal.print(output.end())?;
     match output.all_answer() {
         true => Ok(()),
@@ -212,27 +210,23 @@ async fn ping_all(
     }
 }
 
-/// Searches the path MTU.
+/// Shows a search for the path MTU.
 async fn search(
     args: &PingArgs,
-    target: PingTarget,
+    mut reports: Reports,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
-    let timeout = args.timeout.unwrap_or(MTU_TIMEOUT);
-    let mut engine = Engine::start(move |stop, report| {
-        Ok(search_mtu(&target, timeout, &OwnNamespace, stop, report)?)
-    })?;
     let mut found_mtu = None;
-    while let Some(event) = engine.next().await {
+    while let Some(event) = reports.next().await? {
         terminal.print(match args.output {
-            Some(Lines::Json) => json_line(&event)?,
+            Some(Lines::Json) => json_line(&event),
             None => mtu_text(&event),
         })?;
         if let MtuEvent::PathMtu { found, .. } = event {
             found_mtu = Some(found.is_some());
         }
     }
-    engine.finish()?;
+    reports.finish()?;
     match found_mtu {
         Some(true) => Ok(()),
         Some(false) => Err(Failure::Exit(1)),

@@ -5,11 +5,12 @@ use rubelet_netprobe::{
         PingEvent,
         text::{PingStyle, live_line, table_rows},
     },
+    request::json_line,
     statistics::{Statistics, Summary},
 };
 
-use super::{CLEAR_LINE, json_line};
-use crate::{failure::Failure, print::table};
+use super::CLEAR_LINE;
+use crate::print::table;
 
 /// Seconds between two updates of the live line.
 const UPDATE: f64 = 0.1;
@@ -54,14 +55,14 @@ impl PingOutput {
     }
 
     /// The text of a report; often empty.
-    pub(super) fn text(&mut self, event: &PingEvent) -> Result<String, Failure> {
+    pub(super) fn text(&mut self, event: &PingEvent) -> String {
         if let PingEvent::Summary {
             target, summary, ..
         } = event
         {
             self.results.push((target.clone(), summary.clone()));
         }
-        Ok(match self.shown {
+        match self.shown {
             Shown::Lines { timestamps, flood } => PingStyle {
                 timestamps,
                 flood,
@@ -76,9 +77,9 @@ impl PingOutput {
             Shown::Live => self.live_text(event),
             Shown::Json => match event {
                 PingEvent::Sent { .. } => String::new(),
-                event => json_line(event)?,
+                event => json_line(event),
             },
-        })
+        }
     }
 
     /// The text behind the last report.
@@ -164,9 +165,9 @@ mod tests {
             (Some(3), 3, true),
         ] {
             let mut output = PingOutput::new(Shown::Json, wanted);
-            output.text(&summary("a", received)).unwrap();
+            output.text(&summary("a", received));
             assert_eq!(output.all_answer(), answers, "{wanted:?} {received}");
-            output.text(&summary("b", 0)).unwrap();
+            output.text(&summary("b", 0));
             assert!(!output.all_answer());
         }
         assert!(!PingOutput::new(Shown::Live, None).all_answer());
@@ -180,7 +181,7 @@ mod tests {
                 target: "a".to_owned(),
                 sequence,
             };
-            assert_eq!(output.text(&sent).unwrap(), "");
+            assert_eq!(output.text(&sent), "");
             let reply = PingEvent::Reply(Reply {
                 target: "a".to_owned(),
                 from: Ipv4Addr::LOCALHOST.into(),
@@ -192,7 +193,7 @@ mod tests {
                 reordered: false,
                 time,
             });
-            output.text(&reply).unwrap()
+            output.text(&reply)
         };
         assert_eq!(reply(1, 5.0), "\r\x1b[Ka: 1/1 received, 0% loss");
         assert_eq!(reply(2, 5.01), "");
@@ -203,7 +204,7 @@ mod tests {
     fn several_hosts_have_a_table() {
         let mut output = PingOutput::new(Shown::Table, None);
         for event in [summary("a", 3), summary("b", 0)] {
-            assert_eq!(output.text(&event).unwrap(), "");
+            assert_eq!(output.text(&event), "");
         }
         let table = output.end();
         assert_eq!(table.lines().count(), 3);

@@ -3,20 +3,19 @@
 use std::{net::IpAddr, time::Duration};
 
 use rubelet_netprobe::{
-    sockets::OwnNamespace,
+    request::{ProbeRequest, json_line},
     trace::{
-        TraceEvent, TraceMethod, TraceOptions, TraceTarget,
+        TraceEvent, TraceMethod, TraceOptions,
         options::{MOST_FLOWS, MOST_QUERIES},
         text::{table_rows, text},
-        trace,
     },
 };
 
 use super::{
-    CLEAR_SCREEN, Lines, engine::Engine, is_screen, json_line, names::Names, resolve::FamilyArgs,
+    CLEAR_SCREEN, Lines, is_screen, names::Names, place::PlaceArgs, resolve::FamilyArgs,
     seconds::some_seconds,
 };
-use crate::{failure::Failure, print::table, terminal::Terminal};
+use crate::{agent::Agent, failure::Failure, print::table, terminal::Terminal};
 
 /// The port that a TCP probe is sent to by default.
 const HTTP: u16 = 80;
@@ -26,8 +25,8 @@ const REPORT_ROUNDS: u64 = 10;
 /// Show the routers on the way to a host
 #[derive(Debug, Clone, clap::Args)]
 #[command(
-    long_about = "Shows the routers on the way to a host from the network namespace of this command, by \
-                  probes whose TTL is used up there. Options have traceroute's names. All probes of a flow \
+    long_about = "Shows the routers on the way to a host from the network namespace of this command, or \
+                  from inside a pod (--pod), by probes whose TTL is used up there. Options have traceroute's names. All probes of a flow \
                   have the same addresses and ports, so that routers which balance load send them the same \
                   way; --flows shows other ways too. Needs no privileges with UDP and TCP. Exit code 0 if \
                   the host answers, 1 if not, 2 for other errors.",
@@ -35,6 +34,7 @@ const REPORT_ROUNDS: u64 = 10;
 Examples:
   rubelet net trace 10.96.0.1
   rubelet net trace -T -p 443 -n web.example.com
+  rubelet net trace --pod web 10.96.0.1
   rubelet net trace --flows 8 web.example.com
   rubelet net trace --mtr web.example.com
   rubelet net trace -o json 10.96.0.1"
@@ -103,26 +103,30 @@ pub(crate) struct TraceArgs {
     #[arg(short, value_name = "SECONDS", requires = "mtr", value_parser = some_seconds)]
     interval: Option<Duration>,
     #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
     family: FamilyArgs,
     /// Output format
     #[arg(short, long, value_enum)]
     output: Option<Lines>,
 }
 
-pub(super) async fn run(args: &TraceArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+pub(super) async fn run(
+    agent: &Agent,
+    args: &TraceArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
     if args.first > args.max {
         let message = format!("-f {} is more than -m {}", args.first, args.max);
         return Err(Failure::Usage(message));
     }
-    let target = TraceTarget {
-        name: args.host.clone(),
-        address: args.family.resolve(&args.host).await?,
-    };
     let screen = args.mtr && args.output.is_none() && is_screen(terminal);
-    let options = args.options(screen, target.address.is_ipv6());
-    let mut engine = Engine::start(move |stop, report| {
-        Ok(trace(&target, &options, &OwnNamespace, stop, report)?)
-    })?;
+    let probe = ProbeRequest::Trace {
+        target: args.host.clone(),
+        family: args.family.family(),
+        options: args.options(screen),
+    };
+    let mut reports = args.place.start(agent, probe).await?;
     let mut output = TraceOutput {
         args,
         screen,
@@ -130,13 +134,13 @@ pub(super) async fn run(args: &TraceArgs, terminal: &mut Terminal<'_>) -> Result
         last_table: String::new(),
         reached: false,
     };
-    while let Some(event) = engine.next().await {
+    while let Some(event) = reports.next().await? {
         let text = output.text(&event).await?;
         if !text.is_empty() {
             terminal.print(text)?;
         }
     }
-    engine.finish()?;
+    reports.finish()?;
     match output.reached {
         true => Ok(()),
         false => Err(Failure::Exit(1)),
@@ -144,7 +148,7 @@ pub(super) async fn run(args: &TraceArgs, terminal: &mut Terminal<'_>) -> Result
 }
 
 impl TraceArgs {
-    fn options(&self, screen: bool, is_ipv6: bool) -> TraceOptions {
+    fn options(&self, screen: bool) -> TraceOptions {
         let default = TraceOptions::default();
         let (method, port) = match (self.tcp, self.icmp) {
             (true, _) => (TraceMethod::Tcp, HTTP),
@@ -164,8 +168,7 @@ impl TraceArgs {
             queries: self.queries,
             flows: self.flows,
             wait: self.wait.unwrap_or(default.wait),
-            // An IPv6 header is 20 bytes longer.
-            length: if is_ipv6 { 80 } else { default.length },
+            length: default.length,
             mtu: self.mtu,
             rounds: self.mtr.then(|| self.count.unwrap_or(endless)),
             interval: self.interval.unwrap_or(default.interval),
@@ -188,7 +191,7 @@ impl TraceOutput<'_> {
             self.reached = *reached;
         }
         if self.args.output == Some(Lines::Json) {
-            return json_line(event);
+            return Ok(json_line(event));
         }
         if !self.args.numeric {
             self.names.look_up(addresses(event)).await;

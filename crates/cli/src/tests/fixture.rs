@@ -17,9 +17,9 @@ use jiff::{SignedDuration, Timestamp};
 use rubelet_runtime::RuntimeSettings;
 use rubelet_server::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
-    LogRequest, LogStream, NodeView, Object, PodAction, PodAnswer, PodRef, Resource, RunRequest,
-    RunningPod, SessionError, SessionRequest, Unhealthy, UnixSocket, WatchStream, bind_unix, clock,
-    serve_unix,
+    LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, Object, PodAction,
+    PodAnswer, PodRef, Resource, RunRequest, RunningPod, SessionError, SessionRequest, Unhealthy,
+    UnixSocket, WatchStream, bind_unix, clock, serve_unix,
 };
 use rubelet_streaming::SessionTarget;
 use serde_json::{Value, json};
@@ -110,6 +110,9 @@ impl NodeView for Node {
     }
     async fn session(&self, request: &SessionRequest) -> Result<SessionTarget, SessionError> {
         Ok(super::container::target(request))
+    }
+    async fn net(&self, request: NetRequest) -> Result<NetStream, NetRefusal> {
+        super::net::answer(&request)
     }
     async fn files(&self, request: FilesRequest) -> Result<FilesAnswer, FilesRefusal> {
         super::container::files(self.root.path(), request).await

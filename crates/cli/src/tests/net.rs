@@ -1,14 +1,70 @@
 //! `rubelet net` on loopback: what is printed, and how it ends. What networks do to packets is tested
 //! with the engine.
 
-use std::path::Path;
+use std::{net::Ipv4Addr, path::Path, time::Duration};
 
+use futures_util::stream;
 use rubelet_netprobe::{
-    ping::{MtuEvent, PingEvent},
+    ping::{MtuEvent, PingEvent, event::Reply},
+    request::{ProbeRequest, json_line},
+    statistics::Statistics,
     trace::TraceEvent,
 };
+use rubelet_server::{NetRefusal, NetRequest, NetStream, Resource};
 
-use super::fixture::{Ended, Screens, type_words, words_at};
+use super::fixture::{Ended, Screens, TestAgent, pod, type_words, words_at};
+
+/// The agent's answer to a probe from inside a pod: one reply to a ping, in pieces that are no lines.
+pub(super) fn answer(request: &NetRequest) -> Result<NetStream, NetRefusal> {
+    let probe: ProbeRequest = serde_json::from_value(request.probe.clone()).unwrap();
+    // The body is open until the client wants it to stop.
+    assert!(request.stop.is_some());
+    let ProbeRequest::Ping {
+        targets, options, ..
+    } = probe
+    else {
+        return Err(NetRefusal::Busy);
+    };
+    assert_eq!((&*request.pod.name, options.count), ("web-n1", Some(1)));
+    let address = Ipv4Addr::new(10, 96, 0, 1).into();
+    let rtt = Some(Duration::from_micros(1234));
+    let mut statistics = Statistics::default();
+    statistics.on_sent();
+    statistics.on_reply(rtt, false);
+    let target = targets.concat();
+    let lines = [
+        json_line(&PingEvent::Start {
+            target: target.clone(),
+            address,
+            size: options.size,
+            length: 84,
+        }),
+        json_line(&PingEvent::Reply(Reply {
+            target: target.clone(),
+            from: address,
+            sequence: 1,
+            bytes: 64,
+            ttl: Some(63),
+            rtt,
+            duplicate: false,
+            reordered: false,
+            time: 0.5,
+        })),
+        json_line(&PingEvent::Summary {
+            target,
+            address,
+            elapsed: Duration::from_millis(7),
+            summary: statistics.summary(),
+        }),
+    ];
+    let pieces: Vec<_> = lines
+        .concat()
+        .as_bytes()
+        .chunks(50)
+        .map(|piece| Ok(bytes::Bytes::copy_from_slice(piece)))
+        .collect();
+    Ok(Box::pin(stream::iter(pieces)))
+}
 
 fn net(command: &str) -> Ended {
     let words = words_at(Path::new("/nonexistent"), &format!("net {command}"));
@@ -116,4 +172,35 @@ fn what_cannot_be_is_said_before_anything_is_sent() {
         let message = net(command).error(code);
         assert!(message.contains(error), "{command}: {message}");
     }
+}
+
+#[test]
+fn a_probe_from_inside_a_pod_is_shown_like_one_from_here() {
+    let agent = TestAgent::start();
+    agent
+        .node
+        .put(Resource::Pods, pod("default", "web-n1", "app"));
+    let ended = agent.type_in("net ping --pod web -c 1 10.96.0.1").data();
+    let lines: Vec<&str> = ended.lines().collect();
+    assert_eq!(
+        lines[..2],
+        [
+            "PING 10.96.0.1 (10.96.0.1) 56(84) bytes of data.",
+            "64 bytes from 10.96.0.1: icmp_seq=1 ttl=63 time=1.23 ms",
+        ]
+    );
+    assert_eq!(
+        lines[4],
+        "1 packets transmitted, 1 received, 0% packet loss, time 7ms"
+    );
+    let json = agent
+        .type_in("net ping --pod pod/web-n1 -c 1 -o json 10.96.0.1")
+        .data();
+    assert_eq!(json.lines().count(), 3, "{json}");
+    let refused = agent.type_in("net trace --pod web 10.96.0.1").error(2);
+    assert_eq!(refused, "error: too many probes are under way; try again\n");
+    let missing = agent.type_in("net ping --pod db 10.96.0.1").error(2);
+    assert!(missing.contains("db"), "{missing}");
+    let alone = net("ping --namespace x ::1").error(2);
+    assert!(alone.contains("--pod"), "{alone}");
 }

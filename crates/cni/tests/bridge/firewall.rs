@@ -68,7 +68,7 @@ fn pods_reach_all_on_a_host_where_docker_drops_what_is_forwarded() {
         }
         assert_eq!(our_rules(TableFamily::Ip), 4);
 
-        // Another program starts anew.
+        // Another program starts again.
         netfilter::flush(&iptables(TableFamily::Ip));
         assert_eq!(our_rules(TableFamily::Ip), 0);
         assert_eq!(warnings(&*network).await, Vec::<String>::new());

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::packet::{ECHO_HEADER, Family};
+use crate::{
+    millis,
+    packet::{ECHO_HEADER, Family},
+};
 
 /// The most data of an echo request with which an IPv4 packet has a length, in bytes.
 pub const MOST_DATA: usize = 65_535 - 20 - ECHO_HEADER;
@@ -16,11 +19,18 @@ pub struct PingOptions {
     /// Ends after so many requests; `None` never ends.
     pub count: Option<u64>,
     /// Time between two requests to a target.
+    #[serde(with = "millis", rename = "intervalMs")]
     pub interval: Duration,
     /// Ends after this time, whatever was sent and received; requests are then sent until `count` of
     /// them are answered.
+    #[serde(
+        with = "millis::optional",
+        rename = "deadlineMs",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub deadline: Option<Duration>,
     /// A request without an answer after this time is lost.
+    #[serde(with = "millis", rename = "timeoutMs")]
     pub timeout: Duration,
     /// Bytes of data in a request, at most [`MOST_DATA`].
     pub size: usize,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::millis;
+
 /// The most flows of a trace.
 pub const MOST_FLOWS: u8 = 16;
 /// The most probes to a hop in each flow.
@@ -28,6 +30,7 @@ pub struct TraceOptions {
     pub flows: u8,
     /// A probe without an answer after this time is lost; sooner when other answers show that the
     /// way is short.
+    #[serde(with = "millis", rename = "waitMs")]
     pub wait: Duration,
     /// How many probes may be under way.
     pub window: u16,
@@ -40,6 +43,7 @@ pub struct TraceOptions {
     /// never ends.
     pub rounds: Option<u64>,
     /// Time between two such rounds.
+    #[serde(with = "millis", rename = "intervalMs")]
     pub interval: Duration,
 }
 

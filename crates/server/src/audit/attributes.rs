@@ -71,7 +71,7 @@ impl RequestAttributes {
     pub(crate) fn of_local(method: &Method, uri: &Uri) -> Self {
         let found = route(uri.path()).ok();
         let follows = matches!(found, Some(Route::Log(..))) && flag(uri, "follow");
-        let is_session = matches!(found, Some(Route::Session(..)));
+        let is_session = matches!(found, Some(Route::Session(..) | Route::Net(_)));
         let Some((resource, is_collection)) = found.and_then(resource) else {
             return Self::of_path(method, uri.path());
         };
@@ -161,6 +161,7 @@ fn resource(route: Route) -> Option<(ResourceRef, bool)> {
         }
         Route::Restart(pod) => (own_part("restart", pod.namespace, pod.name), false),
         Route::Why(pod) => (own_part("why", pod.namespace, pod.name), false),
+        Route::Net(pod) => (own_part("net", pod.namespace, pod.name), false),
         _ => return None,
     })
 }

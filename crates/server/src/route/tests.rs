@@ -48,6 +48,10 @@ fn paths_of_the_api_are_understood() {
             Route::Why(pod("a", "b")),
         ),
         (
+            "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/net",
+            Route::Net(pod("a", "b")),
+        ),
+        (
             "/apis/node.rubelet.dev/v1alpha1/manifests/a%2Fb.yaml",
             object(Resource::Manifests, "", "a/b.yaml"),
         ),

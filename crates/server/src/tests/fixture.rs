@@ -18,9 +18,9 @@ use tokio::{
 use super::echo::FakeSessions;
 use crate::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
-    LogRequest, LogStream, NodeView, Object, PodAction, PodAnswer, PodRef, Resource, RunRequest,
-    RunningPod, SessionError, SessionRequest, Unhealthy, UnixSocket, WatchStream, audit::AuditLog,
-    bind_unix, serve_unix,
+    LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, Object, PodAction,
+    PodAnswer, PodRef, Resource, RunRequest, RunningPod, SessionError, SessionRequest, Unhealthy,
+    UnixSocket, WatchStream, audit::AuditLog, bind_unix, serve_unix,
 };
 
 pub(crate) const FIRST: u64 = 1000;
@@ -146,6 +146,9 @@ impl NodeView for FakeNode {
     async fn session(&self, request: &SessionRequest) -> Result<SessionTarget, SessionError> {
         let known = self.knows(&request.pod, request.uid.as_deref());
         self.sessions.session(known, request)
+    }
+    async fn net(&self, request: NetRequest) -> Result<NetStream, NetRefusal> {
+        super::net::answer(request).await
     }
     async fn files(&self, request: FilesRequest) -> Result<FilesAnswer, FilesRefusal> {
         super::files::answer(request).await

@@ -11,6 +11,7 @@ mod outside;
 mod config;
 mod describe;
 mod get;
+mod net;
 mod offline;
 mod permission;
 mod run;

@@ -9,6 +9,8 @@ use rubelet_streaming::{PortDialer, RemoteProcess, Sessions};
 #[derive(Default)]
 pub(super) struct FakeRuntime {
     pub(super) sandboxes: Mutex<Vec<v1::PodSandbox>>,
+    /// The `info` of the verbose status of a sandbox; empty for one that is gone.
+    pub(super) info: Mutex<String>,
     /// The URL of streams.
     pub(super) url: Mutex<String>,
     pub(super) output: Mutex<v1::ExecSyncResponse>,
@@ -41,6 +43,23 @@ impl RuntimeService for FakeRuntime {
         self.asked("ListPodSandbox", format!("{request:?}"))?;
         let items = self.sandboxes.lock().unwrap().clone();
         Ok(v1::ListPodSandboxResponse { items })
+    }
+
+    async fn pod_sandbox_status(
+        &self,
+        request: v1::PodSandboxStatusRequest,
+    ) -> CriResult<v1::PodSandboxStatusResponse> {
+        self.asked("PodSandboxStatus", format!("{request:?}"))?;
+        let info = self.info.lock().unwrap().clone();
+        if info.is_empty() {
+            let kind = CriErrorKind::NotFound;
+            return Err(CriError::new("PodSandboxStatus", kind, "it is gone"));
+        }
+        Ok(v1::PodSandboxStatusResponse {
+            status: Some(v1::PodSandboxStatus::default()),
+            info: [("info".to_owned(), info)].into_iter().collect(),
+            ..v1::PodSandboxStatusResponse::default()
+        })
     }
 
     async fn exec(&self, request: v1::ExecRequest) -> CriResult<v1::ExecResponse> {

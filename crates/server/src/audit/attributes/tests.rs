@@ -57,6 +57,11 @@ fn requests_of_the_socket_have_the_verbs_of_the_api_server() {
             "get /pods/log a/b",
         ),
         (
+            "POST",
+            "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/net?probe=x",
+            "create node.rubelet.dev/pods/net a/b long",
+        ),
+        (
             "PATCH",
             "/api/v1/namespaces/a/pods/b/status",
             "patch /pods/status a/b",

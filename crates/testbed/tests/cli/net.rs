@@ -1,0 +1,70 @@
+//! `rubelet net --pod` with pods that run.
+
+use rubelet_testbed::Agent;
+use rubelet_testbed::runtime::Kind;
+use serde_json::Value;
+
+use crate::outside::{self, PodText, TIMEOUT, children::Lines};
+
+fn pod_ip(agent: &Agent, pod: &str) -> String {
+    let shown = agent.pod(pod).unwrap().unwrap();
+    shown["status"]["podIP"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn pods_are_looked_at_from_inside_without_a_tool_in_their_image() {
+    let pods = [
+        PodText::new("one"),
+        PodText::new("two"),
+        PodText::new("of-node").spec("hostNetwork", true),
+    ];
+    let (runtime, agent) = outside::with_pods(&pods);
+    let address = pod_ip(&agent, "two");
+    for pod in ["one", "pod/one", "of-node"] {
+        let words = ["net", "ping", "--pod", pod, "-c", "2", "-i", "0.01"];
+        let ended = agent.cli(&[&words[..], &[&*address]].concat()).unwrap();
+        assert_eq!((ended.code, &*ended.stderr), (0, ""), "{ended:?}");
+        assert!(
+            ended
+                .stdout
+                .contains("2 packets transmitted, 2 received, 0% packet loss"),
+            "{ended:?}"
+        );
+    }
+
+    let hops = |pod: &str| {
+        let words = ["net", "trace", "-n", "-o", "json", "--pod", pod, &*address];
+        let ended = agent.cli(&words).unwrap();
+        assert_eq!((ended.code, &*ended.stderr), (0, ""), "{ended:?}");
+        let events = ended.stdout.lines();
+        let events: Vec<Value> = events
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        events
+            .iter()
+            .filter(|event| event["event"] == "hop")
+            .count()
+    };
+    assert_eq!(hops("of-node"), 1);
+    // On the bridge of the runtime inside the host routes between pods.
+    let routed = runtime.kind() == Kind::Embedded;
+    assert_eq!(hops("one"), 1 + usize::from(routed));
+
+    let missing = agent
+        .cli(&["net", "ping", "--pod", "three", "::1"])
+        .unwrap();
+    assert_eq!(missing.code, 2, "{missing:?}");
+    assert!(missing.stderr.contains("three"), "{missing:?}");
+}
+
+#[test]
+fn a_probe_ends_with_its_pod_and_reports_what_it_has() {
+    let (_runtime, agent) = outside::with_pods(&[PodText::new("one")]);
+    let words = ["net", "ping", "--pod", "one", "127.0.0.1"];
+    let mut pinging = Lines::start(agent.cli_command().args(words));
+    pinging.wait("an answer", TIMEOUT, |line| line.contains("icmp_seq=1"));
+    agent.remove_manifest("one.yaml").unwrap();
+    pinging.wait("the results", TIMEOUT, |line| {
+        line.contains("0% packet loss")
+    });
+}

@@ -1,0 +1,329 @@
+//! Probes from inside pods: the network namespace of the pod's sandbox is opened once, and a thread
+//! opens the sockets of the probe there. Nothing else of the pod is entered.
+
+use std::{
+    io,
+    net::SocketAddr,
+    ops::ControlFlow,
+    os::fd::{AsFd as _, OwnedFd},
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use rubelet_base::ErrorChain;
+use rubelet_cri::v1;
+use rubelet_host::netns;
+use rubelet_kubelet::pod_board::{PodBoard, PodEntry};
+use rubelet_netprobe::{
+    packet::Family,
+    request::ProbeRequest,
+    sockets::{NamespaceOf, OpenSocket, OwnNamespace},
+    wait::{StopHandle, stop_pair},
+};
+use rubelet_server::{NetRefusal, NetRequest, NetStream, SessionError};
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use crate::sessions::{SessionParts, of_container, ready_sandbox};
+
+/// Concurrent probes. Each has a thread.
+pub(super) const PROBES: usize = 16;
+/// Lines that wait for the client.
+const LINES: usize = 256;
+/// How long the names of targets may take.
+const RESOLVE: Duration = Duration::from_secs(10);
+
+/// Runs a probe from inside a pod.
+pub(super) async fn net(
+    pods: &Arc<PodBoard>,
+    parts: &SessionParts,
+    probes: &Arc<Semaphore>,
+    request: NetRequest,
+) -> Result<NetStream, NetRefusal> {
+    let probe: ProbeRequest = serde_json::from_value(request.probe)
+        .map_err(|error| NetRefusal::Invalid(format!("probe: {error}")))?;
+    probe
+        .check()
+        .map_err(|error| NetRefusal::Invalid(format!("probe: {error}")))?;
+    let entry = of_container(pods, &request.pod, None).map_err(refused)?;
+    let sandbox = ready_sandbox(parts, &entry).await.map_err(refused)?;
+    let place = match entry.pod.spec.host_network {
+        true => None,
+        false => Some(network_namespace(parts, &sandbox).await?),
+    };
+    let addresses = resolve(&probe).await?;
+    let permit = Arc::clone(probes)
+        .try_acquire_owned()
+        .map_err(|_| NetRefusal::Busy)?;
+    let (stop, mut lines) = start(probe, addresses, place, permit)?;
+    // Sockets are opened before anything is reported.
+    let first = match lines.recv().await {
+        Some(Ok(line)) => Some(line),
+        Some(Err(refusal)) => return Err(refusal),
+        None => None,
+    };
+    let gone = until_gone(Arc::clone(pods), entry, parts.clone(), sandbox);
+    let ended: Ended = match request.stop {
+        None => Box::pin(gone),
+        // Cancel safe: both only wait.
+        Some(stopped) => Box::pin(async move {
+            tokio::select! {
+                () = stopped => {}
+                () = gone => {}
+            }
+        }),
+    };
+    let reports = Reports {
+        first,
+        lines,
+        running: Some((stop, ended)),
+    };
+    Ok(Box::pin(stream::unfold(reports, Reports::next)))
+}
+
+type Line = Result<String, NetRefusal>;
+type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The lines of a probe. Dropping it stops the probe.
+struct Reports {
+    first: Option<String>,
+    lines: mpsc::Receiver<Line>,
+    /// What stops the probe, and when.
+    running: Option<(StopHandle, Ended)>,
+}
+
+impl Reports {
+    async fn next(mut self) -> Option<(io::Result<Bytes>, Self)> {
+        let line = match self.first.take() {
+            Some(line) => Ok(line),
+            None => self.line().await?,
+        };
+        let line = line.map(Bytes::from);
+        Some((
+            line.map_err(|refusal| io::Error::other(refusal.to_string())),
+            self,
+        ))
+    }
+
+    async fn line(&mut self) -> Option<Line> {
+        if let Some((_, ended)) = &mut self.running {
+            // Cancel safe: a line that is not received stays in the channel.
+            tokio::select! {
+                biased;
+                line = self.lines.recv() => return line,
+                () = ended => {}
+            }
+            // The probe reports its results.
+            self.running = None;
+        }
+        self.lines.recv().await
+    }
+}
+
+/// Starts the thread of a probe.
+fn start(
+    probe: ProbeRequest,
+    addresses: Vec<SocketAddr>,
+    place: Option<OwnedFd>,
+    permit: OwnedSemaphorePermit,
+) -> Result<(StopHandle, mpsc::Receiver<Line>), NetRefusal> {
+    let failed = |error: io::Error| NetRefusal::Internal(format!("can't start a probe: {error}"));
+    let (stop, signal) = stop_pair().map_err(failed)?;
+    let (sender, lines) = mpsc::channel(LINES);
+    let run = move || {
+        let _permit = permit;
+        let open: Box<dyn OpenSocket> = match place {
+            Some(netns) => Box::new(NamespaceOf(netns)),
+            None => Box::new(OwnNamespace),
+        };
+        let mut line = |line| match sender.blocking_send(Ok(line)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        };
+        if let Err(error) = probe.run(&addresses, &*open, signal.as_fd(), &mut line) {
+            let text = ErrorChain(&error).to_string();
+            // The client may be gone.
+            let _ = sender.blocking_send(Err(NetRefusal::Internal(text)));
+        }
+    };
+    let builder = thread::Builder::new().name("netprobe".to_owned());
+    builder.spawn(run).map_err(failed)?;
+    Ok((stop, lines))
+}
+
+/// Opens the network namespace of a sandbox: the runtime's verbose status has its path, or a process
+/// in it.
+async fn network_namespace(parts: &SessionParts, sandbox: &str) -> Result<OwnedFd, NetRefusal> {
+    let path = reported_namespace(parts, sandbox).await?;
+    let opened = {
+        let path = path.clone();
+        tokio::task::spawn_blocking(move || netns::open(&path)).await
+    };
+    let opened = opened.map_err(|error| NetRefusal::Internal(error.to_string()))?;
+    let opened = opened.map_err(|error| NetRefusal::Internal(ErrorChain(&error).to_string()))?;
+    // The process may have ended before its namespace was opened, and its number may be another's by
+    // then.
+    match reported_namespace(parts, sandbox).await? == path {
+        true => Ok(opened),
+        false => Err(NetRefusal::NotReady),
+    }
+}
+
+async fn reported_namespace(parts: &SessionParts, sandbox: &str) -> Result<PathBuf, NetRefusal> {
+    let request = v1::PodSandboxStatusRequest {
+        pod_sandbox_id: sandbox.to_owned(),
+        verbose: true,
+    };
+    let reported = parts.runtime.pod_sandbox_status(request).await;
+    let reported = reported.map_err(|error| match error.is_not_found() {
+        true => NetRefusal::NotReady,
+        false => NetRefusal::Internal(error.to_string()),
+    })?;
+    let ready: i32 = v1::PodSandboxState::SandboxReady.into();
+    if reported.status.is_none_or(|status| status.state != ready) {
+        return Err(NetRefusal::NotReady);
+    }
+    let info = reported.info.get("info").map(String::as_str);
+    let info: Value = serde_json::from_str(info.unwrap_or_default()).unwrap_or_default();
+    namespace_path(&info).ok_or_else(|| {
+        NetRefusal::Internal(
+            "the container runtime reports neither the network namespace of the pod nor a process in it"
+                .to_owned(),
+        )
+    })
+}
+
+/// Where the network namespace is, in the words of the runtime inside, of containerd and of CRI-O.
+fn namespace_path(info: &Value) -> Option<PathBuf> {
+    let absolute = |path: &Value| {
+        let path = Path::new(path.as_str()?);
+        path.is_absolute().then(|| path.to_owned())
+    };
+    let of_spec = || {
+        let namespaces = info["runtimeSpec"]["linux"]["namespaces"].as_array()?;
+        let network = namespaces.iter().find(|one| one["type"] == "network")?;
+        absolute(&network["path"])
+    };
+    let of_process = || {
+        let pid = info["pid"].as_u64().filter(|pid| *pid > 0)?;
+        Some(PathBuf::from(format!("/proc/{pid}/ns/net")))
+    };
+    absolute(&info["networkNamespace"])
+        .or_else(of_spec)
+        .or_else(of_process)
+}
+
+/// Ends when the pod is gone or done, or when its sandbox is not ready any more: the runtime is asked
+/// when something of the pod has changed.
+async fn until_gone(
+    pods: Arc<PodBoard>,
+    entry: Arc<PodEntry>,
+    parts: SessionParts,
+    sandbox: String,
+) {
+    let mut versions = pods.versions();
+    let mut seen = entry;
+    loop {
+        let Some(now) = pods.get(&seen.pod.uid).filter(|now| !now.finished) else {
+            return;
+        };
+        if !Arc::ptr_eq(&now, &seen) && !is_ready(&parts, &sandbox).await {
+            return;
+        }
+        seen = now;
+        if versions.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether a sandbox is ready. A runtime that is away says nothing about it.
+async fn is_ready(parts: &SessionParts, sandbox: &str) -> bool {
+    let request = v1::PodSandboxStatusRequest {
+        pod_sandbox_id: sandbox.to_owned(),
+        verbose: false,
+    };
+    let ready: i32 = v1::PodSandboxState::SandboxReady.into();
+    match parts.runtime.pod_sandbox_status(request).await {
+        Ok(reported) => reported.status.is_some_and(|status| status.state == ready),
+        Err(error) => !error.is_not_found(),
+    }
+}
+
+/// The addresses of the targets, from the resolver of the node.
+async fn resolve(probe: &ProbeRequest) -> Result<Vec<SocketAddr>, NetRefusal> {
+    let mut addresses = Vec::new();
+    let deadline = tokio::time::Instant::now() + RESOLVE;
+    for name in probe.targets() {
+        let found = tokio::net::lookup_host((name.as_str(), 0));
+        let found = tokio::time::timeout_at(deadline, found).await;
+        let found = found.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        let invalid = |why: String| NetRefusal::Invalid(format!("cannot resolve {name:?}: {why}"));
+        let mut found = found.map_err(|error| invalid(error.to_string()))?;
+        let wanted = probe.family();
+        let fits =
+            |address: &SocketAddr| wanted.is_none_or(|family| family == Family::of(address.ip()));
+        let address = found.find(fits);
+        addresses.push(address.ok_or_else(|| {
+            let family = match wanted {
+                Some(Family::V6) => "IPv6",
+                _ => "IPv4",
+            };
+            invalid(format!("it has no {family} address"))
+        })?);
+    }
+    Ok(addresses)
+}
+
+fn refused(error: SessionError) -> NetRefusal {
+    match error {
+        SessionError::NoPod => NetRefusal::NoPod,
+        SessionError::NoSandbox | SessionError::NotRunning | SessionError::OtherUid => {
+            NetRefusal::NotReady
+        }
+        error => NetRefusal::Internal(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_network_namespace_is_found_in_the_status_of_each_runtime() {
+        let spec = |path: Value| {
+            json!({ "pid": 7, "runtimeSpec": { "linux": { "namespaces": [
+                { "type": "pid" }, { "type": "network", "path": path },
+            ]}}})
+        };
+        for (info, path) in [
+            (
+                json!({ "pid": 7, "networkNamespace": "/run/n" }),
+                Some("/run/n"),
+            ),
+            (
+                json!({ "pid": 7, "networkNamespace": null }),
+                Some("/proc/7/ns/net"),
+            ),
+            (spec(json!("/var/run/netns/a")), Some("/var/run/netns/a")),
+            (spec(json!("")), Some("/proc/7/ns/net")),
+            (spec(json!("../a")), Some("/proc/7/ns/net")),
+            (json!({ "pid": 0 }), None),
+            (json!({ "pid": -1 }), None),
+            (Value::Null, None),
+        ] {
+            assert_eq!(
+                namespace_path(&info).as_deref(),
+                path.map(Path::new),
+                "{info}"
+            );
+        }
+    }
+}
