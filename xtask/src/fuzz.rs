@@ -5,7 +5,7 @@
 //! find little in code without `unsafe`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use rubelet_testbed::command::output_of;
@@ -138,18 +138,61 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
 /// Builds the programs; returns their directory.
 fn build(root: &Path, place: &Path) -> Result<PathBuf> {
     let host = host_triple(root)?;
-    let manifest = root.join("fuzz/Cargo.toml");
-    let mut build = cargo::command(root, &["build", "--release", "--bins"]);
+    let mut build = cargo::command(root, &[]);
+    arguments(&mut build, root, place, &host);
+    cargo::run(&mut build)?;
+    Ok(place.join(host).join("release"))
+}
+
+/// The arguments of cargo, and its environment.
+fn arguments(build: &mut Command, root: &Path, place: &Path, host: &str) {
     build
+        .args(["build", "--release", "--bins"])
         // With an explicit target, build scripts and macros are compiled as usual.
-        .args(["--target", &host])
+        .args(["--target", host])
         .arg("--manifest-path")
-        .arg(manifest)
+        .arg(root.join("fuzz/Cargo.toml"))
         .arg("--target-dir")
         .arg(place)
         .env("RUSTFLAGS", FLAGS);
-    cargo::run(&mut build)?;
-    Ok(place.join(host).join("release"))
+}
+
+/// A build of the programs beside something else. Ends with this value, and with this process.
+pub(crate) struct BuildBeside(Child);
+
+/// Begins to build the programs with the lowest priority, beside tests that wait more than they
+/// compute. It says nothing: [`run`] builds again what failed.
+pub(crate) fn build_beside(root: &Path) -> Result<BuildBeside> {
+    let place = target_dir::target()?.join("fuzz");
+    let host = host_triple(root)?;
+    let mut build = Command::new("setpriv");
+    build
+        .args(["--pdeathsig", "KILL", "nice", "-n", "19"])
+        .arg(cargo::program());
+    arguments(&mut build, root, &place, &host);
+    build
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let started = build.spawn().context("cannot start setpriv")?;
+    Ok(BuildBeside(started))
+}
+
+impl BuildBeside {
+    /// Waits until it has ended.
+    pub(crate) fn wait(mut self) -> Result<()> {
+        self.0.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for BuildBeside {
+    fn drop(&mut self) {
+        // It has ended already, or nobody needs it.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
 }
 
 fn host_triple(root: &Path) -> Result<String> {

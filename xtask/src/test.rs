@@ -69,6 +69,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
         std::fs::write(&programs_file, paths)?;
         Ok((nextest, programs))
     });
+    let fuzz_build = options.is_everything().then(|| fuzz::build_beside(root));
     if options.is_everything() {
         if let Some((_, built)) = &built {
             stages.run("test programs", || rings::refuse_empty(&built.empty));
@@ -104,8 +105,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
             rings::run(nextest, &stage, part, environment, &mut results)
         });
     }
-    if options.is_everything() {
-        stages.run("fuzz", || fuzz::run(root, &fuzz::Options::default()));
+    if let Some(build) = fuzz_build {
+        stages.run("fuzz", || {
+            build?.wait()?;
+            fuzz::run(root, &fuzz::Options::default())
+        });
     }
     let has_clusters = ring_stages(options)
         .iter()
