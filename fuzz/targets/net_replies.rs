@@ -1,5 +1,6 @@
-//! What comes back to `rubelet net`: echo replies, control messages of error queues, quotes, and the
-//! answers that they are for the courses of pings, of searches for MTUs and of traces.
+//! What comes back to `rubelet net`, or passes by: echo replies, control messages of error queues, quotes, answers of
+//! nameservers, and the answers that they are for the courses of pings, of searches for MTUs and of
+//! traces.
 //!
 //! The first byte chooses what the rest is.
 
@@ -9,9 +10,11 @@ use std::{net::Ipv4Addr, time::Duration};
 
 use libfuzzer_sys::fuzz_target;
 use rubelet_netprobe::{
+    check::dns::{self, DnsAnswer},
     control::ControlData,
     icmp_error::IcmpError,
     packet::{Family, behind_ipv4_header, quoted_echo_request, read_echo_reply},
+    path::sighting::sighting,
     ping::{
         PingOptions,
         mtu::{MtuNext, MtuResult, MtuSearch},
@@ -29,14 +32,23 @@ fuzz_target!(|data: &[u8]| {
     let Some((choice, rest)) = data.split_first() else {
         return;
     };
-    match choice % 5 {
+    match choice % 7 {
         0 => {
             ControlData::read(rest);
         }
         1 => packets(rest),
         2 => replies(rest),
         3 => lengths(rest),
-        _ => answers(rest),
+        4 => answers(rest),
+        5 => {
+            // Nobody who does not know the key can make one.
+            assert_eq!(sighting(rest, SessionKey::new(77), 56), None);
+        }
+        _ => {
+            if let Some(DnsAnswer::Addresses(found)) = dns::read(rest, 7, "web.example") {
+                assert!(!found.is_empty());
+            }
+        }
     }
 });
 

@@ -1,7 +1,9 @@
 //! `rubelet net`: looks at the network from this node, or from inside a pod.
 
+mod check;
 mod engine;
 mod names;
+mod path;
 mod ping;
 mod ping_output;
 mod place;
@@ -25,6 +27,10 @@ enum NetCommand {
     /// Show the routers on the way to a host
     #[command(visible_alias = "traceroute")]
     Trace(Box<trace::TraceArgs>),
+    /// Ask the usual questions about the network of a pod
+    Check(check::CheckArgs),
+    /// Show where packets from a pod stop on this node
+    Path(path::PathArgs),
 }
 
 /// Output format.
@@ -42,6 +48,8 @@ pub(super) async fn run(
     let ended = match args.command {
         NetCommand::Ping(args) => ping::run(agent, &args, terminal).await,
         NetCommand::Trace(args) => trace::run(agent, &args, terminal).await,
+        NetCommand::Check(args) => check::run(agent, &args, terminal).await,
+        NetCommand::Path(args) => path::run(agent, &args, terminal).await,
     };
     // As with ping, 1 says that a host does not answer.
     match ended {

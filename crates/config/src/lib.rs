@@ -60,5 +60,5 @@ pub use markdown::{configuration_markdown, flags_help, flags_markdown};
 pub use origins::{Origin, Origins};
 pub use quantity::Quantity;
 pub use resolve::{Leaf, Resolved, Sources, drop_in_order, resolve};
-pub use rubelet_options::{AuditOptions, EmbeddedRuntime, RubeletOptions};
+pub use rubelet_options::{AuditOptions, EmbeddedRuntime, PeerPingOptions, RubeletOptions};
 pub use warnings::Warning;

@@ -36,6 +36,19 @@ section! {
         runtime: EmbeddedRuntime = EmbeddedRuntime::default(), "runtime", Counts, Works;
         /// The audit log of the agent's socket and of the node's port.
         audit: AuditOptions = AuditOptions::default(), "audit", Counts, Works;
+        /// Pings from this node to others, for the metrics `rubelet_peer_...`.
+        peer_pings: PeerPingOptions = PeerPingOptions::default(), "peerPings", Counts, Works;
+    }
+}
+
+section! {
+    /// Pings from this node to others, whose losses and times are metrics.
+    pub struct PeerPingOptions {
+        /// The other nodes, as addresses or names; at most 256. Empty: nothing is sent.
+        peers: Vec<String> = Vec::new(), "peers", Counts, Works;
+        /// Time between two pings to a peer, at least 100ms.
+        #[serde(with = "go_duration")]
+        interval: Duration = Duration::from_secs(10), "interval", Unset, Works;
     }
 }
 

@@ -214,6 +214,14 @@ fn an_invalid_option_of_rubelets_own_is_named_in_the_same_way() {
             "k.yaml:3:21: rubelet.runtime.socket: must be `none` or the absolute path of a unix socket of at most 107 bytes, is \"r.sock\"",
         ),
         (
+            "rubelet: {peerPings: {peers: [a, \"b c\"]}}",
+            "k.yaml:3:23: rubelet.peerPings.peers: must be addresses or names of hosts, one is \"b c\"",
+        ),
+        (
+            "rubelet: {peerPings: {interval: 10ms}}",
+            "k.yaml:3:23: rubelet.peerPings.interval: must be at least 100ms, is 10ms",
+        ),
+        (
             "rubelet: {staticPodEdits: replace}",
             "k.yaml:3:11: rubelet.staticPodEdits: must be empty, `InPlace` or `Replace`, is \"replace\"",
         ),

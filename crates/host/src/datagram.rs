@@ -17,6 +17,8 @@ pub struct Datagram {
     pub control: usize,
     /// The sender; for an error, the address that the datagram which caused it was sent to.
     pub address: Option<SocketAddr>,
+    /// `PACKET_…` of a packet socket.
+    pub packet_type: Option<u8>,
     /// The datagram was longer than the buffer.
     pub truncated: bool,
 }
@@ -61,10 +63,12 @@ pub fn receive(
     let length = receive_message(socket.as_fd().as_raw_fd(), &mut message, flags)?;
     let named = usize::try_from(message.msg_namelen).unwrap_or_default();
     let name: Vec<u8> = name.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let name = &name[..named.min(name.len())];
     Ok(Datagram {
         length: length.min(bytes.len()),
         control: message.msg_controllen.min(control.len()),
-        address: socket_address(&name[..named.min(name.len())]),
+        address: socket_address(name),
+        packet_type: packet_type(name),
         truncated: message.msg_flags & libc::MSG_TRUNC != 0,
     })
 }
@@ -119,6 +123,13 @@ pub fn socket_address(bytes: &[u8]) -> Option<SocketAddr> {
     }
 }
 
+/// The type of a packet in a `struct sockaddr_ll`.
+fn packet_type(bytes: &[u8]) -> Option<u8> {
+    let family = u16::from_ne_bytes(*bytes.first_chunk()?);
+    let is_packet = i32::from(family) == libc::AF_PACKET;
+    bytes.get(10).copied().filter(|_| is_packet)
+}
+
 /// Sets an option of a socket that rustix does not know, by its level, its name and its value's
 /// bytes.
 ///
@@ -158,6 +169,7 @@ mod tests {
             length: 4,
             control: 0,
             address: Some(sender.local_addr().unwrap()),
+            packet_type: None,
             truncated: true,
         };
         assert_eq!((datagram, &bytes), (expected, b"hell"));

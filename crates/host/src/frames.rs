@@ -1,19 +1,14 @@
 //! Raw Ethernet frames on one interface, as a hostile pod may send them. For tests only, behind the
 //! feature `frames`.
 
-use std::{
-    io,
-    os::fd::{AsRawFd, OwnedFd},
-    time::Duration,
-};
+use std::{io, os::fd::OwnedFd, time::Duration};
 
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType,
     sockopt::{Timeout, set_socket_timeout},
 };
 
-/// All protocols, in network byte order.
-const ALL: u16 = 0x0003u16.to_be();
+use crate::packet_tap;
 
 /// A socket for the frames of one interface in the network namespace in which it was opened.
 #[derive(Debug)]
@@ -32,7 +27,7 @@ impl Frames {
             SocketFlags::CLOEXEC,
             None::<Protocol>,
         )?;
-        bind(&fd, link)?;
+        packet_tap::bind(&fd, link)?;
         Ok(Self(fd))
     }
 
@@ -67,26 +62,5 @@ impl Frames {
                 Err(errno) => return Err(errno.into()),
             }
         }
-    }
-}
-
-#[expect(unsafe_code, reason = "rustix has no type for link-layer addresses")]
-fn bind(fd: &OwnedFd, link: u32) -> io::Result<()> {
-    let address = libc::sockaddr_ll {
-        sll_family: u16::try_from(libc::AF_PACKET).unwrap_or_default(),
-        sll_protocol: ALL,
-        sll_ifindex: link.cast_signed(),
-        sll_hatype: 0,
-        sll_pkttype: 0,
-        sll_halen: 0,
-        sll_addr: [0; 8],
-    };
-    let length = u32::try_from(size_of_val(&address)).unwrap_or_default();
-    // SAFETY: the descriptor is open, and the kernel reads `length` bytes from `address`, which
-    // outlives the call.
-    let done = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
-    match done {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }

@@ -6,8 +6,8 @@
 //!   [`thermal`]: thermal throttling of its processors.
 //! - [`netlink`], [`netns`]: interfaces, addresses, routes; network namespaces. [`nft`]: address
 //!   translation.
-//! - [`datagram`]: datagrams with control messages and error queues. [`reverse_name`]: names of
-//!   addresses.
+//! - [`datagram`]: datagrams with control messages and error queues. [`packet_tap`]: copies of the
+//!   packets that pass an interface. [`reverse_name`]: names of addresses.
 //! - [`systemd`]: scopes, for the cgroup driver of that name.
 //! - [`lock`]: one process per directory. [`net_lock`]: one per name in a network namespace.
 //! - [`suspend`]: how long the machine was suspended.
@@ -50,6 +50,7 @@ pub mod netlink;
 pub mod netns;
 pub mod nft;
 pub mod open_files;
+pub mod packet_tap;
 pub mod process_group;
 pub mod reverse_name;
 pub mod suspend;

@@ -20,7 +20,7 @@ mod tests;
 pub use address::Address;
 pub use link::{Bridge, BridgePort, Counters, Link, Veth};
 pub use neighbour::Neighbour;
-pub use route::Route;
+pub use route::{NextHop, Route};
 pub use socket::NetlinkError;
 
 use std::os::fd::OwnedFd;

@@ -9,6 +9,7 @@ mod expression;
 mod forward;
 mod read;
 mod set;
+mod trace;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ pub use expression::{Expression, Family};
 pub use forward::{DroppingChain, RuleHandle};
 pub use read::Shape;
 pub use set::{Bytes, Element, Set, SetKind};
+pub use trace::{RuleInfo, RuleTrace, TraceStep, TraceVerdict};
 
 use crate::netlink::{
     NetlinkError,
@@ -41,6 +43,9 @@ const DELRULE: u16 = 8;
 const NEWSET: u16 = 9;
 const NEWSETELEM: u16 = 12;
 const DELSETELEM: u16 = 14;
+
+/// `NFT_TABLE_F_OWNER`
+const TABLE_IS_OWNED: u32 = 2;
 
 const F_CREATE: u16 = 0x400;
 const F_APPEND: u16 = 0x800;
@@ -70,7 +75,8 @@ impl TableFamily {
     }
 
     /// The name by which `nft` knows it.
-    fn name(self) -> &'static str {
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Inet => "inet",
             Self::Ip => "ip",
@@ -151,6 +157,14 @@ impl<'t> Batch<'t> {
     /// Creates a table, unless it exists.
     pub fn add_table(&mut self) -> &mut Self {
         self.begin(NEWTABLE, F_CREATE);
+        self
+    }
+
+    /// Creates a table that the kernel removes with the socket that commits this. Linux 5.12 and newer
+    /// have such tables.
+    pub fn add_own_table(&mut self) -> &mut Self {
+        self.begin(NEWTABLE, F_CREATE)
+            .network_number(2, TABLE_IS_OWNED);
         self
     }
 

@@ -8,6 +8,7 @@ mod users;
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -369,6 +370,12 @@ impl PodHost for LocalHost {
             // Names were checked when the pod was accepted; if not, the path shows it.
             _ => self.inner.settings.pod_logs.join("invalid"),
         }
+    }
+
+    async fn nameservers(&self, pod: &Arc<Pod>) -> Vec<IpAddr> {
+        let pod = Arc::clone(pod);
+        self.blocking(move |inner| files::nameservers(inner, &pod))
+            .await
     }
 
     async fn pods_on_disk(&self) -> Vec<PodUid> {

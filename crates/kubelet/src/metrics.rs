@@ -8,6 +8,7 @@ mod api;
 mod http;
 mod images;
 mod make;
+mod peers;
 mod pleg;
 mod pods;
 mod runtime;
@@ -21,6 +22,7 @@ pub use self::{
     api::ApiMetrics,
     http::{HttpLabels, HttpMetrics},
     images::ImageMetrics,
+    peers::{PeerMetrics, PeerPing},
     pleg::{PlegMetrics, PlegNow},
     pods::{PodMetrics, SyncKind},
     runtime::{RuntimeMetrics, operation_type},
@@ -41,6 +43,8 @@ pub struct NodeMetrics {
     pub http: HttpMetrics,
     /// Of requests to the API server; without samples on a node that has none.
     pub api: ApiMetrics,
+    /// Of pings to other nodes.
+    pub peers: PeerMetrics,
 }
 
 impl NodeMetrics {
@@ -56,6 +60,7 @@ impl NodeMetrics {
             images: ImageMetrics::new(&maker),
             http: HttpMetrics::new(&maker),
             api: ApiMetrics::new(&maker),
+            peers: PeerMetrics::new(&maker),
             registry,
         })
     }

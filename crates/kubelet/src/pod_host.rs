@@ -1,7 +1,7 @@
 //! What a pod needs from the host, as this crate sees it: directories, volumes, cgroups, log files.
 //! [`crate::host::LocalHost`] does it for real; tests have their own.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
@@ -132,6 +132,11 @@ pub trait PodHost: Send + Sync + 'static {
 
     /// Where the log of a container is.
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf;
+
+    /// The nameservers in the resolv.conf of a pod; none if the node's own can't be read.
+    async fn nameservers(&self, _pod: &Arc<Pod>) -> Vec<IpAddr> {
+        Vec::new()
+    }
 
     /// Pods that have a directory on this host.
     async fn pods_on_disk(&self) -> Vec<PodUid>;

@@ -7,6 +7,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
+use rubelet_base::without_number;
 use rubelet_host::datagram;
 use rustix::io::Errno;
 
@@ -93,6 +94,23 @@ pub struct EchoError {
     pub error: QueuedError,
     /// What the kernel reports with it.
     pub control: ControlData,
+}
+
+impl EchoError {
+    /// What it means, in the words of ping.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match (self.icmp, self.error.origin) {
+            (Some(icmp), _) => icmp.text(),
+            (None, ErrorOrigin::Local) if self.error.errno == libc::EMSGSIZE => {
+                format!("local error: message too long, mtu: {}", self.error.info)
+            }
+            _ => {
+                let error = io::Error::from_raw_os_error(self.error.errno);
+                format!("local error: {}", without_number(&error.to_string()))
+            }
+        }
+    }
 }
 
 impl EchoSocket {

@@ -5,8 +5,10 @@
 //! an answer means; they get the time as an argument. [`statistics`] counts. Effects are in
 //! [`sockets`], [`echo_socket`], [`trace::prober`], [`clock`] and [`mod@wait`], and the drivers
 //! [`ping::ping`] and [`trace::trace`] put both together. They report events, which are serde values;
-//! [`ping::text`] and [`trace::text`] write them as ping, traceroute and mtr do. A [`request`] is a
-//! probe as a document, which somebody else runs.
+//! [`ping::text`] and [`trace::text`] write them as ping, traceroute and mtr do. A [`mod@check`] asks
+//! the usual questions about a network in their order, and a [`path`] shows where packets stop on
+//! their way out of a pod. A [`request`] is a probe as a document, which
+//! somebody else runs.
 //!
 //! Sockets are opened through [`sockets::OpenSocket`]: in this process's network namespace, or in
 //! that of a descriptor. Everything that arrives is hostile: each length is checked, a reply counts
@@ -35,12 +37,14 @@
 //! assert_eq!(run.next(arrival), Next::Done);
 //! ```
 
+pub mod check;
 pub mod clock;
 pub mod control;
 pub mod echo_socket;
 pub mod icmp_error;
 mod millis;
 pub mod packet;
+pub mod path;
 pub mod ping;
 pub mod request;
 pub mod sockets;

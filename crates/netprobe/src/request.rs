@@ -6,8 +6,10 @@ use std::{net::SocketAddr, ops::ControlFlow, os::fd::BorrowedFd, time::Duration}
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    check::{CheckInputs, check, dns::is_name, run::CheckError},
     millis,
     packet::Family,
+    path::{PathInputs, follow},
     ping::{
         PingOptions, PingTarget,
         driver::{MOST_TARGETS, PingError},
@@ -61,6 +63,36 @@ pub enum ProbeRequest {
         #[serde(default)]
         options: TraceOptions,
     },
+    /// The usual questions about the network of a pod.
+    #[serde(rename_all = "camelCase")]
+    Check {
+        /// A name that its nameservers must know; that of the API server's Service if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// A host beyond the node, as an address or a name; the node's gateway if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outside: Option<String>,
+    },
+    /// Where packets to a host stop on this machine.
+    #[serde(rename_all = "camelCase")]
+    Path {
+        /// The target: an address or a name, or a pod of this node as `pod/NAMESPACE/NAME`.
+        target: String,
+        /// The family of addresses; absent for any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        family: Option<Family>,
+    },
+}
+
+/// What a probe needs besides its document.
+#[derive(Debug)]
+pub enum ProbeInputs {
+    /// Nothing.
+    None,
+    /// What a check asks about.
+    Check(Box<CheckInputs>),
+    /// The interfaces on the way.
+    Path(PathInputs),
 }
 
 /// Why a document is not a probe.
@@ -72,6 +104,9 @@ pub enum RequestError {
     /// A target can't be a host.
     #[error("a target has {0} bytes: the name of a host has 1 to {LONGEST_NAME}")]
     Name(usize),
+    /// A name that DNS can't have.
+    #[error("name: {0:?} can't be a name of DNS")]
+    NotDns(String),
     /// A packet would be too long.
     #[error("options.size: {0} is more than {MOST_DATA} bytes")]
     Size(usize),
@@ -86,6 +121,12 @@ pub enum ProbeError {
     /// A trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// A check.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// A check or a path without a pod.
+    #[error("such a probe starts in a pod, and there is none")]
+    NoPod,
 }
 
 impl ProbeRequest {
@@ -94,9 +135,10 @@ impl ProbeRequest {
     pub fn targets(&self) -> &[String] {
         match self {
             Self::Ping { targets, .. } => targets,
-            Self::PathMtu { target, .. } | Self::Trace { target, .. } => {
-                std::slice::from_ref(target)
-            }
+            Self::PathMtu { target, .. }
+            | Self::Trace { target, .. }
+            | Self::Path { target, .. } => std::slice::from_ref(target),
+            Self::Check { outside, .. } => outside.as_slice(),
         }
     }
 
@@ -106,7 +148,9 @@ impl ProbeRequest {
         match self {
             Self::Ping { family, .. }
             | Self::PathMtu { family, .. }
-            | Self::Trace { family, .. } => *family,
+            | Self::Trace { family, .. }
+            | Self::Path { family, .. } => *family,
+            Self::Check { .. } => None,
         }
     }
 
@@ -116,11 +160,15 @@ impl ProbeRequest {
     /// It can't be run.
     pub fn check(&self) -> Result<(), RequestError> {
         let targets = self.targets();
-        if targets.is_empty() || targets.len() > MOST_TARGETS {
+        let (least, name) = match self {
+            Self::Check { name, .. } => (0, name.as_slice()),
+            _ => (1, [].as_slice()),
+        };
+        if targets.len() < least || targets.len() > MOST_TARGETS {
             return Err(RequestError::Targets(targets.len()));
         }
-        let bad = targets
-            .iter()
+        let names = targets.iter().chain(name);
+        let bad = names
             .map(String::len)
             .find(|length| !(1..=LONGEST_NAME).contains(length));
         if let Some(length) = bad {
@@ -130,12 +178,15 @@ impl ProbeRequest {
             Self::Ping { options, .. } if options.size > MOST_DATA => {
                 Err(RequestError::Size(options.size))
             }
+            Self::Check {
+                name: Some(name), ..
+            } if !is_name(name) => Err(RequestError::NotDns(name.clone())),
             _ => Ok(()),
         }
     }
 
     /// Runs it until it is done, `stop` is readable or closed, or `line` breaks. `addresses` are those
-    /// of its targets; further ones are ignored. Blocks the thread.
+    /// of its targets; further ones are ignored. `inputs` are those of its kind. Blocks the thread.
     ///
     /// # Errors
     /// A socket can't be opened, or the kernel refuses to send. Nothing was reported before that in
@@ -143,6 +194,7 @@ impl ProbeRequest {
     pub fn run(
         &self,
         addresses: &[SocketAddr],
+        inputs: ProbeInputs,
         open: &dyn OpenSocket,
         stop: BorrowedFd<'_>,
         line: &mut dyn FnMut(String) -> ControlFlow<()>,
@@ -174,6 +226,18 @@ impl ProbeRequest {
                         &mut report,
                     )?;
                 }
+            }
+            Self::Check { .. } => {
+                let ProbeInputs::Check(inputs) = inputs else {
+                    return Err(ProbeError::NoPod);
+                };
+                check(&inputs, open, stop, &mut |event| line(json_line(&event)))?;
+            }
+            Self::Path { .. } => {
+                let ProbeInputs::Path(inputs) = inputs else {
+                    return Err(ProbeError::NoPod);
+                };
+                follow(inputs, open, stop, &mut |event| line(json_line(&event)))?;
             }
         }
         Ok(())
@@ -250,7 +314,11 @@ mod tests {
                 ..TraceOptions::default()
             },
         };
-        for request in [ping, mtu, trace] {
+        let check = ProbeRequest::Check {
+            name: Some("web.example".to_owned()),
+            outside: None,
+        };
+        for request in [ping, mtu, trace, check] {
             let json = serde_json::to_string(&request).unwrap();
             assert_eq!(
                 serde_json::from_str::<ProbeRequest>(&json).unwrap(),
@@ -279,5 +347,12 @@ mod tests {
             let error = of(targets, size).check().unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
         }
+        let check = |name: &str| ProbeRequest::Check {
+            name: Some(name.to_owned()),
+            outside: None,
+        };
+        check("web.example.").check().unwrap();
+        let error = check("a..b").check().unwrap_err().to_string();
+        assert_eq!(error, "name: \"a..b\" can't be a name of DNS");
     }
 }

@@ -18,6 +18,7 @@ mod observe;
 mod open;
 mod other_runtime;
 mod parts;
+mod peer_pings;
 mod port;
 mod preflight;
 mod quiet;

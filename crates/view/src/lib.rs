@@ -63,6 +63,7 @@ pub use self::{
     cluster_problems::ClusterProblems,
     health::{stuck_loop, summary},
     lifecycle::{LifecycleBoard, PlegLifecycle},
+    net::{Nameservers, NetworkFacts},
     sessions::SessionParts,
 };
 
@@ -111,6 +112,8 @@ pub struct ViewParts {
     pub audit: Option<Arc<AuditLog>>,
     /// The runtime that serves sessions.
     pub sessions: SessionParts,
+    /// What the network of pods should be.
+    pub network: NetworkFacts,
     /// Where logs are.
     pub log_path: LogPath,
     /// Volumes that the runtime inside is filling.
@@ -219,7 +222,7 @@ impl NodeView for LocalView {
 
     async fn net(&self, request: NetRequest) -> Result<NetStream, NetRefusal> {
         let parts = &self.parts;
-        net::net(&parts.pods, &parts.sessions, &self.probes, request).await
+        net::net(parts, &self.probes, request).await
     }
 
     fn session_idle_timeout(&self) -> Duration {

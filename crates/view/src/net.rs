@@ -1,9 +1,12 @@
 //! Probes from inside pods: the network namespace of the pod's sandbox is opened once, and a thread
 //! opens the sockets of the probe there. Nothing else of the pod is entered.
 
+mod inputs;
+mod points;
+
 use std::{
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     ops::ControlFlow,
     os::fd::{AsFd as _, OwnedFd},
     path::{Path, PathBuf},
@@ -21,15 +24,25 @@ use rubelet_host::netns;
 use rubelet_kubelet::pod_board::{PodBoard, PodEntry};
 use rubelet_netprobe::{
     packet::Family,
-    request::ProbeRequest,
+    path::PathInputs,
+    request::{ProbeInputs, ProbeRequest},
     sockets::{NamespaceOf, OpenSocket, OwnNamespace},
     wait::{StopHandle, stop_pair},
 };
-use rubelet_server::{NetRefusal, NetRequest, NetStream, SessionError};
+use rubelet_server::{NetRefusal, NetRequest, NetStream, PodRef, SessionError};
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    task::spawn_blocking,
+};
 
-use crate::sessions::{SessionParts, of_container, ready_sandbox};
+use crate::{
+    ViewParts,
+    sessions::{SessionParts, of_container, ready_sandbox},
+};
+
+pub use inputs::{Nameservers, NetworkFacts};
+use points::PathEnd;
 
 /// Concurrent probes. Each has a thread.
 pub(super) const PROBES: usize = 16;
@@ -40,8 +53,7 @@ const RESOLVE: Duration = Duration::from_secs(10);
 
 /// Runs a probe from inside a pod.
 pub(super) async fn net(
-    pods: &Arc<PodBoard>,
-    parts: &SessionParts,
+    view: &ViewParts,
     probes: &Arc<Semaphore>,
     request: NetRequest,
 ) -> Result<NetStream, NetRefusal> {
@@ -50,17 +62,32 @@ pub(super) async fn net(
     probe
         .check()
         .map_err(|error| NetRefusal::Invalid(format!("probe: {error}")))?;
+    let (pods, parts) = (&view.pods, &view.sessions);
     let entry = of_container(pods, &request.pod, None).map_err(refused)?;
     let sandbox = ready_sandbox(parts, &entry).await.map_err(refused)?;
-    let place = match entry.pod.spec.host_network {
-        true => None,
-        false => Some(network_namespace(parts, &sandbox).await?),
+    let place = namespace_of(parts, &entry, &sandbox).await?;
+    let (addresses, inputs) = match &probe {
+        ProbeRequest::Check { name, outside } => {
+            let addresses = resolve(&probe).await?;
+            let outside = outside.as_deref().zip(addresses.first().copied());
+            let (facts, objects) = (&view.network, &view.objects);
+            let namespace = place.as_ref();
+            let inputs =
+                inputs::inputs(facts, objects, &entry, namespace, name.as_deref(), outside);
+            let inputs = inputs.await.map_err(NetRefusal::Internal)?;
+            (Vec::new(), ProbeInputs::Check(Box::new(inputs)))
+        }
+        ProbeRequest::Path { target, .. } => {
+            let (address, to) = path_end(view, &probe, target).await?;
+            let inputs = path_inputs(&entry, place.clone(), address, to).await?;
+            (Vec::new(), ProbeInputs::Path(inputs))
+        }
+        _ => (resolve(&probe).await?, ProbeInputs::None),
     };
-    let addresses = resolve(&probe).await?;
     let permit = Arc::clone(probes)
         .try_acquire_owned()
         .map_err(|_| NetRefusal::Busy)?;
-    let (stop, mut lines) = start(probe, addresses, place, permit)?;
+    let (stop, mut lines) = start(probe, addresses, inputs, place, permit)?;
     // Sockets are opened before anything is reported.
     let first = match lines.recv().await {
         Some(Ok(line)) => Some(line),
@@ -84,6 +111,89 @@ pub(super) async fn net(
         running: Some((stop, ended)),
     };
     Ok(Box::pin(stream::unfold(reports, Reports::next)))
+}
+
+/// The network namespace of a pod; `None` for that of the node.
+async fn namespace_of(
+    parts: &SessionParts,
+    entry: &PodEntry,
+    sandbox: &str,
+) -> Result<Option<Arc<OwnedFd>>, NetRefusal> {
+    match entry.pod.spec.host_network {
+        true => Ok(None),
+        false => Ok(Some(Arc::new(network_namespace(parts, sandbox).await?))),
+    }
+}
+
+/// The address of the target of a path, and the pod of this node that has it, if one has.
+async fn path_end(
+    view: &ViewParts,
+    probe: &ProbeRequest,
+    target: &str,
+) -> Result<(SocketAddr, Option<PathEnd>), NetRefusal> {
+    let invalid = |why: &str| NetRefusal::Invalid(format!("target {target}: {why}"));
+    let Some(pod) = target.strip_prefix("pod/") else {
+        let mut addresses = resolve(probe).await?.into_iter();
+        let address = addresses
+            .next()
+            .ok_or_else(|| invalid("it has no address"))?;
+        let text = address.ip().to_string();
+        let mut rows = view.pods.list().into_iter().map(|(_, _, entry)| entry);
+        let found = rows.find(|entry| {
+            !entry.pod.spec.host_network && entry.status.pod_ips.iter().any(|ip| **ip == *text)
+        });
+        // Without a sandbox that is ready its old address may be another's.
+        let end = match found {
+            Some(entry) => pod_end(view, &entry).await.ok(),
+            None => None,
+        };
+        return Ok((address, end));
+    };
+    let (namespace, name) = pod
+        .split_once('/')
+        .ok_or_else(|| invalid("write pod/NAMESPACE/NAME"))?;
+    let wanted = PodRef {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    };
+    let entry = of_container(&view.pods, &wanted, None);
+    let entry = entry.map_err(|_| invalid("there is no such pod on this node"))?;
+    let family = probe.family();
+    let fits = |ip: &IpAddr| family.is_none_or(|family| family == Family::of(*ip));
+    let mut own = entry.status.pod_ips.iter().filter_map(|ip| ip.parse().ok());
+    let address = own
+        .find(fits)
+        .ok_or_else(|| invalid("it has no such address"))?;
+    let end = pod_end(view, &entry).await;
+    let end = end.map_err(|_| invalid("it has no network at present"))?;
+    Ok((SocketAddr::new(address, 0), Some(end)))
+}
+
+async fn pod_end(view: &ViewParts, entry: &PodEntry) -> Result<PathEnd, NetRefusal> {
+    let parts = &view.sessions;
+    let sandbox = ready_sandbox(parts, entry).await.map_err(refused)?;
+    Ok(PathEnd {
+        name: format!("pod {}", entry.pod.name.name),
+        namespace: namespace_of(parts, entry, &sandbox).await?,
+    })
+}
+
+/// The interfaces between a pod and a target.
+async fn path_inputs(
+    entry: &PodEntry,
+    namespace: Option<Arc<OwnedFd>>,
+    target: SocketAddr,
+    to: Option<PathEnd>,
+) -> Result<PathInputs, NetRefusal> {
+    let mut own = entry.status.pod_ips.iter().filter_map(|ip| ip.parse().ok());
+    let source = own.find(|own: &IpAddr| own.is_ipv4() == target.is_ipv4());
+    let from = PathEnd {
+        name: format!("pod {}", entry.pod.name.name),
+        namespace,
+    };
+    let opened = spawn_blocking(move || points::path(&from, source, target, to.as_ref())).await;
+    let opened = opened.map_err(|error| NetRefusal::Internal(error.to_string()))?;
+    opened.map_err(|error| NetRefusal::Internal(ErrorChain(&error).to_string()))
 }
 
 type Line = Result<String, NetRefusal>;
@@ -129,7 +239,8 @@ impl Reports {
 fn start(
     probe: ProbeRequest,
     addresses: Vec<SocketAddr>,
-    place: Option<OwnedFd>,
+    inputs: ProbeInputs,
+    place: Option<Arc<OwnedFd>>,
     permit: OwnedSemaphorePermit,
 ) -> Result<(StopHandle, mpsc::Receiver<Line>), NetRefusal> {
     let failed = |error: io::Error| NetRefusal::Internal(format!("can't start a probe: {error}"));
@@ -145,7 +256,7 @@ fn start(
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         };
-        if let Err(error) = probe.run(&addresses, &*open, signal.as_fd(), &mut line) {
+        if let Err(error) = probe.run(&addresses, inputs, &*open, signal.as_fd(), &mut line) {
             let text = ErrorChain(&error).to_string();
             // The client may be gone.
             let _ = sender.blocking_send(Err(NetRefusal::Internal(text)));
@@ -162,7 +273,7 @@ async fn network_namespace(parts: &SessionParts, sandbox: &str) -> Result<OwnedF
     let path = reported_namespace(parts, sandbox).await?;
     let opened = {
         let path = path.clone();
-        tokio::task::spawn_blocking(move || netns::open(&path)).await
+        spawn_blocking(move || netns::open(&path)).await
     };
     let opened = opened.map_err(|error| NetRefusal::Internal(error.to_string()))?;
     let opened = opened.map_err(|error| NetRefusal::Internal(ErrorChain(&error).to_string()))?;

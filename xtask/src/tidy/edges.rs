@@ -67,6 +67,7 @@ const PRODUCT: &[&str] = &[
     "shim",
     "streaming",
     "cni",
+    "netprobe",
     "runtime",
     "view",
     "cli",

@@ -210,9 +210,8 @@ fn wanted(
         ("cp", false, [] | [_]) | ("logs" | "port-forward", false, []) => {
             Some(NameKind::Pod(before))
         }
-        ("describe" | "why" | "exec" | "attach" | "restart" | "debug" | "delete", _, []) => {
-            Some(NameKind::Pod(before))
-        }
+        ("describe" | "why" | "exec" | "attach" | "restart" | "debug" | "delete", _, [])
+        | ("check", false, []) => Some(NameKind::Pod(before)),
         _ => None,
     }
 }
@@ -258,6 +257,7 @@ mod tests {
                 Some((pod(""), Some("db".to_owned()))),
             ),
             ("events --for we", Some((pod(""), default()))),
+            ("net check we", Some((pod(""), default()))),
             ("net ping we", None),
             ("exec web -- l", None),
             ("exec web ", None),

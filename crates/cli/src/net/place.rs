@@ -8,7 +8,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, stream::poll_fn};
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::Frame;
-use rubelet_netprobe::{request::ProbeRequest, sockets::OwnNamespace};
+use rubelet_netprobe::{
+    request::{ProbeInputs, ProbeRequest},
+    sockets::OwnNamespace,
+};
 use rubelet_server::Resource;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
@@ -49,35 +52,35 @@ impl PlaceArgs {
     ) -> Result<Reports, Failure> {
         match &self.pod {
             None => own(probe).await,
-            Some(pod) => self.of_pod(agent, pod, &probe).await,
+            Some(pod) => start_in_pod(agent, pod, &self.namespace, &probe).await,
         }
     }
+}
 
-    /// Has the agent run it in the pod.
-    async fn of_pod(
-        &self,
-        agent: &Agent,
-        pod: &str,
-        probe: &ProbeRequest,
-    ) -> Result<Reports, Failure> {
-        let wanted = parse_pod(pod)?;
-        let namespace = Some(self.namespace.as_str());
-        let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
-        let pod = find(agent, Resource::Pods, &pods, wanted, namespace).await?;
-        let url = pod_url(&pod, "net").with("probe", serde_json::to_string(probe)?);
-        let signals = EndSignals::catch()?;
-        // Nothing is ever sent: the end of the body stops the probe.
-        let (running, mut held) = mpsc::channel::<Bytes>(1);
-        let frames = poll_fn(move |context| held.poll_recv(context));
-        let frames = frames.map(|bytes| Ok::<_, Infallible>(Frame::data(bytes)));
-        let body = StreamBody::new(frames).boxed_unsync();
-        Ok(Reports::OfPod(Box::new(PodReports {
-            pieces: agent.exchange(&url, body).await?,
-            unread: BytesMut::new(),
-            running: Some(running),
-            signals,
-        })))
-    }
+/// Has the agent run a probe in the network namespace of a pod.
+pub(super) async fn start_in_pod(
+    agent: &Agent,
+    pod: &str,
+    namespace: &str,
+    probe: &ProbeRequest,
+) -> Result<Reports, Failure> {
+    let wanted = parse_pod(pod)?;
+    let namespace = Some(namespace);
+    let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
+    let pod = find(agent, Resource::Pods, &pods, wanted, namespace).await?;
+    let url = pod_url(&pod, "net").with("probe", serde_json::to_string(probe)?);
+    let signals = EndSignals::catch()?;
+    // Nothing is ever sent: the end of the body stops the probe.
+    let (running, mut held) = mpsc::channel::<Bytes>(1);
+    let frames = poll_fn(move |context| held.poll_recv(context));
+    let frames = frames.map(|bytes| Ok::<_, Infallible>(Frame::data(bytes)));
+    let body = StreamBody::new(frames).boxed_unsync();
+    Ok(Reports::OfPod(Box::new(PodReports {
+        pieces: agent.exchange(&url, body).await?,
+        unread: BytesMut::new(),
+        running: Some(running),
+        signals,
+    })))
 }
 
 /// Runs it in a thread of this process.
@@ -86,8 +89,9 @@ async fn own(probe: ProbeRequest) -> Result<Reports, Failure> {
     for name in probe.targets() {
         addresses.push(resolve(name, probe.family()).await?);
     }
-    let engine =
-        Engine::start(move |stop, line| Ok(probe.run(&addresses, &OwnNamespace, stop, line)?))?;
+    let engine = Engine::start(move |stop, line| {
+        Ok(probe.run(&addresses, ProbeInputs::None, &OwnNamespace, stop, line)?)
+    })?;
     Ok(Reports::Own(engine))
 }
 

@@ -5,6 +5,8 @@ use std::{net::Ipv4Addr, path::Path, time::Duration};
 
 use futures_util::stream;
 use rubelet_netprobe::{
+    check::{CheckEvent, CheckKind, Finding},
+    path::PathEvent,
     ping::{MtuEvent, PingEvent, event::Reply},
     request::{ProbeRequest, json_line},
     statistics::Statistics,
@@ -19,11 +21,16 @@ pub(super) fn answer(request: &NetRequest) -> Result<NetStream, NetRefusal> {
     let probe: ProbeRequest = serde_json::from_value(request.probe.clone()).unwrap();
     // The body is open until the client wants it to stop.
     assert!(request.stop.is_some());
-    let ProbeRequest::Ping {
-        targets, options, ..
-    } = probe
-    else {
-        return Err(NetRefusal::Busy);
+    let (targets, options) = match probe {
+        ProbeRequest::Ping {
+            targets, options, ..
+        } => (targets, options),
+        ProbeRequest::Check { outside, .. } => return Ok(stream_of(&checked(outside.is_none()))),
+        ProbeRequest::Path { target, .. } => {
+            assert_eq!(target, "pod/default/db-n1");
+            return Ok(stream_of(&path()));
+        }
+        _ => return Err(NetRefusal::Busy),
     };
     assert_eq!((&*request.pod.name, options.count), ("web-n1", Some(1)));
     let address = Ipv4Addr::new(10, 96, 0, 1).into();
@@ -57,13 +64,54 @@ pub(super) fn answer(request: &NetRequest) -> Result<NetStream, NetRefusal> {
             summary: statistics.summary(),
         }),
     ];
+    Ok(stream_of(&lines))
+}
+
+/// Lines in pieces.
+fn stream_of(lines: &[String]) -> NetStream {
     let pieces: Vec<_> = lines
         .concat()
         .as_bytes()
         .chunks(50)
         .map(|piece| Ok(bytes::Bytes::copy_from_slice(piece)))
         .collect();
-    Ok(Box::pin(stream::iter(pieces)))
+    Box::pin(stream::iter(pieces))
+}
+
+/// A check that finds two things wrong, or nothing.
+fn checked(wrong: bool) -> Vec<String> {
+    let finding = |detail: &str| match wrong {
+        true => Finding::wrong(detail, format!("Mend {detail}")),
+        false => Finding::ok(detail),
+    };
+    [
+        (
+            CheckKind::Address,
+            Finding::ok("eth0 has 10.1.0.2, mtu 1500"),
+        ),
+        (CheckKind::Dns, finding("the nameserver")),
+        (CheckKind::Name, Finding::skipped("no nameserver answers")),
+        (CheckKind::ApiServer, finding("the proxy")),
+    ]
+    .map(|(check, finding)| json_line(&CheckEvent::Checked { check, finding }))
+    .to_vec()
+}
+
+/// A path that ends at the bridge.
+fn path() -> Vec<String> {
+    let point = |name: &str, requests| {
+        json_line(&PathEvent::Point {
+            name: name.to_owned(),
+            requests,
+            replies: 0,
+        })
+    };
+    let finding = Finding::wrong("requests stop between a and b", "Rule 1 drops them");
+    vec![
+        point("a", 3),
+        point("b", 0),
+        json_line(&PathEvent::Result { finding }),
+    ]
 }
 
 fn net(command: &str) -> Ended {
@@ -203,4 +251,49 @@ fn a_probe_from_inside_a_pod_is_shown_like_one_from_here() {
     assert!(missing.contains("db"), "{missing}");
     let alone = net("ping --namespace x ::1").error(2);
     assert!(alone.contains("--pod"), "{alone}");
+}
+
+#[test]
+fn a_check_says_the_first_thing_that_is_wrong() {
+    let agent = TestAgent::start();
+    agent
+        .node
+        .put(Resource::Pods, pod("default", "web-n1", "app"));
+    let ended = agent.type_in("net check web");
+    assert_eq!(ended.code, 1);
+    assert_eq!(
+        ended.out,
+        "ok       address     eth0 has 10.1.0.2, mtu 1500\n\
+         wrong    DNS         the nameserver\n\
+         skipped  name        no nameserver answers\n\
+         wrong    API server  the proxy\n\
+         \n\
+         The first thing that is wrong is the DNS: the nameserver.\n\
+         Mend the nameserver.\n"
+    );
+    let json = agent.type_in("net check web -o json");
+    assert_eq!((json.code, json.out.lines().count()), (1, 4));
+    let well = agent.type_in("net check web --outside 192.0.2.1").data();
+    assert_eq!(well.lines().count(), 4);
+}
+
+#[test]
+fn a_path_shows_the_interfaces_and_where_packets_stop() {
+    let agent = TestAgent::start();
+    for name in ["web-n1", "db-n1"] {
+        agent.node.put(Resource::Pods, pod("default", name, "app"));
+    }
+    let ended = agent.type_in("net path --from web --to db");
+    assert_eq!(ended.code, 1);
+    assert_eq!(
+        ended.out,
+        "INTERFACE   REQUESTS   REPLIES\n\
+         a           3          0\n\
+         b           0          0\n\
+         \n\
+         requests stop between a and b.\n\
+         Rule 1 drops them.\n"
+    );
+    let neither = agent.type_in("net path --from web").error(2);
+    assert!(neither.contains("--to"), "{neither}");
 }

@@ -68,6 +68,7 @@ mod tests {
             index: 7,
             name: "rubxveth".to_owned(),
             kind: "veth".to_owned(),
+            peer: None,
             master: Some(3),
             port: None,
             mac: outside_mac(ip("10.99.0.2")).to_vec(),

@@ -2,8 +2,8 @@
 
 use super::{Check, CheckResult, not_zero, one_of, violation};
 use crate::quantity::{Sign, sign};
-use crate::rubelet_options::{AuditOptions, EmbeddedRuntime};
-use std::net::IpAddr;
+use crate::rubelet_options::{AuditOptions, EmbeddedRuntime, PeerPingOptions};
+use std::{net::IpAddr, time::Duration};
 
 /// Longest path of a unix socket that Linux takes.
 const MAX_SOCKET_PATH: usize = 107;
@@ -39,6 +39,7 @@ pub(super) fn validate(check: &Check<'_>) -> CheckResult {
         return violation(["rubelet.staticPodEdits"], message);
     }
     audit(&options.audit)?;
+    peer_pings(&options.peer_pings)?;
     runtime(&options.runtime)
 }
 
@@ -64,6 +65,33 @@ fn audit(options: &AuditOptions) -> CheckResult {
     if options.path.is_empty() && !(options.policy_file.is_empty() && level.is_empty()) {
         let message = "must be given with policyFile or level: without it nothing is recorded";
         return violation(["rubelet.audit.path"], message.to_owned());
+    }
+    Ok(())
+}
+
+/// The most peers: each has a socket.
+const MAX_PEERS: usize = 256;
+/// Longest name of a host, as DNS has it.
+const MAX_HOST: usize = 253;
+const LEAST_PING_INTERVAL: Duration = Duration::from_millis(100);
+
+fn peer_pings(options: &PeerPingOptions) -> CheckResult {
+    let peers = &options.peers;
+    if peers.len() > MAX_PEERS {
+        let message = format!("must have at most {MAX_PEERS} peers, has {}", peers.len());
+        return violation(["rubelet.peerPings.peers"], message);
+    }
+    let is_host = |peer: &String| {
+        (1..=MAX_HOST).contains(&peer.len())
+            && !peer.contains(|c: char| c.is_whitespace() || c == '/')
+    };
+    if let Some(peer) = peers.iter().find(|peer| !is_host(peer)) {
+        let message = format!("must be addresses or names of hosts, one is {peer:?}");
+        return violation(["rubelet.peerPings.peers"], message);
+    }
+    if options.interval < LEAST_PING_INTERVAL {
+        let message = format!("must be at least 100ms, is {:?}", options.interval);
+        return violation(["rubelet.peerPings.interval"], message);
     }
     Ok(())
 }

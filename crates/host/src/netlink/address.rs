@@ -40,6 +40,18 @@ impl RouteSocket {
             })?;
         Ok(addresses)
     }
+
+    /// The first addresses, at most `most`: a pod can add any number of them.
+    ///
+    /// # Errors
+    /// The kernel returns an error.
+    pub fn first_addresses(self, most: usize) -> Result<Vec<Address>, NetlinkError> {
+        let what = "list the addresses";
+        let items = self
+            .socket
+            .dump_beginning(libc::RTM_GETADDR, &[0; 8], most, what)?;
+        Ok(items.iter().filter_map(|item| parse(item)).collect())
+    }
 }
 
 impl Changes {

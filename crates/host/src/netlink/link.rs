@@ -58,6 +58,8 @@ pub struct Link {
     pub name: String,
     /// Its kind in the kernel: `veth`, `bridge`; empty for hardware.
     pub kind: String,
+    /// The index of the other end of a veth pair, in the network namespace where that end is.
+    pub peer: Option<u32>,
     /// The index of the bridge whose port it is.
     pub master: Option<u32>,
     /// The bridge's settings of that port.
@@ -335,6 +337,7 @@ fn parse(item: &[u8]) -> Option<Link> {
         index: message::number(item, 4)?,
         name: String::new(),
         kind: String::new(),
+        peer: None,
         master: None,
         port: None,
         mac: Vec::new(),
@@ -348,6 +351,7 @@ fn parse(item: &[u8]) -> Option<Link> {
             libc::IFLA_IFNAME => link.name = message::text(value),
             libc::IFLA_ADDRESS => link.mac = value.to_vec(),
             libc::IFLA_MTU => link.mtu = message::number(value, 0)?,
+            libc::IFLA_LINK => link.peer = message::number(value, 0),
             libc::IFLA_MASTER => link.master = message::number(value, 0),
             libc::IFLA_GROUP => link.group = message::number(value, 0)?,
             libc::IFLA_LINKINFO => {

@@ -8,8 +8,8 @@ use std::{
 use super::{
     Changes, NetlinkError, RouteSocket,
     address::{bytes, from_bytes},
-    message,
-    socket::ENSURE,
+    message::{self, Messages},
+    socket::{ENSURE, REQUEST},
 };
 
 const RTA_DST: u16 = 1;
@@ -21,6 +21,7 @@ const RTPROT_BOOT: u8 = 3;
 const RT_SCOPE_UNIVERSE: u8 = 0;
 const RT_SCOPE_LINK: u8 = 253;
 const RTN_UNICAST: u8 = 1;
+const RTN_LOCAL: u8 = 2;
 
 /// A route of the main table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +55,39 @@ impl Route {
     }
 }
 
+/// Where packets to an address are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextHop {
+    /// The interface's index.
+    pub link: u32,
+    /// The router; `None` if the address is on the link, or one of this host.
+    pub gateway: Option<IpAddr>,
+    /// Whether the address is one of this host.
+    pub local: bool,
+}
+
+/// What the kernel answers where there is no route, or one of the types unreachable, prohibit and
+/// blackhole.
+fn leads_nowhere(errno: i32) -> bool {
+    matches!(
+        errno,
+        libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EACCES | libc::EINVAL
+    )
+}
+
+fn next_hop(item: &[u8]) -> Option<NextHop> {
+    let kind = *item.get(7)?;
+    if ![RTN_UNICAST, RTN_LOCAL].contains(&kind) {
+        return None;
+    }
+    let rest = item.get(12..)?;
+    Some(NextHop {
+        link: message::attribute(rest, RTA_OIF).and_then(|value| message::number(value, 0))?,
+        gateway: message::attribute(rest, RTA_GATEWAY).and_then(from_bytes),
+        local: kind == RTN_LOCAL,
+    })
+}
+
 impl RouteSocket {
     /// The unicast routes of the main table, of both families.
     ///
@@ -69,6 +103,38 @@ impl RouteSocket {
                 routes.extend(route.filter(|route| known.insert(*route)));
             })?;
         Ok(routes)
+    }
+
+    /// Where this host sends packets to an address, by all tables and rules; `None` if nowhere.
+    ///
+    /// # Errors
+    /// The kernel returns an error.
+    pub fn route_to(&mut self, address: IpAddr) -> Result<Option<NextHop>, NetlinkError> {
+        let (family, bytes) = bytes(address);
+        let length = if family == 2 { 32 } else { 128 };
+        let mut request = Messages::default();
+        let header = [family, length, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        request
+            .begin(libc::RTM_GETROUTE, REQUEST, &header)
+            .attribute(RTA_DST, &bytes);
+        let found = self.socket.get(&request, "look for a route", next_hop);
+        match found {
+            Err(error) if error.errno().is_some_and(leads_nowhere) => Ok(None),
+            found => found,
+        }
+    }
+
+    /// The first unicast routes of the main table, among the first `most` of all tables: a pod can add
+    /// any number of them.
+    ///
+    /// # Errors
+    /// The kernel returns an error.
+    pub fn first_routes(self, most: usize) -> Result<Vec<Route>, NetlinkError> {
+        let what = "list the routes";
+        let items = self
+            .socket
+            .dump_beginning(libc::RTM_GETROUTE, &[0; 12], most, what)?;
+        Ok(items.iter().filter_map(|item| parse(item)).collect())
     }
 }
 

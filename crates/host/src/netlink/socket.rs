@@ -3,7 +3,7 @@
 
 use std::{
     io,
-    os::fd::{AsRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     time::Duration,
 };
 
@@ -40,6 +40,9 @@ pub(crate) const ENSURE: u16 = DO | 0x400 | 0x100;
 
 /// No reply takes this long, unless the kernel hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How many datagrams are read without waiting: whoever sends them may never pause.
+const READ_NOW: usize = 256;
 
 /// How many messages are sent before their replies are read.
 const AT_ONCE: usize = 64;
@@ -111,6 +114,12 @@ impl From<OwnedFd> for Socket {
             fd,
             buffer: Vec::new(),
         }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -348,11 +357,35 @@ impl Socket {
             .map_err(|errno| NetlinkError::Socket(errno.into()))
     }
 
-    fn read(&mut self, mut each: impl FnMut(NetlinkMessage<'_>)) -> Result<(), NetlinkError> {
+    /// Reads what is there, at most [`READ_NOW`] datagrams, without waiting.
+    pub(crate) fn read_now(
+        &mut self,
+        mut each: impl FnMut(NetlinkMessage<'_>),
+    ) -> Result<(), NetlinkError> {
+        for _ in 0..READ_NOW {
+            match self.read_with(RecvFlags::DONTWAIT, &mut each) {
+                Err(NetlinkError::Socket(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                    break;
+                }
+                read => read?,
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, each: impl FnMut(NetlinkMessage<'_>)) -> Result<(), NetlinkError> {
+        self.read_with(RecvFlags::empty(), each)
+    }
+
+    fn read_with(
+        &mut self,
+        flags: RecvFlags,
+        mut each: impl FnMut(NetlinkMessage<'_>),
+    ) -> Result<(), NetlinkError> {
         // The kernel fills at most 32 KiB of a list into one datagram.
         self.buffer.resize(32 * 1024, 0);
         let length = loop {
-            match rustix::net::recvfrom(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
+            match rustix::net::recvfrom(&self.fd, &mut self.buffer[..], flags) {
                 Ok((length, _, from)) => {
                     // Another process may have sent to the socket before it was connected. A socket
                     // that is not of netlink was passed in, and has a single peer.

@@ -123,6 +123,8 @@ pub enum Expression<'a> {
     Return,
     /// Counts the packets that come here.
     Count,
+    /// Has the kernel report which rules the packet meets from here on.
+    Trace,
     /// Accepts the packet at this hook of this table.
     Accept,
     /// Drops the packet.
@@ -143,6 +145,9 @@ mod base {
     pub(super) const NETWORK: u32 = 1;
     pub(super) const TRANSPORT: u32 = 2;
 }
+
+/// The key of `meta` by which a packet is traced.
+const META_NFTRACE: u32 = 12;
 
 /// The protocol number of ICMPv6.
 const ICMPV6: u8 = 58;
@@ -245,6 +250,7 @@ impl Expression<'_> {
             }),
             Self::Jump(chain) => verdict(list, -3, Some(chain)),
             Self::Return => verdict(list, -5, None),
+            Self::Trace => trace(list),
             Self::Count => element(list, "counter", |_| ()),
             Self::Accept => verdict(list, 1, None),
             Self::Drop => verdict(list, 0, None),
@@ -261,6 +267,19 @@ fn element(list: &mut Messages, name: &str, fill: impl FnOnce(&mut Messages)) {
 fn meta(list: &mut Messages, key: u32, to: u32) {
     element(list, "meta", |data| {
         data.network_number(1, register(to)).network_number(2, key);
+    });
+}
+
+/// Sets the mark of traced packets.
+fn trace(list: &mut Messages) {
+    element(list, "immediate", |data| {
+        data.network_number(1, register(0)).nest(2, |nest| {
+            nest.attribute(1, &[1]);
+        });
+    });
+    element(list, "meta", |data| {
+        data.network_number(2, META_NFTRACE)
+            .network_number(3, register(0));
     });
 }
 

@@ -1,6 +1,6 @@
 //! What sandboxes and containers get from the host.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, net::IpAddr, path::Path};
 
 use rubelet_api::{
     container::{Container, EnvValue, FileKeyRef, SubPath},
@@ -14,7 +14,7 @@ use rubelet_pod_plan::cri_config::{
     expand::expand,
 };
 use rubelet_volumes::{
-    DnsInputs, DnsWarning, env_file, etc_hosts, pod_dns, pod_hostname,
+    DnsInputs, DnsWarning, PodDns, env_file, etc_hosts, pod_dns, pod_hostname,
     sub_path::{self, SubPathRequest},
     termination_log,
 };
@@ -35,20 +35,7 @@ pub(super) fn sandbox_inputs(
 ) -> Result<(SandboxInputs, Vec<HostWarning>), HostError> {
     let settings = &inner.settings;
     let failed = |error: &(dyn std::error::Error + 'static)| HostError::sandbox(error);
-    let host_text = match settings.resolv_conf.as_str() {
-        "" => None,
-        path => Some(resolv_conf(Path::new(path))?),
-    };
-    let dns = pod_dns(
-        pod,
-        &DnsInputs {
-            host_resolv_conf: host_text.as_deref(),
-            cluster_dns: &settings.cluster_dns,
-            cluster_domain: &settings.cluster_domain,
-            node_ips: &settings.node_ips.now(),
-        },
-    )
-    .map_err(|error| failed(&error))?;
+    let dns = dns(inner, pod)?;
     // A lone node has no cluster DNS: its own resolver is no news.
     let news = |warning: &&DnsWarning| !matches!(warning, DnsWarning::MissingClusterDns);
     let notes = dns
@@ -79,6 +66,28 @@ pub(super) fn sandbox_inputs(
         users: users::users(inner, pod)?,
     };
     Ok((inputs, notes))
+}
+
+fn dns(inner: &Inner, pod: &Pod) -> Result<PodDns, HostError> {
+    let settings = &inner.settings;
+    let host_text = match settings.resolv_conf.as_str() {
+        "" => None,
+        path => Some(resolv_conf(Path::new(path))?),
+    };
+    let inputs = DnsInputs {
+        host_resolv_conf: host_text.as_deref(),
+        cluster_dns: &settings.cluster_dns,
+        cluster_domain: &settings.cluster_domain,
+        node_ips: &settings.node_ips.now(),
+    };
+    pod_dns(pod, &inputs).map_err(|error| HostError::sandbox(&error))
+}
+
+/// The nameservers of a pod.
+pub(super) fn nameservers(inner: &Inner, pod: &Pod) -> Vec<IpAddr> {
+    let servers = dns(inner, pod).map(|dns| dns.settings.servers);
+    let servers = servers.unwrap_or_default().into_iter();
+    servers.filter_map(|server| server.parse().ok()).collect()
 }
 
 fn resolv_conf(path: &Path) -> Result<String, HostError> {

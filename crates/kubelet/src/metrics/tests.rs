@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_cri::CALLS;
 
-use super::{HttpLabels, NodeMetrics, PlegNow, SyncKind, operation_type};
+use super::{HttpLabels, NodeMetrics, PeerPing, PlegNow, SyncKind, operation_type};
 
 fn lines_of<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let ours = |line: &&str| line.split([' ', '{']).any(|word| word == name);
@@ -148,6 +148,9 @@ fn all_names() -> String {
     metrics.http.websocket("exec");
     metrics.http.connection_refused("readwrite", "silent");
     metrics.http.audit_dropped("queue", 1);
+    metrics
+        .peers
+        .ping("n2", PeerPing::Answered(Duration::from_millis(1)));
     let api = &metrics.api;
     api.request_ended("GET", "host", None, Duration::ZERO);
     metrics.render()

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     clock::{SessionClock, random, unix_time},
-    control::ErrorOrigin,
     echo_socket::{EchoError, EchoSocket, SocketError},
     sockets::OpenSocket,
     stamp::SessionKey,
@@ -282,7 +281,7 @@ impl ActiveTarget<'_> {
         while let Some(error) = self.socket.receive_error(&mut patience) {
             let index = self.run.on_error(error.sequence);
             if !self.quiet {
-                let message = queued_text(&error);
+                let message = error.text();
                 report(self.error(Some(&error), index, message))?;
             }
         }
@@ -316,19 +315,6 @@ impl ActiveTarget<'_> {
 /// Whether the kernel keeps the error in the queue of the socket too.
 fn is_queued(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::MSGSIZE)
-}
-
-fn queued_text(error: &EchoError) -> String {
-    match (error.icmp, error.error.origin) {
-        (Some(icmp), _) => icmp.text(),
-        (None, ErrorOrigin::Local) if error.error.errno == libc::EMSGSIZE => {
-            format!("local error: message too long, mtu: {}", error.error.info)
-        }
-        _ => {
-            let error = io::Error::from_raw_os_error(error.error.errno);
-            format!("local error: {}", without_number(&error.to_string()))
-        }
-    }
 }
 
 fn unix_seconds() -> f64 {

@@ -11,7 +11,9 @@
     reason = "a test that can't go on fails"
 )]
 
+mod check;
 mod hostile;
+mod path;
 mod ping;
 mod relay;
 mod trace;

@@ -73,6 +73,8 @@ pub(super) struct Cluster {
     node_problem: watch::Sender<Option<String>>,
     /// Fields of the API server's objects that can't be decoded, once there is a client.
     unread: Arc<OnceLock<UnreadableObjects>>,
+    /// The host and port of the API server, once there is a client.
+    pub(super) api_server: Arc<OnceLock<(String, u16)>>,
     node: Arc<OnceLock<NodeHandle>>,
     certificate: ClientCertificate,
     notice: Notice,
@@ -177,6 +179,7 @@ impl Cluster {
             problem: watch::Sender::new(None),
             node_problem: watch::Sender::new(None),
             unread: Arc::default(),
+            api_server: Arc::default(),
             node: handle,
             certificate,
             notice,
@@ -223,6 +226,10 @@ impl Cluster {
             .map_err(|error| anyhow!("--kubeconfig: {}", ErrorChain(&error)))?;
         // Set once: this runs once.
         let _ = self.unread.set(client.unreadable().clone());
+        let server = client.server();
+        let _ = self
+            .api_server
+            .set((server.host().to_owned(), server.port()));
         let mut tasks = JoinSet::new();
         let objects = self.objects(&client, &parts, &resolved, &mut tasks);
         let node = self.node(&client, &parts, &resolved, &mut tasks);

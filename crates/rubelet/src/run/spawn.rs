@@ -4,13 +4,16 @@ use std::{collections::BTreeMap, convert::Infallible, future::pending, path::Pat
 
 use rubelet_cluster::node::tell_pod_cidrs;
 use rubelet_config::{Flags, Resolved};
-use rubelet_kubelet::agent::{Agent, PodSources};
+use rubelet_kubelet::{
+    agent::{Agent, PodSources},
+    metrics::NodeMetrics,
+};
 use rubelet_runtime::EmbeddedRuntime;
 use rubelet_server::{audit::AuditLog, explanation::VolumeCopy, secure::serve_read_only};
 use rubelet_sources::{desired::Desired, status::ManifestStatus};
 use rubelet_streaming::Sessions;
 use rubelet_view::{
-    ClusterProblems, LocalView, PlegLifecycle, SessionParts, ViewParts, VolumeCopies,
+    ClusterProblems, LocalView, NetworkFacts, PlegLifecycle, SessionParts, ViewParts, VolumeCopies,
 };
 use tokio::{
     sync::watch,
@@ -24,7 +27,7 @@ use super::{
     manifests, notify,
     observe::CountRequests,
     open::{Listeners, Opened},
-    parts, quiet, until,
+    parts, peer_pings, quiet, until,
 };
 
 /// A running node.
@@ -100,6 +103,7 @@ pub(super) async fn spawn(
         &stopped,
     );
     spawn_watchers(&agent, problems, &mut tasks);
+    spawn_peer_pings(&resolved, &metrics, &mut tasks);
     agent.run_pods(pod_sources);
     let port = port.map(|port| {
         let view = Arc::clone(&view) as _;
@@ -216,6 +220,7 @@ fn view_parts(
         metrics: Arc::clone(&opened.metrics),
         audit: opened.audit.clone(),
         sessions,
+        network: network_facts(resolved, built),
         log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
         volume_copies: volume_copies(inside),
         node_name: Arc::clone(&opened.node.name),
@@ -223,6 +228,20 @@ fn view_parts(
         config: resolved.to_value(),
         not_yet: resolved.not_yet(),
         first_version,
+    }
+}
+
+/// What the network of pods should be.
+fn network_facts(resolved: &Resolved, built: &Built) -> NetworkFacts {
+    let host = Arc::clone(&built.host);
+    let cluster = built.cluster.as_ref();
+    NetworkFacts {
+        nameservers: Arc::new(move |pod| {
+            let host = Arc::clone(&host);
+            Box::pin(async move { host.nameservers(&pod).await })
+        }),
+        api_server: cluster.map_or_else(Arc::default, |it| Arc::clone(&it.api_server)),
+        cluster_domain: resolved.config.cluster_domain.clone(),
     }
 }
 
@@ -302,6 +321,13 @@ fn spawn_servers(
         ));
     }
     servers
+}
+
+fn spawn_peer_pings(resolved: &Resolved, metrics: &Arc<NodeMetrics>, tasks: &mut JoinSet<()>) {
+    let pings = &resolved.rubelet.peer_pings;
+    if !pings.peers.is_empty() {
+        tasks.spawn(peer_pings::run(pings.clone(), Arc::clone(metrics)));
+    }
 }
 
 /// Reports to systemd, and returns memory after bursts.

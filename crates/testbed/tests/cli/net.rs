@@ -50,6 +50,36 @@ fn pods_are_looked_at_from_inside_without_a_tool_in_their_image() {
     let routed = runtime.kind() == Kind::Embedded;
     assert_eq!(hops("one"), 1 + usize::from(routed));
 
+    // Each interface sees all requests and replies.
+    let followed = agent
+        .cli(&["net", "path", "--from", "one", "--to", "two"])
+        .unwrap();
+    assert_eq!((followed.code, &*followed.stderr), (0, ""), "{followed:?}");
+    let mut rows = followed.stdout.lines();
+    let mut rows = rows.by_ref().skip(1).take_while(|line| !line.is_empty());
+    let points: Vec<&str> = rows.by_ref().collect();
+    assert!(points.len() >= 4, "{points:?}");
+    assert!(points[0].starts_with("eth0 (pod one"), "{points:?}");
+    assert!(
+        points[points.len() - 1].starts_with("eth0 (pod two"),
+        "{points:?}"
+    );
+    for point in points {
+        let numbers: Vec<&str> = point.split_whitespace().rev().take(2).collect();
+        assert_eq!(numbers, ["3", "3"], "{followed:?}");
+    }
+
+    // What lies beyond the pods' own network differs between machines.
+    let checked = agent
+        .cli(&["net", "check", "one", "--outside", &address])
+        .unwrap();
+    let starts = ["ok       address     eth0 has ", "ok       gateway     "];
+    for (line, start) in checked.stdout.lines().zip(starts) {
+        assert!(line.starts_with(start), "{checked:?}");
+    }
+    assert!(checked.stdout.contains("ok       outside"), "{checked:?}");
+    assert!(checked.stdout.contains("ok       MTU"), "{checked:?}");
+
     let missing = agent
         .cli(&["net", "ping", "--pod", "three", "::1"])
         .unwrap();

@@ -45,7 +45,7 @@ use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::fake_runtime::FakeRuntime;
-use crate::{ClusterProblems, LocalView, SessionParts, ViewParts};
+use crate::{ClusterProblems, LocalView, NetworkFacts, SessionParts, ViewParts};
 
 /// When it is.
 pub(super) const NOW: &str = "2026-03-01T12:00:00Z";
@@ -162,6 +162,11 @@ impl TestView {
                 not_yet: Some("rotation of container logs".to_owned()),
                 audit: None,
                 sessions,
+                network: NetworkFacts {
+                    nameservers: Arc::new(|_| Box::pin(async { Vec::new() })),
+                    api_server: Arc::default(),
+                    cluster_domain: String::new(),
+                },
                 log_path: Arc::new(move |_, container, count| {
                     logs.join(format!("{container}-{count}.log"))
                 }),

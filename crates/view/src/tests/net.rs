@@ -87,6 +87,60 @@ async fn a_probe_runs_in_the_network_of_the_pod() {
 }
 
 #[tokio::test]
+async fn a_check_looks_at_the_interfaces_of_the_pod() {
+    if !rubelet_needs::root() {
+        return;
+    }
+    let (seen, _namespace) = with_network(true).await;
+    let probe = json!({ "probe": "check", "outside": "127.0.0.1" });
+    let lines = reports(seen.view.net(request(probe)).await.unwrap()).await;
+    let of = |check: &str| {
+        let found = lines.iter().find(|line| line["check"] == check);
+        let found = found.unwrap_or_else(|| panic!("{check}: {lines:?}"));
+        (
+            found["outcome"].as_str().unwrap(),
+            found["detail"].as_str().unwrap(),
+        )
+    };
+    assert_eq!(
+        of("address"),
+        ("wrong", "there is no interface but loopback")
+    );
+    assert_eq!(of("gateway"), ("wrong", "there is no default route"));
+    assert_eq!(of("dns"), ("wrong", "the pod has no nameserver"));
+    assert_eq!(of("name"), ("skipped", "give a name with --name"));
+    assert_eq!(of("service"), ("skipped", "this node has no API server"));
+    assert_eq!(of("apiServer"), ("skipped", "this node has no API server"));
+    assert_eq!(of("outside").0, "ok");
+    assert_eq!(of("mtu").0, "ok");
+}
+
+#[tokio::test]
+async fn a_path_starts_in_the_network_of_the_pod() {
+    if !rubelet_needs::root() {
+        return;
+    }
+    for (target, outcome) in [("127.0.0.1", "ok"), ("192.0.2.1", "wrong")] {
+        let (seen, _namespace) = with_network(true).await;
+        let probe = json!({ "probe": "path", "target": target });
+        let lines = reports(seen.view.net(request(probe)).await.unwrap()).await;
+        let result = lines.last().unwrap();
+        assert_eq!(result["event"], "result", "{lines:?}");
+        assert_eq!(result["outcome"], outcome, "{lines:?}");
+    }
+    let (seen, _namespace) = with_network(true).await;
+    let probe = json!({ "probe": "path", "target": "pod/default/db" });
+    match seen.view.net(request(probe)).await {
+        Err(NetRefusal::Invalid(why)) => assert_eq!(
+            why,
+            "target pod/default/db: there is no such pod on this node"
+        ),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("it runs"),
+    }
+}
+
+#[tokio::test]
 async fn a_probe_ends_with_its_results_when_the_client_or_the_pod_ends_it() {
     if !rubelet_needs::root() {
         return;

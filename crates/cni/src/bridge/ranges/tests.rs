@@ -7,6 +7,7 @@ fn link(index: u32, name: &str, kind: &str) -> Link {
         index,
         name: name.to_owned(),
         kind: kind.to_owned(),
+        peer: None,
         master: None,
         port: None,
         mac: Vec::new(),

@@ -1,0 +1,71 @@
+//! Numbers of pings to other nodes.
+
+use std::time::Duration;
+
+use prometheus::{HistogramVec, IntCounterVec};
+
+use super::make::Maker;
+
+/// Round trip times between machines, in seconds: from one switch to the other side of the earth.
+const BUCKETS: &[f64] = &[
+    0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0,
+    5.0,
+];
+
+/// The result of a ping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerPing {
+    /// It was answered, after this time.
+    Answered(Duration),
+    /// It was not answered in time.
+    Lost,
+    /// It was not sent: the name of the peer is not known, or there is no way to it.
+    NotSent,
+}
+
+/// Numbers of pings to other nodes; without samples where none are configured.
+#[derive(Debug)]
+pub struct PeerMetrics {
+    pings: IntCounterVec,
+    times: HistogramVec,
+}
+
+impl PeerMetrics {
+    pub(super) fn new(maker: &Maker<'_>) -> Self {
+        Self {
+            pings: maker.counters_by(
+                "rubelet_peer_pings_total",
+                "Pings to other nodes by their results: answered, lost, or not_sent because the name is \
+                 not known or there is no route.",
+                &["peer", "result"],
+            ),
+            times: maker.histograms(
+                "rubelet_peer_ping_rtt_seconds",
+                "Round trip times of pings to other nodes.",
+                BUCKETS.to_vec(),
+                "peer",
+            ),
+        }
+    }
+
+    /// Counts a ping.
+    pub fn ping(&self, peer: &str, result: PeerPing) {
+        let name = match result {
+            PeerPing::Answered(rtt) => {
+                self.times
+                    .with_label_values(&[peer])
+                    .observe(rtt.as_secs_f64());
+                "answered"
+            }
+            PeerPing::Lost => "lost",
+            PeerPing::NotSent => "not_sent",
+        };
+        self.pings.with_label_values(&[peer, name]).inc();
+    }
+
+    /// How many pings to a peer had a result: `answered`, `lost` or `not_sent`.
+    #[must_use]
+    pub fn count(&self, peer: &str, result: &str) -> u64 {
+        self.pings.with_label_values(&[peer, result]).get()
+    }
+}

@@ -1,0 +1,58 @@
+//! What is known before a check: what the pod should have, and what its network namespace shows.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// Something to ask about, or why it is not asked about, in one line.
+pub type Known<T> = Result<T, String>;
+
+/// All that a check asks about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckInputs {
+    /// The addresses in the pod's status.
+    pub addresses: Vec<IpAddr>,
+    /// The interfaces of the network namespace, without loopback.
+    pub interfaces: Vec<InterfaceState>,
+    /// Its default routes.
+    pub routes: Vec<DefaultRoute>,
+    /// The nameservers of the pod.
+    pub nameservers: Vec<IpAddr>,
+    /// A name that they must know, without a final dot.
+    pub name: Known<String>,
+    /// The Service of the API server.
+    pub service: Known<CheckTarget>,
+    /// The API server, as the node reaches it.
+    pub api_server: Known<CheckTarget>,
+    /// A host beyond this node; its port is ignored.
+    pub outside: Known<CheckTarget>,
+}
+
+/// A host or port to reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckTarget {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: SocketAddr,
+}
+
+/// An interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceState {
+    /// Its name.
+    pub name: String,
+    /// Whether it is up.
+    pub up: bool,
+    /// The longest packet that it takes, in bytes.
+    pub mtu: u32,
+    /// Its addresses, without those of the link.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// A default route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefaultRoute {
+    /// The next hop; `None` if all hosts are on the link.
+    pub gateway: Option<IpAddr>,
+    /// The name of the interface.
+    pub interface: String,
+}

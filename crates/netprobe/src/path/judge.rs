@@ -1,0 +1,122 @@
+//! Where packets stop, and why.
+
+use super::tracer::DroppedBy;
+use crate::check::Finding;
+
+/// What passed an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointCount {
+    /// Its name, with what it is.
+    pub name: String,
+    /// Requests.
+    pub requests: u64,
+    /// Replies.
+    pub replies: u64,
+}
+
+/// All that was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathSeen {
+    /// The interfaces in the order of the requests; empty if there is none on this machine.
+    pub points: Vec<PointCount>,
+    /// Replies that the pod got.
+    pub answers: u64,
+    /// The target is a pod of this node.
+    pub ends_here: bool,
+    /// What dropped packets.
+    pub dropped: Vec<DroppedBy>,
+    /// ICMP errors, and errors of the pod's own kernel, with their senders.
+    pub errors: Vec<String>,
+}
+
+/// Where the packets stop.
+#[must_use]
+pub fn judge(seen: &PathSeen) -> Finding {
+    if seen.answers > 0 {
+        return Finding::ok(format!("the target answers, {} replies", seen.answers));
+    }
+    let (Some(first), Some(last)) = (seen.points.first(), seen.points.last()) else {
+        return Finding::wrong("no reply arrives", cause(seen));
+    };
+    if first.requests == 0 {
+        return Finding::wrong(format!("no request leaves by {}", first.name), cause(seen));
+    }
+    let pairs = || seen.points.windows(2);
+    let stop = pairs().find(|pair| pair[0].requests > 0 && pair[1].requests == 0);
+    if let Some([before, after]) = stop {
+        let between = format!("requests stop between {} and {}", before.name, after.name);
+        return Finding::wrong(between, cause(seen));
+    }
+    if last.replies == 0 {
+        let detail = match seen.ends_here {
+            true => format!(
+                "requests arrive by {}, and the target does not answer",
+                last.name
+            ),
+            false => format!(
+                "requests leave this machine by {}, and no reply comes back",
+                last.name
+            ),
+        };
+        return Finding::wrong(detail, cause(seen));
+    }
+    let stop = pairs()
+        .rev()
+        .find(|pair| pair[1].replies > 0 && pair[0].replies == 0);
+    match stop {
+        Some([before, after]) => {
+            let between = format!("replies stop between {} and {}", after.name, before.name);
+            Finding::wrong(between, cause(seen))
+        }
+        _ => Finding::wrong(
+            format!(
+                "replies come as far as {}, and the pod does not take them",
+                first.name
+            ),
+            cause(seen),
+        ),
+    }
+}
+
+/// Why, as far as it is known, and what to do.
+fn cause(seen: &PathSeen) -> String {
+    if let Some(dropped) = seen.dropped.first() {
+        return dropped_by(dropped);
+    }
+    if let Some(error) = seen.errors.first() {
+        return error.clone();
+    }
+    match seen.ends_here {
+        true => "No rule of nftables dropped them: look at the addresses and routes of both pods, at rules inside the target, and \
+                 at rules of the family bridge and of other firewalls (iptables-legacy, eBPF)"
+            .to_owned(),
+        false => "No rule of nftables on this machine dropped them: look at the next hop, and whether it knows a way back to the \
+                  address that the packets have when they leave; `rubelet net trace --pod` shows how far they come"
+            .to_owned(),
+    }
+}
+
+fn dropped_by(dropped: &DroppedBy) -> String {
+    let DroppedBy {
+        chain,
+        rule,
+        comment,
+        packets,
+    } = dropped;
+    let Some(place) = rule else {
+        return format!(
+            "The policy of the nftables chain {chain} drops them: add a rule that accepts them"
+        );
+    };
+    let comment = comment
+        .as_ref()
+        .map(|comment| format!(" ({comment})"))
+        .unwrap_or_default();
+    let packets = packets
+        .map(|packets| format!("; it has counted {packets} packets"))
+        .unwrap_or_default();
+    format!("Rule {place}{comment} of the nftables chain {chain} drops them{packets}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! Pings other nodes, for the metrics. Off without peers.
+
+use std::{
+    collections::BTreeSet, net::SocketAddr, ops::ControlFlow, os::fd::AsFd as _, sync::Arc, thread,
+    time::Duration,
+};
+
+use rubelet_base::ErrorChain;
+use rubelet_config::PeerPingOptions;
+use rubelet_kubelet::metrics::{NodeMetrics, PeerPing};
+use rubelet_netprobe::{
+    ping::{PingEvent, PingOptions, PingTarget, driver::PingError, ping},
+    sockets::OwnNamespace,
+    wait::{StopSignal, stop_pair},
+};
+use tokio::{
+    net::lookup_host,
+    sync::oneshot,
+    time::{sleep, timeout},
+};
+use tracing::{info, warn};
+
+/// After this time names are resolved again, and peers without a way are tried again.
+const ROUND: Duration = Duration::from_secs(300);
+/// A ping without an answer after this time is lost.
+const LOST_AFTER: Duration = Duration::from_secs(5);
+/// How long a name may take.
+const RESOLVE: Duration = Duration::from_secs(10);
+
+/// Pings the peers until it is dropped.
+pub(super) async fn run(options: PeerPingOptions, metrics: Arc<NodeMetrics>) {
+    let mut unreachable = BTreeSet::new();
+    loop {
+        let begun = tokio::time::Instant::now();
+        let mut targets = Vec::new();
+        for peer in &options.peers {
+            match resolve(peer).await {
+                Ok(address) => targets.push(PingTarget {
+                    name: peer.clone(),
+                    address,
+                }),
+                Err(why) => not_sent(peer, &why, &metrics, &mut unreachable),
+            }
+        }
+        // One without a way would stop the others.
+        while let Err(error) = round(&options, targets.clone(), &metrics).await {
+            let PingError::Socket { target, .. } = &error else {
+                warn!(error = %ErrorChain(&error), "Peers can't be pinged");
+                break;
+            };
+            not_sent(
+                target,
+                &ErrorChain(&error).to_string(),
+                &metrics,
+                &mut unreachable,
+            );
+            let before = targets.len();
+            targets.retain(|one| one.name != *target);
+            if targets.len() == before {
+                break;
+            }
+        }
+        for target in &targets {
+            if unreachable.remove(&target.name) {
+                info!(peer = target.name, "The peer is pinged again");
+            }
+        }
+        // A round that could not begin is not repeated at once.
+        sleep(options.interval.saturating_sub(begun.elapsed())).await;
+    }
+}
+
+/// Counts a peer that can't be pinged, and tells it once.
+fn not_sent(peer: &str, why: &str, metrics: &NodeMetrics, known: &mut BTreeSet<String>) {
+    metrics.peers.ping(peer, PeerPing::NotSent);
+    if known.insert(peer.to_owned()) {
+        warn!(peer, error = why, "The peer can't be pinged");
+    }
+}
+
+async fn resolve(peer: &str) -> Result<SocketAddr, String> {
+    let found = timeout(RESOLVE, lookup_host((peer, 0))).await;
+    let found = found.map_err(|_| "its name is not resolved in time".to_owned())?;
+    let mut found = found.map_err(|error| error.to_string())?;
+    found.next().ok_or_else(|| "it has no address".to_owned())
+}
+
+/// One round of pings. Its thread ends when this is dropped.
+async fn round(
+    options: &PeerPingOptions,
+    targets: Vec<PingTarget>,
+    metrics: &Arc<NodeMetrics>,
+) -> Result<(), PingError> {
+    if targets.is_empty() {
+        return Ok(());
+    }
+    let (_running, signal) = stop_pair().map_err(PingError::Wait)?;
+    let count = ROUND.as_millis() / options.interval.as_millis().max(1);
+    let options = PingOptions {
+        count: Some(u64::try_from(count).unwrap_or(1).max(1)),
+        interval: options.interval,
+        timeout: LOST_AFTER,
+        ..PingOptions::default()
+    };
+    let (done, ended) = oneshot::channel();
+    let metrics = Arc::clone(metrics);
+    let run = move || {
+        // Nobody waits any more if the agent ends.
+        let _ = done.send(ping_all(&targets, &options, &signal, &metrics));
+    };
+    let started = thread::Builder::new()
+        .name("peer-pings".to_owned())
+        .spawn(run);
+    started.map_err(PingError::Wait)?;
+    ended.await.unwrap_or(Ok(()))
+}
+
+fn ping_all(
+    targets: &[PingTarget],
+    options: &PingOptions,
+    signal: &StopSignal,
+    metrics: &NodeMetrics,
+) -> Result<(), PingError> {
+    let mut report = |event: PingEvent| {
+        match event {
+            PingEvent::Reply(reply) if !reply.duplicate => {
+                let rtt = reply.rtt.unwrap_or_default();
+                metrics.peers.ping(&reply.target, PeerPing::Answered(rtt));
+            }
+            PingEvent::Lost { target, .. } => metrics.peers.ping(&target, PeerPing::Lost),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    };
+    ping(targets, options, &OwnNamespace, signal.as_fd(), &mut report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_and_peers_without_a_way_are_counted() {
+        if !rubelet_needs::root() {
+            return;
+        }
+        let metrics = NodeMetrics::new();
+        // Nobody may ping all hosts of a network.
+        let options = PeerPingOptions {
+            peers: ["127.0.0.1", "no-such-node.invalid", "255.255.255.255"]
+                .map(str::to_owned)
+                .to_vec(),
+            interval: Duration::from_millis(10),
+        };
+        let running = tokio::spawn(run(options, Arc::clone(&metrics)));
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        while metrics.peers.count("127.0.0.1", "answered") < 3 {
+            assert!(tokio::time::Instant::now() < deadline && !running.is_finished());
+            sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(metrics.peers.count("127.0.0.1", "lost"), 0);
+        assert!(metrics.peers.count("no-such-node.invalid", "not_sent") > 0);
+        assert!(metrics.peers.count("255.255.255.255", "not_sent") > 0);
+        running.abort();
+        assert!(running.await.unwrap_err().is_cancelled());
+    }
+}
