@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
     };
     match choice % 7 {
         0 => {
-            ControlData::read(rest);
+            let _data = ControlData::read(rest);
         }
         1 => packets(rest),
         2 => replies(rest),
@@ -163,5 +163,5 @@ fn answers(bytes: &[u8]) {
         assert_eq!(hop.ttl, hops);
     }
     assert!((1..=8).contains(&hops));
-    trace.paths();
+    let _paths = trace.paths();
 }

@@ -93,6 +93,11 @@ pub fn leftovers(scratch: &Scratch) -> Result<Vec<String>> {
             found.insert(format!("firewall table {family} {name}"));
         }
     }
+    for rule in nft::forward_rules()? {
+        if rule.bridge == scratch.bridge() {
+            found.insert(format!("firewall rule in {} filter FORWARD", rule.family));
+        }
+    }
     for rule in iptables::rules_of(&scratch.network_name())? {
         found.insert(format!("NAT rule {rule}"));
     }

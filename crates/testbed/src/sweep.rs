@@ -43,11 +43,14 @@ fn sweep_locked(lock: &HostLock, matching: impl Fn(&Scratch) -> bool) -> Result<
             failed.push(format!("bridge {bridge}: {error:#}"));
         }
     }
-    for (_, table) in nft::tables().unwrap_or_default() {
-        if living.iter().all(|scratch| scratch.bridge() != table)
-            && let Err(error) = nft::remove(&table)
+    let tables = nft::tables().unwrap_or_default().into_iter();
+    let rules = nft::forward_rules().unwrap_or_default().into_iter();
+    let of_bridges = tables.map(|(_, table)| table);
+    for bridge in of_bridges.chain(rules.map(|rule| rule.bridge)) {
+        if living.iter().all(|scratch| scratch.bridge() != bridge)
+            && let Err(error) = nft::remove(&bridge)
         {
-            failed.push(format!("firewall table {table}: {error:#}"));
+            failed.push(format!("firewall rules of {bridge}: {error:#}"));
         }
     }
     for tag in cgroups::tags()? {

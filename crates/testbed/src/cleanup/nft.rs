@@ -1,4 +1,4 @@
-//! nftables tables named after a bridge of an instance.
+//! nftables tables named after a bridge of an instance, and the rules for it in iptables' chain.
 
 use std::process::Command;
 
@@ -18,8 +18,50 @@ pub(crate) fn tables() -> Result<Vec<(String, String)>> {
         .collect())
 }
 
-/// Removes the tables with the name of this bridge.
+/// A rule for the pods of a bridge in the chain `FORWARD` of iptables.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ForwardRule {
+    pub(crate) family: &'static str,
+    pub(crate) bridge: String,
+    handle: String,
+}
+
+/// The rules of all instances, live or dead.
+pub(crate) fn forward_rules() -> Result<Vec<ForwardRule>> {
+    let mut found = Vec::new();
+    for family in ["ip", "ip6"] {
+        let mut list = Command::new(NFT);
+        list.args(["-a", "list", "chain", family, "filter", "FORWARD"]);
+        // Without rules of iptables there is no such chain.
+        let text = String::from_utf8_lossy(&output_of(&mut list)?.stdout).into_owned();
+        found.extend(parse_rules(&text, family));
+    }
+    Ok(found)
+}
+
+fn parse_rules(text: &str, family: &'static str) -> Vec<ForwardRule> {
+    let rule = |line: &str| {
+        let (_, rest) = line.split_once("comment \"rubelet: pods on ")?;
+        let (bridge, rest) = rest.split_once('"')?;
+        let (_, handle) = rest.split_once("# handle ")?;
+        bridge.starts_with(BRIDGE_PREFIX).then(|| ForwardRule {
+            family,
+            bridge: bridge.to_owned(),
+            handle: handle.trim().to_owned(),
+        })
+    };
+    text.lines().filter_map(rule).collect()
+}
+
+/// Removes the tables with the name of this bridge, and the rules for it.
 pub(crate) fn remove(bridge: &str) -> Result<()> {
+    for rule in forward_rules()? {
+        if rule.bridge == bridge {
+            let mut delete = Command::new(NFT);
+            delete.args(["delete", "rule", rule.family, "filter", "FORWARD"]);
+            stdout_of(delete.args(["handle", &rule.handle]))?;
+        }
+    }
     for (family, name) in tables()? {
         if name == bridge {
             stdout_of(Command::new(NFT).args(["delete", "table", &family, &name]))?;
@@ -61,5 +103,19 @@ mod tests {
     fn tables_have_a_family_and_a_name() {
         let found: Vec<_> = parse("table ip nat\ntable inet rblt7\n").collect();
         assert_eq!(found[1], ("inet".to_owned(), "rblt7".to_owned()));
+    }
+
+    #[test]
+    fn rules_are_known_by_their_comments() {
+        let text = r#"
+        iifname "rblt1" counter packets 0 bytes 0 accept comment "rubelet: pods on rblt1" # handle 12
+        iifname "cni0" counter packets 0 bytes 0 accept comment "rubelet: pods on cni0" # handle 13
+        "#;
+        let rule = ForwardRule {
+            family: "ip",
+            bridge: "rblt1".to_owned(),
+            handle: "12".to_owned(),
+        };
+        assert_eq!(parse_rules(text, "ip"), [rule]);
     }
 }
