@@ -61,7 +61,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
         check(root, &mut stages);
     }
     // Tests of single crates run real programs too, and skip those that are missing.
-    stages.run("packages", || packages::ensure().map(drop));
+    stages.run("packages", || {
+        packages::ensure()?;
+        packages::ensure_network_tools()
+    });
     let built = stages.run(BUILD, || {
         let nextest = Nextest::ensure(root)?;
         let programs = nextest.build()?;

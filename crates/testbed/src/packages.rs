@@ -88,6 +88,14 @@ pub fn ensure_ping() -> Result<&'static str> {
     Ok("/usr/bin/ping")
 }
 
+/// Installs the programs of Debian that the tests of `rubelet net` compare it with, if they are missing.
+///
+/// # Errors
+/// As [`ensure`].
+pub fn ensure_network_tools() -> Result<()> {
+    ensure_all(&["iputils-ping", "mtr-tiny", "traceroute"]).map(drop)
+}
+
 fn ensure_all(names: &[&'static str]) -> Result<Vec<&'static str>> {
     if !rustix::process::geteuid().is_root() {
         bail!("containers need root: run this command again as root");

@@ -14,6 +14,7 @@
 mod check;
 mod hostile;
 mod path;
+mod peers;
 mod ping;
 mod relay;
 mod trace;

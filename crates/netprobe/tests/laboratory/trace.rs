@@ -38,7 +38,7 @@ fn hops(events: &[TraceEvent]) -> Vec<Hop> {
 }
 
 /// Who answered at each hop.
-fn senders(events: &[TraceEvent]) -> Vec<BTreeSet<IpAddr>> {
+pub(crate) fn senders(events: &[TraceEvent]) -> Vec<BTreeSet<IpAddr>> {
     let hops = hops(events);
     let senders = hops.iter().map(|hop| {
         let answers = hop.probes.iter().filter_map(|probe| probe.answer);
