@@ -37,6 +37,7 @@ pub(crate) fn attach_all(
     sources: Vec<Source>,
     root: &Root,
 ) -> Result<(), Failure> {
+    // In the order of the specification: a mount may lie inside of an earlier one.
     for (mount, source) in plan.mounts.iter().zip(sources) {
         match source {
             Source::Mount(fd) => attach_one(mount, &fd, root)?,
@@ -156,6 +157,7 @@ pub(crate) fn attach_console(terminal: &Terminal, root: &Root) -> Result<(), Fai
 
 /// Sets the propagation of the root, and makes it read-only if requested.
 pub(crate) fn finish_root(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> {
+    // Only now: mount points and devices were created in it.
     let here = root
         .open(
             Path::new("/"),

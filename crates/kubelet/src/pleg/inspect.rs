@@ -86,6 +86,7 @@ pub(super) async fn inspect(
         }
     }
     let (sandboxes, containers) = join(join_all(sandboxes), join_all(containers)).await;
+    // One read that fails fails all: a snapshot with a hole would show what runs as gone.
     for sandbox in sandboxes {
         pod.sandboxes.extend(sandbox?);
     }

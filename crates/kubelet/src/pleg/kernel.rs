@@ -94,6 +94,7 @@ impl Kernel {
             let end = pid
                 .filter(|_| running().any(|found| found.id == id))
                 .and_then(|pid| processes.end(pid, &id));
+            // Also without a process: a runtime that names none would be queried again and again.
             marks.asked.insert(id.clone());
             let uid = tracked.uid.clone();
             self.ends

@@ -120,6 +120,7 @@ impl Output {
 
     /// Closes the log; later output is lost.
     pub(super) fn close(&mut self, outlet: &mut Outlet<'_>) -> Option<String> {
+        // Not up to the end of the pipe: a process that left the container may hold it open for ever.
         let warning = self.drain(outlet);
         let ends = (0..2).filter_map(|index| self.end(index, outlet));
         ends.last().or(warning)

@@ -62,6 +62,7 @@ impl Sandbox {
         match sandbox.place_pause(cgroups).and_then(|()| sandbox.mount()) {
             Ok(()) => Ok(sandbox),
             Err(failure) => {
+                // The agent has no record of the parts: nobody else would remove them.
                 let _ = sandbox.end();
                 Err(failure)
             }
@@ -153,6 +154,7 @@ impl Sandbox {
 }
 
 fn bind_namespace(net: &OwnedFd, at: &Path) -> Result<(), Failure> {
+    // A file of an earlier attempt may be there: it is a mount point, and its content does not count.
     OpenOptions::new()
         .write(true)
         .create(true)
