@@ -113,20 +113,7 @@ pub(super) fn build<'t>(
     let mut batch = Batch::new(TableFamily::Inet, &names.bridge);
     batch.add_table().delete_table().add_table();
     let families = families();
-    for &family in families {
-        let Sets {
-            ports,
-            ports_of,
-            selves,
-        } = sets(family);
-        for (name, kind) in [
-            (ports, SetKind::Ports(family)),
-            (ports_of, SetKind::AddressPorts(family)),
-            (selves, SetKind::Pairs(family)),
-        ] {
-            batch.add_set(Set { name, kind });
-        }
-    }
+    add_sets(&mut batch, families);
     // The priorities that `nft` calls raw, dstnat and srcnat.
     batch
         .add_chain("guard", ChainKind::Filter(Hook::Prerouting, -300))
@@ -135,6 +122,7 @@ pub(super) fn build<'t>(
         .add_chain("output", ChainKind::Nat(Hook::Output, -100))
         .add_chain("postrouting", ChainKind::Nat(Hook::Postrouting, 100));
     guard(&mut batch, names);
+    redirects(&mut batch, names, families);
     if settings.isolate_pods {
         isolate(&mut batch, names, families);
     }
@@ -203,6 +191,45 @@ pub(super) fn build<'t>(
         }
     }
     batch
+}
+
+fn add_sets(batch: &mut Batch<'_>, families: &[Family]) {
+    for &family in families {
+        let Sets {
+            ports,
+            ports_of,
+            selves,
+        } = sets(family);
+        for (name, kind) in [
+            (ports, SetKind::Ports(family)),
+            (ports_of, SetKind::AddressPorts(family)),
+            (selves, SetKind::Pairs(family)),
+        ] {
+            batch.add_set(Set { name, kind });
+        }
+    }
+}
+
+/// Drops what the host would tell pods of shorter ways: each other's addresses are on their link, but
+/// all packets go by the host. Pods ignore it, and their programs take it for an error.
+///
+/// `send_redirects` of the bridge is not enough: Linux sends them while that of `all` is on, and those
+/// of IPv6 have no such setting.
+fn redirects(batch: &mut Batch<'_>, names: &Names, families: &[Family]) {
+    batch.add_chain("redirects", ChainKind::Filter(Hook::Output, 0));
+    for &family in families {
+        let kind = match family {
+            Family::V4 => 5,
+            Family::V6 => 137,
+        };
+        let rule = [
+            E::Is(family),
+            E::To(&names.bridge),
+            E::IcmpType(family, kind),
+            E::Drop,
+        ];
+        batch.add_rule("redirects", &rule);
+    }
 }
 
 /// Drops packets to or from 127.0.0.0/8 that the host did not send itself; from pods outside of the

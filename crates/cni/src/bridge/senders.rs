@@ -108,17 +108,23 @@ fn check(batch: &mut Batch<'_>) {
     ]);
     // Pods must not act as routers.
     for kind in [ROUTER_ADVERTISEMENT, REDIRECT] {
-        rule(&[&[E::EtherType(IPV6), E::Icmpv6(kind), E::Drop]]);
+        rule(&[&[E::EtherType(IPV6), E::IcmpType(Family::V6, kind), E::Drop]]);
     }
     rule(&[
-        &[E::EtherType(IPV6), E::Icmpv6(NEIGHBOUR_ADVERTISEMENT)],
+        &[
+            E::EtherType(IPV6),
+            E::IcmpType(Family::V6, NEIGHBOUR_ADVERTISEMENT),
+        ],
         &by(E::LoadNeighbourTarget(6)),
         &[E::NotIn(ipv6), E::Drop],
     ]);
     // Duplicate address detection is sent from the unspecified address.
     let nobody = IpAddr::from(Ipv6Addr::UNSPECIFIED);
     rule(&[
-        &[E::EtherType(IPV6), E::Icmpv6(NEIGHBOUR_SOLICITATION)],
+        &[
+            E::EtherType(IPV6),
+            E::IcmpType(Family::V6, NEIGHBOUR_SOLICITATION),
+        ],
         &[E::Source(nobody, 128, true)],
         &by(E::LoadNeighbourTarget(6)),
         &[E::In(ipv6), E::Accept],

@@ -236,13 +236,11 @@ pub(super) fn refit(
 
 /// Enables IP forwarding. Returns messages about what can't be set.
 pub(super) fn forwarding(names: &Names, ranges: &[Cidr]) -> Vec<String> {
-    let bridge = &names.bridge;
     let mut trouble = Vec::new();
-    if ranges.iter().any(Cidr::is_ipv4) {
-        if let Err(error) = sysctl::set("ipv4/ip_forward", "1") {
-            trouble.push(format!("pods reach only this host: {}", ErrorChain(&error)));
-        }
-        let _ = sysctl::set(&format!("ipv4/conf/{bridge}/send_redirects"), "0");
+    if ranges.iter().any(Cidr::is_ipv4)
+        && let Err(error) = sysctl::set("ipv4/ip_forward", "1")
+    {
+        trouble.push(format!("pods reach only this host: {}", ErrorChain(&error)));
     }
     if ranges.iter().any(|range| !range.is_ipv4()) {
         if sysctl::get("ipv6/conf/all/forwarding").as_deref() != Some("1") {

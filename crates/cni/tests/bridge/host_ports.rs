@@ -301,6 +301,8 @@ fn the_rules_read_as_they_are_meant() {
             "dnat ip to meta l4proto . th dport map @ports4",
             "dnat ip6 to ip6 daddr . meta l4proto . th dport map @ports6-of-address",
             "ip6 daddr ::1 return",
+            "oifname \"rbt0\" icmp type redirect drop",
+            "oifname \"rbt0\" icmpv6 type nd-redirect drop",
             "ip saddr 10.99.0.0/16 ip daddr != 224.0.0.0/4 ip daddr != 10.99.0.0/16 ip daddr != 10.0.0.0/9 masquerade fully-random",
             "ip6 saddr fd99::/64 ip6 daddr != ff00::/8 ip6 daddr != fd99::/64 masquerade fully-random",
         ] {

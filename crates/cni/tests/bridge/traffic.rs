@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_host::netns;
+use rubelet_host::{netns, packet_tap::PacketTap};
 
 use crate::packets;
 use crate::world::{BRIDGE, Pod, World, at, ip, links, outside, reach, veths, veths_become};
@@ -54,6 +54,47 @@ fn pods_reach_each_other_the_host_and_the_outside() {
         }
         network.check(&one.request).await.unwrap();
     });
+}
+
+#[test]
+fn pods_are_told_of_no_shorter_way_to_each_other() {
+    World::run(&["10.99.0.0/16", "fd99::/64"], async |world| {
+        // Linux looks where each packet came from, and sends redirects of IPv4.
+        set("ipv4/conf/all/rp_filter", "2");
+        // The bridge has an address at once that those of IPv6 can come from.
+        set("ipv6/conf/default/accept_dad", "0");
+        let network = world.network();
+        let (one, two) = (
+            Pod::add(&network, "one").await,
+            Pod::add(&network, "two").await,
+        );
+        let taps = [&one, &two].map(|pod| {
+            let index = pod.link("eth0").unwrap().index;
+            pod.inside(|| PacketTap::open(index).unwrap())
+        });
+        for (from, to) in [(&one, &two), (&two, &one)] {
+            let listener = to.listen(80);
+            for family in [0, 1] {
+                let seen = from.reaches(at(to.result.ips[family], 80), &listener);
+                assert_eq!(seen, Some(from.result.ips[family]));
+            }
+        }
+        let mut buffer = [0; 256];
+        for tap in &taps {
+            while let Some((_, packet)) = tap.next(&mut buffer).unwrap() {
+                // Version and type.
+                let redirect = match packet[0] >> 4 {
+                    4 => packet[20] == 5,
+                    _ => packet[40] == 137,
+                };
+                assert!(!redirect, "{packet:?}");
+            }
+        }
+    });
+}
+
+fn set(key: &str, value: &str) {
+    std::fs::write(format!("/proc/sys/net/{key}"), value).unwrap();
 }
 
 #[test]

@@ -50,6 +50,14 @@ impl Family {
         }
     }
 
+    /// The protocol number of its ICMP.
+    fn icmp(self) -> u8 {
+        match self {
+            Self::V4 => 1,
+            Self::V6 => 58,
+        }
+    }
+
     /// How many bytes an address has.
     #[must_use]
     pub fn width(self) -> u32 {
@@ -76,8 +84,8 @@ pub enum Expression<'a> {
     EtherDestination([u8; 6], u8),
     /// Matches ARP packets for IPv4 addresses on Ethernet.
     IsEthernetArp,
-    /// Matches ICMPv6 messages of this type, also after extension headers.
-    Icmpv6(u8),
+    /// Matches ICMP or ICMPv6 messages of this type, also after extension headers.
+    IcmpType(Family, u8),
     /// Matches the output interface by name, or by prefix if the name ends with `*`.
     To(&'a str),
     /// The source address is in the range (`true`) or outside.
@@ -149,9 +157,6 @@ mod base {
 /// The key of `meta` by which a packet is traced.
 const META_NFTRACE: u32 = 12;
 
-/// The protocol number of ICMPv6.
-const ICMPV6: u8 = 58;
-
 // Register numbers of the kernel: the first one is where 16-byte registers begin, the others have
 // four bytes.
 fn register(place: u32) -> u32 {
@@ -182,9 +187,9 @@ impl Expression<'_> {
                 payload(list, base::NETWORK, 0, 6, 0);
                 compare(list, true, &[0, 1, 8, 0, 6, 4]);
             }
-            Self::Icmpv6(kind) => {
+            Self::IcmpType(family, kind) => {
                 meta(list, 16, 0);
-                compare(list, true, &[ICMPV6]);
+                compare(list, true, &[family.icmp()]);
                 payload(list, base::TRANSPORT, 0, 1, 0);
                 compare(list, true, &[kind]);
             }
