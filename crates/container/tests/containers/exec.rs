@@ -34,10 +34,12 @@ fn joins_everything() {
     }
     let running = place.start(&spec, Default::default());
     let namespaces = "for n in mnt net pid uts ipc cgroup; do readlink /proc/self/ns/$n; done; cat /proc/self/cgroup; ls /proc/self/fd";
+    // Busybox runs a program by itself, and takes its name a moment later.
+    let named = "until grep -q ^sleep /proc/1/comm; do :; done; cat /proc/1/comm";
     let process_ = process(&[
         "sh",
         "-c",
-        &format!("ls /tmp; hostname; cat /proc/1/comm; {namespaces}"),
+        &format!("ls /tmp; hostname; {named}; {namespaces}"),
     ]);
     let outcome = place.exec(&running, &spec, &process_).unwrap();
     let lines: Vec<&str> = outcome.stdout.lines().collect();

@@ -8,7 +8,10 @@ use std::{
 use rubelet_shim::protocol::{Call, Event, FailureKind, StreamFds};
 use rustix::pipe::fcntl_setpipe_size;
 
-use crate::fixture::{Recipe, Shim, assert_failure, failure, wait_until, with_each_runtime};
+use crate::fixture::{
+    Recipe, Shim, assert_failure, failure, open_files, settled_descriptors, wait_until,
+    with_each_runtime,
+};
 
 fn attach_call(attach_id: &str, stdout: bool, stderr: bool) -> Call {
     Call::Attach {
@@ -48,11 +51,6 @@ fn with_stdin() -> Recipe {
         stdin: true,
         ..Recipe::default()
     }
-}
-
-fn descriptors(shim: &Shim) -> usize {
-    let dir = format!("/proc/{}/fd", shim.pid);
-    std::fs::read_dir(dir).unwrap().count()
 }
 
 #[test]
@@ -111,11 +109,7 @@ fn what_a_container_wrote_last_reaches_its_reader_after_its_deletion() {
 fn readers_that_go_away_leave_nothing_behind() {
     with_each_runtime("attach-gone", |shim| {
         shim.run("c", "sleep 1000", Recipe::default());
-        wait_until("it is in its cgroup", || {
-            let text = std::fs::read_to_string(format!("/proc/{}/cgroup", shim.pid)).unwrap();
-            text.lines().all(|line| line.ends_with("/shim"))
-        });
-        let before = descriptors(shim);
+        let before = settled_descriptors(shim);
         for round in 0..50 {
             let (out, out_end) = std::io::pipe().unwrap();
             let (err, err_end) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -125,7 +119,7 @@ fn readers_that_go_away_leave_nothing_behind() {
             drop((out, err));
         }
         wait_until("as many descriptors as before", || {
-            descriptors(shim) == before
+            open_files(shim).len() == before
         });
     });
 }

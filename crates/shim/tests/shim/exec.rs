@@ -10,7 +10,8 @@ use rubelet_shim::protocol::{
 };
 
 use crate::fixture::{
-    Recipe, Shim, assert_failure, failure, process, wait_until, with_each_runtime,
+    Recipe, Shim, assert_failure, failure, open_files, process, settled_descriptors, wait_until,
+    with_each_runtime,
 };
 
 fn start(exec_id: &str, terminal: bool, args: &[&str], streams: StreamFds) -> Call {
@@ -200,20 +201,7 @@ fn all_processes_end_with_the_container_and_many_can_be_in_it() {
 fn descriptors_are_not_kept() {
     with_each_runtime("exec-fds", |shim| {
         shim.run("c", "sleep 1000", Recipe::default());
-        let open = |shim: &Shim| {
-            let dir = format!("/proc/{}/fd", shim.pid);
-            let entries = std::fs::read_dir(dir).unwrap().flatten();
-            // One that was closed meanwhile has no link.
-            entries.map(|entry| std::fs::read_link(entry.path()).unwrap_or_default())
-        };
-        let count = |shim: &Shim| open(shim).count();
-        // It holds its cgroup open until it is there in every hierarchy, and for a moment more.
-        wait_until("it is in its cgroup", || {
-            let text = std::fs::read_to_string(format!("/proc/{}/cgroup", shim.pid)).unwrap();
-            let is_there = text.lines().all(|line| line.ends_with("/shim"));
-            is_there && !open(shim).any(|path| path.ends_with("cgroup.procs"))
-        });
-        let before = count(shim);
+        let before = settled_descriptors(shim);
         for number in 0..5 {
             let (mine, theirs) = std::io::pipe().unwrap();
             let theirs = OwnedFd::from(theirs);
@@ -227,7 +215,9 @@ fn descriptors_are_not_kept() {
             let broken = start("b", false, &["/bin/nothing"], StreamFds::default());
             failure(shim.call(broken));
         }
-        wait_until("as many descriptors as before", || count(shim) == before);
+        wait_until("as many descriptors as before", || {
+            open_files(shim).len() == before
+        });
     });
 }
 

@@ -377,6 +377,26 @@ pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
     panic!("{what} did not come");
 }
 
+/// What the shim has open.
+pub(crate) fn open_files(shim: &Shim) -> Vec<PathBuf> {
+    let entries = fs::read_dir(format!("/proc/{}/fd", shim.pid)).unwrap();
+    // One that was closed meanwhile has no link.
+    let link = |entry: fs::DirEntry| fs::read_link(entry.path()).unwrap_or_default();
+    entries.flatten().map(link).collect()
+}
+
+/// How many descriptors the shim has open once a container runs: it holds its cgroup open until it is
+/// there in every hierarchy, and for a moment more.
+pub(crate) fn settled_descriptors(shim: &Shim) -> usize {
+    wait_until("it is in its cgroup", || {
+        let text = fs::read_to_string(format!("/proc/{}/cgroup", shim.pid)).unwrap();
+        let is_there = text.lines().all(|line| line.ends_with("/shim"));
+        let mut open = open_files(shim).into_iter();
+        is_there && !open.any(|path| path.ends_with("cgroup.procs"))
+    });
+    open_files(shim).len()
+}
+
 /// Whether a process ends within a time.
 pub(crate) fn ends_within(pidfd: &OwnedFd, time: Duration) -> bool {
     let time = Timespec::try_from(time).unwrap();

@@ -13,7 +13,7 @@ use rubelet_shim::{
     spawn, wire,
 };
 
-use crate::fixture::{PATIENCE, Recipe, Shim, wait_until};
+use crate::fixture::{PATIENCE, Recipe, Shim, open_files, wait_until};
 
 fn embedded(name: &str) -> Shim {
     let mut shim = Shim::start(name, protocol::RuntimeChoice::Embedded);
@@ -125,11 +125,7 @@ fn a_call_of_another_release_is_refused_and_what_can_be_skipped_is() {
 #[test]
 fn descriptors_that_nobody_wants_are_closed() {
     let mut shim = embedded("fds");
-    let count = |shim: &Shim| {
-        let dir = format!("/proc/{}/fd", shim.pid);
-        std::fs::read_dir(dir).unwrap().count()
-    };
-    let before = count(&shim);
+    let before = open_files(&shim).len();
     for _ in 0..20 {
         let socket = connect(&shim);
         wire::send(&socket, &hello(), &[]).unwrap();
@@ -138,7 +134,7 @@ fn descriptors_that_nobody_wants_are_closed() {
         wire::send(&socket, b"R", &[null.as_fd(), null.as_fd()]).unwrap();
     }
     shim.state();
-    wait_until("closed descriptors", || count(&shim) <= before);
+    wait_until("closed descriptors", || open_files(&shim).len() <= before);
 }
 
 #[test]
