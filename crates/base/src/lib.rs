@@ -1,6 +1,6 @@
 //! Shared by all other crates: typed identifiers, back-off, durations in Kubernetes' notation,
-//! sequence numbers, random numbers from a seed, error chains, texts of system errors, the table of events, paths of URLs,
-//! and the tables of parity with the kubelet. No side effects and no clock.
+//! sequence numbers, random numbers from a seed, error chains, texts of system errors, the table of
+//! events, paths of URLs, and the tables of parity with the kubelet. No side effects and no clock.
 //!
 //! ```
 //! use std::time::Duration;
@@ -27,6 +27,6 @@ pub mod url_path;
 pub use backoff::Backoff;
 pub use error_chain::ErrorChain;
 pub use ids::{ContainerId, PodName, PodUid, SandboxId};
-pub use os_error::without_number;
+pub use os_error::error_text;
 pub use seq::Seq;
 pub use split_mix::SplitMix;

@@ -1,19 +1,25 @@
 //! The texts of system errors.
 
-/// The text of an `io::Error` without the number that Rust adds: ` (os error 2)`.
+use std::io;
+
+/// The text of an error without the number that Rust adds: ` (os error 2)`.
 #[must_use]
-pub fn without_number(text: &str) -> &str {
-    text.split_once(" (os error").map_or(text, |(text, _)| text)
+pub fn error_text(error: &io::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(end) = text.find(" (os error") {
+        text.truncate(end);
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::without_number;
+    use super::*;
 
     #[test]
     fn the_number_goes_and_the_rest_stays() {
-        let error = std::io::Error::from_raw_os_error(2).to_string();
-        assert_eq!(without_number(&error), "No such file or directory");
-        assert_eq!(without_number("no number"), "no number");
+        let error = io::Error::from_raw_os_error(2);
+        assert_eq!(error_text(&error), "No such file or directory");
+        assert_eq!(error_text(&io::Error::other("no number")), "no number");
     }
 }

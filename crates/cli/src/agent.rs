@@ -177,17 +177,20 @@ impl Agent {
             url,
             body: None,
         };
-        let answer = self.send_with(call, HeaderMap::new(), Some(body));
-        let answer = tokio::time::timeout(ANSWER_DEADLINE, answer).await;
-        let response = answer.map_err(|_| self.silent())??;
-        if response.status().is_success() {
-            return Ok(Pieces(response.into_body()));
-        }
-        Err(refused(response).await)
+        self.answer_with(call, Some(body)).await
     }
 
     async fn answer(&self, call: Call<'_>) -> Result<Pieces, CallError> {
-        let answer = tokio::time::timeout(ANSWER_DEADLINE, self.send(call)).await;
+        self.answer_with(call, None).await
+    }
+
+    async fn answer_with(
+        &self,
+        call: Call<'_>,
+        upload: Option<RequestBody>,
+    ) -> Result<Pieces, CallError> {
+        let answer = self.send_with(call, HeaderMap::new(), upload);
+        let answer = tokio::time::timeout(ANSWER_DEADLINE, answer).await;
         let response = answer.map_err(|_| self.silent())??;
         let code = response.status();
         if code.is_success() {

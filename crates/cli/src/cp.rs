@@ -11,17 +11,16 @@ use http::Method;
 use rubelet_files::{
     Attributes, Destination, FilesError, Received, Source, StreamReader, StreamWriter,
 };
-use rubelet_server::Resource;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use self::{file_spec::FileSpec, progress::Progress, upload::Upload};
 use super::{
-    agent::{Agent, collection},
+    agent::Agent,
     containers,
     failure::Failure,
     session::check_phase,
-    target::{NamespaceArgs, find, pod_path},
+    target::{NamespaceArgs, find_pod, pod_path},
     terminal::{Terminal, visible},
     url::Url,
 };
@@ -101,8 +100,7 @@ async fn url(
         return Err(Failure::Usage("a path in a pod is missing".to_owned()));
     };
     let namespace = namespace.or(args.namespace.namespace());
-    let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
-    let pod: Value = find(agent, Resource::Pods, &pods, pod, namespace).await?;
+    let pod = find_pod(agent, pod, namespace).await?;
     check_phase(&pod, "copy files of")?;
     let container = containers::choose(&pod, args.container.as_deref(), args.quiet, terminal)?;
     let url = pod_path(&pod, "files").with("container", container);

@@ -14,10 +14,10 @@ use serde_json::Value;
 use several::LogTarget;
 
 use super::{
-    agent::{Agent, Pieces, collection},
+    agent::{Agent, Pieces},
     containers,
     failure::Failure,
-    target::{NamespaceArgs, find, name_of, namespace_of, parse_pod},
+    target::{NamespaceArgs, find_pod, name_of, namespace_of, parse_pod},
     terminal::Terminal,
     url::Url,
 };
@@ -86,8 +86,7 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let wanted = parse_pod(&args.pod)?;
     let namespace = args.namespace.namespace();
-    let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
-    let pod = find(agent, Resource::Pods, &pods, wanted, namespace).await?;
+    let pod = find_pod(agent, wanted, namespace).await?;
     let names = match args.container.as_ref().or(args.second.as_ref()) {
         Some(container) => vec![container.clone()],
         None if args.all_containers => containers::all(&pod),

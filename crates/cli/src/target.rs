@@ -64,10 +64,18 @@ impl PodArg {
         agent: &Agent,
         namespace: Option<&str>,
     ) -> Result<Value, Failure> {
-        let wanted = self.name()?;
-        let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
-        find(agent, Resource::Pods, &pods, wanted, namespace).await
+        find_pod(agent, self.name()?, namespace).await
     }
+}
+
+/// The pod of that name, or with a unique prefix of it.
+pub(super) async fn find_pod(
+    agent: &Agent,
+    wanted: &str,
+    namespace: Option<&str>,
+) -> Result<Value, Failure> {
+    let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
+    find(agent, Resource::Pods, &pods, wanted, namespace).await
 }
 
 /// The path of a pod, or of a subresource of it.

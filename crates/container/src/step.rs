@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rubelet_base::without_number;
+use rubelet_base::error_text;
 
 /// A failure message.
 #[derive(Debug)]
@@ -38,15 +38,14 @@ impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
 
 /// The kernel's error in the form of Go programs such as runc: lower case, without a number.
 pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = without_number(&text);
+    let text = error_text(error);
     let mut letters = text.chars();
     match letters.next() {
         // An acronym such as RPC is kept.
         Some(first) if !text.chars().nth(1).is_some_and(char::is_uppercase) => {
             first.to_lowercase().chain(letters).collect()
         }
-        _ => text.to_owned(),
+        _ => text,
     }
 }
 

@@ -139,12 +139,19 @@ pub fn within<T: Send>(netns: impl AsFd, act: impl FnOnce() -> T + Send) -> Resu
     })
 }
 
+/// Opens a socket for rtnetlink inside.
+///
+/// # Errors
+/// The namespace can't be entered, or the kernel returns an error.
+pub fn route_socket(netns: impl AsFd) -> Result<RouteSocket, NetnsError> {
+    Ok(within(netns, RouteSocket::open)??)
+}
+
 /// The interfaces inside, with their traffic as the pod sees it; at most the first 256.
 ///
 /// # Errors
 /// The namespace can't be entered, or the kernel returns an error.
 pub fn interfaces(path: &Path) -> Result<Vec<Link>, NetnsError> {
-    let netns = open(path)?;
-    let socket = within(&netns, RouteSocket::open)??;
+    let socket = route_socket(open(path)?)?;
     Ok(socket.first_links(MOST_INTERFACES)?)
 }

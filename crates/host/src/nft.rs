@@ -16,10 +16,10 @@ mod tests;
 
 pub use conntrack::forget;
 pub use expression::{Expression, Family};
-pub use forward::{DroppingChain, RuleHandle};
+pub use forward::{ChainName, RuleHandle};
 pub use read::Shape;
 pub use set::{Bytes, Element, Set, SetKind};
-pub use trace::{RuleInfo, RuleTrace, TraceStep, TraceVerdict};
+pub use trace::{RuleInfo, RuleTrace, TraceStep};
 
 use crate::netlink::{
     NetlinkError,
@@ -47,6 +47,9 @@ const DELSETELEM: u16 = 14;
 /// `NFT_TABLE_F_OWNER`
 const TABLE_IS_OWNED: u32 = 2;
 
+/// The verdict `NF_DROP`, also as the policy of a chain.
+const NF_DROP: u32 = 0;
+
 const F_CREATE: u16 = 0x400;
 const F_APPEND: u16 = 0x800;
 
@@ -72,6 +75,11 @@ impl TableFamily {
             Self::Bridge => 7,
             Self::Ip6 => 10,
         }
+    }
+
+    fn from_number(number: u8) -> Option<Self> {
+        let all = [Self::Inet, Self::Ip, Self::Bridge, Self::Ip6];
+        all.into_iter().find(|family| family.number() == number)
     }
 
     /// The name by which `nft` knows it.

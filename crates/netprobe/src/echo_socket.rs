@@ -7,7 +7,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use rubelet_base::without_number;
+use rubelet_base::error_text;
 use rubelet_host::datagram;
 use rustix::io::Errno;
 
@@ -107,7 +107,7 @@ impl EchoError {
             }
             _ => {
                 let error = io::Error::from_raw_os_error(self.error.errno);
-                format!("local error: {}", without_number(&error.to_string()))
+                format!("local error: {}", error_text(&error))
             }
         }
     }

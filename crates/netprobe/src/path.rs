@@ -13,5 +13,6 @@ pub mod tracer;
 #[doc(inline)]
 pub use self::{
     event::PathEvent,
+    judge::LastHop,
     run::{PathInputs, PathPoint, follow},
 };

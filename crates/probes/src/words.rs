@@ -2,15 +2,15 @@
 
 use std::io;
 
-use rubelet_base::without_number;
+use rubelet_base::error_text;
 
 /// The message of a system error: `connection refused`.
 pub(crate) fn of(error: &io::Error) -> String {
-    let text = error.to_string();
     if error.raw_os_error().is_none() {
-        return text;
+        return error.to_string();
     }
-    let mut chars = without_number(&text).chars();
+    let text = error_text(error);
+    let mut chars = text.chars();
     chars
         .next()
         .map(|first| first.to_ascii_lowercase())

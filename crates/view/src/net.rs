@@ -34,6 +34,7 @@ use serde_json::Value;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     task::spawn_blocking,
+    time::{Instant, timeout_at},
 };
 
 use crate::{
@@ -137,11 +138,9 @@ async fn path_end(
         let address = addresses
             .next()
             .ok_or_else(|| invalid("it has no address"))?;
-        let text = address.ip().to_string();
         let mut rows = view.pods.list().into_iter().map(|(_, _, entry)| entry);
-        let found = rows.find(|entry| {
-            !entry.pod.spec.host_network && entry.status.pod_ips.iter().any(|ip| **ip == *text)
-        });
+        let found = rows
+            .find(|entry| !entry.pod.spec.host_network && ips(entry).any(|ip| ip == address.ip()));
         // Without a sandbox that is ready its old address may be another's.
         let end = match found {
             Some(entry) => pod_end(view, &entry).await.ok(),
@@ -160,10 +159,8 @@ async fn path_end(
     let entry = entry.map_err(|_| invalid("there is no such pod on this node"))?;
     let family = probe.family();
     let fits = |ip: &IpAddr| family.is_none_or(|family| family == Family::of(*ip));
-    let mut own = entry.status.pod_ips.iter().filter_map(|ip| ip.parse().ok());
-    let address = own
-        .find(fits)
-        .ok_or_else(|| invalid("it has no such address"))?;
+    let address = ips(&entry).find(fits);
+    let address = address.ok_or_else(|| invalid("it has no such address"))?;
     let end = pod_end(view, &entry).await;
     let end = end.map_err(|_| invalid("it has no network at present"))?;
     Ok((SocketAddr::new(address, 0), Some(end)))
@@ -172,10 +169,14 @@ async fn path_end(
 async fn pod_end(view: &ViewParts, entry: &PodEntry) -> Result<PathEnd, NetRefusal> {
     let parts = &view.sessions;
     let sandbox = ready_sandbox(parts, entry).await.map_err(refused)?;
-    Ok(PathEnd {
-        name: format!("pod {}", entry.pod.name.name),
-        namespace: namespace_of(parts, entry, &sandbox).await?,
-    })
+    let namespace = namespace_of(parts, entry, &sandbox).await?;
+    Ok(PathEnd::new(entry, namespace))
+}
+
+/// The addresses of a pod by its status.
+fn ips(entry: &PodEntry) -> impl Iterator<Item = IpAddr> {
+    let texts = entry.status.pod_ips.iter();
+    texts.filter_map(|text| text.parse().ok())
 }
 
 /// The interfaces between a pod and a target.
@@ -185,12 +186,8 @@ async fn path_inputs(
     target: SocketAddr,
     to: Option<PathEnd>,
 ) -> Result<PathInputs, NetRefusal> {
-    let mut own = entry.status.pod_ips.iter().filter_map(|ip| ip.parse().ok());
-    let source = own.find(|own: &IpAddr| own.is_ipv4() == target.is_ipv4());
-    let from = PathEnd {
-        name: format!("pod {}", entry.pod.name.name),
-        namespace,
-    };
+    let source = ips(entry).find(|own| own.is_ipv4() == target.is_ipv4());
+    let from = PathEnd::new(entry, namespace);
     let opened = spawn_blocking(move || points::path(&from, source, target, to.as_ref())).await;
     let opened = opened.map_err(|error| NetRefusal::Internal(error.to_string()))?;
     opened.map_err(|error| NetRefusal::Internal(ErrorChain(&error).to_string()))
@@ -369,11 +366,9 @@ async fn is_ready(parts: &SessionParts, sandbox: &str) -> bool {
 /// The addresses of the targets, from the resolver of the node.
 async fn resolve(probe: &ProbeRequest) -> Result<Vec<SocketAddr>, NetRefusal> {
     let mut addresses = Vec::new();
-    let deadline = tokio::time::Instant::now() + RESOLVE;
+    let deadline = Instant::now() + RESOLVE;
     for name in probe.targets() {
-        let found = tokio::net::lookup_host((name.as_str(), 0));
-        let found = tokio::time::timeout_at(deadline, found).await;
-        let found = found.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        let found = look_up(name, 0, deadline).await;
         let invalid = |why: String| NetRefusal::Invalid(format!("cannot resolve {name:?}: {why}"));
         let mut found = found.map_err(|error| invalid(error.to_string()))?;
         let wanted = probe.family();
@@ -389,6 +384,16 @@ async fn resolve(probe: &ProbeRequest) -> Result<Vec<SocketAddr>, NetRefusal> {
         })?);
     }
     Ok(addresses)
+}
+
+/// The addresses of a host, from the resolver of the node.
+async fn look_up(
+    host: &str,
+    port: u16,
+    deadline: Instant,
+) -> io::Result<impl Iterator<Item = SocketAddr>> {
+    let found = timeout_at(deadline, tokio::net::lookup_host((host, port))).await;
+    found.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 fn refused(error: SessionError) -> NetRefusal {

@@ -6,14 +6,13 @@ use rubelet_netprobe::{
     path::PathEvent,
     request::{ProbeRequest, json_line},
 };
-use rubelet_server::Resource;
 
 use super::{Lines, place::start_in_pod, resolve::FamilyArgs};
 use crate::{
-    agent::{Agent, collection},
+    agent::Agent,
     failure::Failure,
     print::table,
-    target::{find, name_of, namespace_of, parse_pod},
+    target::{find_pod, name_of, namespace_of, parse_pod},
     terminal::Terminal,
 };
 
@@ -101,10 +100,7 @@ pub(super) async fn run(
 
 /// The name of a pod in a request.
 async fn of_pod(agent: &Agent, pod: &str, namespace: &str) -> Result<String, Failure> {
-    let wanted = parse_pod(pod)?;
-    let namespace = Some(namespace);
-    let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
-    let found = find(agent, Resource::Pods, &pods, wanted, namespace).await?;
+    let found = find_pod(agent, parse_pod(pod)?, Some(namespace)).await?;
     let (namespace, name) = (namespace_of(&found), name_of(&found));
     Ok(format!("pod/{namespace}/{name}"))
 }

@@ -12,16 +12,15 @@ use rubelet_netprobe::{
     request::{ProbeInputs, ProbeRequest},
     sockets::OwnNamespace,
 };
-use rubelet_server::Resource;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use super::{engine::Engine, resolve::resolve};
 use crate::{
-    agent::{Agent, Pieces, collection},
+    agent::{Agent, Pieces},
     failure::Failure,
     signals::EndSignals,
-    target::{find, parse_pod, pod_url},
+    target::{find_pod, parse_pod, pod_url},
 };
 
 /// The longest report that is accepted. That of a hop with all its probes is far shorter.
@@ -64,10 +63,7 @@ pub(super) async fn start_in_pod(
     namespace: &str,
     probe: &ProbeRequest,
 ) -> Result<Reports, Failure> {
-    let wanted = parse_pod(pod)?;
-    let namespace = Some(namespace);
-    let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
-    let pod = find(agent, Resource::Pods, &pods, wanted, namespace).await?;
+    let pod = find_pod(agent, parse_pod(pod)?, Some(namespace)).await?;
     let url = pod_url(&pod, "net").with("probe", serde_json::to_string(probe)?);
     let signals = EndSignals::catch()?;
     // Nothing is ever sent: the end of the body stops the probe.

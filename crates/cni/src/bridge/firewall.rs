@@ -7,7 +7,7 @@
 
 use rubelet_host::{
     netlink::NetlinkError,
-    nft::{Batch, Connection, DroppingChain, Expression as E, TableFamily},
+    nft::{Batch, ChainName, Connection, Expression as E, TableFamily},
 };
 
 use super::names::Names;
@@ -20,7 +20,7 @@ use super::names::Names;
 pub(super) fn open(
     connection: &mut Connection,
     names: &Names,
-) -> Result<Vec<DroppingChain>, NetlinkError> {
+) -> Result<Vec<ChainName>, NetlinkError> {
     let (shared, others): (Vec<_>, Vec<_>) = connection
         .dropping_chains()?
         .into_iter()
@@ -37,35 +37,16 @@ pub(super) fn open(
 /// A rule can't be removed, or chains can't be listed.
 pub(super) fn close(connection: &mut Connection, names: &Names) -> Result<(), NetlinkError> {
     for family in [TableFamily::Ip, TableFamily::Ip6] {
-        let chain = shared_chain(family);
-        let found = match connection.rules_with_comment(&chain, &comment(names)) {
-            Err(error) if error.is_missing() => continue,
-            found => found?,
-        };
-        if found.is_empty() {
-            continue;
-        }
-        let mut batch = Batch::new(family, &chain.table);
-        for rule in found {
-            batch.delete_rule(&chain.chain, rule);
-        }
-        connection.commit(batch, || format!("remove the rules of pods from {chain}"))?;
+        let chain = ChainName::iptables_forward(family);
+        connection.delete_rules_with_comment(&chain, &comment(names))?;
     }
     Ok(())
 }
 
-/// The chain in which programs of all kinds add rules by iptables.
-fn shared_chain(family: TableFamily) -> DroppingChain {
-    DroppingChain {
-        family,
-        table: "filter".to_owned(),
-        chain: "FORWARD".to_owned(),
-    }
-}
-
-fn is_shared(chain: &DroppingChain) -> bool {
+/// Whether programs of all kinds add rules to a chain, by iptables.
+fn is_shared(chain: &ChainName) -> bool {
     matches!(chain.family, TableFamily::Ip | TableFamily::Ip6)
-        && *chain == shared_chain(chain.family)
+        && *chain == ChainName::iptables_forward(chain.family)
 }
 
 fn comment(names: &Names) -> String {
@@ -75,7 +56,7 @@ fn comment(names: &Names) -> String {
 fn accept(
     connection: &mut Connection,
     names: &Names,
-    chain: &DroppingChain,
+    chain: &ChainName,
 ) -> Result<(), NetlinkError> {
     let comment = comment(names);
     // Pods outside of the bridge are behind interfaces of their own.

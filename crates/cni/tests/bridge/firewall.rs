@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, net::TcpListener, process::Command};
 use rubelet_cni::PodNetwork;
 use rubelet_host::{
     netns,
-    nft::{Connection, DroppingChain, TableFamily},
+    nft::{ChainName, Connection, TableFamily},
 };
 
 use crate::{
@@ -13,19 +13,11 @@ use crate::{
     world::{Pod, World, at, closed, ip, outside, tcp},
 };
 
-/// The chain whose policy docker sets.
-fn iptables(family: TableFamily) -> DroppingChain {
-    DroppingChain {
-        family,
-        table: "filter".to_owned(),
-        chain: "FORWARD".to_owned(),
-    }
-}
-
 fn our_rules(family: TableFamily) -> usize {
-    let found = Connection::open()
-        .unwrap()
-        .rules_with_comment(&iptables(family), "rubelet: pods on rbt0");
+    let found = Connection::open().unwrap().rules_with_comment(
+        &ChainName::iptables_forward(family),
+        "rubelet: pods on rbt0",
+    );
     found.unwrap().len()
 }
 
@@ -41,8 +33,8 @@ fn pods_reach_all_on_a_host_where_docker_drops_what_is_forwarded() {
             "rbtlan",
             [("192.0.2.1", "192.0.2.2"), ("fd00:2::1", "fd00:2::2")],
         );
-        drop_forwarded(&iptables(TableFamily::Ip));
-        drop_forwarded(&iptables(TableFamily::Ip6));
+        drop_forwarded(&ChainName::iptables_forward(TableFamily::Ip));
+        drop_forwarded(&ChainName::iptables_forward(TableFamily::Ip6));
         let network = world.network();
         let one = Pod::add(&network, "one").await;
         let two = Pod::add_with(&network, "two", vec![tcp(8080, 80)]).await;
@@ -69,14 +61,14 @@ fn pods_reach_all_on_a_host_where_docker_drops_what_is_forwarded() {
         assert_eq!(our_rules(TableFamily::Ip), 4);
 
         // Another program starts again.
-        netfilter::flush(&iptables(TableFamily::Ip));
+        netfilter::flush(&ChainName::iptables_forward(TableFamily::Ip));
         assert_eq!(our_rules(TableFamily::Ip), 0);
         assert_eq!(warnings(&*network).await, Vec::<String>::new());
         all_reach();
 
         // What an administrator drops stays dropped.
-        netfilter::flush(&iptables(TableFamily::Ip));
-        netfilter::drop_all(&iptables(TableFamily::Ip));
+        netfilter::flush(&ChainName::iptables_forward(TableFamily::Ip));
+        netfilter::drop_all(&ChainName::iptables_forward(TableFamily::Ip));
         network.status().await.unwrap();
         assert_eq!(our_rules(TableFamily::Ip), 4);
         assert!(one.inside(|| closed(at(two.result.ips[0], 80))));
@@ -99,7 +91,7 @@ fn pods_reach_all_on_a_host_where_docker_drops_what_is_forwarded() {
 #[test]
 fn a_chain_of_an_administrators_own_table_is_reported_and_left_alone() {
     World::run(&["10.99.0.0/16"], async |world| {
-        drop_forwarded(&DroppingChain {
+        drop_forwarded(&ChainName {
             family: TableFamily::Inet,
             table: "firewall".to_owned(),
             chain: "forward".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rubelet_host::nft::{Batch, DroppingChain, TableFamily};
+use rubelet_host::nft::{Batch, ChainName, TableFamily};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
@@ -85,7 +85,7 @@ pub(crate) fn make_dormant() {
 }
 
 /// Makes a chain whose policy drops what the host forwards.
-pub(crate) fn drop_forwarded(chain: &DroppingChain) {
+pub(crate) fn drop_forwarded(chain: &ChainName) {
     let family = number(chain.family);
     change(family, NEW_TABLE, CREATE, &[text(1, &chain.table)]);
     let (hook, priority) = (2u32.to_be_bytes(), 0u32.to_be_bytes());
@@ -100,7 +100,7 @@ pub(crate) fn drop_forwarded(chain: &DroppingChain) {
 }
 
 /// Removes all rules of a chain.
-pub(crate) fn flush(chain: &DroppingChain) {
+pub(crate) fn flush(chain: &ChainName) {
     let named = [text(1, &chain.table), text(2, &chain.chain)];
     change(number(chain.family), DELETE_RULE, 0, &named);
 }
@@ -111,7 +111,7 @@ pub(crate) fn flush_chain(chain: &str) {
 }
 
 /// Puts a rule in front of all others of a chain that drops everything.
-pub(crate) fn drop_all(chain: &DroppingChain) {
+pub(crate) fn drop_all(chain: &ChainName) {
     prepend(number(chain.family), &chain.table, &chain.chain, 0);
 }
 

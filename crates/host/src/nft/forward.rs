@@ -4,20 +4,17 @@ use std::fmt;
 
 use crate::netlink::{NetlinkError, message};
 
-use super::{Connection, GETCHAIN, GETRULE, Hook, SUBSYSTEM, TableFamily, header, read::part};
-
-/// The verdict `NF_DROP`.
-const DROP: u32 = 0;
+use super::{
+    Batch, Connection, GETCHAIN, Hook, NF_DROP, SUBSYSTEM, TableFamily, header,
+    read::{self, part},
+};
 
 /// The kind of a comment among the data that `nft` and `iptables` store with a rule.
-const COMMENT: u8 = 0;
+pub(super) const COMMENT: u8 = 0;
 
-/// A chain that drops forwarded packets unless one of its rules accepts them. If one drops a
-/// packet, no other table can accept it.
-///
-/// It is shown as `nft` writes it: `ip filter FORWARD`.
+/// The name of a chain. It is shown as `nft` writes it: `ip filter FORWARD`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DroppingChain {
+pub struct ChainName {
     /// The packets that pass it.
     pub family: TableFamily,
     /// Its table.
@@ -26,7 +23,19 @@ pub struct DroppingChain {
     pub chain: String,
 }
 
-impl fmt::Display for DroppingChain {
+impl ChainName {
+    /// The chain of `iptables` for forwarded packets, or with [`TableFamily::Ip6`] that of `ip6tables`.
+    #[must_use]
+    pub fn iptables_forward(family: TableFamily) -> Self {
+        Self {
+            family,
+            table: "filter".to_owned(),
+            chain: "FORWARD".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for ChainName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.family.name(), self.table, self.chain)
     }
@@ -37,11 +46,12 @@ impl fmt::Display for DroppingChain {
 pub struct RuleHandle(pub(super) u64);
 
 impl Connection {
-    /// All chains, of any program, that drop forwarded packets by their policy.
+    /// All chains, of any program, that drop forwarded packets by their policy. If one drops a packet,
+    /// no other table can accept it.
     ///
     /// # Errors
     /// The kernel has no nftables, or the process lacks privileges.
-    pub fn dropping_chains(&mut self) -> Result<Vec<DroppingChain>, NetlinkError> {
+    pub fn dropping_chains(&mut self) -> Result<Vec<ChainName>, NetlinkError> {
         let kind = SUBSYSTEM << 8 | GETCHAIN;
         let what = "list the chains of nftables";
         let items = self.0.list(kind, &header(0, 0), |_| (), what)?;
@@ -54,51 +64,48 @@ impl Connection {
     /// There is no such chain, or the process lacks privileges.
     pub fn rules_with_comment(
         &mut self,
-        chain: &DroppingChain,
+        chain: &ChainName,
         comment: &str,
     ) -> Result<Vec<RuleHandle>, NetlinkError> {
-        let items = self.0.list(
-            SUBSYSTEM << 8 | GETRULE,
-            &header(chain.family.number(), 0),
-            |messages| {
-                messages.text(1, &chain.table).text(2, &chain.chain);
-            },
-            "list the rules of a chain",
-        )?;
         let wanted = user_data(comment);
-        // Older kernels also list the rules of other chains.
-        let here = |item: &[u8]| {
-            let text = |kind| part(item, kind).map(|name| message::text(&name));
-            text(1).as_ref() == Some(&chain.table) && text(2).as_ref() == Some(&chain.chain)
-        };
-        Ok(items
-            .iter()
-            .filter(|item| here(item) && part(item, 7).as_ref() == Some(&wanted))
-            .filter_map(|item| {
-                Some(RuleHandle(u64::from_be_bytes(
-                    part(item, 3)?.try_into().ok()?,
-                )))
-            })
+        let rules = self.rules(chain)?.into_iter();
+        Ok(rules
+            .filter(|item| part(item, 7).as_ref() == Some(&wanted))
+            .filter_map(|item| read::handle(&item))
             .collect())
+    }
+
+    /// Removes the rules of a chain with this comment; there may be none, and no such chain.
+    ///
+    /// # Errors
+    /// They can't be listed or removed.
+    pub fn delete_rules_with_comment(
+        &mut self,
+        chain: &ChainName,
+        comment: &str,
+    ) -> Result<(), NetlinkError> {
+        let found = match self.rules_with_comment(chain, comment) {
+            Err(error) if error.is_missing() => return Ok(()),
+            found => found?,
+        };
+        if found.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Batch::new(chain.family, &chain.table);
+        for rule in found {
+            batch.delete_rule(&chain.chain, rule);
+        }
+        self.commit(batch, || format!("remove rules from {chain}"))
     }
 }
 
-fn dropping(item: &[u8]) -> Option<DroppingChain> {
-    let family = [TableFamily::Inet, TableFamily::Ip, TableFamily::Ip6]
-        .into_iter()
-        .find(|family| item.first() == Some(&family.number()))?;
-    let number = |bytes: &[u8]| Some(u32::from_be_bytes(bytes.try_into().ok()?));
-    let hook = number(message::attribute(&part(item, 4)?, 1)?)?;
-    let policy = number(&part(item, 5)?)?;
-    if (hook, policy) != (Hook::Forward.number(), DROP) {
-        return None;
-    }
-    let text = |kind| part(item, kind).map(|bytes| message::text(&bytes));
-    Some(DroppingChain {
-        family,
-        table: text(1)?,
-        chain: text(3)?,
-    })
+fn dropping(item: &[u8]) -> Option<ChainName> {
+    let chain = read::chain_name(item, 3)?;
+    let hook = read::number(message::attribute(&part(item, 4)?, 1)?)?;
+    let policy = read::number(&part(item, 5)?)?;
+    let drops = (hook, policy) == (Hook::Forward.number(), NF_DROP);
+    // Frames through a bridge are not forwarded packets.
+    (drops && chain.family != TableFamily::Bridge).then_some(chain)
 }
 
 /// A comment in the format of libnftnl: kind, length, and text with a final zero.

@@ -8,7 +8,10 @@ use crate::netlink::{
     socket::REQUEST,
 };
 
-use super::{Connection, Element, GETCHAIN, GETRULE, GETTABLE, SUBSYSTEM, TableFamily, header};
+use super::{
+    ChainName, Connection, Element, GETCHAIN, GETRULE, GETTABLE, RuleHandle, SUBSYSTEM,
+    TableFamily, header,
+};
 
 const GETSETELEM: u16 = 13;
 const GETGEN: u16 = 16;
@@ -32,10 +35,9 @@ impl Connection {
         request.begin(SUBSYSTEM << 8 | GETGEN, REQUEST, &header(0, 0));
         let what = "ask for the generation of nftables";
         self.0.get(&request, what, |answer| {
-            let number = answer.get(4..).and_then(|rest| message::attribute(rest, 1));
-            number
-                .and_then(|bytes| bytes.try_into().ok())
-                .map_or(0, u32::from_be_bytes)
+            part(answer, 1)
+                .and_then(|bytes| number(&bytes))
+                .unwrap_or_default()
         })
     }
 
@@ -89,6 +91,21 @@ impl Connection {
         }))
     }
 
+    /// The rules of a chain as the kernel lists them, in their order.
+    pub(super) fn rules(&mut self, chain: &ChainName) -> Result<Vec<Vec<u8>>, NetlinkError> {
+        let mut items = self.0.list(
+            SUBSYSTEM << 8 | GETRULE,
+            &header(chain.family.number(), 0),
+            |messages| {
+                messages.text(1, &chain.table).text(2, &chain.chain);
+            },
+            "list the rules of a chain",
+        )?;
+        // Older kernels also list the rules of other chains.
+        items.retain(|item| chain_name(item, 2).as_ref() == Some(chain));
+        Ok(items)
+    }
+
     /// The elements of a set, in the format of [`super::Batch::add_elements`].
     ///
     /// # Errors
@@ -127,4 +144,29 @@ impl Connection {
 /// An attribute of an item, behind its `struct nfgenmsg`.
 pub(super) fn part(item: &[u8], kind: u16) -> Option<Vec<u8>> {
     message::attribute(item.get(4..)?, kind).map(<[u8]>::to_vec)
+}
+
+/// The chain that an item is or belongs to: its table is the first attribute, its own name is `kind`.
+pub(super) fn chain_name(item: &[u8], kind: u16) -> Option<ChainName> {
+    let text = |kind| part(item, kind).map(|bytes| message::text(&bytes));
+    Some(ChainName {
+        family: TableFamily::from_number(*item.first()?)?,
+        table: text(1)?,
+        chain: text(kind)?,
+    })
+}
+
+/// The handle of a rule, which traces name in the same place.
+pub(super) fn handle(item: &[u8]) -> Option<RuleHandle> {
+    wide_number(&part(item, 3)?).map(RuleHandle)
+}
+
+/// A number of nfnetlink.
+pub(super) fn number(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+/// A 64-bit number of nfnetlink.
+pub(super) fn wide_number(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.try_into().ok()?))
 }

@@ -10,7 +10,11 @@ use crate::{
     netlink::{NetlinkError, message, socket::Socket},
 };
 
-use super::{Connection, GETRULE, RuleHandle, SUBSYSTEM, TableFamily, header, read::part};
+use super::{
+    ChainName, Connection, NF_DROP, RuleHandle, SUBSYSTEM,
+    forward::COMMENT,
+    read::{chain_name, handle, number, part, wide_number},
+};
 
 /// The multicast group of traces (`NFNLGRP_NFTRACE`).
 const GROUP: u32 = 9;
@@ -18,37 +22,16 @@ const GROUP: u32 = 9;
 const STEP: u16 = 17;
 /// `NFT_TRACETYPE_POLICY`
 const POLICY: u32 = 1;
-/// `NF_DROP`
-const DROP: u32 = 0;
-/// `NF_ACCEPT`
-const ACCEPT: u32 = 1;
-
-/// What a step led to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceVerdict {
-    /// The packet is dropped.
-    Drop,
-    /// It is accepted at this hook of this table.
-    Accept,
-    /// It goes on.
-    Other,
-}
 
 /// A packet met a rule, or the end of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceStep {
-    /// The number of the packet; the kernel uses numbers again.
-    pub id: u32,
-    /// The table's family, if it is one of those known here.
-    pub family: Option<TableFamily>,
-    /// The table.
-    pub table: String,
     /// The chain.
-    pub chain: String,
+    pub chain: ChainName,
     /// The rule; `None` at the end of a chain.
     pub rule: Option<RuleHandle>,
-    /// The verdict, or the chain's policy.
-    pub verdict: TraceVerdict,
+    /// The rule, or the chain's policy, drops the packet.
+    pub drops: bool,
 }
 
 /// Receives what the kernel reports. It stays in the network namespace in which it was opened.
@@ -93,44 +76,18 @@ impl AsFd for RuleTrace {
     }
 }
 
-fn number(bytes: &[u8]) -> Option<u32> {
-    Some(u32::from_be_bytes(bytes.try_into().ok()?))
-}
-
-fn wide(bytes: &[u8]) -> Option<u64> {
-    Some(u64::from_be_bytes(bytes.try_into().ok()?))
-}
-
 fn step(item: &[u8]) -> Option<TraceStep> {
-    let text = |kind| part(item, kind).map(|bytes| message::text(&bytes));
-    let families = [
-        TableFamily::Inet,
-        TableFamily::Ip,
-        TableFamily::Ip6,
-        TableFamily::Bridge,
-    ];
-    let code = match number(&part(item, 4)?)? {
-        POLICY => number(&part(item, 16)?)?,
+    let verdict = match number(&part(item, 4)?)? {
+        POLICY => Some(number(&part(item, 16)?)?),
         _ => match part(item, 5) {
-            Some(verdict) => number(message::attribute(&verdict, 1)?)?,
-            None => u32::MAX,
+            Some(verdict) => Some(number(message::attribute(&verdict, 1)?)?),
+            None => None,
         },
     };
     Some(TraceStep {
-        id: number(&part(item, 6)?)?,
-        family: families
-            .into_iter()
-            .find(|family| item.first() == Some(&family.number())),
-        table: text(1)?,
-        chain: text(2)?,
-        rule: part(item, 3)
-            .and_then(|handle| wide(&handle))
-            .map(RuleHandle),
-        verdict: match code {
-            DROP => TraceVerdict::Drop,
-            ACCEPT => TraceVerdict::Accept,
-            _ => TraceVerdict::Other,
-        },
+        chain: chain_name(item, 2)?,
+        rule: handle(item),
+        drops: verdict == Some(NF_DROP),
     })
 }
 
@@ -152,31 +109,15 @@ impl Connection {
     /// There is no such chain, or the process lacks privileges.
     pub fn rule(
         &mut self,
-        family: TableFamily,
-        table: &str,
-        chain: &str,
+        chain: &ChainName,
         rule: RuleHandle,
     ) -> Result<Option<RuleInfo>, NetlinkError> {
-        let items = self.0.list(
-            SUBSYSTEM << 8 | GETRULE,
-            &header(family.number(), 0),
-            |messages| {
-                messages.text(1, table).text(2, chain);
-            },
-            "list the rules of a chain",
-        )?;
-        // Older kernels also list the rules of other chains.
-        let is = |item: &[u8], kind, name: &str| {
-            part(item, kind).is_some_and(|found| message::text(&found) == name)
-        };
-        let mut here = items
-            .iter()
-            .filter(|item| is(item, 1, table) && is(item, 2, chain))
-            .enumerate();
-        Ok(here
-            .find(|(_, item)| part(item, 3).and_then(|handle| wide(&handle)) == Some(rule.0))
-            .map(|(before, item)| RuleInfo {
-                place: before + 1,
+        let rules = self.rules(chain)?;
+        let mut numbered = (1..).zip(&rules);
+        Ok(numbered
+            .find(|(_, item)| handle(item) == Some(rule))
+            .map(|(place, item)| RuleInfo {
+                place,
                 comment: part(item, 7).and_then(|data| comment(&data)),
                 packets: part(item, 4).and_then(|list| packets(&list)),
             }))
@@ -187,7 +128,7 @@ impl Connection {
 fn comment(mut data: &[u8]) -> Option<String> {
     while let Some(([kind, length], rest)) = data.split_first_chunk() {
         let (value, rest) = rest.split_at_checked(usize::from(*length))?;
-        if *kind == 0 {
+        if *kind == COMMENT {
             return Some(message::text(value));
         }
         data = rest;
@@ -202,6 +143,6 @@ fn packets(list: &[u8]) -> Option<u64> {
             message::attribute(expression, 1).is_some_and(|name| message::text(name) == "counter")
         })
         .and_then(|(_, expression)| {
-            wide(message::attribute(message::attribute(expression, 2)?, 2)?)
+            wide_number(message::attribute(message::attribute(expression, 2)?, 2)?)
         })
 }

@@ -62,10 +62,4 @@ impl PeerMetrics {
         };
         self.pings.with_label_values(&[peer, name]).inc();
     }
-
-    /// How many pings to a peer had a result: `answered`, `lost` or `not_sent`.
-    #[must_use]
-    pub fn count(&self, peer: &str, result: &str) -> u64 {
-        self.pings.with_label_values(&[peer, result]).get()
-    }
 }

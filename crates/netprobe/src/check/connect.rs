@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_base::without_number;
+use rubelet_base::error_text;
 use rustix::{
     event::PollFlags,
     io::Errno,
@@ -71,6 +71,5 @@ pub fn connect(
 }
 
 fn failed(errno: Errno) -> Connected {
-    let error = io::Error::from(errno).to_string();
-    Connected::Error(without_number(&error).to_owned())
+    Connected::Error(error_text(&errno.into()))
 }

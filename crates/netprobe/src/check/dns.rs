@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_base::without_number;
+use rubelet_base::error_text;
 use rustix::{
     event::PollFlags,
     io::Errno,
@@ -36,7 +36,8 @@ const MOST_DATAGRAMS: u32 = 64;
 pub enum DnsAnswer {
     /// The name has these addresses.
     Addresses(Vec<IpAddr>),
-    /// An answer without an address: the code by its name (`NXDOMAIN`), or `no address`.
+    /// An answer without an address: the code by its name (`NXDOMAIN`), or
+    /// `without an address`.
     Code(String),
     /// An error of the network or the host: `Connection refused`.
     Error(String),
@@ -60,10 +61,7 @@ pub fn ask(
     let id = u16::try_from(random() & 0xffff).unwrap_or_default();
     let question = question(id, name, family)?;
     let socket = open.open(SocketKind::Udp(Family::of(server)))?;
-    let failed = |errno: Errno| {
-        let error = io::Error::from(errno).to_string();
-        Ok(Some(DnsAnswer::Error(without_number(&error).to_owned())))
-    };
+    let failed = |errno: Errno| Ok(Some(DnsAnswer::Error(error_text(&errno.into()))));
     if let Err(errno) = rustix::net::connect(&socket, &SocketAddr::new(server, PORT)) {
         return failed(errno);
     }

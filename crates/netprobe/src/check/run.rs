@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_base::without_number;
+use rubelet_base::error_text;
 
 use super::{
     connect::{Connected, connect},
@@ -18,7 +18,6 @@ use super::{
     judge::{self, Pinged},
 };
 use crate::{
-    echo_socket::SocketError,
     packet::Family,
     ping::{MtuEvent, PingEvent, PingOptions, PingTarget, driver::PingError, ping, search_mtu},
     sockets::OpenSocket,
@@ -230,16 +229,9 @@ impl Asker<'_> {
             }
             ControlFlow::Continue(())
         };
-        match ping(&[target], &options, self.open, self.stop, &mut report) {
-            // There is no route to it.
-            Err(PingError::Socket {
-                source: SocketError::Connect(_, error),
-                ..
-            }) => {
-                let text = error.to_string();
-                return Ok(Some(Pinged::Error(without_number(&text).to_owned())));
-            }
-            pinged => pinged?,
+        if let Err(error) = ping(&[target], &options, self.open, self.stop, &mut report) {
+            let no_way = error.no_way().map(error_text);
+            return Ok(Some(Pinged::Error(no_way.ok_or(error)?)));
         }
         // A probe that is stopped ends early.
         Ok(ended.then_some(found))
@@ -258,10 +250,7 @@ impl Asker<'_> {
             ControlFlow::Continue(())
         };
         match search_mtu(&host, MTU_TIMEOUT, self.open, self.stop, &mut report) {
-            Err(PingError::Socket {
-                source: SocketError::Connect(..),
-                ..
-            }) => result = Some(None),
+            Err(error) if error.no_way().is_some() => result = Some(None),
             searched => searched?,
         }
         let interface = self.inputs.routes.first().and_then(|route| {

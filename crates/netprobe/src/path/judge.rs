@@ -14,6 +14,18 @@ pub struct PointCount {
     pub replies: u64,
 }
 
+/// Where packets go from the last interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LastHop {
+    /// To the target, which is on this machine.
+    #[default]
+    Target,
+    /// To another machine.
+    Outside,
+    /// Nowhere: this machine has no route to the target.
+    NoRoute,
+}
+
 /// All that was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathSeen {
@@ -21,8 +33,8 @@ pub struct PathSeen {
     pub points: Vec<PointCount>,
     /// Replies that the pod got.
     pub answers: u64,
-    /// The target is a pod of this node.
-    pub ends_here: bool,
+    /// Where the packets go from the last interface.
+    pub last_hop: LastHop,
     /// What dropped packets.
     pub dropped: Vec<DroppedBy>,
     /// ICMP errors, and errors of the pod's own kernel, with their senders.
@@ -48,15 +60,15 @@ pub fn judge(seen: &PathSeen) -> Finding {
         return Finding::wrong(between, cause(seen));
     }
     if last.replies == 0 {
-        let detail = match seen.ends_here {
-            true => format!(
-                "requests arrive by {}, and the target does not answer",
-                last.name
-            ),
-            false => format!(
-                "requests leave this machine by {}, and no reply comes back",
-                last.name
-            ),
+        let last = &last.name;
+        let detail = match seen.last_hop {
+            LastHop::Target => format!("requests arrive by {last}, and the target does not answer"),
+            LastHop::Outside => {
+                format!("requests leave this machine by {last}, and no reply comes back")
+            }
+            LastHop::NoRoute => {
+                format!("requests arrive by {last}, and this machine has no route to the target")
+            }
         };
         return Finding::wrong(detail, cause(seen));
     }
@@ -83,17 +95,23 @@ fn cause(seen: &PathSeen) -> String {
     if let Some(dropped) = seen.dropped.first() {
         return dropped_by(dropped);
     }
-    if let Some(error) = seen.errors.first() {
+    if let (Some(error), true) = (seen.errors.first(), seen.last_hop != LastHop::NoRoute) {
         return error.clone();
     }
-    match seen.ends_here {
-        true => "No rule of nftables dropped them: look at the addresses and routes of both pods, at rules inside the target, and \
-                 at rules of the family bridge and of other firewalls (iptables-legacy, eBPF)"
-            .to_owned(),
-        false => "No rule of nftables on this machine dropped them: look at the next hop, and whether it knows a way back to the \
-                  address that the packets have when they leave; `rubelet net trace --pod` shows how far they come"
-            .to_owned(),
-    }
+    let advice = match seen.last_hop {
+        LastHop::Target => {
+            "No rule of nftables dropped them: look at the addresses and routes of both pods, at rules inside the target, and \
+             at rules of the family bridge and of other firewalls (iptables-legacy, eBPF)"
+        }
+        LastHop::Outside => {
+            "No rule of nftables on this machine dropped them: look at the next hop, and whether it knows a way back to the \
+             address that the packets have when they leave; `rubelet net trace --pod` shows how far they come"
+        }
+        LastHop::NoRoute => {
+            "Look at the routes of this machine (`ip route`), and for a pod of another node at the network that adds them"
+        }
+    };
+    advice.to_owned()
 }
 
 fn dropped_by(dropped: &DroppedBy) -> String {

@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use rubelet_base::without_number;
+use rubelet_base::error_text;
 use rubelet_host::packet_tap::{Direction, PacketTap};
 use rustix::event::PollFlags;
 
 use super::{
     event::PathEvent,
-    judge::{PathSeen, PointCount, judge},
+    judge::{LastHop, PathSeen, PointCount, judge},
     sighting::{Sighting, sighting},
     tracer::Tracer,
 };
@@ -58,8 +58,8 @@ pub struct PathInputs {
     pub target: SocketAddr,
     /// The interfaces on this machine, in the order of the requests.
     pub points: Vec<PathPoint>,
-    /// Whether the last one is that of the target.
-    pub ends_here: bool,
+    /// Where the packets go from the last one.
+    pub last_hop: LastHop,
     /// Follows the rules that packets meet; `None` if this kernel can't.
     pub tracer: Option<Tracer>,
 }
@@ -76,7 +76,7 @@ pub fn follow(
 ) -> Result<(), PingError> {
     let mut seen = PathSeen {
         points: inputs.points.iter().map(count).collect(),
-        ends_here: inputs.ends_here,
+        last_hop: inputs.last_hop,
         ..PathSeen::default()
     };
     match EchoSocket::open(open, inputs.target, None, None) {
@@ -93,8 +93,7 @@ pub fn follow(
             }
         }
         Err(SocketError::Connect(address, error)) => {
-            let error = error.to_string();
-            let error = without_number(&error);
+            let error = error_text(&error);
             seen.errors
                 .push(format!("The pod has no way to {address}: {error}"));
         }
@@ -184,8 +183,7 @@ impl Course {
         let mut data = Vec::new();
         self.key.write(stamp, SIZE, &mut data);
         if let Err(error) = self.socket.send(sequence_of(self.sent), &data) {
-            let error = error.to_string();
-            let error = without_number(&error);
+            let error = error_text(&error);
             seen.errors
                 .push(format!("The kernel refuses to send: {error}"));
         }

@@ -13,7 +13,7 @@ use rubelet_host::{
     netlink::NetlinkError,
     nft::{
         Batch, ChainKind, Connection, Expression as E, Family, Hook, RuleTrace, TableFamily,
-        TraceStep, TraceVerdict,
+        TraceStep,
     },
 };
 
@@ -78,23 +78,19 @@ impl Tracer {
     /// Reports of the kernel are lost.
     pub fn dropped(&mut self) -> Result<Vec<DroppedBy>, NetlinkError> {
         let steps = self.trace.steps()?;
-        let drops = steps
-            .iter()
-            .filter(|step| step.verdict == TraceVerdict::Drop);
-        Ok(drops.map(|step| self.describe(step)).collect())
+        let drops = steps.into_iter().filter(|step| step.drops);
+        Ok(drops.map(|step| self.describe(&step)).collect())
     }
 
     fn describe(&mut self, step: &TraceStep) -> DroppedBy {
-        let (family, table, chain) = (step.family, &*step.table, &*step.chain);
-        let info = family.zip(step.rule).and_then(|(family, rule)| {
-            let found = self.connection.rule(family, table, chain, rule);
+        let info = step.rule.and_then(|rule| {
+            let found = self.connection.rule(&step.chain, rule);
             // It may be gone by now.
             found.ok().flatten()
         });
         let info = info.unwrap_or_default();
-        let name = family.map_or("", TableFamily::name);
         DroppedBy {
-            chain: format!("{name} {table} {chain}"),
+            chain: step.chain.to_string(),
             rule: step.rule.map(|_| info.place),
             comment: info.comment,
             packets: info.packets,

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_base::without_number;
+use rubelet_base::error_text;
 use rustix::{event::PollFlags, io::Errno};
 
 use super::{
@@ -59,6 +59,20 @@ pub enum PingError {
     /// Waiting failed.
     #[error("cannot wait for a socket")]
     Wait(#[source] io::Error),
+}
+
+impl PingError {
+    /// The kernel's error if there is no way to a target.
+    #[must_use]
+    pub fn no_way(&self) -> Option<&io::Error> {
+        match self {
+            Self::Socket {
+                source: SocketError::Connect(_, error),
+                ..
+            } => Some(error),
+            _ => None,
+        }
+    }
 }
 
 /// Pings the targets until all are done, `stop` is readable or closed, or `report` breaks. Blocks the
@@ -217,7 +231,7 @@ impl ActiveTarget<'_> {
             // It is in the queue of errors too, with the MTU.
             Err(error) if !is_queued(&error) => {
                 self.run.on_error(None);
-                let message = without_number(&error.to_string()).to_owned();
+                let message = error_text(&error);
                 report(self.error(None, Some(index), message))
             }
             _ => ControlFlow::Continue(()),

@@ -6,7 +6,7 @@ use rubelet_host::packet_tap::{Direction, PacketTap};
 use rubelet_netprobe::{
     check::{Finding, Outcome},
     packet::Family,
-    path::{PathEvent, PathInputs, PathPoint, follow, tracer::Tracer},
+    path::{LastHop, PathEvent, PathInputs, PathPoint, follow, tracer::Tracer},
     wait::stop_pair,
 };
 
@@ -37,7 +37,7 @@ fn followed(chain: &Chain, family: Family) -> (Vec<(u64, u64)>, Finding) {
             point(node, "rbt-right", "veth2 (node)", Direction::Out),
             point(target, "rbt-left", "eth0 (target)", Direction::In),
         ],
-        ends_here: true,
+        last_hop: LastHop::Target,
         tracer: node.inside(|| Tracer::start(source, address).ok()),
     };
     let (_running, stop) = stop_pair().unwrap();

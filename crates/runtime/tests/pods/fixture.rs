@@ -12,7 +12,7 @@ use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::{ImageLoader, RuntimeService, v1};
 use rubelet_host::{
     CgroupFs, Removal, mount, mountinfo,
-    nft::{Batch, Connection, DroppingChain, TableFamily},
+    nft::{ChainName, Connection, TableFamily},
 };
 use rubelet_runtime::{EmbeddedRuntime, RuntimeSettings, StartError};
 use rubelet_streaming::{ExitFuture, RemoteProcess, SessionExit, Source};
@@ -186,26 +186,13 @@ impl Fixture {
 /// Removes the rules for a bridge from iptables' chain `FORWARD`: the runtime adds them where its policy
 /// is to drop, as beside docker.
 fn remove_forward_rules(bridge: &str) {
+    let comment = format!("rubelet: pods on {bridge}");
     for family in [TableFamily::Ip, TableFamily::Ip6] {
-        let chain = DroppingChain {
-            family,
-            table: "filter".to_owned(),
-            chain: "FORWARD".to_owned(),
-        };
+        let chain = ChainName::iptables_forward(family);
         let mut connection = Connection::open().unwrap();
-        let comment = format!("rubelet: pods on {bridge}");
-        // Without rules of iptables there is no such chain.
-        let rules = connection.rules_with_comment(&chain, &comment);
-        let rules = rules.unwrap_or_default();
-        if rules.is_empty() {
-            continue;
-        }
-        let mut batch = Batch::new(family, &chain.table);
-        for rule in rules {
-            batch.delete_rule(&chain.chain, rule);
-        }
-        let what = || format!("remove the rules for {bridge}");
-        connection.commit(batch, what).unwrap();
+        connection
+            .delete_rules_with_comment(&chain, &comment)
+            .unwrap();
     }
 }
 

@@ -2,7 +2,7 @@
 //! the pod shows.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, SocketAddr},
     os::fd::OwnedFd,
     pin::Pin,
     sync::{Arc, OnceLock},
@@ -20,7 +20,7 @@ use rubelet_kubelet::{
     pod_board::PodEntry,
 };
 use rubelet_netprobe::check::{CheckInputs, CheckTarget, DefaultRoute, InterfaceState, Known};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How long the API server and the resolver of the node may take.
 const ASK: Duration = Duration::from_secs(5);
@@ -55,9 +55,8 @@ pub(super) async fn inputs(
         Some(namespace) => read(move || NamespaceState::of_pod(&namespace)).await?,
         None => read(NamespaceState::own).await?,
     };
-    let addresses = entry.status.pod_ips.iter();
     Ok(CheckInputs {
-        addresses: addresses.filter_map(|text| text.parse().ok()).collect(),
+        addresses: super::ips(entry).collect(),
         interfaces: interfaces(&state),
         routes: default_routes(&state),
         nameservers: (facts.nameservers)(Arc::clone(&entry.pod)).await,
@@ -206,12 +205,8 @@ async fn api_server(facts: &NetworkFacts, on_node: bool) -> Known<CheckTarget> {
     let Some((host, port)) = facts.api_server.get() else {
         return Err(alone());
     };
-    let found = timeout(ASK, tokio::net::lookup_host((host.as_str(), *port))).await;
-    let mut found = match found {
-        Ok(Ok(found)) => found,
-        Ok(Err(error)) => return Err(format!("cannot resolve {host}: {error}")),
-        Err(_) => return Err(format!("cannot resolve {host} in time")),
-    };
+    let found = super::look_up(host, *port, Instant::now() + ASK).await;
+    let mut found = found.map_err(|error| format!("cannot resolve {host}: {error}"))?;
     let Some(address) = found.next() else {
         return Err(format!("{host} has no address"));
     };
@@ -238,7 +233,6 @@ async fn own_gateway() -> Known<CheckTarget> {
             IpAddr::V4(_) => true,
             IpAddr::V6(address) => !address.is_unicast_link_local(),
         });
-    let gateway = gateway.filter(|gateway| *gateway != IpAddr::from(Ipv4Addr::UNSPECIFIED));
     gateway
         .map(|gateway| CheckTarget {
             name: gateway.to_string(),

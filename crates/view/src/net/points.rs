@@ -11,7 +11,10 @@ use rubelet_host::{
     netns::{self, NetnsError},
     packet_tap::{Direction, PacketTap},
 };
-use rubelet_netprobe::path::{PathInputs, PathPoint, tracer::Tracer};
+use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_netprobe::path::{LastHop, PathInputs, PathPoint, tracer::Tracer};
+
+use super::inputs::MOST;
 
 /// An end of a path: a pod with its network namespace.
 #[derive(Debug, Clone)]
@@ -20,6 +23,16 @@ pub(super) struct PathEnd {
     pub(super) name: String,
     /// Its network namespace; `None` for that of the node, which pods of the host's network have.
     pub(super) namespace: Option<Arc<OwnedFd>>,
+}
+
+impl PathEnd {
+    /// The end in a pod.
+    pub(super) fn new(entry: &PodEntry, namespace: Option<Arc<OwnedFd>>) -> Self {
+        Self {
+            name: format!("pod {}", entry.pod.name.name),
+            namespace,
+        }
+    }
 }
 
 /// Why no path can be followed.
@@ -82,14 +95,19 @@ pub(super) fn path(
         .as_ref()
         .and_then(|(_, _, link)| other_end(&links, link));
     let hop = node.route_to(target.ip())?;
-    let hop =
-        hop.filter(|hop| routed && !hop.local && last.is_none_or(|last| last.index != hop.link));
-    if let Some(out) = hop.and_then(|hop| links.iter().find(|link| link.index == hop.link)) {
-        let what = match &*out.kind {
-            "bridge" => "bridge, out",
-            _ => "node",
+    let out = hop
+        .filter(|hop| routed && !hop.local && last.is_none_or(|last| last.index != hop.link))
+        .and_then(|hop| {
+            let link = links.iter().find(|link| link.index == hop.link)?;
+            Some((link, hop.gateway))
+        });
+    if let Some((link, gateway)) = out {
+        let what = match (&*link.kind, gateway) {
+            (_, Some(gateway)) => format!("node, next hop {gateway}"),
+            ("bridge", None) => "bridge, out".to_owned(),
+            (_, None) => "node".to_owned(),
         };
-        points.push(of_node(out, what, Direction::Out)?);
+        points.push(of_node(link, &what, Direction::Out)?);
     }
     // Into the other pod.
     if let Some((to, namespace, link)) = &there {
@@ -103,7 +121,13 @@ pub(super) fn path(
     Ok(PathInputs {
         target,
         points,
-        ends_here: to.is_some(),
+        last_hop: match hop {
+            _ if to.is_some() => LastHop::Target,
+            Some(hop) if hop.local => LastHop::Target,
+            // What is not routed is on the pods' own network.
+            None if routed => LastHop::NoRoute,
+            _ => LastHop::Outside,
+        },
         tracer,
     })
 }
@@ -133,23 +157,22 @@ fn in_pod(
     namespace: &OwnedFd,
     target: IpAddr,
 ) -> Result<Option<(Link, Option<IpAddr>)>, PointsError> {
-    let mut socket = netns::within(namespace, RouteSocket::open)??;
-    let Some(hop) = socket.route_to(target)?.filter(|hop| !hop.local) else {
+    let hop = netns::route_socket(namespace)?.route_to(target)?;
+    let Some(hop) = hop.filter(|hop| !hop.local) else {
         return Ok(None);
     };
-    let links = netns::within(namespace, RouteSocket::open)??.first_links(super::inputs::MOST)?;
+    let links = netns::route_socket(namespace)?.first_links(MOST)?;
     let link = links.into_iter().find(|link| link.index == hop.link);
     Ok(link.map(|link| (link, hop.gateway)))
 }
 
 /// The interface of a pod that has an address.
 fn link_with(namespace: &OwnedFd, address: IpAddr) -> Result<Option<Link>, PointsError> {
-    let open = || netns::within(namespace, RouteSocket::open);
-    let addresses = open()??.first_addresses(super::inputs::MOST)?;
+    let addresses = netns::route_socket(namespace)?.first_addresses(MOST)?;
     let Some(found) = addresses.iter().find(|one| one.address == address) else {
         return Ok(None);
     };
-    let links = open()??.first_links(super::inputs::MOST)?;
+    let links = netns::route_socket(namespace)?.first_links(MOST)?;
     Ok(links.into_iter().find(|link| link.index == found.link))
 }
 
@@ -160,3 +183,6 @@ fn other_end<'l>(links: &'l [Link], of_pod: &Link) -> Option<&'l Link> {
         .iter()
         .find(|link| Some(link.index) == of_pod.peer && link.peer == Some(of_pod.index))
 }
+
+#[cfg(test)]
+mod tests;

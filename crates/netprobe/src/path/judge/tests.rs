@@ -18,43 +18,52 @@ fn points(counts: &[(u64, u64)]) -> Vec<PointCount> {
 
 #[test]
 fn packets_stop_behind_the_last_interface_that_saw_them() {
-    for (counts, ends_here, detail) in [
-        (&[][..], true, "no reply arrives"),
-        (&[(0, 0), (0, 0)], true, "no request leaves by eth0"),
+    for (counts, last_hop, detail) in [
+        (&[][..], LastHop::Target, "no reply arrives"),
+        (
+            &[(0, 0), (0, 0)],
+            LastHop::Target,
+            "no request leaves by eth0",
+        ),
         (
             &[(3, 0), (0, 0), (0, 0)],
-            true,
+            LastHop::Target,
             "requests stop between eth0 and veth1",
         ),
         (
             &[(3, 0), (3, 0), (0, 0)],
-            true,
+            LastHop::Target,
             "requests stop between veth1 and cni0",
         ),
         (
             &[(3, 0), (3, 0)],
-            true,
+            LastHop::Target,
             "requests arrive by veth1, and the target does not answer",
         ),
         (
             &[(3, 0), (3, 0)],
-            false,
+            LastHop::Outside,
             "requests leave this machine by veth1, and no reply comes back",
         ),
         (
             &[(3, 0), (3, 0), (3, 3)],
-            true,
+            LastHop::Target,
             "replies stop between cni0 and veth1",
         ),
         (
             &[(3, 1), (3, 1)],
-            true,
+            LastHop::Target,
             "replies come as far as eth0, and the pod does not take them",
+        ),
+        (
+            &[(3, 0), (3, 0), (3, 0)],
+            LastHop::NoRoute,
+            "requests arrive by cni0, and this machine has no route to the target",
         ),
     ] {
         let seen = PathSeen {
             points: points(counts),
-            ends_here,
+            last_hop,
             ..PathSeen::default()
         };
         let found = judge(&seen);
