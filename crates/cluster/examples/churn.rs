@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_kubelet::clock::Clock;
+use rubelet_node_state::clock::Clock;
 use rubelet_sim::Sim;
 use serde_json::{Value, json};
 use sim_api::{SimApi, SimApiConfig};

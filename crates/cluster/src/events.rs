@@ -26,7 +26,7 @@ mod wire;
 use std::sync::{Arc, atomic::AtomicU64};
 
 use rubelet_kube::Client;
-use rubelet_kubelet::events::Recorder;
+use rubelet_node_state::events::Recorder;
 
 /// What the task is made from.
 pub struct EventParts {

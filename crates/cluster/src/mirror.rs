@@ -20,7 +20,7 @@ mod tests;
 use std::sync::Arc;
 
 use rubelet_kube::Client;
-use rubelet_kubelet::pod_board::PodBoard;
+use rubelet_node_state::pod_board::PodBoard;
 use rubelet_sources::desired::Desired;
 use tokio::sync::watch;
 

@@ -32,12 +32,12 @@ use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
 use rubelet_api::pod::Pod;
 use rubelet_kube::{Client, WatchTarget};
-use rubelet_kubelet::{
-    clock::Clock, cluster_view::Preemption, events::Recorder, runtime_state::RuntimeState,
-};
 use rubelet_node_plan::{
     admission::{self, AdmissionNode, Rejection},
     node_status::{NodeFacts, NodeSettings},
+};
+use rubelet_node_state::{
+    clock::Clock, cluster_view::Preemption, events::Recorder, runtime_state::RuntimeState,
 };
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 use tracing::error;

@@ -46,14 +46,14 @@ use rubelet_api::{
 };
 use rubelet_base::PodUid;
 use rubelet_kube::Client;
-use rubelet_kubelet::{
+use rubelet_node_state::{
     clock::Clock,
+    host_error::{HostError, HostWarning},
     keyring::{Keyring, PullLogin},
     objects::{
         CONFIG_ERROR, FAILED_MOUNT, FAILED_SANDBOX, ObjectRefs, ObjectSource, ServiceAccount,
         ServiceAccountError, ServiceAccounts,
     },
-    pod_host::{HostError, HostWarning},
 };
 use tokio::sync::watch;
 use tracing::warn;

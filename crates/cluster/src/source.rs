@@ -26,7 +26,7 @@ use rubelet_api::{
     status::Phase,
 };
 use rubelet_base::{PodName, PodUid};
-use rubelet_kubelet::board::Board;
+use rubelet_node_state::board::Board;
 
 /// One pod of this node as the API server has it.
 #[derive(Debug, Clone, PartialEq)]

@@ -33,7 +33,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_api::wire::seconds;
 use rubelet_kube::Client;
-use rubelet_kubelet::{clock::Clock, pod_board::PodBoard};
+use rubelet_node_state::{clock::Clock, pod_board::PodBoard};
 use serde_json::Value;
 use tokio::sync::watch;
 

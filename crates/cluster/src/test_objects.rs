@@ -9,7 +9,7 @@ use rubelet_api::{
     pod::{Deletion, Pod, PodSource},
     status::{Condition, ConditionStatus, ContainerState, ContainerStatus, Phase, PodStatus},
 };
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::History;
 use serde_json::Value;
 

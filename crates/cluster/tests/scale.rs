@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_kube::ClientOptions;
-use rubelet_kubelet::clock::Clock;
+use rubelet_node_state::clock::Clock;
 use rubelet_sim::{Behavior, Sim};
 use serde_json::{Value, json};
 use sim_api::{SimApi, SimApiConfig};

@@ -8,7 +8,7 @@ mod pods;
 
 use std::time::Duration;
 
-use rubelet_kubelet::events::EventType;
+use rubelet_node_state::events::EventType;
 use serde_json::{Value, json};
 use sim_api::{Restart, Rule, profile};
 use tokio::time::{Instant, sleep};

@@ -4,29 +4,24 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_base::{PodName, PodUid};
 use rubelet_cri::{ImageService, RuntimeService};
+use rubelet_node_state::{
+    board::Board, clock::Clock, cluster_view::ClusterView, events::Recorder, heartbeat::Heartbeat,
+    intents::IntentBoard, metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource,
+    pod_board::PodBoard, runtime_state::RuntimeState,
+};
 use rubelet_pod_plan::PlanSettings;
 use rubelet_sources::desired::Desired;
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use crate::{
-    board::Board,
-    clock::Clock,
-    cluster_view::ClusterView,
     drain::Drain,
-    events::Recorder,
-    heartbeat::Heartbeat,
     host_ports::HostPorts,
     image_access::ImageAccess,
     image_collection::{ImageCollection, ImageCollectionSettings},
     images::{ImagePuller, PullParallelism},
-    intents::IntentBoard,
-    keyring::NodeLogins,
     log_rotation::{LogRotation, LogRotationSettings},
-    metrics::NodeMetrics,
-    node_ips::NodeIps,
-    objects::ObjectSource,
+    node_logins::NodeLogins,
     pleg::{PlegHandle, PlegSettings, PlegTask, RuntimePod},
-    pod_board::PodBoard,
     pod_host::PodHost,
     pod_task::PodContext,
     pods::PodTable,
@@ -35,7 +30,7 @@ use crate::{
     quarantine,
     records::RecordWriter,
     releases::Releases,
-    runtime_state::{RuntimeState, watch_runtime},
+    runtime_watch::watch_runtime,
     throttle::Throttle,
 };
 
@@ -85,13 +80,13 @@ pub struct AgentParts {
     pub net: Arc<dyn NetProbe>,
     /// Intents of operators.
     pub intents: IntentBoard,
-    /// The cluster, or [`crate::cluster_view::NoCluster`].
+    /// The cluster, or [`rubelet_node_state::cluster_view::NoCluster`].
     pub cluster: Arc<dyn ClusterView>,
     /// Credentials for registries that all pods may use.
     pub logins: NodeLogins,
     /// Who may use images that are present.
     pub image_access: ImageAccess,
-    /// What pods read from the API server, or [`crate::objects::NoObjects`].
+    /// What pods read from the API server, or [`rubelet_node_state::objects::NoObjects`].
     pub objects: Arc<dyn ObjectSource>,
     /// Where everything that happens is counted.
     pub metrics: Arc<NodeMetrics>,

@@ -28,6 +28,11 @@ use rubelet_host::{CgroupFs, CgroupLayout, Machine};
 use rubelet_logs::layout::PodLogDir;
 pub use rubelet_node_plan::SwapBehavior;
 use rubelet_node_plan::{CgroupVersion, ContainerSettings, container_limits, container_resources};
+use rubelet_node_state::{
+    host_error::{HostError, HostWarning},
+    node_ips::NodeIps,
+    runtime_state::CgroupDriver,
+};
 use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
     env::{EnvContext, EnvFiles},
@@ -36,12 +41,7 @@ use rubelet_volumes::MountedVolumes;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
-use crate::{
-    node_ips::NodeIps,
-    objects::{FAILED_SANDBOX, failed_sandbox},
-    pod_host::{HostError, HostWarning, PodHost},
-    runtime_state::CgroupDriver,
-};
+use crate::pod_host::PodHost;
 
 /// What the host is, and how pods use it.
 #[derive(Debug, Clone)]
@@ -173,23 +173,6 @@ impl Inner {
     fn log_dir(&self, name: &PodName, uid: &PodUid) -> Result<PodLogDir, HostError> {
         PodLogDir::new(&self.settings.pod_logs, name, uid)
             .map_err(|error| HostError::sandbox(&error))
-    }
-}
-
-impl HostError {
-    /// Without it there can be no sandbox.
-    pub(crate) fn sandbox(error: &(dyn std::error::Error + 'static)) -> Self {
-        Self {
-            reason: FAILED_SANDBOX,
-            message: failed_sandbox(&ErrorChain(error).to_string()),
-        }
-    }
-
-    pub(crate) fn new(reason: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
-        Self {
-            reason,
-            message: ErrorChain(error).to_string(),
-        }
     }
 }
 

@@ -17,6 +17,10 @@ use std::{
 use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 use rubelet_cri::{ImageService, v1};
+use rubelet_node_state::{
+    clock::Clock,
+    keyring::{LoginSource, repository},
+};
 use rubelet_pod_plan::image_access::{
     Access, PullCredentials, PullSecret, PullServiceAccount, PulledRecord, Shown,
     VerificationPolicy, access, compare, recorded, whole_seconds,
@@ -25,10 +29,6 @@ use tokio::{sync::Mutex as AsyncMutex, task::spawn_blocking, time::Instant};
 use tracing::{debug, warn};
 
 use self::files::{FileError, Files};
-use crate::{
-    clock::Clock,
-    keyring::{LoginSource, repository},
-};
 
 /// Shortest time between two searches for records of images that are gone, which follow a pull;
 /// upstream searches with each garbage collection of images.

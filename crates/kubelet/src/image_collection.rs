@@ -19,6 +19,11 @@ use rubelet_cri::{CriResult, ImageService, RuntimeService, image_directory, v1};
 use rubelet_host::usage::Usage;
 pub use rubelet_node_plan::image_collection::ImageCollectionPolicy;
 use rubelet_node_plan::image_collection::{ImageHistory, ListedImage, UnusedImage};
+use rubelet_node_state::{
+    events::{EventType, Recorder, Subject},
+    metrics::NodeMetrics,
+    pod_board::PodBoard,
+};
 use tokio::{
     task::spawn_blocking,
     time::{Instant, sleep, timeout},
@@ -26,12 +31,7 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use self::in_use::{Names, sandbox_image};
-use crate::{
-    agent::PodSources,
-    events::{EventType, Recorder, Subject},
-    metrics::NodeMetrics,
-    pod_board::PodBoard,
-};
+use crate::agent::PodSources;
 
 /// Time between two looks at the disk.
 const LOOK: Duration = Duration::from_secs(10);

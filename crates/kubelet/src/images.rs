@@ -10,6 +10,11 @@ use rubelet_api::{
     volume::VolumeSource,
 };
 use rubelet_cri::{CriError, ImageService, v1};
+use rubelet_node_state::{
+    events::{EventType, Recorder},
+    keyring::PullLogin,
+    objects::{ObjectSource, ServiceAccounts},
+};
 use rubelet_pod_plan::{
     cri_config::ImageUser,
     image::{
@@ -25,10 +30,8 @@ use tokio::{
 };
 
 use crate::{
-    events::{EventType, Recorder},
     image_access::{ImageAccess, PodCredentials},
-    keyring::{NodeLogins, PullLogin},
-    objects::{ObjectSource, ServiceAccounts},
+    node_logins::NodeLogins,
     start_failure::StartFailure,
 };
 use rubelet_base::{ErrorChain, duration::format_go};

@@ -21,6 +21,7 @@ use rubelet_base::{ContainerId, ErrorChain};
 use rubelet_cri::{RuntimeService, v1};
 pub use rubelet_logs::rotation::RotationPolicy;
 use rubelet_logs::rotation::{self, RotatedLog};
+use rubelet_node_state::{clock::Clock, pod_board::PodBoard, runtime_state::RuntimeState};
 use tokio::{
     sync::watch,
     task::spawn_blocking,
@@ -32,10 +33,7 @@ use self::{
     compressor::Compressor,
     growth::{Growth, Sizes},
 };
-use crate::{
-    clock::Clock, pod_board::PodBoard, pod_host::PodHost, pod_task::PodContext,
-    runtime_state::RuntimeState,
-};
+use crate::{pod_host::PodHost, pod_task::PodContext};
 
 /// When logs are rotated.
 #[derive(Debug, Clone, Copy)]

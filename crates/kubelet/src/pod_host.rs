@@ -7,25 +7,14 @@ use async_trait::async_trait;
 use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cri::v1;
+use rubelet_node_state::{
+    host_error::{HostError, HostWarning},
+    runtime_state::CgroupDriver,
+};
 use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
     env::{EnvContext, EnvFiles},
 };
-
-use crate::runtime_state::CgroupDriver;
-
-/// Why the host could not do something for a pod.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{message}")]
-pub struct HostError {
-    /// The reason of the event to raise, such as `FailedMount`.
-    pub reason: &'static str,
-    /// What went wrong, with its causes.
-    pub message: String,
-}
-
-/// Something that an operator should know, although all continues: reason and message of an event.
-pub type HostWarning = (&'static str, String);
 
 /// What belongs to the pod on the host but is not in the runtime.
 #[async_trait]

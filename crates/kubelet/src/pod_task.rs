@@ -18,29 +18,25 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_api::pod::Pod;
 use rubelet_cri::RuntimeService;
+use rubelet_node_state::{
+    clock::Clock, cluster_view::ClusterView, events::Recorder, intents::IntentBoard,
+    metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource, pod_board::PodBoard,
+    runtime_state::RuntimeState,
+};
 use rubelet_pod_plan::PlanSettings;
 use tokio::sync::watch;
 
 pub(crate) use run::{PodTask, TaskEnd};
 
 use crate::{
-    clock::Clock,
-    cluster_view::ClusterView,
     drain::Drain,
-    events::Recorder,
     host_ports::HostPorts,
     images::ImagePuller,
-    intents::IntentBoard,
-    metrics::NodeMetrics,
-    node_ips::NodeIps,
-    objects::ObjectSource,
     pleg::PlegHandle,
-    pod_board::PodBoard,
     pod_host::PodHost,
     prober::{NetProbe, ProberHandle},
     records::RecordWriter,
     releases::Releases,
-    runtime_state::RuntimeState,
     throttle::Throttle,
 };
 

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::{
+use rubelet_node_state::{
     events::{EventType, Recorder, Subject},
-    pleg::{PlegHandle, Quarantine},
     pod_board::PodBoard,
 };
+
+use crate::pleg::{PlegHandle, Quarantine};
 
 /// Reason of the event of a pod that the runtime does not report on.
 const HANGS: &str = "RuntimeHangs";

@@ -8,7 +8,7 @@ mod restart;
 use std::sync::Arc;
 
 use rubelet_base::ErrorChain;
-use rubelet_kubelet::{intents::IntentError, pod_board::PodEntry};
+use rubelet_node_state::{intents::IntentError, pod_board::PodEntry};
 use rubelet_server::{ActionError, Object, PodAction, PodAnswer, PodRef, Resource};
 use serde_json::Value;
 

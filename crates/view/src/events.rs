@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rubelet_api::wire::seconds;
-use rubelet_kubelet::events::{Event, Subject, pod_reference};
+use rubelet_node_state::events::{Event, Subject, pod_reference};
 use rubelet_server::Object;
 use serde_json::{Value, json};
 

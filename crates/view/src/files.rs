@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use rubelet_base::ErrorChain;
 use rubelet_cri::{CriError, v1};
 use rubelet_files::{Attributes, ContainerRoot, FilesError, StreamReader, StreamWriter};
-use rubelet_kubelet::pod_board::PodBoard;
+use rubelet_node_state::pod_board::PodBoard;
 use rubelet_server::{FileStream, FilesAnswer, FilesRefusal, FilesRequest, SessionError};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};

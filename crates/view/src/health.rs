@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rubelet_api::status::Phase;
-use rubelet_kubelet::{heartbeat::Heartbeat, pod_board::PodBoard, runtime_state::RuntimeState};
+use rubelet_node_state::{heartbeat::Heartbeat, pod_board::PodBoard, runtime_state::RuntimeState};
 
 use super::ClusterProblems;
 

@@ -39,10 +39,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::PodUid;
-use rubelet_kubelet::{
+use rubelet_kubelet::prober::ProberHandle;
+use rubelet_node_state::{
     clock::Clock, events::Recorder, heartbeat::Heartbeat, intents::IntentBoard,
     metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource, pod_board::PodBoard,
-    prober::ProberHandle, runtime_state::RuntimeState,
+    runtime_state::RuntimeState,
 };
 use rubelet_server::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,

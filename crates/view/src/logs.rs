@@ -5,11 +5,11 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use rubelet_api::status::{ContainerState, ContainerStatus};
 use rubelet_base::{ErrorChain, PodUid};
-use rubelet_kubelet::pod_board::{PodBoard, PodEntry};
 use rubelet_logs::{
     entry::StdStream,
     read::{self, ReadOptions},
 };
+use rubelet_node_state::pod_board::{PodBoard, PodEntry};
 use rubelet_server::{LogError, LogOutput, LogRequest, LogSince, LogStream};
 use tokio::sync::watch;
 

@@ -21,7 +21,6 @@ use futures_util::stream;
 use rubelet_base::ErrorChain;
 use rubelet_cri::v1;
 use rubelet_host::netns;
-use rubelet_kubelet::pod_board::{PodBoard, PodEntry};
 use rubelet_netprobe::{
     packet::Family,
     path::PathInputs,
@@ -29,6 +28,7 @@ use rubelet_netprobe::{
     sockets::{NamespaceOf, OpenSocket, OwnNamespace},
     wait::{StopHandle, stop_pair},
 };
+use rubelet_node_state::pod_board::{PodBoard, PodEntry};
 use rubelet_server::{NetRefusal, NetRequest, NetStream, PodRef, SessionError};
 use serde_json::Value;
 use tokio::{

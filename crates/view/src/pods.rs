@@ -7,7 +7,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::wire::{WireContext, pod_json};
-use rubelet_kubelet::{
+use rubelet_node_state::{
     intents::IntentBoard, node_ips::NodeIps, pod_board::PodEntry, runtime_state::RuntimeState,
 };
 use rubelet_pod_plan::Intents;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use rubelet_kubelet::board::Board;
+use rubelet_node_state::board::Board;
 use rubelet_server::{Collection, Object};
 use tokio::sync::watch;
 

@@ -1,7 +1,7 @@
 //! The pods that have running containers.
 
 use rubelet_api::status::ContainerState;
-use rubelet_kubelet::pod_board::{PodBoard, PodEntry};
+use rubelet_node_state::pod_board::{PodBoard, PodEntry};
 use rubelet_server::RunningPod;
 
 /// All of them, ordered by namespace and name.

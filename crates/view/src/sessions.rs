@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use rubelet_api::status::ContainerState;
 use rubelet_cri::{Code, CriError, CriErrorKind, RuntimeService, v1};
-use rubelet_kubelet::pod_board::{PodBoard, PodEntry};
+use rubelet_node_state::pod_board::{PodBoard, PodEntry};
 use rubelet_pod_plan::cri_config::labels::POD_UID;
 use rubelet_server::{PodRef, RunRequest, SessionAction, SessionError, SessionRequest};
 use rubelet_streaming::{SessionKind, SessionTarget, Sessions, StdStreams};

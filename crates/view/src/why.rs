@@ -11,7 +11,7 @@ use rubelet_api::{
     status::{ContainerState, Phase, PodStatus},
 };
 use rubelet_cluster::source::UNCONFIRMED;
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::{
     Intents,
     history::{Failure, History},

@@ -59,6 +59,7 @@ const PRODUCT: &[&str] = &[
     "store",
     "volumes",
     "cri-grpc",
+    "node-state",
     "kubelet",
     "server",
     "kube",
@@ -122,6 +123,19 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     CrateRule::effects(4, "cri-grpc", &["base", "cri"]).tests_with(&["cri-grpc"]),
     CrateRule::effects(
         5,
+        "node-state",
+        &[
+            "base",
+            "api",
+            "cri",
+            "pod-plan",
+            "node-plan",
+            "host",
+            "store",
+        ],
+    ),
+    CrateRule::effects(
+        5,
         "kubelet",
         &[
             "base",
@@ -130,6 +144,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "config",
             "pod-plan",
             "node-plan",
+            "node-state",
             "host",
             "logs",
             "probes",
@@ -155,11 +170,11 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "kube",
             "sources",
             "store",
-            "kubelet",
+            "node-state",
             "server",
         ],
     )
-    .tests_with(&["sim", "sim-api"]),
+    .tests_with(&["sim", "sim-api", "kubelet"]),
     CrateRule::effects(
         6,
         "view",
@@ -175,6 +190,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "sources",
             "streaming",
             "kube",
+            "node-state",
             "kubelet",
             "server",
             "cluster",
@@ -196,7 +212,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "netprobe",
             "runtime",
             "cri-grpc",
-            "kubelet",
+            "node-state",
             "server",
         ],
     )

@@ -5,7 +5,7 @@ use std::{fs, io::Read as _, path::PathBuf};
 use anyhow::{Context as _, anyhow};
 use rubelet_cri::v1;
 use rubelet_images::Reference;
-use rubelet_kubelet::keyring::Keyring;
+use rubelet_node_state::keyring::Keyring;
 use serde::Deserialize;
 
 use crate::failure::Failure;

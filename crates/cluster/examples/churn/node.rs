@@ -18,19 +18,22 @@ use rubelet_cri::v1;
 use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector};
 use rubelet_kubelet::{
     agent::{Agent, AgentParts},
-    clock::Clock,
-    events::Recorder,
     image_access::ImageAccess,
     images::PullParallelism,
+    node_logins::NodeLogins,
+    pleg::{PID_QUERY_IDLE, PlegSettings},
+    pod_host::PodHost,
+    prober::{NetProbe, NetReport, NetVerdict},
+    records::RecordWriter,
+};
+use rubelet_node_state::{
+    clock::Clock,
+    events::Recorder,
+    host_error::{HostError, HostWarning},
     intents::IntentBoard,
-    keyring::NodeLogins,
     metrics::NodeMetrics,
     node_ips::NodeIps,
     objects::NoObjects,
-    pleg::{PID_QUERY_IDLE, PlegSettings},
-    pod_host::{HostError, HostWarning, PodHost},
-    prober::{NetProbe, NetReport, NetVerdict},
-    records::RecordWriter,
     runtime_state::CgroupDriver,
 };
 use rubelet_pod_plan::{

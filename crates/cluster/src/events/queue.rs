@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use rubelet_kubelet::events::Event;
+use rubelet_node_state::events::Event;
 
 /// Largest number of queued events (client-go: `maxQueuedEvents`).
 const LIMIT: usize = 1000;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_kubelet::events::Event;
+use rubelet_node_state::events::Event;
 use tokio::time::Instant;
 
 use super::{spam::InvolvedObject, sweep::Sweep};

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use rubelet_kubelet::events::{EventType, Subject};
+use rubelet_node_state::events::{EventType, Subject};
 use tokio::time::Instant;
 
 use super::sweep::Sweep;

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use rubelet_kubelet::events::Event;
+use rubelet_node_state::events::Event;
 use tokio::time::Instant;
 
 use super::{

@@ -12,7 +12,7 @@ use std::{
 
 use rubelet_base::Backoff;
 use rubelet_kube::TokenBucket;
-use rubelet_kubelet::{board::Board, events::Event};
+use rubelet_node_state::{board::Board, events::Event};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 

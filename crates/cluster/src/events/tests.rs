@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 use rubelet_base::PodName;
-use rubelet_kubelet::{
+use rubelet_node_state::{
     clock::Clock,
     events::{EventType, Recorder, Subject},
 };

@@ -1,7 +1,7 @@
 //! Events as core/v1 Events.
 
 use rubelet_api::wire::seconds;
-use rubelet_kubelet::events::{Subject, pod_reference};
+use rubelet_node_state::events::{Subject, pod_reference};
 use serde_json::{Value, json};
 
 use super::state::OutgoingEvent;

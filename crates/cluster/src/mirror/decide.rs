@@ -8,7 +8,7 @@ use rubelet_api::{
     status::Phase,
 };
 use rubelet_base::PodName;
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_sources::desired::Desired;
 
 use crate::source::ApiPod;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use rubelet_base::{Backoff, PodName, PodUid};
-use rubelet_kubelet::pod_board::PodBoard;
+use rubelet_node_state::pod_board::PodBoard;
 use rubelet_sources::desired::Desired;
 use tokio::{
     sync::watch,

@@ -12,7 +12,7 @@ use rubelet_api::{
     status::Phase,
 };
 use rubelet_base::{PodName, PodUid};
-use rubelet_kubelet::{
+use rubelet_node_state::{
     board::Board,
     pod_board::{PodBoard, PodEntry},
 };

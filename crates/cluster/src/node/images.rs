@@ -5,11 +5,11 @@ use std::{convert::Infallible, future::pending, path::Path, sync::Arc, time::Dur
 
 use rubelet_base::ErrorChain;
 use rubelet_cri::{ImageService, image_directory, v1};
-use rubelet_kubelet::runtime_state::RuntimeState;
 use rubelet_node_plan::node_status::{
     images::{ImageFact, listed},
     object::ContainerImage,
 };
+use rubelet_node_state::runtime_state::RuntimeState;
 use tokio::{sync::watch, time::sleep};
 use tracing::debug;
 

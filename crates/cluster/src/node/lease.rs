@@ -9,8 +9,8 @@ use std::{convert::Infallible, future::pending, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use rubelet_base::{Backoff, ErrorChain};
 use rubelet_kube::ApiError;
-use rubelet_kubelet::clock::Clock;
 use rubelet_node_plan::node_status::{NodeSettings, schedule::NodeRandom};
+use rubelet_node_state::clock::Clock;
 use serde_json::{Map, Value, json};
 use tokio::{
     sync::watch,

@@ -4,11 +4,6 @@ use std::{collections::VecDeque, convert::Infallible, future::pending, sync::Arc
 
 use rubelet_base::{Backoff, ErrorChain};
 use rubelet_kube::ApiError;
-use rubelet_kubelet::{
-    clock::Clock,
-    events::{EventType, Recorder, Subject},
-    runtime_state::RuntimeState,
-};
 use rubelet_node_plan::node_status::{
     NodeEvent, NodeFacts, NodeSettings,
     addresses::{self, FoundAddresses},
@@ -19,6 +14,11 @@ use rubelet_node_plan::node_status::{
     registration::initial,
     schedule::{NodeRandom, ReportSchedule},
     update::{NodeMemory, Observed, update},
+};
+use rubelet_node_state::{
+    clock::Clock,
+    events::{EventType, Recorder, Subject},
+    runtime_state::RuntimeState,
 };
 use tokio::{
     sync::watch,

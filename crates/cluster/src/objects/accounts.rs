@@ -6,7 +6,7 @@
 use rubelet_api::pod::Pod;
 use rubelet_base::ErrorChain;
 use rubelet_kube::ApiError;
-use rubelet_kubelet::objects::ServiceAccount;
+use rubelet_node_state::objects::ServiceAccount;
 use tokio::time::timeout;
 use tracing::warn;
 

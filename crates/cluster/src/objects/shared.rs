@@ -9,7 +9,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::{container::ObjectKind, pod::Pod};
 use rubelet_base::PodUid;
-use rubelet_kubelet::clock::Clock;
+use rubelet_node_state::clock::Clock;
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -269,7 +269,9 @@ impl Shared {
     pub(super) fn changes(&self, uid: &PodUid) -> watch::Receiver<u64> {
         let state = self.state();
         let tracked = state.pods.get(uid);
-        tracked.map_or_else(rubelet_kubelet::objects::never, |one| one.news.subscribe())
+        tracked.map_or_else(rubelet_node_state::objects::never, |one| {
+            one.news.subscribe()
+        })
     }
 
     /// What of the pod's objects is known from an earlier time only, as messages name it.

@@ -9,7 +9,7 @@ use rubelet_api::{
     container::ObjectKind,
     objects::{ConfigMap, Data, Secret},
 };
-use rubelet_kubelet::objects::ServiceAccount;
+use rubelet_node_state::objects::ServiceAccount;
 use serde::Deserialize;
 use serde_json::Value;
 

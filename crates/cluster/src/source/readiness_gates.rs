@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use rubelet_api::status::ConditionStatus;
 use rubelet_base::{ErrorChain, PodUid};
-use rubelet_kubelet::intents::IntentBoard;
+use rubelet_node_state::intents::IntentBoard;
 use rubelet_pod_plan::intents::ExternalCondition;
 use rubelet_yaml::read_json;
 use serde::Deserialize;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::PodName;
 use rubelet_kube::{Change, Client, ObjectName, WatchTarget, Watcher};
-use rubelet_kubelet::{
+use rubelet_node_state::{
     events::{EventType, Recorder},
     intents::IntentBoard,
 };

@@ -8,7 +8,7 @@ use rubelet_api::{
     status::{ContainerState, PodStatus},
     wire::{WireContext, pod_status_json},
 };
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use serde_json::Value;
 
 use super::{

@@ -5,7 +5,7 @@ use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Durat
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use rubelet_api::{annotations::CONFIG_HASH, pod::PodSource};
 use rubelet_base::{Backoff, PodName, PodUid};
-use rubelet_kubelet::{
+use rubelet_node_state::{
     clock::Clock,
     pod_board::{PodBoard, PodEntry},
 };

@@ -22,7 +22,7 @@ use rubelet_cluster::{
     status::{self, IgnoreDurations, StatusContext, StatusParts},
 };
 use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector, Credential, Secret};
-use rubelet_kubelet::{
+use rubelet_node_state::{
     board::Board,
     clock::Clock,
     events::{EventType, Recorder, Subject},
@@ -122,7 +122,7 @@ impl World {
                 Arc::clone(&api),
                 Box::new(|_, _| Ok(())),
             )),
-            intents: rubelet_kubelet::intents::IntentBoard::new(
+            intents: rubelet_node_state::intents::IntentBoard::new(
                 self.directory.path().join("intents"),
             ),
             recorder: self.recorder.clone(),

@@ -10,7 +10,7 @@ use rubelet_api::{
     },
 };
 use rubelet_base::PodUid;
-use rubelet_kubelet::pod_board::{PodBoard, PodEntry};
+use rubelet_node_state::pod_board::{PodBoard, PodEntry};
 use rubelet_pod_plan::History;
 
 /// All pods of the node.

@@ -13,10 +13,10 @@ use rubelet_node_plan::{
     CgroupDriver as Form, CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values,
     lifted_limits, pod_values, tier_values,
 };
+use rubelet_node_state::{host_error::HostError, runtime_state::CgroupDriver};
 use tracing::{info, warn};
 
 use super::{HostSettings, micros};
-use crate::{pod_host::HostError, runtime_state::CgroupDriver};
 
 const REASON: &str = "FailedCreatePodContainer";
 

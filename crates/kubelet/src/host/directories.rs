@@ -6,11 +6,13 @@ use rubelet_api::{objects::PodObjects, pod::Pod};
 use rubelet_base::{ErrorChain, PodName, PodUid};
 use rubelet_logs::{directories, layout::PodLogDir, links::remove_dangling_links};
 use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls, memory_volume_bound};
+use rubelet_node_state::{
+    host_error::HostError, objects::FAILED_MOUNT, runtime_state::CgroupDriver,
+};
 use rubelet_volumes::{MountedVolumes, PodDirs, VolumeError, VolumeSettings};
 use tracing::warn;
 
 use super::Inner;
-use crate::{objects::FAILED_MOUNT, pod_host::HostError, runtime_state::CgroupDriver};
 
 /// Directories, cgroup, volumes and log directory.
 pub(super) fn prepare(

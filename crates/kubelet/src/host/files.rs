@@ -8,6 +8,11 @@ use rubelet_api::{
     volume::VolumeSource,
 };
 use rubelet_cri::v1;
+use rubelet_node_state::{
+    host_error::{HostError, HostWarning},
+    objects::{FAILED_SANDBOX, failed_sandbox},
+    runtime_state::CgroupDriver,
+};
 use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
     env::{EnvFiles, lookup},
@@ -20,11 +25,6 @@ use rubelet_volumes::{
 };
 
 use super::{Inner, directories, read_optional, users};
-use crate::{
-    objects::{FAILED_SANDBOX, failed_sandbox},
-    pod_host::{HostError, HostWarning},
-    runtime_state::CgroupDriver,
-};
 
 /// Host name, resolver settings, cgroup and log directory of a sandbox.
 pub(super) fn sandbox_inputs(

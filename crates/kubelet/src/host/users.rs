@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, security::UserRange};
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_node_plan::{UserRanges, UserSettings};
+use rubelet_node_state::{
+    host_error::HostError,
+    objects::{FAILED_SANDBOX, failed_sandbox},
+};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::{HostSettings, Inner, directories, read_optional};
-use crate::{
-    objects::{FAILED_SANDBOX, failed_sandbox},
-    pod_host::HostError,
-};
 
 /// Name of the record in a pod's directory.
 const RECORD: &str = "userns";

@@ -6,7 +6,7 @@ use rubelet_api::{pod::Pod, volume::VolumeSource};
 use rubelet_cri::{RuntimeService, v1};
 use serde_json::Value;
 
-use crate::keyring::repository;
+use rubelet_node_state::keyring::repository;
 
 /// Identifiers, names and digests of images.
 #[derive(Debug, Default)]

@@ -9,6 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use rubelet_base::{ContainerId, PodName, PodUid, SandboxId, Seq, seq::SeqSource};
 use rubelet_cri::ChangedObject;
+use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -29,7 +30,6 @@ use super::{
     start_events::StartEvents,
     tracked_pod::{Marks, Request, TrackedPod},
 };
-use crate::{clock::Clock, metrics::NodeMetrics};
 
 /// A machine that slept for less was not suspended: the two clocks are read one after the other.
 const SUSPENDED: Duration = Duration::from_millis(500);

@@ -7,9 +7,9 @@ use std::{
 
 use jiff::Timestamp;
 use rubelet_base::{PodName, PodUid};
+use rubelet_node_state::board::Board;
 
 use super::{cause::Cause, lifecycle::LifecycleKind};
-use crate::board::Board;
 
 /// How many are kept.
 const KEEP: u64 = 512;

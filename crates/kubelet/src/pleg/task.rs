@@ -4,6 +4,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use rubelet_base::{Backoff, ErrorChain, PodUid, Seq};
 use rubelet_cri::{CriError, RuntimeService};
+use rubelet_node_state::{
+    clock::Clock,
+    heartbeat::{HEARTBEAT, Heartbeat},
+    metrics::{NodeMetrics, PlegNow},
+};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, sleep_until},
@@ -22,12 +27,7 @@ use super::{
     stream,
     tracked_pod::{Marks, TrackedPod},
 };
-use crate::{
-    clock::Clock,
-    heartbeat::{HEARTBEAT, Heartbeat},
-    metrics::{NodeMetrics, PlegNow},
-    processes::Processes,
-};
+use crate::processes::Processes;
 
 /// First wait after a failed relist; doubles up to [`RELIST_RETRY_MAX`].
 const RELIST_RETRY: Duration = Duration::from_millis(100);

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_base::{PodName, PodUid, Seq, seq::SeqSource};
 use rubelet_cri::v1;
+use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
 use rubelet_pod_plan::{
     ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox,
     cri_config::labels::{GRACE_PERIOD, POD_NAME, POD_NAMESPACE, POD_UID},
@@ -19,7 +20,6 @@ use super::{
     observation::Observation,
     tracked_pod::TrackedPod,
 };
-use crate::{clock::Clock, metrics::NodeMetrics};
 
 fn labels(uid: &str) -> BTreeMap<String, String> {
     let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());

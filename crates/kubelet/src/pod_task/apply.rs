@@ -4,13 +4,13 @@ mod kill;
 mod remove;
 mod sandbox;
 
+use rubelet_node_state::events::EventType;
 use rubelet_pod_plan::{Step, why::StartCause};
 use tracing::warn;
 
 pub(super) use kill::UnfinishedStop;
 
 use super::{Control, PodTask};
-use crate::events::EventType;
 
 /// Whether the steps behind this one still make sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,11 +8,12 @@ use rubelet_api::{
 };
 use rubelet_base::{ContainerId, ErrorChain};
 use rubelet_cri::v1;
+use rubelet_node_state::events::EventType;
 use rubelet_pod_plan::{ObservedPod, pod_ips::in_family_order};
 use tokio::time::sleep;
 
 use super::{PodContext, PodTask, run::LOCAL};
-use crate::{events::EventType, prober::NetVerdict};
+use crate::prober::NetVerdict;
 
 /// How much of a command's output is reported, of each of its two streams.
 const MAX_OUTPUT: usize = 4096;

@@ -5,6 +5,11 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_api::{objects::PodObjects, pod::Pod};
 use rubelet_base::Backoff;
+use rubelet_node_state::{
+    events::EventType,
+    host_error::HostError,
+    objects::{CONFIG_ERROR, FAILED_MOUNT, ObjectRefs, ObjectSource, needs_volume_refresh},
+};
 use rubelet_pod_plan::history::Failure;
 use tokio::{
     sync::watch,
@@ -13,11 +18,6 @@ use tokio::{
 use tracing::debug;
 
 use super::{PodTask, repeat_backoff::RepeatBackoff};
-use crate::{
-    events::EventType,
-    objects::{CONFIG_ERROR, FAILED_MOUNT, ObjectRefs, ObjectSource, needs_volume_refresh},
-    pod_host::HostError,
-};
 
 /// First and longest pause after volumes could not be updated; those of upstream's volume
 /// operations.

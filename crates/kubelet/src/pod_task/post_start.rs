@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rubelet_api::{container::Container, pod::Pod};
 use rubelet_base::ContainerId;
+use rubelet_node_state::{events::EventType, pod_board::PodEntry};
 use rubelet_pod_plan::{
     Intents,
     step::{Kill, KillOrder},
@@ -14,7 +15,6 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use super::{Control, PodTask, apply::Flow};
-use crate::{events::EventType, pod_board::PodEntry};
 
 /// What the container waits for after its hook failed.
 const REASON: &str = "PostStartHookError";

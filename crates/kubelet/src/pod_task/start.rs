@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::{ContainerId, ErrorChain, SandboxId};
 use rubelet_cri::{CriError, v1};
+use rubelet_node_state::{events::EventType, objects::CONFIG_ERROR};
 use rubelet_pod_plan::{
     VolumeState,
     cri_config::{SandboxInputs, sandbox_config},
@@ -19,9 +20,7 @@ use super::{
     PodTask,
     apply::{Flow, removal},
 };
-use crate::{
-    events::EventType, images::PresentImage, objects::CONFIG_ERROR, start_failure::StartFailure,
-};
+use crate::{images::PresentImage, start_failure::StartFailure};
 
 /// Images that are there for a container.
 struct Images {

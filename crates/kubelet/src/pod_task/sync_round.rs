@@ -1,9 +1,8 @@
 //! What the rounds of a pod's task are, and how long they take.
 
+use rubelet_node_state::metrics::{PodMetrics, SyncKind};
 use rubelet_pod_plan::Target;
 use tokio::time::Instant;
-
-use crate::metrics::{PodMetrics, SyncKind};
 
 /// The round that a pod's task is in.
 pub(super) struct SyncRound {

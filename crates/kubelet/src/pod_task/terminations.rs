@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rubelet_node_state::events::EventType;
 use rubelet_pod_plan::{
     ObservedContainer, ObservedPod, ProcessState,
     history::{TERMINATIONS_KEPT, Termination},
@@ -10,7 +11,6 @@ use rubelet_pod_plan::{
 use tokio::time::timeout;
 
 use super::PodTask;
-use crate::events::EventType;
 
 /// Reason of the event of a container whose exit the runtime does not report.
 const END_NOT_TOLD: &str = "ContainerEndNotTold";

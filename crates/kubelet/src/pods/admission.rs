@@ -1,9 +1,8 @@
 //! The result of an admission, and what it depends on.
 
-use crate::{
-    cluster_view::{Preemption, Rejection},
-    records::PodRecord,
-};
+use rubelet_node_state::cluster_view::{Preemption, Rejection};
+
+use crate::records::PodRecord;
 
 /// Why a pod does not start.
 #[derive(Debug)]

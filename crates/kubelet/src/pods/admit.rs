@@ -11,6 +11,11 @@ use rubelet_node_plan::{
     admission::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING},
     critical::is_critical,
 };
+use rubelet_node_state::{
+    cluster_view::{Preemption, Rejection},
+    events::EventType,
+    pod_board::PodEntry,
+};
 use rubelet_pod_plan::{Eviction, ExternalCondition};
 use tracing::{info, warn};
 
@@ -19,13 +24,7 @@ use super::{
     decide::TableAction,
     table::PodTable,
 };
-use crate::{
-    cluster_view::{Preemption, Rejection},
-    events::EventType,
-    pleg::RuntimePod,
-    pod_board::PodEntry,
-    records::PodRecord,
-};
+use crate::{pleg::RuntimePod, records::PodRecord};
 
 /// Type of the condition with the reason why a pod ends early.
 const DISRUPTION_TARGET: &str = "DisruptionTarget";

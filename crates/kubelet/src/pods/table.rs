@@ -10,6 +10,12 @@ use std::{
 
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::{Backoff, PodName, PodUid, Seq};
+use rubelet_node_state::{
+    cluster_view::NODE_AFFINITY,
+    events::{EventType, Subject},
+    heartbeat::{HEARTBEAT, Heartbeat},
+    pod_board::{PodBoard, PodEntry},
+};
 use rubelet_pod_plan::history::ReplacedPod;
 use tokio::{
     sync::watch,
@@ -26,11 +32,7 @@ use super::{
 };
 use crate::{
     agent::PodSources,
-    cluster_view::NODE_AFFINITY,
-    events::{EventType, Subject},
-    heartbeat::{HEARTBEAT, Heartbeat},
     pleg::{RelistState, RuntimePod},
-    pod_board::{PodBoard, PodEntry},
     pod_task::{Control, PodContext, PodTask, TaskEnd},
 };
 

@@ -6,6 +6,10 @@ use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::PodUid;
 use rubelet_cri::RuntimeService;
+use rubelet_node_state::{
+    clock::Clock,
+    events::{EventType, Recorder},
+};
 use rubelet_pod_plan::probe::Attempt;
 use slab::Slab;
 use tokio::{
@@ -24,10 +28,6 @@ use super::{
     probe_state::ProbeState,
     timing,
     wheel::Wheel,
-};
-use crate::{
-    clock::Clock,
-    events::{EventType, Recorder},
 };
 
 /// Attempts that are due within one tick begin together.
@@ -127,7 +127,7 @@ impl ProberTask {
     }
 
     fn wall(&self, at: Instant) -> Timestamp {
-        crate::after(
+        rubelet_pod_plan::after(
             self.clock.now(),
             at.saturating_duration_since(Instant::now()),
         )

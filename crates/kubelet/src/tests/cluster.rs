@@ -10,6 +10,9 @@ use rubelet_api::{
     status::{Phase, PodStatus},
 };
 use rubelet_base::PodUid;
+use rubelet_node_state::cluster_view::{
+    ClusterView, NODE_AFFINITY, NoCluster, Preemption, Rejection,
+};
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
 
@@ -17,7 +20,6 @@ use super::{
     metrics::value,
     node::{Node, seconds},
 };
-use crate::cluster_view::{ClusterView, NODE_AFFINITY, NoCluster, Preemption, Rejection};
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 

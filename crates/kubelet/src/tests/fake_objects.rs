@@ -10,16 +10,15 @@ use rubelet_api::{
 };
 use rubelet_base::PodUid;
 use rubelet_cri::v1;
-use tokio::sync::watch;
-
-use crate::{
+use rubelet_node_state::{
+    host_error::{HostError, HostWarning},
     keyring::PullLogin,
     objects::{
         CONFIG_ERROR, FAILED_MOUNT, FAILED_SANDBOX, ObjectRefs, ObjectSource, ServiceAccount,
         ServiceAccountError, ServiceAccounts, never,
     },
-    pod_host::{HostError, HostWarning},
 };
+use tokio::sync::watch;
 
 /// All objects of one namespace. It outlives agents, as an API server does.
 #[derive(Default)]

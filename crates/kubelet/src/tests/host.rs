@@ -11,16 +11,17 @@ use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cri::v1;
+use rubelet_node_state::{
+    host_error::{HostError, HostWarning},
+    runtime_state::CgroupDriver,
+};
 use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
     env::{EnvContext, EnvFiles},
 };
 use rubelet_sim::{EntryKind, Sim};
 
-use crate::{
-    pod_host::{HostError, HostWarning, PodHost},
-    runtime_state::CgroupDriver,
-};
+use crate::pod_host::PodHost;
 
 /// Remembers what was made and removed, and fails where a test wants it to. It outlives agents, as
 /// a disk does.

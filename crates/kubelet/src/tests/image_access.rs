@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rubelet_api::pod::Pod;
 use rubelet_config::{CredentialProvider, TokenAttributes, TokenCacheType};
 use rubelet_cri::{CriError, CriErrorKind, CriResult, ImageService, v1};
+use rubelet_node_state::{clock::Clock, events::Recorder};
 use rubelet_pod_plan::image_access::VerificationPolicy;
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -23,11 +24,9 @@ use super::{
     node::{Node, seconds},
 };
 use crate::{
-    clock::Clock,
-    events::Recorder,
     image_access::ImageAccess,
     images::{ImagePuller, PullParallelism},
-    keyring::{CredentialPlugins, NodeLogins},
+    node_logins::{CredentialPlugins, NodeLogins},
 };
 
 /// An image that only the user `alice` may pull, and what the node has of it.

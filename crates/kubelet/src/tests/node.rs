@@ -20,6 +20,14 @@ use jiff::{SignedDuration, Timestamp};
 use rubelet_api::pod::PodSource;
 use rubelet_base::{ContainerId, PodName, PodUid, event_text::find};
 use rubelet_cri::Timeouts;
+use rubelet_node_state::{
+    clock::Clock,
+    events::{EventType, Recorder},
+    intents::IntentBoard,
+    metrics::NodeMetrics,
+    node_ips::NodeIps,
+    objects::FAILED_MOUNT,
+};
 use rubelet_pod_plan::{Intents, PlanSettings};
 use rubelet_sim::Sim;
 use rubelet_sources::desired::Desired;
@@ -35,17 +43,11 @@ use super::{
 };
 use crate::{
     agent::{Agent, AgentParts},
-    clock::Clock,
-    events::{EventType, Recorder},
     image_access::ImageAccess,
     image_collection::ImageCollectionSettings,
     images::PullParallelism,
-    intents::IntentBoard,
-    keyring::NodeLogins,
     log_rotation::LogRotationSettings,
-    metrics::NodeMetrics,
-    node_ips::NodeIps,
-    objects::FAILED_MOUNT,
+    node_logins::NodeLogins,
     pleg::{PID_QUERY_IDLE, PlegSettings},
     processes::Processes,
     records::RecordWriter,

@@ -12,6 +12,7 @@ use rubelet_api::{
     volume::{FileVolume, ObjectVolume, Volume, VolumeSource},
 };
 use rubelet_cri::{CriError, CriErrorKind, CriResult, ImageService, v1};
+use rubelet_node_state::{clock::Clock, events::Recorder, objects::FAILED_MOUNT};
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
 
@@ -21,12 +22,9 @@ use super::{
     wire::Witness,
 };
 use crate::{
-    clock::Clock,
-    events::Recorder,
     image_access::ImageAccess,
     images::{ImagePuller, PullParallelism},
-    keyring::NodeLogins,
-    objects::FAILED_MOUNT,
+    node_logins::NodeLogins,
 };
 
 const ONE: &str = "containers: [{name: a, image: 'app:1'}]";

@@ -5,7 +5,8 @@ use std::{path::Path, sync::Arc};
 
 use rubelet_config::{Flags, Resolved};
 use rubelet_cri::{ImageService, RuntimeService};
-use rubelet_kubelet::{agent::Agent, events::Recorder, objects::ObjectSource, pod_host::PodHost};
+use rubelet_kubelet::{agent::Agent, pod_host::PodHost};
+use rubelet_node_state::{events::Recorder, objects::ObjectSource};
 use tokio::task::JoinSet;
 
 use super::{

@@ -38,11 +38,11 @@ use rubelet_kube::{
     Client, ClientOptions, UnreadableObjects,
     certificates::{ClientCertificate, ClientSetup, Hooks, Notice},
 };
-use rubelet_kubelet::{
+use rubelet_node_plan::node_status::NodeSettings;
+use rubelet_node_state::{
     clock::Clock, cluster_view::Rejection, events::Recorder, intents::IntentBoard,
     metrics::NodeMetrics, pod_board::PodBoard, runtime_state::RuntimeState,
 };
-use rubelet_node_plan::node_status::NodeSettings;
 use rubelet_sources::desired::Desired;
 use rubelet_view::ClusterProblems;
 use tokio::{sync::watch, task::JoinSet};

@@ -8,8 +8,8 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use rubelet_base::ErrorChain;
 use rubelet_config::Resolved;
-use rubelet_kubelet::{
-    agent::Agent,
+use rubelet_kubelet::agent::Agent;
+use rubelet_node_state::{
     clock::Clock,
     events::{EventType, Recorder, Subject},
 };

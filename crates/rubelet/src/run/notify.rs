@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rubelet_kubelet::{heartbeat::Heartbeat, pod_board::PodBoard, runtime_state::RuntimeState};
+use rubelet_node_state::{heartbeat::Heartbeat, pod_board::PodBoard, runtime_state::RuntimeState};
 use rubelet_view::{ClusterProblems, stuck_loop, summary};
 use sd_notify::NotifyState;
 use tokio::{sync::watch, time::sleep};

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_cluster::status::StatusMetrics;
-use rubelet_kubelet::metrics::{HttpLabels, NodeMetrics};
+use rubelet_node_state::metrics::{HttpLabels, NodeMetrics};
 use rubelet_server::{
     ConnectionObserver, RefusalReason,
     audit::AuditObserver,

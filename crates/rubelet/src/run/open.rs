@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 
 use rubelet_config::{Flags, Resolved};
 use rubelet_host::CgroupFs;
-use rubelet_kubelet::{clock::Clock, metrics::NodeMetrics};
+use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
 use rubelet_runtime::EmbeddedRuntime;
 use rubelet_server::{audit::AuditLog, secure::bind_port};
 use tokio::net::{TcpListener, UnixListener};

@@ -14,19 +14,21 @@ use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_cri_grpc::{CriClient, Timeouts};
 use rubelet_kubelet::{
     agent::AgentParts,
-    cluster_view::{ClusterView, NoCluster},
     host::{HostSettings, LocalHost, SwapBehavior},
     image_access::ImageAccess,
     image_collection::{ImageCollectionPolicy, ImageCollectionSettings},
     images::PullParallelism,
-    intents::IntentBoard,
-    keyring::NodeLogins,
-    metrics::NodeMetrics,
-    objects::{NoObjects, ObjectSource},
+    node_logins::NodeLogins,
     pleg::{PID_QUERY_IDLE, PlegSettings},
     pod_host::PodHost,
     processes::{HostProcesses, Processes},
     records::RecordWriter,
+};
+use rubelet_node_state::{
+    cluster_view::{ClusterView, NoCluster},
+    intents::IntentBoard,
+    metrics::NodeMetrics,
+    objects::{NoObjects, ObjectSource},
 };
 use rubelet_pod_plan::{PlanSettings, image_access::VerificationPolicy};
 use rubelet_probes::Prober;

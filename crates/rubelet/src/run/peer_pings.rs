@@ -7,12 +7,12 @@ use std::{
 
 use rubelet_base::ErrorChain;
 use rubelet_config::PeerPingOptions;
-use rubelet_kubelet::metrics::{NodeMetrics, PeerPing};
 use rubelet_netprobe::{
     ping::{PingEvent, PingOptions, PingTarget, driver::PingError, ping},
     sockets::OwnNamespace,
     wait::{StopSignal, stop_pair},
 };
+use rubelet_node_state::metrics::{NodeMetrics, PeerPing};
 use tokio::{
     net::lookup_host,
     sync::oneshot,

@@ -18,7 +18,7 @@ use rubelet_kube::{
     certificates::{ClusterServing, Hooks, Notice, ServingCert, ServingNames},
     clock::WallClock,
 };
-use rubelet_kubelet::{clock::Clock, metrics::NodeMetrics};
+use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
 use rubelet_server::{
     NodeView,
     audit::AuditLog,

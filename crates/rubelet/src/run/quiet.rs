@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_host::{alloc, file_pages};
-use rubelet_kubelet::pod_board::PodBoard;
+use rubelet_node_state::pod_board::PodBoard;
 use tokio::{task::spawn_blocking, time::timeout};
 
 /// How long no pod must change.

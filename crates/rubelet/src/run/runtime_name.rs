@@ -7,7 +7,7 @@ use std::{
 };
 
 use rubelet_base::ErrorChain;
-use rubelet_kubelet::runtime_state::RuntimeState;
+use rubelet_node_state::runtime_state::RuntimeState;
 use rubelet_store::{Loaded, Migration, Record, Stored};
 use serde::{Deserialize, Serialize};
 use tokio::{sync::watch, task::spawn_blocking};

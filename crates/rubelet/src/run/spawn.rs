@@ -4,10 +4,8 @@ use std::{collections::BTreeMap, convert::Infallible, future::pending, path::Pat
 
 use rubelet_cluster::node::tell_pod_cidrs;
 use rubelet_config::{Flags, Resolved};
-use rubelet_kubelet::{
-    agent::{Agent, PodSources},
-    metrics::NodeMetrics,
-};
+use rubelet_kubelet::agent::{Agent, PodSources};
+use rubelet_node_state::metrics::NodeMetrics;
 use rubelet_runtime::EmbeddedRuntime;
 use rubelet_server::{audit::AuditLog, explanation::VolumeCopy, secure::serve_read_only};
 use rubelet_sources::{desired::Desired, status::ManifestStatus};

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use rubelet_api::status::ConditionStatus;
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::intents::ExternalCondition;
 use rubelet_server::{ActionError, ConditionChanges, PodPatch, PodRef};
 

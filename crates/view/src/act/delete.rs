@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_server::ActionError;
 use rubelet_sources::status::ManifestStatus;
 

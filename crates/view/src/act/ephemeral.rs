@@ -4,7 +4,7 @@ use rubelet_api::{
     parse::{self, FieldErrorKind, ephemeral_container},
     pod::Pod,
 };
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_server::{ActionError, FieldError, PodPatch, PodRef};
 use serde_json::Value;
 

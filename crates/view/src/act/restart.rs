@@ -2,7 +2,7 @@
 
 use rubelet_api::pod::PodSpec;
 use rubelet_base::ContainerId;
-use rubelet_kubelet::{events::EventType, pod_board::PodEntry};
+use rubelet_node_state::{events::EventType, pod_board::PodEntry};
 use rubelet_pod_plan::intents::RestartIntent;
 use rubelet_server::ActionError;
 use serde_json::{Value, json};

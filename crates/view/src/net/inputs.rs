@@ -15,11 +15,11 @@ use rubelet_host::{
     netlink::{Address, Link, NetlinkError, Route, RouteSocket},
     netns::{self, NetnsError},
 };
-use rubelet_kubelet::{
+use rubelet_netprobe::check::{CheckInputs, CheckTarget, DefaultRoute, InterfaceState, Known};
+use rubelet_node_state::{
     objects::{ObjectRefs, ObjectSource},
     pod_board::PodEntry,
 };
-use rubelet_netprobe::check::{CheckInputs, CheckTarget, DefaultRoute, InterfaceState, Known};
 use tokio::time::{Instant, timeout};
 
 /// How long the API server and the resolver of the node may take.

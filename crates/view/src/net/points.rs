@@ -11,8 +11,8 @@ use rubelet_host::{
     netns::{self, NetnsError},
     packet_tap::{Direction, PacketTap},
 };
-use rubelet_kubelet::pod_board::PodEntry;
 use rubelet_netprobe::path::{LastHop, PathInputs, PathPoint, tracer::Tracer};
+use rubelet_node_state::pod_board::PodEntry;
 
 use super::inputs::MOST;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use rubelet_api::status::ContainerState;
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::Why;
 
 /// The next retry of each container. A sandbox that can't be created keeps all containers waiting.

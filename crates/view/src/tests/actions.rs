@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rubelet_api::status::{ConditionStatus, Phase};
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_server::{ActionError, NodeView as _, PodAction, Resource};
 use serde_json::{Value, json};
 

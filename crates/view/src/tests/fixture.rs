@@ -12,10 +12,12 @@ use rubelet_api::{
     status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
 };
 use rubelet_base::PodUid;
-use rubelet_kubelet::{
+use rubelet_kubelet::{pleg::LifecycleEvent, prober::ProberHandle};
+use rubelet_node_state::{
     board::Board,
     clock::Clock,
     events::Recorder,
+    host_error::{HostError, HostWarning},
     intents::IntentBoard,
     keyring::PullLogin,
     metrics::NodeMetrics,
@@ -24,10 +26,7 @@ use rubelet_kubelet::{
         NoObjects, ObjectRefs, ObjectSource, ServiceAccount, ServiceAccountError, ServiceAccounts,
         never,
     },
-    pleg::LifecycleEvent,
     pod_board::{PodBoard, PodEntry},
-    pod_host::{HostError, HostWarning},
-    prober::ProberHandle,
     runtime_state::RuntimeState,
 };
 use rubelet_pod_plan::{History, Intents};

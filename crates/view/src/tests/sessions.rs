@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_api::status::ContainerState;
 use rubelet_cri::{Code, CriErrorKind, v1};
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_server::{
     NodeView as _, PodRef, RunRequest, SessionAction, SessionError, SessionRequest,
 };

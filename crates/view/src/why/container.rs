@@ -8,7 +8,8 @@ use rubelet_api::{
     pod::RestartPolicy,
     status::{ContainerState, ContainerStatus, Terminated},
 };
-use rubelet_kubelet::{pod_board::PodEntry, prober::ProbeReport};
+use rubelet_kubelet::prober::ProbeReport;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::{
     Intents,
     history::{CRASH_RESET, ContainerHistory, Termination},

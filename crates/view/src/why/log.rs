@@ -1,8 +1,8 @@
 //! The last lines of the logs of containers that are not up.
 
 use rubelet_api::status::{ContainerState, ContainerStatus};
-use rubelet_kubelet::pod_board::PodEntry;
 use rubelet_logs::read;
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_server::explanation::{ContainerExplanation, ContainerKind, ExplainedState};
 
 use crate::LogPath;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_api::pod::Pod;
-use rubelet_kubelet::objects::{ObjectSource, ServiceAccount, ServiceAccounts};
+use rubelet_node_state::objects::{ObjectSource, ServiceAccount, ServiceAccounts};
 use serde_json::json;
 use tokio::time::sleep;
 

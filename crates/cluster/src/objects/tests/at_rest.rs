@@ -7,7 +7,7 @@ use std::{
 };
 
 use rubelet_api::pod::Pod;
-use rubelet_kubelet::objects::ObjectSource;
+use rubelet_node_state::objects::ObjectSource;
 use rubelet_store::Record;
 use serde_json::json;
 

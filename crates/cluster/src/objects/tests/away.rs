@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use rubelet_kubelet::objects::ObjectSource;
+use rubelet_node_state::objects::ObjectSource;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::{objects::PodObjects, parse::api_pod, pod::Pod};
 use rubelet_kube::{ApiError, Change, WatchTarget};
-use rubelet_kubelet::{
+use rubelet_node_state::{
     clock::Clock,
+    host_error::HostError,
     objects::{ObjectRefs, ObjectSource},
-    pod_host::HostError,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rubelet_kubelet::objects::ObjectSource;
+use rubelet_node_state::objects::ObjectSource;
 use serde_json::json;
 use tokio::time::sleep;
 

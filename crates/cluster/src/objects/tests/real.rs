@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_api::{parse::api_pod, pod::Pod};
 use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector, Credential, Secret};
-use rubelet_kubelet::{
+use rubelet_node_state::{
     clock::Clock,
     objects::{ObjectRefs, ObjectSource},
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rubelet_api::pod::Pod;
-use rubelet_kubelet::objects::ObjectSource;
+use rubelet_node_state::objects::ObjectSource;
 use serde_json::json;
 use tokio::time::sleep;
 

@@ -1,6 +1,6 @@
 //! What is watched, for how long, and who is notified.
 
-use rubelet_kubelet::objects::ObjectSource;
+use rubelet_node_state::objects::ObjectSource;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 

@@ -1,6 +1,6 @@
 //! The two ways of finding changes that need no watch.
 
-use rubelet_kubelet::objects::ObjectSource;
+use rubelet_node_state::objects::ObjectSource;
 use tokio::time::sleep;
 
 use super::cluster::{Cluster, Mood, seconds, value, with_maps, with_variable};

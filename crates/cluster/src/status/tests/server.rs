@@ -8,7 +8,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rubelet_base::{PodName, PodUid};
-use rubelet_kubelet::{board::Board, clock::Clock, pod_board::PodBoard};
+use rubelet_node_state::{board::Board, clock::Clock, pod_board::PodBoard};
 use rubelet_server::patched;
 use serde_json::{Value, json};
 use tokio::{

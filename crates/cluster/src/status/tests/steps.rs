@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rubelet_api::status::Phase;
-use rubelet_kubelet::pod_board::PodEntry;
+use rubelet_node_state::pod_board::PodEntry;
 use serde_json::{Value, json};
 
 use super::super::{

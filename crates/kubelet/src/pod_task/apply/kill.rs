@@ -8,6 +8,7 @@ mod stop_sequence;
 
 use futures_util::future::join_all;
 use rubelet_base::{ContainerId, ErrorChain};
+use rubelet_node_state::events::EventType;
 use rubelet_pod_plan::{ProbeKind, ProbeResult, step::Kill, why::KillCause};
 
 pub(in crate::pod_task) use container_stop::UnfinishedStop;
@@ -17,7 +18,7 @@ use self::{
     stop_sequence::StopSequence,
 };
 use super::Flow;
-use crate::{events::EventType, pod_task::PodTask};
+use crate::pod_task::PodTask;
 
 /// How much of a probe's output is kept as the reason of a kill.
 const MAX_WHY: usize = 1024;

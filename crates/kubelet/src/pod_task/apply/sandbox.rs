@@ -4,6 +4,12 @@ use std::sync::Arc;
 
 use rubelet_base::{ErrorChain, SandboxId};
 use rubelet_cri::v1;
+use rubelet_node_state::{
+    events::EventType,
+    host_error::HostError,
+    objects::{FAILED_SANDBOX, failed_sandbox},
+    runtime_state::RuntimeHandler,
+};
 use rubelet_pod_plan::{
     VolumeState,
     cri_config::sandbox_config,
@@ -11,13 +17,7 @@ use rubelet_pod_plan::{
 };
 
 use super::{Flow, removal};
-use crate::{
-    events::EventType,
-    objects::{FAILED_SANDBOX, failed_sandbox},
-    pod_host::HostError,
-    pod_task::{PodTask, repeat_backoff::RepeatBackoff},
-    runtime_state::RuntimeHandler,
-};
+use crate::pod_task::{PodTask, repeat_backoff::RepeatBackoff};
 
 impl PodTask {
     pub(super) async fn create_sandbox(&mut self, attempt: u32) -> (Flow, bool) {

@@ -8,13 +8,13 @@ use std::{
 use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::{PodName, PodUid};
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::{
     History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Target,
     history::ReplacedPod, plan,
 };
 
 use super::{PodTable, is_static};
-use crate::pod_board::PodEntry;
 
 impl PodTable {
     /// Shows pods that have no task yet, because the runtime is away or there is no room: as they were

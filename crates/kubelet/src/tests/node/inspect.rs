@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use rubelet_api::status::{ContainerState, ContainerStatus, Phase};
 use rubelet_base::PodUid;
+use rubelet_node_state::{events::Subject as EventSubject, pod_board::PodEntry};
 use rubelet_sim::{EntryKind, Instance, Subject};
 
 use super::{Node, pod_name};
-use crate::{events::Subject as EventSubject, pod_board::PodEntry};
 
 /// What the node says.
 impl Node {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use rubelet_base::PodName;
+use rubelet_node_state::events::Subject;
 use rubelet_pod_plan::ObservedPod;
 
 use crate::{
-    events::Subject,
     pleg::{LifecycleEvent, LifecycleKind},
     tests::node::{Node, seconds},
 };

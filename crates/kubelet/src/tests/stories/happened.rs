@@ -11,18 +11,16 @@ use std::{
 use jiff::Timestamp;
 use rubelet_api::probe::ProbeHandler;
 use rubelet_base::{ContainerId, PodUid};
+use rubelet_node_state::{
+    events::Recorder,
+    pod_board::{PodBoard, PodEntry},
+};
 use rubelet_pod_plan::{ProbeKind, ProbeResult};
 use rubelet_sim::{Entry, EntryKind, Sim};
 use tokio::time::Instant;
 
 use super::words::Names;
-use crate::{
-    agent::Agent,
-    events::Recorder,
-    pod_board::{PodBoard, PodEntry},
-    prober::ProberHandle,
-    tests::node::Node,
-};
+use crate::{agent::Agent, prober::ProberHandle, tests::node::Node};
 
 const PROBES: [ProbeKind; 3] = [
     ProbeKind::Startup,

@@ -4,9 +4,9 @@ use rubelet_api::{
     pod::Pod,
     status::{Condition, ContainerState, ContainerStatus, PodStatus},
 };
+use rubelet_node_state::pod_board::PodEntry;
 
 use super::words::length;
-use crate::pod_board::PodEntry;
 
 /// Phase and containers, such as `Running: web Running, log CrashLoopBackOff x2 after Error(1)`.
 pub(super) fn summary(entry: &PodEntry) -> String {

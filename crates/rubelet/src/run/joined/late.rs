@@ -9,12 +9,12 @@ use rubelet_api::{
 };
 use rubelet_base::PodUid;
 use rubelet_cluster::objects::ClusterObjects;
-use rubelet_kubelet::{
+use rubelet_node_state::{
+    host_error::{HostError, HostWarning},
     keyring::PullLogin,
     objects::{
         NoObjects, ObjectRefs, ObjectSource, ServiceAccount, ServiceAccountError, ServiceAccounts,
     },
-    pod_host::{HostError, HostWarning},
 };
 use tokio::sync::watch;
 

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use rubelet_host::address;
-use rubelet_kubelet::node_ips::NodeIps;
+use rubelet_node_state::node_ips::NodeIps;
 use tokio::{sync::watch, time::sleep};
 use tracing::{info, warn};
 

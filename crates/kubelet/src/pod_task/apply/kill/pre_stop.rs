@@ -5,14 +5,12 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_api::probe::Hook;
 use rubelet_base::ContainerId;
+use rubelet_node_state::events::EventType;
 use rubelet_pod_plan::step::Kill;
 use tokio::{task::JoinSet, time::timeout};
 use tracing::warn;
 
-use crate::{
-    events::EventType,
-    pod_task::{PodTask, hooks::HookRunner},
-};
+use crate::pod_task::{PodTask, hooks::HookRunner};
 
 /// How long after the end of its container a hook may take to report its own. The runtime, or the
 /// kernel for a connection, ends it together with the container; only a request to somewhere else

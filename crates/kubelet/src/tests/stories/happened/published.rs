@@ -3,15 +3,14 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use rubelet_base::{ContainerId, PodUid};
+use rubelet_node_state::{
+    events::{Event, EventType, Subject},
+    pod_board::{PodBoard, PodEntry},
+};
 use rubelet_pod_plan::{ProbeKind, ProbeResult, Why};
 
 use super::{Happened, PROBES};
-use crate::{
-    events::{Event, EventType, Subject},
-    pod_board::{PodBoard, PodEntry},
-    prober::ProberHandle,
-    tests::stories::status,
-};
+use crate::{prober::ProberHandle, tests::stories::status};
 
 impl Happened {
     pub(super) fn pods(&mut self, board: &PodBoard, prober: &ProberHandle) {

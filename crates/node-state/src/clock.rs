@@ -37,8 +37,8 @@ impl Clock {
     }
 
     /// A clock whose wall time is `tell` and whose time of sleep is `asleep`.
-    #[cfg(test)]
-    pub(crate) fn telling(
+    #[must_use]
+    pub fn telling(
         tell: impl Fn() -> Timestamp + Send + Sync + 'static,
         asleep: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {

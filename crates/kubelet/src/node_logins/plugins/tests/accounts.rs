@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use rubelet_api::objects::Token;
 use rubelet_config::TokenCacheType;
+use rubelet_node_state::objects::{ServiceAccount, ServiceAccountError};
 use rubelet_pod_plan::image_access::PullServiceAccount;
 
 use super::*;
-use crate::objects::{ServiceAccount, ServiceAccountError};
 
 /// Service accounts by name; there are no others.
 #[derive(Default)]

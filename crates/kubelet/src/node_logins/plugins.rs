@@ -24,6 +24,10 @@ use parking_lot::Mutex;
 use rubelet_api::pod::Pod;
 use rubelet_config::CredentialProvider;
 use rubelet_cri::v1::AuthConfig;
+use rubelet_node_state::{
+    keyring::{Keyring, LoginSource, PullLogin, matches_place, repository},
+    objects::ServiceAccounts,
+};
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
@@ -32,8 +36,6 @@ use self::{
     error::PluginError,
     exec::{CacheKey, PluginAnswer},
 };
-use super::{Entry, Keyring, LoginSource, PullLogin, matches_place, repository};
-use crate::objects::ServiceAccounts;
 
 /// How many answers of a plugin are cached; those that expire first are dropped.
 const MAX_CACHED: usize = 1024;
@@ -154,18 +156,10 @@ impl CredentialPlugins {
 
 fn logins(answer: &PluginAnswer, repository: &str) -> Vec<AuthConfig> {
     let mut ring = Keyring::default();
-    let entries = answer.auth.iter().map(|(place, (username, password))| {
-        let entry = Entry {
-            username: Some(username.clone()),
-            password: Some(password.clone()),
-            auth: None,
-        };
-        (place.clone(), entry)
-    });
-    match ring.add(entries.collect()) {
-        Ok(()) => ring.lookup(repository),
-        Err(_) => Vec::new(),
+    for (registry, (username, password)) in &answer.auth {
+        ring.add_login(registry, username, password);
     }
+    ring.lookup(repository)
 }
 
 impl Plugin {

@@ -2,7 +2,7 @@
 
 use std::{io, process::ExitStatus, sync::Arc, time::Duration};
 
-use crate::objects::ServiceAccountError;
+use rubelet_node_state::objects::ServiceAccountError;
 
 /// Why a plugin gives no credentials. No text of it quotes what the plugin printed as its answer: that
 /// may hold a password. Cloned for each pod that waits for the same call.

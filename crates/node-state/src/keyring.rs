@@ -1,11 +1,8 @@
-//! Which credentials for registries fit an image: those of pull secrets, and those in files of the
-//! node.
+//! Which credentials for registries fit an image.
 //!
 //! Source of the rules: `pkg/credentialprovider` of Kubernetes 1.36.
 
 mod login;
-mod node;
-mod plugins;
 
 use std::collections::BTreeMap;
 
@@ -18,8 +15,6 @@ use rubelet_cri::v1::AuthConfig;
 use serde::Deserialize;
 
 pub use login::{LoginSource, PullLogin};
-pub use node::NodeLogins;
-pub use plugins::{CredentialPlugins, PluginSetupError};
 
 /// Of secrets of this type, the file `.docker/config.json` counts.
 const JSON_TYPE: &str = "kubernetes.io/dockerconfigjson";
@@ -107,17 +102,32 @@ impl Keyring {
         self.add(serde_json::from_slice(content).map_err(|_| BadLogins::Json)?)
     }
 
+    /// Adds a login for a registry; nothing if that names no host.
+    pub fn add_login(&mut self, registry: &str, username: &str, password: &str) {
+        self.add_one(
+            registry,
+            Login {
+                username: username.to_owned(),
+                password: password.to_owned(),
+            },
+        );
+    }
+
     fn add(&mut self, entries: BTreeMap<String, Entry>) -> Result<(), BadLogins> {
         let logins: Result<Vec<_>, _> = entries
             .into_iter()
             .map(|(registry, entry)| Ok((registry, entry.login()?)))
             .collect();
         for (registry, login) in logins? {
-            if let Some(key) = place_key(&registry) {
-                self.registries.entry(key).or_default().push(login);
-            }
+            self.add_one(&registry, login);
         }
         Ok(())
+    }
+
+    fn add_one(&mut self, registry: &str, login: Login) {
+        if let Some(key) = place_key(registry) {
+            self.registries.entry(key).or_default().push(login);
+        }
     }
 
     /// The credentials for an image, the most exact registry first. `image` may have a tag or digest.
@@ -190,7 +200,8 @@ fn place_key(registry: &str) -> Option<String> {
 }
 
 /// Host and path of an image, with what is meant where they are not written.
-pub(crate) fn repository(image: &str) -> String {
+#[must_use]
+pub fn repository(image: &str) -> String {
     let name = image.split_once('@').map_or(image, |(name, _)| name);
     let path_start = name.rfind('/').map_or(0, |slash| slash + 1);
     let name = match name[path_start..].find(':') {
@@ -211,8 +222,10 @@ pub(crate) fn repository(image: &str) -> String {
     }
 }
 
-/// Ports are equal, each part of the host fits, and the path is a begin of the image's.
-fn matches_place(registry: &str, repository: &str) -> bool {
+/// Whether a registry, as credentials name it, fits an image's [`repository`]: ports are equal, each part of
+/// the host fits, and the path is a begin of the image's.
+#[must_use]
+pub fn matches_place(registry: &str, repository: &str) -> bool {
     let split = |text: &'_ str| -> (String, String) {
         let (host, path) = text.split_at(text.find('/').unwrap_or(text.len()));
         (host.to_owned(), path.to_owned())

@@ -9,14 +9,15 @@ use tracing::warn;
 
 /// The pods with a record.
 #[derive(Debug)]
-pub(crate) struct RecordIndex {
+pub struct RecordIndex {
     /// `None` if the directory could not be read: each pod may have one.
     uids: Mutex<Option<HashSet<PodUid>>>,
 }
 
 impl RecordIndex {
     /// Reads the names of a directory's files. From then on only this process may change it.
-    pub(crate) fn of(directory: &Path) -> Self {
+    #[must_use]
+    pub fn of(directory: &Path) -> Self {
         let uids = read(directory).map_or_else(
             |error| {
                 warn!(directory = %directory.display(), %error, "A directory of records can't be read; each pod is looked up in it");
@@ -30,7 +31,8 @@ impl RecordIndex {
     }
 
     /// Whether a pod may have a record.
-    pub(crate) fn may_have(&self, uid: &PodUid) -> bool {
+    #[must_use]
+    pub fn may_have(&self, uid: &PodUid) -> bool {
         self.uids
             .lock()
             .as_ref()
@@ -38,7 +40,7 @@ impl RecordIndex {
     }
 
     /// Notes that a pod has a record from now on.
-    pub(crate) fn insert(&self, uid: &PodUid) {
+    pub fn insert(&self, uid: &PodUid) {
         if let Some(all) = self.uids.lock().as_mut()
             && !all.contains(uid)
         {
@@ -47,7 +49,7 @@ impl RecordIndex {
     }
 
     /// Notes that a pod has none any more.
-    pub(crate) fn remove(&self, uid: &PodUid) {
+    pub fn remove(&self, uid: &PodUid) {
         if let Some(all) = self.uids.lock().as_mut() {
             all.remove(uid);
         }

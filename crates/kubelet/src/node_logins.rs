@@ -1,4 +1,6 @@
-//! Credentials that all pods of the node may use, in files on the node.
+//! Credentials that all pods of the node may use: in files on the node, and from plugins.
+
+mod plugins;
 
 use std::{
     fs, io,
@@ -8,10 +10,13 @@ use std::{
 
 use rubelet_api::pod::Pod;
 use rubelet_base::ErrorChain;
+use rubelet_node_state::{
+    keyring::{BadLogins, Keyring, PullLogin},
+    objects::ServiceAccounts,
+};
 use tracing::warn;
 
-use super::{CredentialPlugins, Keyring, PullLogin};
-use crate::objects::ServiceAccounts;
+pub use self::plugins::{CredentialPlugins, PluginSetupError};
 
 /// Where the node's own credentials may be, in upstream's order: only the first readable file is
 /// used, and the older format only where no file of the newer one exists.
@@ -94,7 +99,7 @@ fn first(
     })
 }
 
-fn told(path: &Path, added: Result<(), super::BadLogins>) -> bool {
+fn told(path: &Path, added: Result<(), BadLogins>) -> bool {
     if let Err(error) = &added {
         warn!(file = %path.display(), error = %ErrorChain(error), "Credentials for registries can't be used");
     }

@@ -1,4 +1,4 @@
-//! What pods read from the API server, as this crate sees it: config maps, secrets, tokens, the
+//! What pods read from the API server, as a node sees it: config maps, secrets, tokens, the
 //! variables of services, credentials of image pulls and runtime classes. A node without an API
 //! server has [`NoObjects`]; tests have their own.
 
@@ -14,8 +14,8 @@ use rubelet_base::PodUid;
 use tokio::sync::watch;
 
 use crate::{
+    host_error::{HostError, HostWarning},
     keyring::PullLogin,
-    pod_host::{HostError, HostWarning},
 };
 
 /// Reason of the event for a volume that can't be filled.
@@ -26,7 +26,8 @@ pub const CONFIG_ERROR: &str = "CreateContainerConfigError";
 pub const FAILED_SANDBOX: &str = "FailedCreatePodSandBox";
 
 /// The message of that event.
-pub(crate) fn failed_sandbox(why: &str) -> String {
+#[must_use]
+pub fn failed_sandbox(why: &str) -> String {
     format!("Failed to create pod sandbox: {why}")
 }
 

@@ -36,7 +36,7 @@ impl NodeIps {
     }
 
     /// Ends when they change; never if they can't.
-    pub(crate) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         // Cancel safety: the receiver keeps what was not seen.
         if self.0.changed().await.is_err() {
             pending::<()>().await;

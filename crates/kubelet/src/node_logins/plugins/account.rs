@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use aws_lc_rs::digest::{SHA256, digest};
 use rubelet_api::{objects::Token, pod::Pod};
 use rubelet_config::{TokenAttributes, TokenCacheType};
+use rubelet_node_state::objects::{ServiceAccount, ServiceAccounts};
 use rubelet_pod_plan::image_access::PullServiceAccount;
 
 use super::error::PluginError;
-use crate::objects::{ServiceAccount, ServiceAccounts};
 
 /// On whose behalf a plugin is run.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use rubelet_api::parse::api_pod;
 use rubelet_config::TokenAttributes;
+use rubelet_node_state::objects::NoObjects;
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::objects::NoObjects;
 
 const VERSION: &str = "credentialprovider.kubelet.k8s.io/v1";
 

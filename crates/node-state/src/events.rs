@@ -211,7 +211,7 @@ impl Recorder {
             event.subject == subject
                 && *event.reason == *reason
                 && *event.message == *message
-                && crate::after(event.last, AGGREGATE) > now
+                && rubelet_pod_plan::after(event.last, AGGREGATE) > now
         });
         let event = match same.and_then(|at| order.events.remove(at)) {
             Some(event) => Event {

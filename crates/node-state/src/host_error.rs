@@ -1,0 +1,40 @@
+//! Why a node could not do something for a pod.
+
+use std::error::Error;
+
+use rubelet_base::ErrorChain;
+
+use crate::objects::{FAILED_SANDBOX, failed_sandbox};
+
+/// Why the host could not do something for a pod.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct HostError {
+    /// The reason of the event to raise, such as `FailedMount`.
+    pub reason: &'static str,
+    /// What went wrong, with its causes.
+    pub message: String,
+}
+
+impl HostError {
+    /// An error with its causes, for the event of this reason.
+    #[must_use]
+    pub fn new(reason: &'static str, error: &(dyn Error + 'static)) -> Self {
+        Self {
+            reason,
+            message: ErrorChain(error).to_string(),
+        }
+    }
+
+    /// The same, of something without which there can be no sandbox.
+    #[must_use]
+    pub fn sandbox(error: &(dyn Error + 'static)) -> Self {
+        Self {
+            reason: FAILED_SANDBOX,
+            message: failed_sandbox(&ErrorChain(error).to_string()),
+        }
+    }
+}
+
+/// Something that an operator should know, although all continues: reason and message of an event.
+pub type HostWarning = (&'static str, String);
