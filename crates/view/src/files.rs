@@ -10,13 +10,18 @@ use rubelet_files::{Attributes, ContainerRoot, FilesError, StreamReader, StreamW
 use rubelet_node_state::pod_board::PodBoard;
 use rubelet_server::{FileStream, FilesAnswer, FilesRefusal, FilesRequest, SessionError};
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
-use crate::sessions::{SessionParts, of_container, running};
+use crate::{
+    pod_shares::{PodShare, PodShares},
+    sessions::{SessionParts, of_container, running},
+};
 
 /// Concurrent copies. Each has a thread, and a file system that a container mounted may block it
 /// forever.
 pub(super) const TRANSFERS: usize = 8;
+/// Of these, for the same pod.
+pub(super) const TRANSFERS_OF_POD: usize = 4;
 /// Chunks of a stream in flight.
 const PIECES: usize = 4;
 
@@ -24,19 +29,18 @@ const PIECES: usize = 4;
 pub(super) async fn files(
     pods: &PodBoard,
     parts: &SessionParts,
-    transfers: &Arc<Semaphore>,
+    transfers: &Arc<PodShares>,
     request: FilesRequest,
 ) -> Result<FilesAnswer, FilesRefusal> {
     let entry = of_container(pods, &request.pod, None).map_err(|error| not_there(&error))?;
     let id = running(&entry, &request.container).map_err(|error| not_there(&error))?;
     let pid = init_process(parts, &id).await?;
-    let permit = Arc::clone(transfers).try_acquire_owned();
-    let permit = permit.map_err(|_| FilesRefusal::Busy)?;
+    let share = transfers.take(&entry.pod.uid).ok_or(FilesRefusal::Busy)?;
     let place = ContainerPath {
         pid,
         id,
         path: request.path.into_bytes(),
-        permit,
+        share,
     };
     match request.incoming {
         None => send(place).await,
@@ -49,7 +53,7 @@ struct ContainerPath {
     pid: u32,
     id: String,
     path: Vec<u8>,
-    permit: OwnedSemaphorePermit,
+    share: PodShare,
 }
 
 /// The init process, which runtimes report in the verbose status.
@@ -73,7 +77,7 @@ async fn send(place: ContainerPath) -> Result<FilesAnswer, FilesRefusal> {
     let (found, answer) = oneshot::channel();
     let (sender, pieces) = mpsc::channel(PIECES);
     in_thread(move || {
-        let _permit = place.permit;
+        let _share = place.share;
         let root = ContainerRoot::open(place.pid, &place.id);
         match root.and_then(|root| root.source(&place.path)) {
             Ok(source) => {
@@ -101,7 +105,7 @@ async fn receive(
     let (done, answer) = oneshot::channel();
     let (sender, pieces) = mpsc::channel(PIECES);
     in_thread(move || {
-        let _permit = place.permit;
+        let _share = place.share;
         let root = ContainerRoot::open(place.pid, &place.id);
         let received = root.and_then(|root| {
             let destination = root.destination(&place.path)?;

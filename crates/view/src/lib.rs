@@ -25,6 +25,7 @@ mod lifecycle;
 mod logs;
 mod manifests;
 mod net;
+mod pod_shares;
 mod pods;
 mod publish;
 mod running;
@@ -59,13 +60,16 @@ use tokio::{
     task::JoinSet,
 };
 
-use self::publish::{ExtraVersions, Follower};
 pub use self::{
     cluster_problems::ClusterProblems,
     health::{stuck_loop, summary},
     lifecycle::{LifecycleBoard, PlegLifecycle},
     net::{Nameservers, NetworkFacts},
     sessions::SessionParts,
+};
+use self::{
+    pod_shares::PodShares,
+    publish::{ExtraVersions, Follower},
 };
 
 /// How many deletions are kept for slow watchers.
@@ -138,7 +142,7 @@ pub struct LocalView {
     events: Arc<Collection>,
     manifests: Arc<Collection>,
     lifecycle: lifecycle::LifecycleEvents,
-    transfers: Arc<Semaphore>,
+    transfers: Arc<PodShares>,
     probes: Arc<Semaphore>,
 }
 
@@ -171,7 +175,7 @@ impl LocalView {
         let board = Arc::clone(&parts.lifecycle);
         Arc::new(Self {
             lifecycle: lifecycle::LifecycleEvents::new(board, collection()),
-            transfers: Arc::new(Semaphore::new(files::TRANSFERS)),
+            transfers: PodShares::new(files::TRANSFERS, files::TRANSFERS_OF_POD),
             probes: Arc::new(Semaphore::new(net::PROBES)),
             parts,
             pods,
