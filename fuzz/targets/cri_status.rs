@@ -21,9 +21,9 @@ use rubelet_pod_plan::{
     History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Step, Target, plan,
 };
 
-#[path = "../../crates/kubelet/src/pleg/convert.rs"]
+#[path = "../../crates/pleg/src/convert.rs"]
 mod convert;
-#[path = "../../crates/kubelet/src/pleg/fingerprint.rs"]
+#[path = "../../crates/pleg/src/fingerprint.rs"]
 mod fingerprint;
 
 use fingerprint::Fingerprint;

@@ -9,6 +9,7 @@ use rubelet_node_state::{
     intents::IntentBoard, metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource,
     pod_board::PodBoard, runtime_state::RuntimeState,
 };
+use rubelet_pleg::{PlegHandle, PlegSettings, PlegTask, RuntimePod, processes::Processes};
 use rubelet_pod_plan::PlanSettings;
 use rubelet_sources::desired::Desired;
 use tokio::{sync::watch, task::JoinSet, time::timeout};
@@ -21,12 +22,10 @@ use crate::{
     images::{ImagePuller, PullParallelism},
     log_rotation::{LogRotation, LogRotationSettings},
     node_logins::NodeLogins,
-    pleg::{PlegHandle, PlegSettings, PlegTask, RuntimePod},
     pod_host::PodHost,
     pod_task::PodContext,
     pods::PodTable,
     prober::{NetProbe, ProberHandle, ProberTask},
-    processes::Processes,
     quarantine,
     records::RecordWriter,
     releases::Releases,

@@ -5,39 +5,25 @@
 //! |---|---|---|
 //! | `pods::PodTable` | desired pods of the sources, relists | starts, updates and ends pod tasks |
 //! | `pod_task::PodTask`, one per pod | control, observations | calls to the runtime, status on the pod board |
-//! | [`pleg::PlegTask`] | marks, the runtime | observations, relists |
+//! | `PlegTask` of the crate `pleg` | marks, the runtime | observations, relists |
 //! | [`prober::ProberTask`] | probes that plans want to run | attempts, their outcomes, events |
 //! | [`runtime_watch::watch_runtime`] | the runtime's status | whether pods can be worked on |
 //! | [`image_collection`] | the disk, images, containers, pods | removed images |
 //! | [`log_rotation`] | statuses of running containers, sizes of logs | rotated logs |
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
 //!
-//! What others show of pods is on the boards of `node-state`. [`agent`] puts the parts together. PLEG on a model
-//! runtime that has no pods yet:
+//! What others show of pods is on the boards of `node-state`. [`agent`] puts the parts together. A part that stands by
+//! itself, the registry logins that all pods of a node may use:
 //!
 //! ```
-//! use std::time::Duration;
+//! use rubelet_kubelet::node_logins::NodeLogins;
 //!
-//! use rubelet_kubelet::pleg::{PID_QUERY_IDLE, PlegSettings, PlegTask};
-//! use rubelet_node_state::{clock::Clock, heartbeat::Heartbeat, metrics::NodeMetrics};
-//! use rubelet_sim::Sim;
-//!
-//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
-//! # async fn main() {
-//! let settings = PlegSettings {
-//!     relist_period: Duration::from_secs(1),
-//!     events: true,
-//!     pid_query_idle: PID_QUERY_IDLE,
-//! };
-//! let (heartbeat, clock) = (Heartbeat::new(), Clock::system());
-//! let runtime = Sim::new().runtime();
-//! let (pleg, handle) =
-//!     PlegTask::new(runtime, settings, None, heartbeat, clock, NodeMetrics::new());
-//! tokio::spawn(pleg.run());
-//! let mut relists = handle.relists();
-//! relists.changed().await.expect("PLEG runs");
-//! assert!(relists.borrow().pods.is_empty());
-//! # }
+//! let root_dir = tempfile::tempdir().expect("a directory");
+//! let config = r#"{"auths": {"registry.example": {"username": "ci", "password": "s3cret"}}}"#;
+//! std::fs::write(root_dir.path().join("config.json"), config).expect("a file");
+//! let logins = NodeLogins::of_kubelet(root_dir.path(), None).read();
+//! assert_eq!(logins.lookup("registry.example/app:2")[0].username, "ci");
+//! assert!(logins.lookup("other.example/app:2").is_empty());
 //! ```
 
 pub mod agent;
@@ -49,12 +35,10 @@ pub mod image_collection;
 pub mod images;
 pub mod log_rotation;
 pub mod node_logins;
-pub mod pleg;
 pub mod pod_host;
 mod pod_task;
 mod pods;
 pub mod prober;
-pub mod processes;
 mod quarantine;
 pub mod records;
 mod releases;

@@ -23,6 +23,7 @@ use rubelet_node_state::{
     metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource, pod_board::PodBoard,
     runtime_state::RuntimeState,
 };
+use rubelet_pleg::PlegHandle;
 use rubelet_pod_plan::PlanSettings;
 use tokio::sync::watch;
 
@@ -32,7 +33,6 @@ use crate::{
     drain::Drain,
     host_ports::HostPorts,
     images::ImagePuller,
-    pleg::PlegHandle,
     pod_host::PodHost,
     prober::{NetProbe, ProberHandle},
     records::RecordWriter,

@@ -7,8 +7,7 @@ use rubelet_node_state::{
     events::{EventType, Recorder, Subject},
     pod_board::PodBoard,
 };
-
-use crate::pleg::{PlegHandle, Quarantine};
+use rubelet_pleg::{PlegHandle, Quarantine};
 
 /// Reason of the event of a pod that the runtime does not report on.
 const HANGS: &str = "RuntimeHangs";

@@ -10,13 +10,12 @@ use parking_lot::Mutex;
 use rubelet_api::status::PodStatus;
 use rubelet_base::{ErrorChain, PodName, PodUid};
 use rubelet_node_state::record_index::RecordIndex;
+use rubelet_pleg::RuntimeIds;
 use rubelet_pod_plan::History;
 use rubelet_store::{Loaded, Migration, Record, Stored};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tracing::warn;
-
-use crate::pleg::RuntimeIds;
 
 /// What is kept of one pod.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,13 +5,12 @@ use std::{sync::Arc, time::Duration};
 use rubelet_base::{Backoff, ErrorChain};
 use rubelet_cri::{RuntimeService, v1};
 use rubelet_node_state::runtime_state::{CgroupDriver, RuntimeHandler, RuntimeState};
+use rubelet_pleg::PlegHandle;
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
 use tracing::{info, warn};
-
-use crate::pleg::PlegHandle;
 
 /// Time between two status calls while all is well (kubelet: 5 s).
 const PERIOD: Duration = Duration::from_secs(5);

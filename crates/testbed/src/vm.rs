@@ -109,10 +109,12 @@ impl Vm {
             .arg("-initrd")
             .arg(&archive)
             // Debian's kernel supports pressure stall information, but disables it by default. On a
-            // busy host an emulated timer can look broken.
+            // busy host an emulated timer can look broken. Emulation is slow: nothing is guarded against a
+            // processor that is not there, and the time is read without a device.
             .args([
                 "-append",
-                "console=ttyS0 quiet psi=1 no_timer_check panic=-1 rdinit=/init",
+                "console=ttyS0 quiet psi=1 no_timer_check mitigations=off tsc=reliable clocksource=tsc \
+                 panic=-1 rdinit=/init",
             ])
             .arg("-serial")
             .arg(format!("file:{}", console.display()))

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
-use rubelet_kubelet::pleg::{LifecycleEvent, PlegHandle};
 use rubelet_node_state::board::Board;
+use rubelet_pleg::{LifecycleEvent, PlegHandle};
 use rubelet_server::{Collection, Object};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

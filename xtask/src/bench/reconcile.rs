@@ -9,7 +9,7 @@ pub(super) fn measure(results: &mut Results) -> Result<()> {
     progress("relists of 1000 pods with 3000 containers");
     results.add(
         "reconcile_us_1000",
-        example::number("rubelet-kubelet", "reconcile_us")?,
+        example::number("rubelet-pleg", "reconcile_us")?,
     );
     Ok(())
 }

@@ -60,6 +60,7 @@ const PRODUCT: &[&str] = &[
     "volumes",
     "cri-grpc",
     "node-state",
+    "pleg",
     "kubelet",
     "server",
     "kube",
@@ -136,6 +137,21 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     ),
     CrateRule::effects(
         5,
+        "pleg",
+        &[
+            "base",
+            "api",
+            "cri",
+            "pod-plan",
+            "host",
+            "logs",
+            "volumes",
+            "node-state",
+        ],
+    )
+    .tests_with(&["sim"]),
+    CrateRule::effects(
+        5,
         "kubelet",
         &[
             "base",
@@ -145,6 +161,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "pod-plan",
             "node-plan",
             "node-state",
+            "pleg",
             "host",
             "logs",
             "probes",
@@ -174,7 +191,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "server",
         ],
     )
-    .tests_with(&["sim", "sim-api", "kubelet"]),
+    .tests_with(&["sim", "sim-api", "kubelet", "pleg"]),
     CrateRule::effects(
         6,
         "view",
@@ -191,6 +208,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "streaming",
             "kube",
             "node-state",
+            "pleg",
             "kubelet",
             "server",
             "cluster",

@@ -21,7 +21,6 @@ use rubelet_kubelet::{
     image_access::ImageAccess,
     images::PullParallelism,
     node_logins::NodeLogins,
-    pleg::{PID_QUERY_IDLE, PlegSettings},
     pod_host::PodHost,
     prober::{NetProbe, NetReport, NetVerdict},
     records::RecordWriter,
@@ -36,6 +35,7 @@ use rubelet_node_state::{
     objects::NoObjects,
     runtime_state::CgroupDriver,
 };
+use rubelet_pleg::{PID_QUERY_IDLE, PlegSettings};
 use rubelet_pod_plan::{
     PlanSettings,
     cri_config::{

@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
+use rubelet_pleg::RuntimeIds;
 use rubelet_pod_plan::ObservedPod;
 use tokio::time::sleep;
 
 use super::PodTask;
-use crate::pleg::RuntimeIds;
 
 /// Time between two looks: lists that are wrong are so for a moment.
 const BETWEEN: Duration = Duration::from_millis(200);

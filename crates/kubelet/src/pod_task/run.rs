@@ -12,6 +12,7 @@ use rubelet_base::{ContainerId, PodUid, Seq};
 use rubelet_node_state::{
     events::EventType, node_ips::NodeIps, pod_board::PodEntry, runtime_state::RuntimeState,
 };
+use rubelet_pleg::Observation;
 use rubelet_pod_plan::{
     History, Intents, ObservedPod, PlanSettings, PodPlan, PodSnapshot, ProbeResults, Target,
     history::ReplacedPod, plan, transitions,
@@ -23,7 +24,7 @@ use super::{
     Control, PodContext, apply::UnfinishedStop, confirm_absence::AbsenceCheck, ephemeral,
     object_changes::ObjectChanges, repeat_backoff::RepeatBackoff, sync_round::SyncRound,
 };
-use crate::{host_ports::HeldPorts, pleg::Observation, records::PodRecord};
+use crate::{host_ports::HeldPorts, records::PodRecord};
 
 /// How a pod on the machine's network is reached while that has no address.
 pub(super) const LOCAL: &str = "127.0.0.1";

@@ -16,6 +16,7 @@ use rubelet_node_state::{
     events::EventType,
     pod_board::PodEntry,
 };
+use rubelet_pleg::RuntimePod;
 use rubelet_pod_plan::{Eviction, ExternalCondition};
 use tracing::{info, warn};
 
@@ -24,7 +25,7 @@ use super::{
     decide::TableAction,
     table::PodTable,
 };
-use crate::{pleg::RuntimePod, records::PodRecord};
+use crate::records::PodRecord;
 
 /// Type of the condition with the reason why a pod ends early.
 const DISRUPTION_TARGET: &str = "DisruptionTarget";

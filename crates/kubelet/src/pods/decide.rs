@@ -8,8 +8,7 @@ use std::{
 
 use rubelet_api::pod::Pod;
 use rubelet_base::{PodName, PodUid};
-
-use crate::pleg::RuntimePod;
+use rubelet_pleg::RuntimePod;
 
 /// The table's view of one task.
 #[derive(Debug, Clone)]

@@ -5,8 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use rubelet_api::pod::{Pod, PodSource, PodSpec, RestartPolicy};
 use rubelet_base::{PodName, PodUid};
-
-use crate::pleg::RuntimePod;
+use rubelet_pleg::RuntimePod;
 
 /// The grace of a pod that specifies none (kubelet: the API's default).
 pub(super) const DEFAULT_GRACE: Duration = Duration::from_secs(30);

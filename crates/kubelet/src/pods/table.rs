@@ -16,6 +16,7 @@ use rubelet_node_state::{
     heartbeat::{HEARTBEAT, Heartbeat},
     pod_board::{PodBoard, PodEntry},
 };
+use rubelet_pleg::{RelistState, RuntimePod};
 use rubelet_pod_plan::history::ReplacedPod;
 use tokio::{
     sync::watch,
@@ -32,7 +33,6 @@ use super::{
 };
 use crate::{
     agent::PodSources,
-    pleg::{RelistState, RuntimePod},
     pod_task::{Control, PodContext, PodTask, TaskEnd},
 };
 

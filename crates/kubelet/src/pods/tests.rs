@@ -9,12 +9,12 @@ use std::{
 use jiff::Timestamp;
 use rubelet_api::pod::{Deletion, Pod};
 use rubelet_base::{PodName, PodUid};
+use rubelet_pleg::RuntimePod;
 
 use super::{
     decide::{TableAction, TableSnapshot, TaskView, decide},
     orphan,
 };
-use crate::pleg::RuntimePod;
 
 /// A pod `NAME` with the UID `NAME/VERSION`.
 fn runtime_pod(uid: &str) -> RuntimePod {

@@ -28,6 +28,7 @@ use rubelet_node_state::{
     node_ips::NodeIps,
     objects::FAILED_MOUNT,
 };
+use rubelet_pleg::{PID_QUERY_IDLE, PlegSettings, processes::Processes};
 use rubelet_pod_plan::{Intents, PlanSettings};
 use rubelet_sim::Sim;
 use rubelet_sources::desired::Desired;
@@ -48,8 +49,6 @@ use crate::{
     images::PullParallelism,
     log_rotation::LogRotationSettings,
     node_logins::NodeLogins,
-    pleg::{PID_QUERY_IDLE, PlegSettings},
-    processes::Processes,
     records::RecordWriter,
 };
 
@@ -205,6 +204,7 @@ impl Node {
             metrics: Arc::clone(&self.metrics),
         };
         let mut agent = Agent::start(parts, self.recorder.clone());
+        agent.pleg().start_trace();
         agent.run_pods(vec![self.desired.subscribe()]);
         self.agent = Some(agent);
     }

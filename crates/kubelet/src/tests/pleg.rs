@@ -36,7 +36,7 @@
 //!
 //! | | what | checked by |
 //! |---|---|---|
-//! | I1 | a task works only on what was looked at after its last step | `random/told.rs` in all seeds; `tests/inspection_state.rs` in many orders of threads |
+//! | I1 | a task works only on what was looked at after its last step | `random/told.rs` in all seeds; `pleg/tests/inspection_state.rs` in many orders of threads |
 //! | I2 | what is known becomes true after trouble, within `BACK_OFF` + `SOON`, or `LATER`, and `MOVES` | `random/seeds.rs::learn_the_truth` |
 //! | I3 | one start, one end, one removal of each container | `random/truth.rs::assert_once` |
 //! | I4 | each end is followed by a round that begins after it | `random/told.rs::assert_all_worked_on` |

@@ -7,8 +7,8 @@ use std::{
 
 use rubelet_cri::{ChangedObject, CriErrorKind};
 use rubelet_cri_grpc::CallObserver;
-use rubelet_kubelet::pleg::PlegHandle;
 use rubelet_node_state::metrics::NodeMetrics;
+use rubelet_pleg::PlegHandle;
 use tokio::sync::watch;
 
 /// Observes the end of each call.

@@ -19,9 +19,7 @@ use rubelet_kubelet::{
     image_collection::{ImageCollectionPolicy, ImageCollectionSettings},
     images::PullParallelism,
     node_logins::NodeLogins,
-    pleg::{PID_QUERY_IDLE, PlegSettings},
     pod_host::PodHost,
-    processes::{HostProcesses, Processes},
     records::RecordWriter,
 };
 use rubelet_node_state::{
@@ -29,6 +27,10 @@ use rubelet_node_state::{
     intents::IntentBoard,
     metrics::NodeMetrics,
     objects::{NoObjects, ObjectSource},
+};
+use rubelet_pleg::{
+    PID_QUERY_IDLE, PlegSettings,
+    processes::{HostProcesses, Processes},
 };
 use rubelet_pod_plan::{PlanSettings, image_access::VerificationPolicy};
 use rubelet_probes::Prober;

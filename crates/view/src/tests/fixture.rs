@@ -12,7 +12,7 @@ use rubelet_api::{
     status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
 };
 use rubelet_base::PodUid;
-use rubelet_kubelet::{pleg::LifecycleEvent, prober::ProberHandle};
+use rubelet_kubelet::prober::ProberHandle;
 use rubelet_node_state::{
     board::Board,
     clock::Clock,
@@ -29,6 +29,7 @@ use rubelet_node_state::{
     pod_board::{PodBoard, PodEntry},
     runtime_state::RuntimeState,
 };
+use rubelet_pleg::LifecycleEvent;
 use rubelet_pod_plan::{History, Intents};
 use rubelet_server::{
     ActionError, NodeView as _, PodAction, PodAnswer, PodPatch, PodRef, Resource,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rubelet_base::PodName;
 use rubelet_cri::v1::ContainerEventType;
-use rubelet_kubelet::pleg::{Cause, LifecycleEvent, LifecycleKind};
+use rubelet_pleg::{Cause, LifecycleEvent, LifecycleKind};
 use rubelet_server::{NodeView as _, Resource, WatchKind};
 use serde_json::{Value, json};
 

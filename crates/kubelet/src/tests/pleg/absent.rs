@@ -1,14 +1,12 @@
 //! What happens while nobody listens: streams that end and runtimes that are restarted.
 
 use rubelet_cri::v1::ContainerEventType as Kind;
+use rubelet_pleg::LifecycleKind;
 use rubelet_sim::{EventFault, EventFlavour};
 use tokio::time::sleep;
 
 use super::told::{APP, AT_ONCE, ONCE, millis};
-use crate::{
-    pleg::LifecycleKind,
-    tests::node::{Node, seconds},
-};
+use crate::tests::node::{Node, seconds};
 
 /// Scenario 10.
 #[tokio::test(start_paused = true)]

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use rubelet_cri::v1::ContainerEventType as Kind;
+use rubelet_pleg::LifecycleKind;
 use rubelet_sim::{Behavior, EntryKind, EventFault, EventFlavour, Subject};
 use tokio::time::sleep;
 
 use super::told::{APP, AT_ONCE, ONCE, millis};
-use crate::{
-    pleg::LifecycleKind,
-    tests::node::{Node, seconds},
-};
+use crate::tests::node::{Node, seconds};
 
 /// Scenario 5.
 #[tokio::test(start_paused = true)]

@@ -4,13 +4,13 @@ use rubelet_cri::{
     ContainerEvent, RuntimeService as _, Timeouts,
     v1::{self, ContainerEventType as Kind},
 };
+use rubelet_pleg::LifecycleKind;
 use rubelet_sim::{EntryKind, Subject};
 use tokio::time::{Instant, sleep};
 
 use super::told::{AT_ONCE, millis};
 use crate::{
     images::PullParallelism,
-    pleg::LifecycleKind,
     tests::node::{Node, seconds},
 };
 

@@ -1,13 +1,13 @@
 //! Ends that the kernel tells before the runtime does.
 
 use rubelet_cri::{Code, CriErrorKind, Timeouts};
+use rubelet_pleg::LifecycleEvent;
 use rubelet_sim::{EntryKind, Pull, Subject};
 use tokio::time::{Instant, sleep};
 
 use super::told::millis;
 use crate::{
     images::PullParallelism,
-    pleg::LifecycleEvent,
     tests::node::{Node, seconds},
 };
 

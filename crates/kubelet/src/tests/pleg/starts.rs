@@ -1,14 +1,12 @@
 //! What is seen while something starts, and just after it.
 
 use rubelet_cri::{CriErrorKind, v1::ContainerEventType as Kind};
+use rubelet_pleg::LifecycleKind;
 use rubelet_sim::{Behavior, CallOutcome, EntryKind, EventFault, Fault, Subject};
 use tokio::time::sleep;
 
 use super::told::{APP, AT_ONCE, ONCE, millis};
-use crate::{
-    pleg::LifecycleKind,
-    tests::node::{Node, seconds},
-};
+use crate::tests::node::{Node, seconds};
 
 /// Scenario 1.
 #[tokio::test(start_paused = true)]

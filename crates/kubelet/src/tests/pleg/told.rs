@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use rubelet_base::PodName;
 use rubelet_node_state::events::Subject;
+use rubelet_pleg::{LifecycleEvent, LifecycleKind};
 use rubelet_pod_plan::ObservedPod;
 
-use crate::{
-    pleg::{LifecycleEvent, LifecycleKind},
-    tests::node::{Node, seconds},
-};
+use crate::tests::node::{Node, seconds};
 
 /// How long the way from an event to the pod's task may take. The model answers at once: whatever
 /// is above zero was spent on a timer.

@@ -4,16 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rubelet_base::PodName;
 use rubelet_cri::{Timeouts, v1::ContainerEventType as Kind};
+use rubelet_pleg::{AT_ONCE, LifecycleKind, QUICK_AT_ONCE};
 use rubelet_sim::{EntryKind, EventFault, Subject};
 use tokio::time::{Instant, sleep};
 
 use super::told::millis;
 use crate::{
     images::PullParallelism,
-    pleg::{
-        LifecycleKind,
-        inspection_slots::{AT_ONCE, QUICK_AT_ONCE},
-    },
     tests::node::{Node, seconds},
 };
 

@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use rubelet_base::{PodUid, Seq};
+use rubelet_pleg::trace::Traced;
 use tokio::time::Instant;
 
-use crate::{pleg::trace::Traced, tests::node::Node};
+use crate::tests::node::Node;
 
 /// A container that was seen to have ended, by which inspection, and when that was reported.
 #[derive(Debug)]

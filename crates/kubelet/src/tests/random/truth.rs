@@ -5,13 +5,11 @@ use std::{
     time::Duration,
 };
 
+use rubelet_pleg::{AT_ONCE, LifecycleEvent, LifecycleKind as Kind};
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use rubelet_sim::{EntryKind, Subject};
 
-use crate::{
-    pleg::{LifecycleEvent, LifecycleKind as Kind, inspection_slots::AT_ONCE},
-    tests::node::Node,
-};
+use crate::tests::node::Node;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {

@@ -5,7 +5,7 @@
 
 // Not all of it is needed here.
 #[allow(dead_code)]
-#[path = "../src/pleg/inspection_state.rs"]
+#[path = "../src/inspection_state.rs"]
 mod inspection_state;
 
 use std::collections::BTreeSet;

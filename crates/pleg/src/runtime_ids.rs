@@ -24,7 +24,8 @@ pub struct RuntimeIds {
 
 impl RuntimeIds {
     /// Those of all that was seen of a pod.
-    pub(crate) fn of(pod: &ObservedPod) -> Self {
+    #[must_use]
+    pub fn of(pod: &ObservedPod) -> Self {
         let sandboxes = pod.sandboxes.iter().map(|found| found.id.clone());
         let containers = pod.containers.iter();
         Self {

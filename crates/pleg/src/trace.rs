@@ -1,4 +1,7 @@
-//! What PLEG reported to whom, in order, for tests that compare it with the guarantees.
+//! What PLEG reported to whom, in order, for tests that compare it with the guarantees. Nothing is kept before it is
+//! started.
+
+use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 use rubelet_base::{PodUid, Seq};
@@ -8,15 +11,19 @@ use super::lifecycle::{LifecycleKind, happened};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Traced {
+pub enum Traced {
     /// A step of this agent on a pod has ended.
     Stepped(PodUid),
     /// A container was seen to have ended, with this exit code, by the inspection with this number.
     /// Of one that is gone there is no code.
     Died {
+        /// Its pod.
         uid: PodUid,
+        /// Its identifier.
         id: Box<str>,
+        /// Its exit code.
         code: Option<i32>,
+        /// The number of the inspection.
         seq: Seq,
     },
     /// A pod's task began to work on the observation with this number.
@@ -27,21 +34,30 @@ pub(crate) enum Traced {
     Forgotten(PodUid),
 }
 
-/// All of it since it was last taken.
+/// All of it since it was last taken; nothing before it is started.
 #[derive(Debug, Default)]
-pub(crate) struct Trace(Mutex<Vec<Traced>>);
+pub(super) struct Trace(OnceLock<Mutex<Vec<Traced>>>);
 
 impl Trace {
-    pub(super) fn note(&self, what: Traced) {
-        self.0.lock().push(what);
+    pub(super) fn start(&self) {
+        self.0.get_or_init(Mutex::default);
+    }
+
+    pub(super) fn note(&self, what: impl FnOnce() -> Traced) {
+        if let Some(list) = self.0.get() {
+            list.lock().push(what());
+        }
     }
 
     pub(super) fn note_ends(&self, uid: &PodUid, seq: Seq, old: &ObservedPod, new: &ObservedPod) {
+        if self.0.get().is_none() {
+            return;
+        }
         for what in happened(old, new) {
             if what.kind == LifecycleKind::Died && what.name.is_some() {
                 let mut all = new.containers.iter();
                 let found = all.find(|found| found.id.as_str() == what.id);
-                self.note(Traced::Died {
+                self.note(|| Traced::Died {
                     uid: uid.clone(),
                     id: what.id.into(),
                     code: found.and_then(|found| Some(found.phase.exit()?.code)),
@@ -51,8 +67,9 @@ impl Trace {
         }
     }
 
-    /// What has happened since the last time.
-    pub(crate) fn take(&self) -> Vec<Traced> {
-        std::mem::take(&mut *self.0.lock())
+    pub(super) fn take(&self) -> Vec<Traced> {
+        let list = self.0.get();
+        list.map(|list| std::mem::take(&mut *list.lock()))
+            .unwrap_or_default()
     }
 }

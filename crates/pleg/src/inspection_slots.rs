@@ -12,17 +12,16 @@ use tokio::{
 use super::inspection_queue::{InspectionQueue, Urgency};
 
 /// How many inspections at the same time that have not taken longer than [`SLOW`] yet.
-pub(crate) const QUICK_AT_ONCE: usize = 16;
+pub const QUICK_AT_ONCE: usize = 16;
 /// How many that take longer. When all of these slots are taken, an inspection that becomes slow is
 /// aborted, and started again when one of them is free.
-pub(crate) const SLOW_AT_ONCE: usize = 32;
+pub(super) const SLOW_AT_ONCE: usize = 32;
 /// How many of pods whose last inspection ran into its deadline.
-pub(crate) const HANGING_AT_ONCE: usize = 4;
+pub(super) const HANGING_AT_ONCE: usize = 4;
 /// How many in all.
-#[cfg(test)]
-pub(crate) const AT_ONCE: usize = QUICK_AT_ONCE + SLOW_AT_ONCE + HANGING_AT_ONCE;
+pub const AT_ONCE: usize = QUICK_AT_ONCE + SLOW_AT_ONCE + HANGING_AT_ONCE;
 /// An inspection that takes longer than this is slow.
-pub(crate) const SLOW: Duration = Duration::from_secs(1);
+pub(super) const SLOW: Duration = Duration::from_secs(1);
 
 /// Which slots a pod's next inspection may have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

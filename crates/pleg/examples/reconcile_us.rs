@@ -12,8 +12,8 @@ use std::{
 
 use async_trait::async_trait;
 use rubelet_cri::{CriResult, RuntimeService, v1};
-use rubelet_kubelet::pleg::{PID_QUERY_IDLE, PlegSettings, PlegTask};
 use rubelet_node_state::{clock::Clock, heartbeat::Heartbeat, metrics::NodeMetrics};
+use rubelet_pleg::{PID_QUERY_IDLE, PlegSettings, PlegTask};
 use rubelet_sim::Sim;
 use tokio::{task::yield_now, time::Instant};
 

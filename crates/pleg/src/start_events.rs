@@ -97,7 +97,6 @@ impl StartEvents {
     }
 
     /// How many are kept.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }

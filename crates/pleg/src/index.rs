@@ -44,7 +44,6 @@ impl Index {
     }
 
     /// How many identifiers are kept.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.pods.len() + self.gone.len()
     }

@@ -107,7 +107,6 @@ impl PlegTask {
                 .record_events(tracked, &mut marks, began, request, &old, &pod, now);
         }
         drop(marks);
-        #[cfg(test)]
         self.handle
             .shared
             .trace

@@ -16,8 +16,6 @@ use tokio::{
 };
 use tracing::info;
 
-#[cfg(test)]
-use super::trace::Traced;
 use super::{
     cadence::Cadence,
     cause::Cause,
@@ -28,6 +26,7 @@ use super::{
     observation::Observation,
     record::LifecycleRecord,
     start_events::StartEvents,
+    trace::{Trace, Traced},
     tracked_pod::{Marks, Request, TrackedPod},
 };
 
@@ -87,8 +86,7 @@ pub(super) struct Shared {
     pub(super) record: LifecycleRecord,
     pub(super) metrics: Arc<NodeMetrics>,
     pub(super) clock: Clock,
-    #[cfg(test)]
-    pub(super) trace: super::trace::Trace,
+    pub(super) trace: Trace,
 }
 
 /// The state of the flow of events, and so of the next relist.
@@ -133,8 +131,7 @@ impl PlegHandle {
                 record: LifecycleRecord::default(),
                 metrics,
                 clock,
-                #[cfg(test)]
-                trace: super::trace::Trace::default(),
+                trace: Trace::default(),
             }),
         }
     }
@@ -312,8 +309,7 @@ impl PlegHandle {
     /// The pod's task begins to work on its latest observation. Until it ends, the pod is inspected
     /// at most once a second.
     pub fn sync_began(&self, uid: &PodUid, seq: Seq) {
-        #[cfg(test)]
-        self.trace(Traced::Handed(uid.clone(), seq));
+        self.shared.trace.note(|| Traced::Handed(uid.clone(), seq));
         let Some(tracked) = self.shared.known(uid) else {
             return;
         };
@@ -342,8 +338,7 @@ impl PlegHandle {
     /// The pod's task has done what it had to. Returns the number of that moment.
     pub fn sync_ended(&self, uid: &PodUid) -> Seq {
         let end = self.now();
-        #[cfg(test)]
-        self.trace(Traced::Done(uid.clone(), end));
+        self.shared.trace.note(|| Traced::Done(uid.clone(), end));
         let Some(tracked) = self.shared.known(uid) else {
             return end;
         };
@@ -382,8 +377,7 @@ impl PlegHandle {
             }
             false
         });
-        #[cfg(test)]
-        self.trace(Traced::Forgotten(uid.clone()));
+        self.shared.trace.note(|| Traced::Forgotten(uid.clone()));
         let last = Arc::clone(&tracked.observation.borrow().pod);
         self.shared.index.lock().forget(&last);
         self.shared.count(&last, &Default::default());
@@ -434,14 +428,9 @@ impl PlegHandle {
             .or_insert_with(new);
     }
 
-    #[cfg(test)]
-    fn trace(&self, what: Traced) {
-        self.shared.trace.note(what);
-    }
-
     /// How much is kept: pods, identifiers, causes, lifecycle events.
-    #[cfg(test)]
-    pub(crate) fn kept(&self) -> usize {
+    #[must_use]
+    pub fn kept(&self) -> usize {
         let shared = &self.shared;
         let pods: Vec<_> = shared.pods.lock().values().cloned().collect();
         let marks = pods.iter().map(|tracked| {
@@ -456,16 +445,20 @@ impl PlegHandle {
         pods.len() + marks + queue + index + start_events + self.record().board().list().len()
     }
 
-    /// What was reported to whom since the last time.
-    #[cfg(test)]
-    pub(crate) fn take_trace(&self) -> Vec<Traced> {
+    /// Keeps what is reported to whom from now on, for [`PlegHandle::take_trace`]: its reader must not stop.
+    pub fn start_trace(&self) {
+        self.shared.trace.start();
+    }
+
+    /// What was reported to whom since the last time; nothing before [`PlegHandle::start_trace`].
+    #[must_use]
+    pub fn take_trace(&self) -> Vec<Traced> {
         self.shared.trace.take()
     }
 
     fn mark_step(&self, uid: &PodUid, change: impl FnOnce(&mut Marks)) {
         self.mark_as(uid, Cause::Step, change);
-        #[cfg(test)]
-        self.trace(Traced::Stepped(uid.clone()));
+        self.shared.trace.note(|| Traced::Stepped(uid.clone()));
     }
 
     pub(super) fn mark_as(&self, uid: &PodUid, cause: Cause, change: impl FnOnce(&mut Marks)) {

@@ -40,7 +40,6 @@ impl Rechecks {
     }
 
     /// How many of them are kept.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.deleted.len() + self.created.len() + self.revived.len()
     }
