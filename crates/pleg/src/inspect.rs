@@ -1,6 +1,10 @@
 //! Reading one pod from the runtime.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    sync::Arc,
+};
 
 use futures_util::future::{join, join_all};
 use rubelet_base::{ContainerId, PodUid, SandboxId, Seq};
@@ -71,25 +75,49 @@ pub(super) async fn inspect(
         mut pod,
         mut processes,
     } = InspectionResult::default();
-    let mut sandboxes = Vec::new();
+    let (mut asked, mut sandboxes) = (Vec::new(), Vec::new());
     for (id, record) in plan.sandboxes {
         match record {
             Some(record) => pod.sandboxes.push(record),
-            None => sandboxes.push(read_sandbox(runtime, uid, id)),
+            None => {
+                asked.push(id.clone());
+                sandboxes.push(read_sandbox(runtime, uid, id));
+            }
         }
     }
-    let mut containers = Vec::new();
+    let (mut final_ones, mut containers) = (Vec::new(), Vec::new());
     for (id, known) in plan.containers {
         match known.record {
-            Some(record) => pod.containers.push(record),
+            Some(_) => final_ones.push((id, known)),
             None => containers.push(read_container(runtime, uid, id, known)),
         }
     }
-    let (sandboxes, containers) = join(join_all(sandboxes), join_all(containers)).await;
+    let (sandboxes, mut containers) = join(join_all(sandboxes), join_all(containers)).await;
     // One read that fails fails all: a snapshot with a hole would show what runs as gone.
-    for sandbox in sandboxes {
-        pod.sandboxes.extend(sandbox?);
+    let mut gone = BTreeSet::new();
+    for (id, sandbox) in asked.into_iter().zip(sandboxes) {
+        match sandbox? {
+            Some(sandbox) => pod.sandboxes.push(sandbox),
+            None => {
+                gone.insert(id);
+            }
+        }
     }
+    // Runtimes remove containers with their sandbox, and CRI-O reports none of them.
+    let mut doubtful = Vec::new();
+    for (id, known) in final_ones {
+        match known.record {
+            Some(record) if !gone.contains(&known.sandbox) => pod.containers.push(record),
+            _ => {
+                let known = KnownContainer {
+                    record: None,
+                    ..known
+                };
+                doubtful.push(read_container(runtime, uid, id, known));
+            }
+        }
+    }
+    containers.extend(join_all(doubtful).await);
     for container in containers {
         let Some((container, process)) = container? else {
             continue;

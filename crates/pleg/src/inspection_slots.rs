@@ -11,7 +11,7 @@ use tokio::{
 
 use super::inspection_queue::{InspectionQueue, Urgency};
 
-/// How many inspections at the same time that have not taken longer than [`SLOW`] yet.
+/// How many inspections at the same time that have not taken longer than a second yet.
 pub const QUICK_AT_ONCE: usize = 16;
 /// How many that take longer. When all of these slots are taken, an inspection that becomes slow is
 /// aborted, and started again when one of them is free.

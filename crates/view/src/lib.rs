@@ -9,7 +9,7 @@
 //! (`tests/fixture.rs`).
 //!
 //! ```
-//! use rubelet_kubelet::{pod_board::PodBoard, runtime_state::RuntimeState};
+//! use rubelet_node_state::{pod_board::PodBoard, runtime_state::RuntimeState};
 //! use rubelet_view::{ClusterProblems, summary};
 //!
 //! let text = summary(&PodBoard::new(), &RuntimeState::default(), &ClusterProblems::none());

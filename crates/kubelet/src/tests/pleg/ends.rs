@@ -46,6 +46,32 @@ async fn what_happens_to_an_old_sandbox_does_not_touch_the_new_one() {
     }
 }
 
+/// CRI-O reports nothing of containers that it removes with their sandbox.
+#[tokio::test(start_paused = true)]
+async fn containers_that_went_with_their_sandbox_are_not_known_any_more() {
+    let node = Node::new();
+    node.sim.events(EventFlavour::CriO);
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    let first = node.kill_app(&uid, 1);
+    let again = |node: &Node| {
+        let running = node.sim.running(&uid, "app");
+        running.is_some_and(|id| id != first) && node.is_running("web")
+    };
+    node.within(seconds(60), "a restart", again).await;
+    sleep(seconds(20)).await;
+    assert_eq!(node.known("web").containers.len(), 2);
+    let old = node.sim.sandboxes(&uid).remove(0);
+    node.sim.vanish_sandbox(&old);
+    let forgotten = |node: &Node| {
+        let known = node.known("web");
+        let mut sandboxes = known.containers.iter().map(|found| found.sandbox.as_str());
+        sandboxes.all(|sandbox| sandbox != old)
+    };
+    let took = node.within(seconds(300), "what is gone", forgotten).await;
+    assert!(took <= AT_ONCE, "{took:?}");
+}
+
 /// Scenario 19.
 #[tokio::test(start_paused = true)]
 async fn a_reason_that_the_runtime_learns_late_is_shown_all_the_same() {
