@@ -1,6 +1,6 @@
 //! Shared by all other crates: typed identifiers, back-off, durations in Kubernetes' notation,
-//! sequence numbers, random numbers from a seed, error chains, texts of system errors, the table of
-//! events, paths of URLs, and the tables of parity with the kubelet. No side effects and no clock.
+//! sequence numbers, random numbers from a seed, error chains, texts of system errors and paths of
+//! URLs. No side effects and no clock.
 //!
 //! ```
 //! use std::time::Duration;
@@ -16,7 +16,6 @@ pub mod backoff;
 pub mod cgroup;
 pub mod duration;
 pub mod error_chain;
-pub mod event_text;
 pub mod ids;
 pub mod os_error;
 pub mod parity;

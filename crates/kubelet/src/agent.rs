@@ -4,6 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_base::{PodName, PodUid};
 use rubelet_cri::{ImageService, RuntimeService};
+use rubelet_image_pull::{
+    image_access::ImageAccess,
+    images::{ImagePuller, PullParallelism},
+    node_logins::NodeLogins,
+};
 use rubelet_node_state::{
     board::Board, clock::Clock, cluster_view::ClusterView, events::Recorder, heartbeat::Heartbeat,
     intents::IntentBoard, metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource,
@@ -17,11 +22,8 @@ use tokio::{sync::watch, task::JoinSet, time::timeout};
 use crate::{
     drain::Drain,
     host_ports::HostPorts,
-    image_access::ImageAccess,
     image_collection::{ImageCollection, ImageCollectionSettings},
-    images::{ImagePuller, PullParallelism},
     log_rotation::{LogRotation, LogRotationSettings},
-    node_logins::NodeLogins,
     pod_host::PodHost,
     pod_task::PodContext,
     pods::PodTable,

@@ -12,29 +12,44 @@
 //! | [`log_rotation`] | statuses of running containers, sizes of logs | rotated logs |
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
 //!
-//! What others show of pods is on the boards of `node-state`. [`agent`] puts the parts together. A part that stands by
-//! itself, the registry logins that all pods of a node may use:
+//! What others show of pods is on the boards of `node-state`. [`agent`] puts the parts together. One of them on a model
+//! runtime:
 //!
 //! ```
-//! use rubelet_kubelet::node_logins::NodeLogins;
+//! use std::time::Duration;
 //!
-//! let root_dir = tempfile::tempdir().expect("a directory");
-//! let config = r#"{"auths": {"registry.example": {"username": "ci", "password": "s3cret"}}}"#;
-//! std::fs::write(root_dir.path().join("config.json"), config).expect("a file");
-//! let logins = NodeLogins::of_kubelet(root_dir.path(), None).read();
-//! assert_eq!(logins.lookup("registry.example/app:2")[0].username, "ci");
-//! assert!(logins.lookup("other.example/app:2").is_empty());
+//! use rubelet_kubelet::runtime_watch::watch_runtime;
+//! use rubelet_node_state::{
+//!     clock::Clock, heartbeat::Heartbeat, metrics::NodeMetrics, runtime_state::RuntimeState,
+//! };
+//! use rubelet_pleg::{PID_QUERY_IDLE, PlegSettings, PlegTask};
+//! use rubelet_sim::Sim;
+//! use tokio::sync::watch;
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() {
+//! let settings = PlegSettings {
+//!     relist_period: Duration::from_secs(1),
+//!     events: true,
+//!     pid_query_idle: PID_QUERY_IDLE,
+//! };
+//! let (heartbeat, clock) = (Heartbeat::new(), Clock::system());
+//! let (sim, metrics) = (Sim::new(), NodeMetrics::new());
+//! let (_, pleg) = PlegTask::new(sim.runtime(), settings, None, heartbeat, clock, metrics);
+//! let (sender, mut state) = watch::channel(RuntimeState::default());
+//! tokio::spawn(watch_runtime(sim.runtime(), "unix:///sim".into(), sender, pleg));
+//! state.changed().await.expect("the runtime is asked");
+//! assert!(state.borrow().is_ready());
+//! assert_eq!(&*state.borrow().name, "rubelet-sim");
+//! # }
 //! ```
 
 pub mod agent;
 mod drain;
 pub mod host;
 mod host_ports;
-pub mod image_access;
 pub mod image_collection;
-pub mod images;
 pub mod log_rotation;
-pub mod node_logins;
 pub mod pod_host;
 mod pod_task;
 mod pods;
@@ -43,7 +58,6 @@ mod quarantine;
 pub mod records;
 mod releases;
 pub mod runtime_watch;
-mod start_failure;
 mod throttle;
 
 #[cfg(test)]

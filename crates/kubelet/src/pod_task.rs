@@ -18,6 +18,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_api::pod::Pod;
 use rubelet_cri::RuntimeService;
+use rubelet_image_pull::images::ImagePuller;
 use rubelet_node_state::{
     clock::Clock, cluster_view::ClusterView, events::Recorder, intents::IntentBoard,
     metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource, pod_board::PodBoard,
@@ -32,7 +33,6 @@ pub(crate) use run::{PodTask, TaskEnd};
 use crate::{
     drain::Drain,
     host_ports::HostPorts,
-    images::ImagePuller,
     pod_host::PodHost,
     prober::{NetProbe, ProberHandle},
     records::RecordWriter,

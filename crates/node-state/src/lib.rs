@@ -30,3 +30,4 @@ pub mod objects;
 pub mod pod_board;
 pub mod record_index;
 pub mod runtime_state;
+pub mod start_failure;

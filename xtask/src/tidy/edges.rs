@@ -61,6 +61,7 @@ const PRODUCT: &[&str] = &[
     "cri-grpc",
     "node-state",
     "pleg",
+    "image-pull",
     "kubelet",
     "server",
     "kube",
@@ -134,7 +135,8 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "host",
             "store",
         ],
-    ),
+    )
+    .tests_with(&["parity"]),
     CrateRule::effects(
         5,
         "pleg",
@@ -152,6 +154,20 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     .tests_with(&["sim"]),
     CrateRule::effects(
         5,
+        "image-pull",
+        &[
+            "base",
+            "api",
+            "cri",
+            "config",
+            "pod-plan",
+            "host",
+            "store",
+            "node-state",
+        ],
+    ),
+    CrateRule::effects(
+        5,
         "kubelet",
         &[
             "base",
@@ -162,6 +178,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "node-plan",
             "node-state",
             "pleg",
+            "image-pull",
             "host",
             "logs",
             "probes",
@@ -170,8 +187,8 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "volumes",
         ],
     )
-    .tests_with(&["sim"]),
-    CrateRule::effects(5, "server", &["base", "yaml", "streaming"]).tests_with(&["cri"]),
+    .tests_with(&["parity", "sim"]),
+    CrateRule::effects(5, "server", &["base", "yaml", "streaming"]).tests_with(&["cri", "parity"]),
     CrateRule::effects(
         5,
         "cluster",
@@ -191,7 +208,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "server",
         ],
     )
-    .tests_with(&["sim", "sim-api", "kubelet", "pleg"]),
+    .tests_with(&["parity", "sim", "sim-api", "kubelet", "pleg", "image-pull"]),
     CrateRule::effects(
         6,
         "view",
@@ -237,6 +254,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     .tests_with(&["cri-grpc"]),
     CrateRule::effects(6, "rubelet", PRODUCT).tests_with(&["sim"]),
     CrateRule::effects(DEV, "needs", &[]),
+    CrateRule::effects(DEV, "parity", &["base"]),
     CrateRule::effects(DEV, "sim", &["base", "cri"]),
     // A model that reuses the product's rules finds none of its bugs.
     CrateRule::effects(DEV, "sim-api", &["base", "tls"]).tests_with(&["server"]),

@@ -15,12 +15,12 @@ use rubelet_cluster::{
     status::{self, IgnoreDurations, StatusContext, StatusParts},
 };
 use rubelet_cri::v1;
+use rubelet_image_pull::{
+    image_access::ImageAccess, images::PullParallelism, node_logins::NodeLogins,
+};
 use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector};
 use rubelet_kubelet::{
     agent::{Agent, AgentParts},
-    image_access::ImageAccess,
-    images::PullParallelism,
-    node_logins::NodeLogins,
     pod_host::PodHost,
     prober::{NetProbe, NetReport, NetVerdict},
     records::RecordWriter,

@@ -11,13 +11,13 @@ mod sim;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_base::event_text::find;
 use rubelet_node_plan::node_status::{NodeFacts, NodeSettings, object::Node};
 use rubelet_node_state::{
     clock::Clock,
     events::{Event, EventType, Recorder, Subject},
     runtime_state::RuntimeState,
 };
+use rubelet_parity::event_text::find;
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
 use self::model::Model;

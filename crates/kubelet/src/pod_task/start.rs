@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::{ContainerId, ErrorChain, SandboxId};
 use rubelet_cri::{CriError, v1};
+use rubelet_image_pull::images::PresentImage;
+use rubelet_node_state::start_failure::StartFailure;
 use rubelet_node_state::{events::EventType, objects::CONFIG_ERROR};
 use rubelet_pod_plan::{
     VolumeState,
@@ -20,7 +22,6 @@ use super::{
     PodTask,
     apply::{Flow, removal},
 };
-use crate::{images::PresentImage, start_failure::StartFailure};
 
 /// Images that are there for a container.
 struct Images {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use rubelet_cri::Timeouts;
+use rubelet_image_pull::images::PullParallelism;
 use rubelet_sim::{Behavior, Pull, Subject};
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
-use crate::images::PullParallelism;
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 

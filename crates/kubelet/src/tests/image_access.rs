@@ -14,6 +14,11 @@ use parking_lot::Mutex;
 use rubelet_api::pod::Pod;
 use rubelet_config::{CredentialProvider, TokenAttributes, TokenCacheType};
 use rubelet_cri::{CriError, CriErrorKind, CriResult, ImageService, v1};
+use rubelet_image_pull::{
+    image_access::ImageAccess,
+    images::{ImagePuller, PullParallelism},
+    node_logins::{CredentialPlugins, NodeLogins},
+};
 use rubelet_node_state::{clock::Clock, events::Recorder};
 use rubelet_pod_plan::image_access::VerificationPolicy;
 use tempfile::TempDir;
@@ -22,11 +27,6 @@ use tokio::time::sleep;
 use super::{
     fake_objects::FakeObjects,
     node::{Node, seconds},
-};
-use crate::{
-    image_access::ImageAccess,
-    images::{ImagePuller, PullParallelism},
-    node_logins::{CredentialPlugins, NodeLogins},
 };
 
 /// An image that only the user `alice` may pull, and what the node has of it.

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use rubelet_cri::{ChangedObject, Code, CriErrorKind, Timeouts};
+use rubelet_image_pull::images::PullParallelism;
 use rubelet_sim::{Behavior, EventFault, Fault, Subject};
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
-use crate::images::PullParallelism;
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}, {name: side, image: 'app:2'}]";
 

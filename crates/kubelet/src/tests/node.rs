@@ -18,8 +18,11 @@ use std::{
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use rubelet_api::pod::PodSource;
-use rubelet_base::{ContainerId, PodName, PodUid, event_text::find};
+use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cri::Timeouts;
+use rubelet_image_pull::{
+    image_access::ImageAccess, images::PullParallelism, node_logins::NodeLogins,
+};
 use rubelet_node_state::{
     clock::Clock,
     events::{EventType, Recorder},
@@ -28,6 +31,7 @@ use rubelet_node_state::{
     node_ips::NodeIps,
     objects::FAILED_MOUNT,
 };
+use rubelet_parity::event_text::find;
 use rubelet_pleg::{PID_QUERY_IDLE, PlegSettings, processes::Processes};
 use rubelet_pod_plan::{Intents, PlanSettings};
 use rubelet_sim::Sim;
@@ -44,11 +48,8 @@ use super::{
 };
 use crate::{
     agent::{Agent, AgentParts},
-    image_access::ImageAccess,
     image_collection::ImageCollectionSettings,
-    images::PullParallelism,
     log_rotation::LogRotationSettings,
-    node_logins::NodeLogins,
     records::RecordWriter,
 };
 

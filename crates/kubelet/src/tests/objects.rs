@@ -12,6 +12,11 @@ use rubelet_api::{
     volume::{FileVolume, ObjectVolume, Volume, VolumeSource},
 };
 use rubelet_cri::{CriError, CriErrorKind, CriResult, ImageService, v1};
+use rubelet_image_pull::{
+    image_access::ImageAccess,
+    images::{ImagePuller, PullParallelism},
+    node_logins::NodeLogins,
+};
 use rubelet_node_state::{clock::Clock, events::Recorder, objects::FAILED_MOUNT};
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
@@ -20,11 +25,6 @@ use super::{
     fake_objects::FakeObjects,
     node::{Node, seconds},
     wire::Witness,
-};
-use crate::{
-    image_access::ImageAccess,
-    images::{ImagePuller, PullParallelism},
-    node_logins::NodeLogins,
 };
 
 const ONE: &str = "containers: [{name: a, image: 'app:1'}]";

@@ -20,6 +20,7 @@ use std::{
 
 use proptest::prelude::*;
 use rubelet_cri::{Code, CriErrorKind, Timeouts};
+use rubelet_image_pull::images::PullParallelism;
 use rubelet_sim::{Behavior, EventFlavour, Exec, Fault, Hang, ListFault, Subject};
 use tokio::time::{Instant, sleep};
 
@@ -31,7 +32,6 @@ use self::{
     truth::Truth,
 };
 use super::node::{Node, seconds};
-use crate::images::PullParallelism;
 
 /// A manifest as it is now.
 #[derive(Debug, Clone, Copy, Default)]

@@ -184,7 +184,7 @@ fn the_text_is_well_formed_and_every_name_is_documented() {
 
 #[test]
 fn what_docs_parity_says_of_a_name_is_so() {
-    use rubelet_base::parity::{MISSING_METRICS, SAME_METRICS};
+    use rubelet_parity::{MISSING_METRICS, SAME_METRICS};
     let document = include_str!("../../../../docs/metrics.md");
     // Those of the prober stand on a page of their own.
     let documented = |name: &str| document.contains(&format!("`{name}"));

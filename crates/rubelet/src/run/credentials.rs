@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use rubelet_base::ErrorChain;
 use rubelet_config::{Flags, Resolved, merge_credential_providers, parse_credential_providers};
-use rubelet_kubelet::node_logins::CredentialPlugins;
+use rubelet_image_pull::node_logins::CredentialPlugins;
 use tracing::warn;
 
 /// File extensions that count in a directory.

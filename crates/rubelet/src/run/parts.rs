@@ -12,13 +12,13 @@ use anyhow::{Context as _, anyhow};
 use rubelet_config::{Flags, KubeletConfiguration, Resolved};
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_cri_grpc::{CriClient, Timeouts};
+use rubelet_image_pull::{
+    image_access::ImageAccess, images::PullParallelism, node_logins::NodeLogins,
+};
 use rubelet_kubelet::{
     agent::AgentParts,
     host::{HostSettings, LocalHost, SwapBehavior},
-    image_access::ImageAccess,
     image_collection::{ImageCollectionPolicy, ImageCollectionSettings},
-    images::PullParallelism,
-    node_logins::NodeLogins,
     pod_host::PodHost,
     records::RecordWriter,
 };

@@ -383,7 +383,8 @@ mod tests {
 
     #[test]
     fn what_docs_parity_says_of_a_path_is_so() {
-        use rubelet_base::parity::{ENDPOINTS, ParityVerdict};
+        use rubelet_base::parity::ParityVerdict;
+        use rubelet_parity::ENDPOINTS;
         for row in ENDPOINTS {
             let (method, path) = row.name.split_once(' ').unwrap();
             let path = path.replace("{}", "x");

@@ -6,6 +6,7 @@ use rubelet_api::container::{Container, RecursiveReadOnly};
 use rubelet_base::ContainerId;
 use rubelet_cri::v1;
 use rubelet_node_state::objects::{CONFIG_ERROR, ObjectRefs};
+use rubelet_node_state::start_failure::StartFailure;
 use rubelet_pod_plan::{
     ContainerPhase,
     cri_config::{ContainerInputs, container_config, env, mounts, verify_non_root},
@@ -13,7 +14,7 @@ use rubelet_pod_plan::{
 };
 
 use super::Images;
-use crate::{pod_task::PodTask, start_failure::StartFailure};
+use crate::pod_task::PodTask;
 
 impl PodTask {
     pub(super) async fn container_config(

@@ -6,16 +6,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::{ContainerId, SandboxId};
+use rubelet_node_state::start_failure::StartFailure;
 use rubelet_pod_plan::cri_config::labels::AHEAD_OF;
 use tracing::debug;
 
 use super::Images;
-use crate::{
-    pod_task::{
-        PodTask,
-        apply::{Flow, removal},
-    },
-    start_failure::StartFailure,
+use crate::pod_task::{
+    PodTask,
+    apply::{Flow, removal},
 };
 
 impl PodTask {

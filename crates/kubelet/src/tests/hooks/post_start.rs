@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use rubelet_api::status::ContainerState;
 use rubelet_cri::Timeouts;
+use rubelet_image_pull::images::PullParallelism;
 use rubelet_pod_plan::intents::RestartIntent;
 use rubelet_sim::{Behavior, Exec};
 use tokio::time::sleep;
 
 use super::{Commands, app_with, raised};
 use crate::{
-    images::PullParallelism,
     prober::NetVerdict,
     tests::{
         net::{Answer, NetCall},

@@ -4,15 +4,13 @@ use rubelet_cri::{
     ContainerEvent, RuntimeService as _, Timeouts,
     v1::{self, ContainerEventType as Kind},
 };
+use rubelet_image_pull::images::PullParallelism;
 use rubelet_pleg::LifecycleKind;
 use rubelet_sim::{EntryKind, Subject};
 use tokio::time::{Instant, sleep};
 
 use super::told::{AT_ONCE, millis};
-use crate::{
-    images::PullParallelism,
-    tests::node::{Node, seconds},
-};
+use crate::tests::node::{Node, seconds};
 
 /// Scenario 6.
 #[tokio::test(start_paused = true)]

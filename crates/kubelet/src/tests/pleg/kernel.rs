@@ -1,15 +1,13 @@
 //! Ends that the kernel tells before the runtime does.
 
 use rubelet_cri::{Code, CriErrorKind, Timeouts};
+use rubelet_image_pull::images::PullParallelism;
 use rubelet_pleg::LifecycleEvent;
 use rubelet_sim::{EntryKind, Pull, Subject};
 use tokio::time::{Instant, sleep};
 
 use super::told::millis;
-use crate::{
-    images::PullParallelism,
-    tests::node::{Node, seconds},
-};
+use crate::tests::node::{Node, seconds};
 
 /// Containers that have run for long enough to start again at once.
 const POD: &str = "restartPolicy: Always, containers: [{name: app, image: 'app:1'}]";

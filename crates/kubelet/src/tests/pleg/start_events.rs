@@ -1,12 +1,11 @@
 //! Streams that are open and tell nothing.
 
+use rubelet_image_pull::images::PullParallelism;
 use tokio::time::sleep;
 
 use super::told::{APP, ONCE, millis};
 use crate::tests::node::{Node, seconds};
 use rubelet_cri::Timeouts;
-
-use crate::images::PullParallelism;
 
 /// Scenario 13, on a node where something is started.
 #[tokio::test(start_paused = true)]

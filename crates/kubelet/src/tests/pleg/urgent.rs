@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rubelet_base::PodName;
 use rubelet_cri::{Timeouts, v1::ContainerEventType as Kind};
+use rubelet_image_pull::images::PullParallelism;
 use rubelet_pleg::{AT_ONCE, LifecycleKind, QUICK_AT_ONCE};
 use rubelet_sim::{EntryKind, EventFault, Subject};
 use tokio::time::{Instant, sleep};
 
 use super::told::millis;
-use crate::{
-    images::PullParallelism,
-    tests::node::{Node, seconds},
-};
+use crate::tests::node::{Node, seconds};
 
 /// A node with so many pods that nobody works on, of which all containers end without being told,
 /// on a runtime that takes its time. They are found by a list.

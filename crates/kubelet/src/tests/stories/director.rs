@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use rubelet_cri::Timeouts;
+use rubelet_image_pull::images::PullParallelism;
 use rubelet_sim::{Exec, Hang};
 use tokio::time::{Instant, sleep_until};
 
@@ -11,7 +12,7 @@ use super::{
     log::Log,
     story::{Manifest, Story},
 };
-use crate::{images::PullParallelism, tests::node::Node};
+use crate::tests::node::Node;
 
 /// Commands that probes and hooks run, by their first word, and what they do.
 pub(super) type Commands = Arc<Mutex<BTreeMap<String, Exec>>>;

@@ -1,16 +1,17 @@
 //! The page `docs/parity.md`.
 
+use rubelet_base::parity::{ParityVerdict, count_verdicts};
+
 use super::{
     ANNOTATIONS, CONTAINER_REASONS, ENDPOINTS, EXITS, MISSING_EVENTS, MISSING_METRICS,
-    NODE_CONDITIONS, POD_CONDITIONS, POD_REASONS, ParityRow, ParityVerdict, SAME_METRICS, SOCKETS,
-    count_verdicts,
+    NODE_CONDITIONS, POD_CONDITIONS, POD_REASONS, ParityRow, SAME_METRICS, SOCKETS,
 };
 use crate::event_text::{EVENTS, Whose};
 
 const INTRODUCTION: &str = "\
 # Compared with the kubelet
 
-<!-- Made from the tables in crates/base/src/parity. Change those, and run the tests of rubelet-base. -->
+<!-- Made from the tables in crates/parity/src. Change those, and run the tests of rubelet-parity. -->
 
 What the kubelet of Kubernetes 1.36 says, serves and does, and what becomes of it in Rubelet: **same**; **better**;
 **differs** on purpose; **not yet**. A start says in one line what the kubelet does by default and this version does not yet.

@@ -1,7 +1,8 @@
 //! What docs/parity.md calls the same has its words in the code.
 
-use rubelet_base::parity::{
-    ANNOTATIONS, CONTAINER_REASONS, NODE_CONDITIONS, POD_CONDITIONS, POD_REASONS, ParityVerdict,
+use rubelet_base::parity::ParityVerdict;
+use rubelet_parity::{
+    ANNOTATIONS, CONTAINER_REASONS, NODE_CONDITIONS, POD_CONDITIONS, POD_REASONS,
 };
 use std::{fs, path::Path};
 

@@ -1,6 +1,6 @@
 //! One row of a table, and the notation of rows.
 
-use super::ParityVerdict::{self, Better, Differs, NotYet, Same};
+use rubelet_base::parity::ParityVerdict::{self, Better, Differs, NotYet, Same};
 
 /// Something that the kubelet of Kubernetes 1.36 has, or that only Rubelet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

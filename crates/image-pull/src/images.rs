@@ -14,6 +14,7 @@ use rubelet_node_state::{
     events::{EventType, Recorder},
     keyring::PullLogin,
     objects::{ObjectSource, ServiceAccounts},
+    start_failure::StartFailure,
 };
 use rubelet_pod_plan::{
     cri_config::ImageUser,
@@ -32,7 +33,6 @@ use tokio::{
 use crate::{
     image_access::{ImageAccess, PodCredentials},
     node_logins::NodeLogins,
-    start_failure::StartFailure,
 };
 use rubelet_base::{ErrorChain, duration::format_go};
 
@@ -102,8 +102,11 @@ impl ImagePuller {
         }
     }
 
-    /// The image of a container, see [`Self::ensure_image`].
-    pub(crate) async fn ensure(
+    /// The image of a container: pulled if the policy requires it. Dropping the future abandons the pull.
+    ///
+    /// # Errors
+    /// The waiting reason and message that the kubelet has for it.
+    pub async fn ensure(
         &self,
         pod: &Arc<Pod>,
         container: &Container,
@@ -118,7 +121,10 @@ impl ImagePuller {
 
     /// The image of a container if it is present, the pod may use it and no pull is needed: nothing
     /// is pulled, and the status reports only that it is present.
-    pub(crate) async fn present(
+    ///
+    /// # Errors
+    /// The waiting reason and message that the kubelet has for it.
+    pub async fn present(
         &self,
         pod: &Arc<Pod>,
         container: &Container,
@@ -188,7 +194,10 @@ impl ImagePuller {
     }
 
     /// The images that a container mounts: the runtime's identifier of each, by name of the volume.
-    pub(crate) async fn ensure_volumes(
+    ///
+    /// # Errors
+    /// The waiting reason and message that the kubelet has for it.
+    pub async fn ensure_volumes(
         &self,
         pod: &Arc<Pod>,
         container: &Container,

@@ -1,0 +1,21 @@
+//! Why a container does not start.
+
+/// Why a container could not be started: the waiting reason and the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartFailure {
+    /// The waiting reason, such as `ErrImagePull`.
+    pub reason: &'static str,
+    /// What went wrong.
+    pub message: String,
+}
+
+impl StartFailure {
+    /// A failure with this waiting reason and message.
+    #[must_use]
+    pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            reason,
+            message: message.into(),
+        }
+    }
+}
