@@ -70,6 +70,10 @@ fn the_last_good_version_runs_on_until_the_manifest_is_good_again() {
 fn a_file_that_is_still_being_written_is_left_alone() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
+    // What is half written when the agent begins to watch is judged as it is.
+    let before = PodText::new("before");
+    agent.write_manifest("before.yaml", &before.yaml()).unwrap();
+    states::wait_ready(agent, "before");
     let whole = PodText::new("slow").yaml();
     let (first, second) = whole.split_at(1);
     let mut file = File::create(agent.manifest_dir().join("slow.yaml")).unwrap();
