@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_base::{Backoff, ErrorChain};
 use rubelet_cri::{RuntimeService, v1};
-use rubelet_node_state::runtime_state::{CgroupDriver, RuntimeHandler, RuntimeState};
+use rubelet_node_plan::CgroupDriver;
+use rubelet_node_state::runtime_state::{RuntimeHandler, RuntimeState};
 use rubelet_pleg::PlegHandle;
 use tokio::{
     sync::watch,

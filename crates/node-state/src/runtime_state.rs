@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rubelet_node_plan::CgroupDriver;
+
 /// The runtime as last seen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RuntimeState {
@@ -35,15 +37,6 @@ pub struct RuntimeHandler {
     pub recursive_read_only_mounts: bool,
     /// Whether it can give pods user namespaces.
     pub user_namespaces: bool,
-}
-
-/// Who makes cgroups, and so the form of their names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CgroupDriver {
-    /// Directories below the cgroup mount.
-    Cgroupfs,
-    /// systemd slices.
-    Systemd,
 }
 
 impl RuntimeState {

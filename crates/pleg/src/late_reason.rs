@@ -67,9 +67,10 @@ fn may_change(exit: &Exit) -> bool {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use rubelet_pod_plan::{ContainerPhase, ObservedContainer};
+    use rubelet_pod_plan::ContainerPhase;
 
     use super::*;
+    use crate::tests::seen_container;
 
     fn pod(code: i32, reason: &str) -> ObservedPod {
         let exit = Exit {
@@ -79,25 +80,7 @@ mod tests {
             started_at: None,
             finished_at: Timestamp::UNIX_EPOCH,
         };
-        let found = ObservedContainer {
-            id: "c".into(),
-            sandbox: "s".into(),
-            name: "a".into(),
-            restart_count: 0,
-            created_at: Timestamp::UNIX_EPOCH,
-            phase: ContainerPhase::Exited(exit),
-            image: "".into(),
-            image_ref: "".into(),
-            hash: "".into(),
-            definition: None,
-            pre_stop: None,
-            grace: None,
-            ahead_of: None,
-            user: None,
-            recursive_read_only: Vec::new(),
-            process: rubelet_pod_plan::ProcessState::AsReported,
-            kernel_exit: None,
-        };
+        let found = seen_container("c", ContainerPhase::Exited(exit));
         ObservedPod {
             containers: vec![found],
             ..ObservedPod::default()

@@ -66,7 +66,7 @@ fn seen_sandbox(id: &str, ready: bool) -> ObservedSandbox {
     }
 }
 
-fn seen_container(id: &str, phase: ContainerPhase) -> ObservedContainer {
+pub(super) fn seen_container(id: &str, phase: ContainerPhase) -> ObservedContainer {
     ObservedContainer {
         id: id.into(),
         sandbox: "s".into(),

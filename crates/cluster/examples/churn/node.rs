@@ -25,6 +25,7 @@ use rubelet_kubelet::{
     prober::{NetProbe, NetReport, NetVerdict},
     records::RecordWriter,
 };
+use rubelet_node_plan::CgroupDriver;
 use rubelet_node_state::{
     clock::Clock,
     events::Recorder,
@@ -33,7 +34,6 @@ use rubelet_node_state::{
     metrics::NodeMetrics,
     node_ips::NodeIps,
     objects::NoObjects,
-    runtime_state::CgroupDriver,
 };
 use rubelet_pleg::{PID_QUERY_IDLE, PlegSettings};
 use rubelet_pod_plan::{

@@ -13,7 +13,10 @@ use rubelet_host::nft::{
 
 use crate::{Cidr, NetworkSettings, attachment::Lease};
 
-use super::{host_ports::named, names::Names, sysctl};
+use super::{host_ports::named, names::Names, senders, sysctl};
+
+/// The type of ICMP messages that tell of a shorter way.
+const REDIRECT: u8 = 5;
 
 /// Elements of one set.
 pub(super) type Elements = (&'static str, Vec<Element>);
@@ -113,7 +116,6 @@ pub(super) fn build<'t>(
     let mut batch = Batch::new(TableFamily::Inet, &names.bridge);
     batch.add_table().delete_table().add_table();
     let families = families();
-    add_sets(&mut batch, families);
     // The priorities that `nft` calls raw, dstnat and srcnat.
     batch
         .add_chain("guard", ChainKind::Filter(Hook::Prerouting, -300))
@@ -123,9 +125,6 @@ pub(super) fn build<'t>(
         .add_chain("postrouting", ChainKind::Nat(Hook::Postrouting, 100));
     guard(&mut batch, names);
     redirects(&mut batch, names, families);
-    if settings.isolate_pods {
-        isolate(&mut batch, names, families);
-    }
     let jump = [E::DestinationIsLocal, E::Jump("host-ports")];
     batch
         .add_rule("prerouting", &jump)
@@ -143,44 +142,10 @@ pub(super) fn build<'t>(
         );
     }
     for &family in families {
-        let Sets {
-            ports,
-            ports_of,
-            selves,
-        } = sets(family);
-        let width = family.width() / 4;
-        batch
-            .add_rule(
-                "host-ports",
-                &[
-                    E::Is(family),
-                    E::LoadDestination(family, 0),
-                    E::LoadProtocol(width),
-                    E::LoadPort(width + 1),
-                    E::Map(ports_of),
-                    E::Redirect(family),
-                ],
-            )
-            .add_rule(
-                "host-ports",
-                &[
-                    E::Is(family),
-                    E::LoadProtocol(0),
-                    E::LoadPort(1),
-                    E::Map(ports),
-                    E::Redirect(family),
-                ],
-            )
-            .add_rule(
-                "postrouting",
-                &[
-                    E::Is(family),
-                    E::LoadSource(family, 0),
-                    E::LoadDestination(family, width),
-                    E::In(selves),
-                    E::Masquerade(false),
-                ],
-            );
+        translate(&mut batch, family);
+    }
+    if settings.isolate_pods {
+        isolate(&mut batch, names, families);
     }
     for range in ranges {
         leave(&mut batch, *range, ranges, &settings.masquerade_exempt);
@@ -193,21 +158,53 @@ pub(super) fn build<'t>(
     batch
 }
 
-fn add_sets(batch: &mut Batch<'_>, families: &[Family]) {
-    for &family in families {
-        let Sets {
-            ports,
-            ports_of,
-            selves,
-        } = sets(family);
-        for (name, kind) in [
-            (ports, SetKind::Ports(family)),
-            (ports_of, SetKind::AddressPorts(family)),
-            (selves, SetKind::Pairs(family)),
-        ] {
-            batch.add_set(Set { name, kind });
-        }
+/// Adds the sets of a family, and the rules that use them.
+fn translate(batch: &mut Batch<'_>, family: Family) {
+    let Sets {
+        ports,
+        ports_of,
+        selves,
+    } = sets(family);
+    for (name, kind) in [
+        (ports, SetKind::Ports(family)),
+        (ports_of, SetKind::AddressPorts(family)),
+        (selves, SetKind::Pairs(family)),
+    ] {
+        batch.add_set(Set { name, kind });
     }
+    let width = family.width() / 4;
+    batch
+        .add_rule(
+            "host-ports",
+            &[
+                E::Is(family),
+                E::LoadDestination(family, 0),
+                E::LoadProtocol(width),
+                E::LoadPort(width + 1),
+                E::Map(ports_of),
+                E::Redirect(family),
+            ],
+        )
+        .add_rule(
+            "host-ports",
+            &[
+                E::Is(family),
+                E::LoadProtocol(0),
+                E::LoadPort(1),
+                E::Map(ports),
+                E::Redirect(family),
+            ],
+        )
+        .add_rule(
+            "postrouting",
+            &[
+                E::Is(family),
+                E::LoadSource(family, 0),
+                E::LoadDestination(family, width),
+                E::In(selves),
+                E::Masquerade(false),
+            ],
+        );
 }
 
 /// Drops what the host would tell pods of shorter ways: each other's addresses are on their link, but
@@ -219,8 +216,8 @@ fn redirects(batch: &mut Batch<'_>, names: &Names, families: &[Family]) {
     batch.add_chain("redirects", ChainKind::Filter(Hook::Output, 0));
     for &family in families {
         let kind = match family {
-            Family::V4 => 5,
-            Family::V6 => 137,
+            Family::V4 => REDIRECT,
+            Family::V6 => senders::REDIRECT,
         };
         let rule = [
             E::Is(family),

@@ -28,7 +28,7 @@ const IPV6: u16 = 0x86dd;
 const ROUTER_ADVERTISEMENT: u8 = 134;
 const NEIGHBOUR_SOLICITATION: u8 = 135;
 const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
-const REDIRECT: u8 = 137;
+pub(super) const REDIRECT: u8 = 137;
 
 /// Link-local multicast, which bridges do not forward (IEEE 802.1D).
 const RESERVED: ([u8; 6], u8) = ([0x01, 0x80, 0xc2, 0, 0, 0], 44);

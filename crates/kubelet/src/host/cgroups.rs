@@ -10,10 +10,10 @@ use rubelet_api::{pod::Pod, resources::QosClass};
 use rubelet_base::{ContainerId, ErrorChain, PodUid, cgroup::CgroupPath};
 use rubelet_host::{CgroupFs, Removal};
 use rubelet_node_plan::{
-    CgroupDriver as Form, CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values,
+    CgroupDriver, CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values,
     lifted_limits, pod_values, tier_values,
 };
-use rubelet_node_state::{host_error::HostError, runtime_state::CgroupDriver};
+use rubelet_node_state::host_error::HostError;
 use tracing::{info, warn};
 
 use super::{HostSettings, micros};
@@ -33,7 +33,7 @@ fn not_ensured(error: &(dyn std::error::Error + 'static)) -> HostError {
 pub(super) struct PodCgroups {
     fs: CgroupFs,
     enabled: bool,
-    default_form: Form,
+    default_driver: CgroupDriver,
     cgroupfs: CgroupTree,
     systemd: CgroupTree,
     kubepods: KubepodsAmounts,
@@ -55,13 +55,13 @@ impl PodCgroups {
         Ok(Self {
             fs: settings.cgroups.clone(),
             enabled: settings.cgroups_per_qos,
-            default_form: if settings.systemd_driver {
-                Form::Systemd
+            default_driver: if settings.systemd_driver {
+                CgroupDriver::Systemd
             } else {
-                Form::Cgroupfs
+                CgroupDriver::Cgroupfs
             },
-            cgroupfs: tree(Form::Cgroupfs)?,
-            systemd: tree(Form::Systemd)?,
+            cgroupfs: tree(CgroupDriver::Cgroupfs)?,
+            systemd: tree(CgroupDriver::Systemd)?,
             kubepods: KubepodsAmounts {
                 cpu: settings.machine.cpus.saturating_mul(1000),
                 memory: settings.machine.memory,
@@ -88,18 +88,10 @@ impl PodCgroups {
         self.pods.lock().insert(pod.uid.clone(), Arc::clone(pod));
     }
 
-    fn form(&self, driver: Option<CgroupDriver>) -> Form {
+    fn tree(&self, driver: CgroupDriver) -> &CgroupTree {
         match driver {
-            Some(CgroupDriver::Cgroupfs) => Form::Cgroupfs,
-            Some(CgroupDriver::Systemd) => Form::Systemd,
-            None => self.default_form,
-        }
-    }
-
-    fn tree(&self, form: Form) -> &CgroupTree {
-        match form {
-            Form::Cgroupfs => &self.cgroupfs,
-            Form::Systemd => &self.systemd,
+            CgroupDriver::Cgroupfs => &self.cgroupfs,
+            CgroupDriver::Systemd => &self.systemd,
         }
     }
 
@@ -112,7 +104,9 @@ impl PodCgroups {
         if !self.enabled {
             return Ok(String::new());
         }
-        let path = self.tree(self.form(driver)).pod(pod.spec.qos, &pod.uid);
+        let path = self
+            .tree(driver.unwrap_or(self.default_driver))
+            .pod(pod.spec.qos, &pod.uid);
         path.map(|path| path.as_str().to_owned())
             .map_err(|error| not_ensured(&error))
     }
@@ -122,7 +116,7 @@ impl PodCgroups {
         if !self.enabled {
             return Ok(());
         }
-        if self.form(driver) == Form::Systemd {
+        if driver.unwrap_or(self.default_driver) == CgroupDriver::Systemd {
             // systemd creates the slices when the runtime requests the first container in them;
             // files written beside it would not last.
             self.systemd_told.call_once(|| {

@@ -8,10 +8,10 @@ use rubelet_api::{
     volume::VolumeSource,
 };
 use rubelet_cri::v1;
+use rubelet_node_plan::CgroupDriver;
 use rubelet_node_state::{
     host_error::{HostError, HostWarning},
     objects::{FAILED_SANDBOX, failed_sandbox},
-    runtime_state::CgroupDriver,
 };
 use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,

@@ -95,7 +95,9 @@ fn cause(seen: &PathSeen) -> String {
     if let Some(dropped) = seen.dropped.first() {
         return dropped_by(dropped);
     }
-    if let (Some(error), true) = (seen.errors.first(), seen.last_hop != LastHop::NoRoute) {
+    if seen.last_hop != LastHop::NoRoute
+        && let Some(error) = seen.errors.first()
+    {
         return error.clone();
     }
     let advice = match seen.last_hop {

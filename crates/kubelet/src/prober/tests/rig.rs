@@ -19,7 +19,10 @@ use rubelet_api::{
     probe::{HttpGet, ProbeHandler},
 };
 use rubelet_cri::{CriResult, RuntimeService, v1};
-use rubelet_node_state::{clock::Clock, events::Recorder};
+use rubelet_node_state::{
+    clock::Clock,
+    events::{Event, Recorder, Subject},
+};
 use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeTarget};
 use tokio::time::{Instant, sleep};
 
@@ -94,8 +97,8 @@ impl Rig {
     pub(super) fn events(&self) -> Vec<String> {
         let mut events = self.recorder.board().list();
         events.sort_by_key(|(_, version, event)| (event.first, *version));
-        let line = |event: &rubelet_node_state::events::Event| {
-            let rubelet_node_state::events::Subject::Pod { field_path, .. } = &event.subject else {
+        let line = |event: &Event| {
+            let Subject::Pod { field_path, .. } = &event.subject else {
                 panic!("{event:?}");
             };
             let (kind, reason) = (event.kind.as_str(), &event.reason);
