@@ -148,6 +148,27 @@ pub fn set_option(socket: impl AsFd, level: i32, name: i32, value: &[u8]) -> io:
     }
 }
 
+/// An instruction of classic BPF (`linux/filter.h`): code, jump if true, jump if false, value.
+pub type Instruction = (u16, u8, u8, u32);
+
+/// Lets a socket receive only what a program accepts.
+///
+/// # Errors
+/// The kernel refuses the program.
+pub fn attach_filter(socket: impl AsFd, program: &[Instruction]) -> io::Result<()> {
+    let program: Vec<libc::sock_filter> = program
+        .iter()
+        .map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k })
+        .collect();
+    // `struct sock_fprog`: the number of instructions, and where they are. The kernel copies them.
+    let mut bytes = vec![0; size_of::<libc::sock_fprog>()];
+    let count = u16::try_from(program.len()).unwrap_or_default();
+    bytes[..2].copy_from_slice(&count.to_ne_bytes());
+    let pointer = align_of::<usize>();
+    bytes[pointer..].copy_from_slice(&program.as_ptr().addr().to_ne_bytes());
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;

@@ -7,7 +7,7 @@ use std::{
 
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType};
 
-use crate::datagram::{self, Queue, set_option};
+use crate::datagram::{self, Instruction, Queue, attach_filter};
 
 /// All protocols, in network byte order.
 const ALL: u16 = 0x0003u16.to_be();
@@ -15,9 +15,8 @@ const ALL: u16 = 0x0003u16.to_be();
 /// `PACKET_OUTGOING`
 const OUTGOING: u8 = 4;
 
-/// ICMP and ICMPv6 without extension headers, by the version and the protocol of the IP header, as
-/// instructions of classic BPF (`linux/filter.h`): code, jumps, value.
-const ONLY_ICMP: [(u16, u8, u8, u32); 9] = [
+/// ICMP and ICMPv6 without extension headers, by the version and the protocol of the IP header.
+const ONLY_ICMP: [Instruction; 9] = [
     (0x30, 0, 0, 0),
     (0x54, 0, 0, 0xf0),
     (0x15, 0, 2, 0x40),
@@ -56,7 +55,7 @@ impl PacketTap {
             SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
             None::<Protocol>,
         )?;
-        only_icmp(&fd)?;
+        attach_filter(&fd, &ONLY_ICMP)?;
         bind(&fd, link)?;
         Ok(Self(fd))
     }
@@ -83,20 +82,6 @@ impl AsFd for PacketTap {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
-}
-
-fn only_icmp(fd: &OwnedFd) -> io::Result<()> {
-    let program: Vec<libc::sock_filter> = ONLY_ICMP
-        .iter()
-        .map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k })
-        .collect();
-    // `struct sock_fprog`: the number of instructions, and where they are. The kernel copies them.
-    let mut bytes = vec![0; size_of::<libc::sock_fprog>()];
-    let count = u16::try_from(program.len()).unwrap_or_default();
-    bytes[..2].copy_from_slice(&count.to_ne_bytes());
-    let pointer = align_of::<usize>();
-    bytes[pointer..].copy_from_slice(&program.as_ptr().addr().to_ne_bytes());
-    set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &bytes)
 }
 
 /// Binds a packet socket to an interface, for all protocols.

@@ -135,8 +135,9 @@ impl EchoSocket {
             set_fragmentation(&fd, family, fragmentation).map_err(option("path MTU discovery"))?;
         }
         let id = if raw {
-            only_echo_replies(&fd, family).map_err(option("the filter"))?;
-            u16::try_from(random() & 0xffff).unwrap_or_default()
+            let id = u16::try_from(random() & 0xffff).unwrap_or_default();
+            only_echo_replies(&fd, family, id).map_err(option("the filter"))?;
+            id
         } else {
             // The kernel takes the port of the socket as the identifier of what it sends.
             bind_any(&fd, family, 0).map_err(SocketError::Open)?;

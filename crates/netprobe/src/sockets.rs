@@ -8,7 +8,7 @@ use std::{
 };
 
 use rubelet_host::{
-    datagram::{self, set_option},
+    datagram::{self, Instruction, set_option},
     netns,
 };
 use rustix::{
@@ -193,11 +193,12 @@ pub fn send_past_errors(socket: impl AsFd, bytes: &[u8]) -> rustix::io::Result<(
     Err(last)
 }
 
-/// Discards all ICMP messages of a raw socket but echo replies.
+/// Discards all ICMP messages of a raw socket but replies to echo requests with this identifier. A raw
+/// socket gets the replies to everybody's, and each would wake this thread and take room in the queue.
 ///
 /// # Errors
 /// The kernel refuses it.
-pub fn only_echo_replies(socket: impl AsFd, family: Family) -> io::Result<()> {
+pub fn only_echo_replies(socket: impl AsFd, family: Family, id: u16) -> io::Result<()> {
     // `linux/icmp.h`, `linux/icmpv6.h`. A set bit blocks its type.
     const SOL_RAW: i32 = 255;
     const ICMP_FILTER: i32 = 1;
@@ -205,15 +206,36 @@ pub fn only_echo_replies(socket: impl AsFd, family: Family) -> io::Result<()> {
     match family {
         Family::V4 => {
             let blocked = (!1_u32).to_ne_bytes();
-            set_option(socket, SOL_RAW, ICMP_FILTER, &blocked)
+            set_option(&socket, SOL_RAW, ICMP_FILTER, &blocked)?;
         }
         Family::V6 => {
             let mut blocked = [!0_u32; 8];
             blocked[129 / 32] &= !(1 << (129 % 32));
             let bytes: Vec<u8> = blocked.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            set_option(socket, libc::IPPROTO_ICMPV6, ICMP6_FILTER, &bytes)
+            set_option(&socket, libc::IPPROTO_ICMPV6, ICMP6_FILTER, &bytes)?;
         }
     }
+    datagram::attach_filter(socket, &with_identifier(family, id))
+}
+
+/// Accepts ICMP messages with this identifier. For IPv4 a raw socket sees the IP header too.
+fn with_identifier(family: Family, id: u16) -> Vec<Instruction> {
+    /// `X = length of the IPv4 header`
+    const SKIP_HEADER: Instruction = (0xb1, 0, 0, 0);
+    /// `A = half-word at X + 4`
+    const BEHIND_HEADER: Instruction = (0x48, 0, 0, 4);
+    /// `A = half-word at 4`
+    const AT_START: Instruction = (0x28, 0, 0, 4);
+    let mut program = match family {
+        Family::V4 => vec![SKIP_HEADER, BEHIND_HEADER],
+        Family::V6 => vec![AT_START],
+    };
+    program.extend([
+        (0x15, 0, 1, u32::from(id)),
+        (0x06, 0, 0, u32::MAX),
+        (0x06, 0, 0, 0),
+    ]);
+    program
 }
 
 pub use datagram::Queue;

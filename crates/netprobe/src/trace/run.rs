@@ -66,6 +66,8 @@ struct ProbeState {
     flow: u8,
     sent: Option<Duration>,
     outcome: Option<Outcome>,
+    /// It stands in for one that was lost.
+    repeated: bool,
 }
 
 impl ProbeState {
@@ -77,6 +79,8 @@ impl ProbeState {
 #[derive(Debug, Clone, Copy)]
 enum Outcome {
     Lost,
+    /// Lost, and sent once more under another number.
+    Replaced,
     Answered(HopAnswer),
 }
 
@@ -112,6 +116,7 @@ impl TraceRun {
                 flow,
                 sent: None,
                 outcome: None,
+                repeated: false,
             })
             .collect();
         Self {
@@ -132,6 +137,7 @@ impl TraceRun {
     pub fn next(&mut self, now: Duration) -> Next {
         let mut wake: Option<Duration> = None;
         let mut flying = 0;
+        let mut expired = false;
         let waits = self.waits();
         for probe in &mut self.probes {
             let Some(sent) = probe.sent.filter(|_| probe.outcome.is_none()) else {
@@ -142,10 +148,14 @@ impl TraceRun {
             let expires = sent + waits[usize::from(probe.ttl)];
             if behind || now >= expires {
                 probe.outcome = Some(Outcome::Lost);
+                expired = true;
             } else {
                 flying += 1;
                 wake = Some(wake.map_or(expires, |wake| wake.min(expires)));
             }
+        }
+        if expired {
+            self.repeat_silent_hops();
         }
         if flying < self.window
             && let Some(probe) = self.unsent()
@@ -223,14 +233,14 @@ impl TraceRun {
         if ttl > self.last.iter().copied().max()? {
             return None;
         }
-        let probes = self.probes.iter().filter(|probe| probe.ttl == ttl);
-        let wanted = probes.filter(|probe| ttl <= self.last[usize::from(probe.flow)]);
+        let probes = self.probes.iter();
+        let wanted = probes.filter(|probe| self.belongs_to(probe, ttl));
         let mut results = Vec::new();
         for probe in wanted {
             results.push(HopProbe {
                 flow: probe.flow,
                 answer: match probe.outcome? {
-                    Outcome::Lost => None,
+                    Outcome::Lost | Outcome::Replaced => None,
                     Outcome::Answered(answer) => Some(answer),
                 },
             });
@@ -267,6 +277,49 @@ impl TraceRun {
     #[must_use]
     pub fn paths(&self) -> Vec<TracePath> {
         paths::of(self)
+    }
+
+    /// Probes a hop once more that answered nothing while a farther one did. A burst of probes may
+    /// overflow what a queue on the way holds, while a neighbour's link-layer address is asked for or
+    /// a link comes up, and then the target would seem to be farther away than it is.
+    fn repeat_silent_hops(&mut self) {
+        // A round is repeated anyway, and its losses are counted.
+        if self.options.rounds.is_some() {
+            return;
+        }
+        let probes = self.probes.iter();
+        let answered = probes.filter(|probe| matches!(probe.outcome, Some(Outcome::Answered(_))));
+        let Some(farthest) = answered.map(|probe| probe.ttl).max() else {
+            return;
+        };
+        for ttl in self.reported + 1..farthest {
+            let wanted = self.probes.iter().enumerate();
+            let wanted = wanted.filter(|(_, probe)| self.belongs_to(probe, ttl));
+            let (numbers, hop): (Vec<_>, Vec<_>) = wanted.map(|(at, probe)| (at, *probe)).unzip();
+            let silent = hop
+                .iter()
+                .all(|probe| matches!(probe.outcome, Some(Outcome::Lost)) && !probe.repeated);
+            if !silent || self.probes.len() + hop.len() > usize::from(u16::MAX) {
+                continue;
+            }
+            for number in numbers {
+                self.probes[number].outcome = Some(Outcome::Replaced);
+            }
+            // Numbers of their own: the time of a late answer to the first attempt would be wrong.
+            self.probes.extend(hop.iter().map(|probe| ProbeState {
+                sent: None,
+                outcome: None,
+                repeated: true,
+                ..*probe
+            }));
+        }
+    }
+
+    /// Whether a probe is one of a hop that is reported.
+    fn belongs_to(&self, probe: &ProbeState, ttl: u8) -> bool {
+        probe.ttl == ttl
+            && ttl <= self.last[usize::from(probe.flow)]
+            && !matches!(probe.outcome, Some(Outcome::Replaced))
     }
 
     /// How long the probes of each TTL wait for their answers.

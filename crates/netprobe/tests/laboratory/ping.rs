@@ -74,6 +74,33 @@ fn both_kinds_of_sockets_reach_both_families() {
     }
 }
 
+#[test]
+fn a_raw_socket_gets_no_replies_to_others() {
+    if !rubelet_needs::root() {
+        return;
+    }
+    let node = Node::new();
+    node.set("ipv4/ping_group_range", "1 0");
+    for family in FAMILIES {
+        let open = || {
+            let target = SocketAddr::new(loopback(family), 0);
+            EchoSocket::open(&node.sockets(), target, None, None).unwrap()
+        };
+        let (mut quiet, mut busy) = (open(), open());
+        // Loopback has answered before the call returns.
+        for sequence in 0..10 {
+            busy.send(sequence, b"data").unwrap();
+        }
+        let mut patience = 20;
+        while busy.receive(&mut patience).is_some() {}
+        assert_eq!(patience, 9, "{family:?}: ten replies, and the end");
+        // Not even one that would have to be looked at.
+        let mut patience = 20;
+        assert!(quiet.receive(&mut patience).is_none());
+        assert_eq!(patience, 19, "{family:?}");
+    }
+}
+
 /// Is allowed nothing.
 struct Denied;
 

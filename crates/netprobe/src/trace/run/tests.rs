@@ -99,13 +99,41 @@ fn a_silent_hop_is_waited_for_by_what_farther_ones_need() {
         run.on_answer(answer(*probe, 3, 100 * MS));
     }
     assert_eq!(run.next(100 * MS), Next::Wait(1000 * MS));
-    assert_eq!(run.next(1000 * MS), Next::Done);
+    // A silent hop is asked twice.
+    assert_eq!(send(&mut run, 1000 * MS).len(), 1);
+    assert_eq!(run.next(2000 * MS), Next::Done);
     let hops = hops(&mut run);
     assert_eq!(hops[0].probes[0].answer, None);
     assert_eq!(hops.len(), 3);
     let mut alone = TraceRun::new(options(1), 1500);
     send(&mut alone, Duration::ZERO);
     assert_eq!(alone.next(MS), Next::Wait(5000 * MS));
+}
+
+#[test]
+fn a_burst_that_is_lost_does_not_move_the_target_away() {
+    let mut run = TraceRun::new(options(3), 1500);
+    let sent = send(&mut run, Duration::ZERO);
+    // A queue behind the first router held the last probes only.
+    for probe in sent.iter().filter(|probe| !(2..10).contains(&probe.ttl)) {
+        run.on_answer(answer(*probe, 2, MS));
+    }
+    assert_eq!(run.distance(), Some(10));
+    let again = send(&mut run, 500 * MS);
+    let ttls: Vec<u8> = again.iter().map(|probe| probe.ttl).collect();
+    assert_eq!(ttls.len(), 24);
+    assert!(ttls.iter().all(|ttl| (2..10).contains(ttl)), "{ttls:?}");
+    // What is late is an answer to no probe: its time would be wrong.
+    run.on_answer(answer(sent[3], 2, 501 * MS));
+    for probe in again {
+        run.on_answer(answer(probe, 2, 502 * MS));
+    }
+    assert_eq!(run.next(502 * MS), Next::Done);
+    let hops = hops(&mut run);
+    assert_eq!(hops.len(), 2);
+    for probe in &hops[1].probes {
+        assert_eq!(probe.answer.unwrap().rtt, 2 * MS);
+    }
 }
 
 #[test]
