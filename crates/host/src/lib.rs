@@ -7,7 +7,8 @@
 //! - [`netlink`], [`netns`]: interfaces, addresses, routes; network namespaces. [`nft`]: address
 //!   translation.
 //! - [`datagram`]: datagrams with control messages and error queues. [`packet_tap`]: copies of the
-//!   packets that pass an interface. [`reverse_name`]: names of addresses.
+//!   packets that pass an interface. [`packet_programs`]: what else decides about them.
+//!   [`reverse_name`]: names of addresses.
 //! - [`systemd`]: scopes, for the cgroup driver of that name.
 //! - [`lock`]: one process per directory. [`net_lock`]: one per name in a network namespace.
 //! - [`suspend`]: how long the machine was suspended.
@@ -31,6 +32,8 @@
 //! assert!(mounts[0].is_shared());
 //! ```
 
+mod bpf;
+
 pub mod address;
 pub mod alloc;
 pub mod cgroup;
@@ -50,6 +53,7 @@ pub mod netlink;
 pub mod netns;
 pub mod nft;
 pub mod open_files;
+pub mod packet_programs;
 pub mod packet_tap;
 pub mod process_group;
 pub mod reverse_name;

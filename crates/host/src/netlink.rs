@@ -8,6 +8,7 @@
 //! see [`crate::netns`].
 
 mod address;
+mod filters;
 mod link;
 pub(crate) mod message;
 mod neighbour;

@@ -3,7 +3,6 @@
 //! create and open the machine's disks, so errors are never ignored here.
 
 mod attach;
-mod bpf;
 mod policy;
 mod program;
 

@@ -324,7 +324,7 @@ impl Changes {
 const AF_INET6: u16 = 10;
 
 /// `struct ifinfomsg`
-fn header(index: u32, flags: u32, change: u32) -> [u8; 16] {
+pub(super) fn header(index: u32, flags: u32, change: u32) -> [u8; 16] {
     let mut header = [0; 16];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
     header[8..12].copy_from_slice(&flags.to_ne_bytes());

@@ -1,5 +1,7 @@
 //! Where packets stop, and why.
 
+use rubelet_host::packet_programs::PacketProgram;
+
 use super::tracer::DroppedBy;
 use crate::check::Finding;
 
@@ -37,6 +39,8 @@ pub struct PathSeen {
     pub last_hop: LastHop,
     /// What dropped packets.
     pub dropped: Vec<DroppedBy>,
+    /// What else decides about packets on this machine, and can't be followed.
+    pub programs: Vec<PacketProgram>,
     /// ICMP errors, and errors of the pod's own kernel, with their senders.
     pub errors: Vec<String>,
 }
@@ -57,7 +61,7 @@ pub fn judge(seen: &PathSeen) -> Finding {
     let stop = pairs().find(|pair| pair[0].requests > 0 && pair[1].requests == 0);
     if let Some([before, after]) = stop {
         let between = format!("requests stop between {} and {}", before.name, after.name);
-        return Finding::wrong(between, cause(seen));
+        return Finding::wrong(between, cause_on_the_way(seen));
     }
     if last.replies == 0 {
         let last = &last.name;
@@ -70,7 +74,11 @@ pub fn judge(seen: &PathSeen) -> Finding {
                 format!("requests arrive by {last}, and this machine has no route to the target")
             }
         };
-        return Finding::wrong(detail, cause(seen));
+        let cause = match seen.last_hop {
+            LastHop::Outside => cause_on_the_way(seen),
+            LastHop::Target | LastHop::NoRoute => cause(seen),
+        };
+        return Finding::wrong(detail, cause);
     }
     let stop = pairs()
         .rev()
@@ -78,7 +86,7 @@ pub fn judge(seen: &PathSeen) -> Finding {
     match stop {
         Some([before, after]) => {
             let between = format!("replies stop between {} and {}", after.name, before.name);
-            Finding::wrong(between, cause(seen))
+            Finding::wrong(between, cause_on_the_way(seen))
         }
         _ => Finding::wrong(
             format!(
@@ -88,6 +96,18 @@ pub fn judge(seen: &PathSeen) -> Finding {
             cause(seen),
         ),
     }
+}
+
+/// The same for packets that vanish on this machine, where more than nftables may drop them.
+fn cause_on_the_way(seen: &PathSeen) -> String {
+    if !seen.dropped.is_empty() || !seen.errors.is_empty() || seen.programs.is_empty() {
+        return cause(seen);
+    }
+    let programs: Vec<String> = seen.programs.iter().map(ToString::to_string).collect();
+    format!(
+        "No rule of nftables dropped them, but this machine has {}, which cannot be followed: look there",
+        programs.join(", and ")
+    )
 }
 
 /// Why, as far as it is known, and what to do.
@@ -103,7 +123,7 @@ fn cause(seen: &PathSeen) -> String {
     let advice = match seen.last_hop {
         LastHop::Target => {
             "No rule of nftables dropped them: look at the addresses and routes of both pods, at rules inside the target, and \
-             at rules of the family bridge and of other firewalls (iptables-legacy, eBPF)"
+             at rules of the family bridge"
         }
         LastHop::Outside => {
             "No rule of nftables on this machine dropped them: look at the next hop, and whether it knows a way back to the \

@@ -8,7 +8,10 @@ use std::{
 };
 
 use rubelet_base::error_text;
-use rubelet_host::packet_tap::{Direction, PacketTap};
+use rubelet_host::{
+    packet_programs::PacketProgram,
+    packet_tap::{Direction, PacketTap},
+};
 use rustix::event::PollFlags;
 
 use super::{
@@ -62,6 +65,8 @@ pub struct PathInputs {
     pub last_hop: LastHop,
     /// Follows the rules that packets meet; `None` if this kernel can't.
     pub tracer: Option<Tracer>,
+    /// What else decides about packets on this machine, and can't be followed.
+    pub programs: Vec<PacketProgram>,
 }
 
 /// Follows a path and reports what passed each interface, and where it ends. Blocks the thread.
@@ -77,6 +82,7 @@ pub fn follow(
     let mut seen = PathSeen {
         points: inputs.points.iter().map(count).collect(),
         last_hop: inputs.last_hop,
+        programs: std::mem::take(&mut inputs.programs),
         ..PathSeen::default()
     };
     match EchoSocket::open(open, inputs.target, None, None) {

@@ -39,6 +39,7 @@ fn followed(chain: &Chain, family: Family) -> (Vec<(u64, u64)>, Finding) {
         ],
         last_hop: LastHop::Target,
         tracer: node.inside(|| Tracer::start(source, address).ok()),
+        programs: Vec::new(),
     };
     let (_running, stop) = stop_pair().unwrap();
     let (mut counts, mut result) = (Vec::new(), None);

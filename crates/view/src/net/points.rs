@@ -9,6 +9,7 @@ use std::{
 use rubelet_host::{
     netlink::{Link, NetlinkError, RouteSocket},
     netns::{self, NetnsError},
+    packet_programs,
     packet_tap::{Direction, PacketTap},
 };
 use rubelet_netprobe::path::{LastHop, PathInputs, PathPoint, tracer::Tracer};
@@ -60,7 +61,16 @@ pub(super) fn path(
 ) -> Result<PathInputs, PointsError> {
     let mut node = RouteSocket::open()?;
     let links = node.links()?;
-    let mut points = Vec::new();
+    let (mut points, mut programs) = (Vec::new(), Vec::new());
+    let mut of_node = |link: &Link, what: &str, requests| {
+        for program in packet_programs::of_link(link.index, &link.name) {
+            // A bridge is passed twice.
+            if !programs.contains(&program) {
+                programs.push(program);
+            }
+        }
+        Ok::<_, PointsError>(point(link, what, tap(link)?, requests))
+    };
     // Out of the pod, and into the node. On the node itself, its own routes count at once.
     let mut routed = from.namespace.is_none();
     if let Some(namespace) = &from.namespace
@@ -117,6 +127,7 @@ pub(super) fn path(
         let own = pod_tap(namespace, link)?;
         points.push(point(link, &to.name, own, Direction::In));
     }
+    programs.extend(packet_programs::legacy_tables());
     let tracer = source.and_then(|source| Tracer::start(source, target.ip()).ok());
     Ok(PathInputs {
         target,
@@ -129,6 +140,7 @@ pub(super) fn path(
             _ => LastHop::Outside,
         },
         tracer,
+        programs,
     })
 }
 
@@ -138,10 +150,6 @@ fn point(link: &Link, what: &str, tap: PacketTap, requests: Direction) -> PathPo
         tap,
         requests,
     }
-}
-
-fn of_node(link: &Link, what: &str, requests: Direction) -> Result<PathPoint, PointsError> {
-    Ok(point(link, what, tap(link)?, requests))
 }
 
 fn tap(link: &Link) -> Result<PacketTap, PointsError> {

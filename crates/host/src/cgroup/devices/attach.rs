@@ -8,7 +8,8 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-use super::{DevicesError, bpf, program::Instruction};
+use super::DevicesError;
+use crate::bpf::{self, Instruction};
 
 /// Attaches the program, then detaches those of earlier calls: one is always attached.
 pub(super) fn attach(dir: &Path, program: &[Instruction]) -> Result<(), DevicesError> {

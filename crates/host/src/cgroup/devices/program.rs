@@ -2,17 +2,7 @@
 //! with the access as its context; a zero result denies the access.
 
 use super::policy::{Exception, Policy};
-
-/// One instruction of eight bytes, as the kernel's `struct bpf_insn`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
-pub(super) struct Instruction {
-    pub(super) code: u8,
-    /// Target in one half of the byte, source in the other.
-    pub(super) registers: u8,
-    pub(super) offset: i16,
-    pub(super) immediate: i32,
-}
+use crate::bpf::Instruction;
 
 /// Registers. The kernel passes the access in the first and reads the result from the zeroth.
 const ANSWER: u8 = 0;

@@ -9,11 +9,11 @@ use std::{
 
 use rubelet_oci::DeviceKind;
 
-use super::{
-    program::{Instruction, code},
-    *,
+use super::{program::code, *};
+use crate::{
+    bpf::{self, Instruction},
+    cgroup::tests::{real, remove},
 };
-use crate::cgroup::tests::{real, remove};
 
 fn rule(allow: bool, text: &str) -> DeviceRule {
     let (kind, rest) = text.split_once(' ').unwrap();

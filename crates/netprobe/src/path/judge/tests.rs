@@ -113,3 +113,28 @@ fn a_rule_that_drops_is_the_cause_and_then_an_icmp_error() {
         "10.0.0.1 says: Packet filtered"
     );
 }
+
+#[test]
+fn what_cannot_be_followed_is_named_where_packets_vanish_on_the_way() {
+    let vanished = PathSeen {
+        points: points(&[(3, 0), (0, 0)]),
+        programs: vec![
+            PacketProgram::Bpf("veth1".to_owned()),
+            PacketProgram::LegacyTables(vec!["filter".to_owned(), "nat".to_owned()]),
+        ],
+        ..PathSeen::default()
+    };
+    let advice = judge(&vanished).advice.unwrap();
+    assert_eq!(
+        advice,
+        "No rule of nftables dropped them, but this machine has BPF programs of veth1 (`bpftool net show dev veth1`), and \
+         iptables-legacy, which has the tables filter, nat (`iptables-legacy-save -c`), which cannot be followed: look there"
+    );
+    // What arrives was not dropped on the way.
+    let silent = PathSeen {
+        points: points(&[(3, 0), (3, 0)]),
+        ..vanished
+    };
+    let advice = judge(&silent).advice.unwrap();
+    assert!(!advice.contains("veth1"), "{advice}");
+}

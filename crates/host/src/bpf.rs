@@ -5,7 +5,16 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
 };
 
-use super::program::Instruction;
+/// One instruction of eight bytes, as the kernel's `struct bpf_insn`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Instruction {
+    pub(crate) code: u8,
+    /// Target in one half of the byte, source in the other.
+    pub(crate) registers: u8,
+    pub(crate) offset: i16,
+    pub(crate) immediate: i32,
+}
 
 /// Commands.
 const PROG_LOAD: libc::c_int = 5;
@@ -21,11 +30,11 @@ const TYPE_CGROUP_DEVICE: u32 = 15;
 const ATTACH_DEVICE: u32 = 6;
 /// `BPF_F_ALLOW_MULTI`: programs of this cgroup and of its ancestors all run.
 const ALLOW_MULTI: u32 = 2;
-/// The kernel allows no more programs in one cgroup.
+/// The kernel allows no more programs in one place.
 const MOST_PROGRAMS: usize = 64;
 
 /// Name of our programs, which distinguishes them from others.
-pub(super) const NAME: [u8; 16] = *b"rubelet_devices\0";
+pub(crate) const NAME: [u8; 16] = *b"rubelet_devices\0";
 
 #[repr(C)]
 #[derive(Default)]
@@ -64,6 +73,11 @@ struct Query {
     ids: u64,
     count: u32,
     padding: u32,
+    program_flags: u64,
+    links: u64,
+    link_flags: u64,
+    /// The kernel writes it for the programs of an interface, whatever size it is given.
+    revision: u64,
 }
 
 #[repr(C)]
@@ -90,17 +104,22 @@ struct Info {
     name: [u8; 16],
 }
 
-/// Loads a program.
-pub(super) fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
+/// Loads a program for the devices of a cgroup.
+pub(crate) fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
+    load_as(TYPE_CGROUP_DEVICE, ATTACH_DEVICE, program)
+}
+
+/// Loads a program of a type, for a place to attach it to.
+pub(crate) fn load_as(kind: u32, attach_type: u32, program: &[Instruction]) -> io::Result<OwnedFd> {
     // The programs call no kernel helpers, some of which need a certain license.
     let license = c"Apache-2.0";
     let mut request = Load {
-        kind: TYPE_CGROUP_DEVICE,
+        kind,
         instruction_count: u32::try_from(program.len()).map_err(io::Error::other)?,
         instructions: program.as_ptr() as u64,
         license: license.as_ptr() as u64,
         name: NAME,
-        attach_type: ATTACH_DEVICE,
+        attach_type,
         ..Load::default()
     };
     let fd = bpf(PROG_LOAD, &mut request)?;
@@ -108,7 +127,7 @@ pub(super) fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
 }
 
 /// Attaches a program to an open cgroup, in addition to existing ones.
-pub(super) fn attach(cgroup: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn attach(cgroup: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
     let mut request = Attach {
         target: number(cgroup),
         program: number(program),
@@ -120,8 +139,25 @@ pub(super) fn attach(cgroup: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Res
     Ok(())
 }
 
+/// Attaches a program to an interface in the network namespace of this thread.
+#[cfg(test)]
+pub(crate) fn attach_to_link(
+    link: u32,
+    attach_type: u32,
+    program: BorrowedFd<'_>,
+) -> io::Result<()> {
+    let mut request = Attach {
+        target: link,
+        program: number(program),
+        attach_type,
+        ..Attach::default()
+    };
+    bpf(PROG_ATTACH, &mut request)?;
+    Ok(())
+}
+
 /// Detaches a program from a cgroup.
-pub(super) fn detach(cgroup: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn detach(cgroup: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
     let mut request = Attach {
         target: number(cgroup),
         program: number(program),
@@ -133,11 +169,20 @@ pub(super) fn detach(cgroup: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Res
 }
 
 /// Ids of the programs that are attached to this very cgroup.
-pub(super) fn attached(cgroup: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
+pub(crate) fn attached(cgroup: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
+    query(number(cgroup), ATTACH_DEVICE)
+}
+
+/// Ids of the programs of an interface in the network namespace of this thread.
+pub(crate) fn attached_to_link(link: u32, attach_type: u32) -> io::Result<Vec<u32>> {
+    query(link, attach_type)
+}
+
+fn query(target: u32, attach_type: u32) -> io::Result<Vec<u32>> {
     let mut ids = vec![0_u32; MOST_PROGRAMS];
     let mut request = Query {
-        target: number(cgroup),
-        attach_type: ATTACH_DEVICE,
+        target,
+        attach_type,
         ids: ids.as_mut_ptr() as u64,
         count: u32::try_from(ids.len()).map_err(io::Error::other)?,
         ..Query::default()
@@ -148,7 +193,7 @@ pub(super) fn attached(cgroup: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
 }
 
 /// Opens a program by its id.
-pub(super) fn open(id: u32) -> io::Result<OwnedFd> {
+pub(crate) fn open(id: u32) -> io::Result<OwnedFd> {
     let mut request = ById {
         id,
         ..ById::default()
@@ -158,7 +203,7 @@ pub(super) fn open(id: u32) -> io::Result<OwnedFd> {
 }
 
 /// Name of a program.
-pub(super) fn name(program: BorrowedFd<'_>) -> io::Result<[u8; 16]> {
+pub(crate) fn name(program: BorrowedFd<'_>) -> io::Result<[u8; 16]> {
     let mut info = Info::default();
     let mut request = GetInfo {
         program: number(program),
