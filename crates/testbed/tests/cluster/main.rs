@@ -15,6 +15,7 @@ mod images;
 mod joined;
 mod mirrors;
 mod model;
+mod net;
 mod pods;
 mod port;
 mod preemption;
