@@ -140,6 +140,10 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     };
     let contention = contention(lock_file.filter(|_| flags.exit_on_lock_contention()));
     let opened = open::open(flags, &resolved, root).await?;
+    tokio::select! {
+        known = other_runtime::wait_until_known(&resolved, &opened.node.cgroups) => known?,
+        _ = signals.next() => return Ok(()),
+    }
     let built = build::build(flags, &resolved, root, &opened).await?;
     tokio::select! {
         () = built.agent.first_relist(FIRST_RELIST) => {}

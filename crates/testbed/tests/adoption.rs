@@ -15,12 +15,12 @@ use std::time::Duration;
 use outside::chance::Chance;
 use outside::truth::{instances, never_ran, running};
 use outside::{Instances, PodText, TIMEOUT, states};
-use rubelet_testbed::agent::Notification;
+use rubelet_testbed::agent::{AgentBuilder, Notification};
 use rubelet_testbed::cleanup::{cgroups, processes};
 use rubelet_testbed::cri_truth::Sandbox;
 use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::status::is_ready;
-use rubelet_testbed::{Agent, CriTruth, TestRuntime, wait};
+use rubelet_testbed::{Agent, CriTruth, Served, TestRuntime, wait};
 use serde_json::Value;
 
 /// How often the agent is killed.
@@ -406,6 +406,17 @@ fn what_happens_while_the_agent_is_dead_is_made_up_for_and_nothing_else_is_touch
     assert_eq!(after.len(), 7, "{after:#?}");
 }
 
+/// Starts an agent that must not start, and say this.
+fn refused(agent: AgentBuilder, words: &[&str]) {
+    let mut agent = agent.start().unwrap();
+    let status = wait::until("the start is refused", TIMEOUT, || agent.exit_status()).unwrap();
+    assert_eq!(status.code(), Some(1));
+    let log = std::fs::read_to_string(agent.log_path()).unwrap();
+    for words in words {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+}
+
 #[test]
 fn another_runtime_than_that_of_the_living_pods_is_refused() {
     let pods = ["one", "two"].map(PodText::new);
@@ -442,13 +453,22 @@ fn another_runtime_than_that_of_the_living_pods_is_refused() {
             }
         }
     }
-    let mut other = other.start().unwrap();
-    let status = wait::until("the start is refused", TIMEOUT, || other.exit_status()).unwrap();
-    assert_eq!(status.code(), Some(1));
-    let log = std::fs::read_to_string(other.log_path()).unwrap();
-    assert!(log.contains(words) && log.contains(&keep), "{log}");
+    refused(other, &[words, &keep]);
 
     if let TestRuntime::Containerd(containerd) = &runtime {
+        // A third runtime, which answers and knows none of them.
+        let served = Served::start().unwrap();
+        let socket = served.environment().endpoint();
+        let other = Agent::builder(&runtime).endpoint(socket.as_str());
+        refused(
+            other,
+            &[
+                words,
+                &format!("with the container runtime at {socket}"),
+                &keep,
+            ],
+        );
+        served.remove().unwrap();
         containerd.resume().unwrap();
     }
     agent.start().unwrap();

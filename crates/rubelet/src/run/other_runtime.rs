@@ -2,17 +2,28 @@
 
 mod living;
 
-use std::path::Path;
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::Path,
+    time::Duration,
+};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_config::Resolved;
+use rubelet_cri::{CriResult, RuntimeService as _, Timeouts, v1};
+use rubelet_cri_grpc::{CriClient, socket_path};
 use rubelet_host::CgroupFs;
 use rubelet_node_plan::{CgroupDriver, CgroupRoot, CgroupTree};
-use tokio::task::spawn_blocking;
+use tokio::{task::spawn_blocking, time::sleep};
 use tracing::warn;
 
-use self::living::Supervisor;
+use self::living::Supervised;
+
+/// Time between two questions to a runtime that does not answer, or that does not know a pod.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How often in turn a runtime must not know a pod that lives: it may be removing it.
+const UNKNOWN: u32 = 3;
 
 /// Rejects a start with the embedded runtime while another one runs pods of this node, whether its
 /// daemon responds or not. Pods below another `cgroupRoot` are another node's.
@@ -20,31 +31,107 @@ use self::living::Supervisor;
 /// # Errors
 /// Such pods run; the message says what to configure.
 pub(super) async fn refuse(resolved: &Resolved, cgroups: &CgroupFs) -> anyhow::Result<()> {
-    match living(&resolved.config.cgroup_root, cgroups).await? {
-        Some((supervisor, process)) => bail!(supervised(&supervisor, process)),
+    match living(&resolved.config.cgroup_root, cgroups).await?.first() {
+        Some(found) => bail!(supervised(found, "the runtime inside")),
         None => Ok(()),
     }
+}
+
+/// Rejects a start with a runtime that is not embedded while another one runs pods of this node. Waits
+/// while the runtime must say whether pods that live are its own, and does not respond.
+///
+/// # Errors
+/// Such pods run; the message says what to configure.
+pub(super) async fn wait_until_known(
+    resolved: &Resolved,
+    cgroups: &CgroupFs,
+) -> anyhow::Result<()> {
+    let endpoint = &resolved.config.container_runtime_endpoint;
+    if endpoint.is_empty() {
+        return Ok(());
+    }
+    let invalid = |error| anyhow!("containerRuntimeEndpoint: {error}");
+    let socket = socket_path(endpoint).map_err(invalid)?;
+    let timeouts = Timeouts {
+        request: resolved.config.runtime_request_timeout,
+    };
+    let runtime = CriClient::connect_lazy(endpoint, timeouts).map_err(invalid)?;
+    let (mut waits, mut unknown) = (false, 0);
+    loop {
+        let living = living(&resolved.config.cgroup_root, cgroups).await?;
+        let others = living.iter().filter(|one| !one.supervisor.is_of(&socket));
+        let Some(first) = others.clone().next() else {
+            return Ok(());
+        };
+        match known(&runtime).await {
+            Ok(known) => {
+                let is_known =
+                    |one: &&Supervised| one.id.as_ref().is_some_and(|id| known.contains(id));
+                let Some(foreign) = others.clone().find(|one| !is_known(one)) else {
+                    return Ok(());
+                };
+                unknown += 1;
+                if unknown == UNKNOWN {
+                    bail!(supervised(
+                        foreign,
+                        &format!("the container runtime at {endpoint}")
+                    ));
+                }
+            }
+            Err(error) if !waits => {
+                waits = true;
+                warn!(
+                    process = first.process,
+                    error = %error,
+                    "Pods run in {} on this machine, and the container runtime at {endpoint} does not \
+                     say whether they are its own: waits for it, as they would run twice",
+                    first.supervisor,
+                );
+            }
+            Err(_) => {}
+        }
+        sleep(ASK_AGAIN).await;
+    }
+}
+
+/// The identifiers of all sandboxes and containers of a runtime.
+async fn known(runtime: &CriClient) -> CriResult<HashSet<String>> {
+    let sandboxes = runtime.list_pod_sandbox(v1::ListPodSandboxRequest::default());
+    let sandboxes = sandboxes.await?.items.into_iter();
+    let containers = runtime.list_containers(v1::ListContainersRequest::default());
+    let containers = containers.await?.containers.into_iter();
+    let sandboxes = sandboxes.map(|sandbox| sandbox.id);
+    Ok(sandboxes
+        .chain(containers.map(|container| container.id))
+        .collect())
 }
 
 /// Warns when the runtime is served by itself while another one runs pods of this node: only the
 /// caller knows whether they are its own.
 pub(super) async fn warn_of_living(resolved: &Resolved, cgroups: &CgroupFs) {
     match living(&resolved.config.cgroup_root, cgroups).await {
-        Ok(Some((supervisor, process))) => warn!(
-            process,
-            "Pods run in {supervisor} on this machine. A kubelet that ran them and now uses this \
-             runtime would run them twice: remove them first with crictl rmp -fa"
-        ),
-        Ok(None) => {}
+        Ok(living) => {
+            if let Some(Supervised {
+                supervisor,
+                process,
+                ..
+            }) = living.first()
+            {
+                warn!(
+                    process,
+                    "Pods run in {supervisor} on this machine. A kubelet that ran them and now uses this \
+                     runtime would run them twice: remove them first with crictl rmp -fa"
+                );
+            }
+        }
         Err(error) => warn!(error = %error, "Other runtimes' pods cannot be looked for"),
     }
 }
 
-/// A supervisor of pods below this root, and its process.
-async fn living(root: &str, cgroups: &CgroupFs) -> anyhow::Result<Option<(Supervisor, i32)>> {
+/// The supervisors of pods below this root.
+async fn living(root: &str, cgroups: &CgroupFs) -> anyhow::Result<BTreeSet<Supervised>> {
     let (roots, cgroups) = (kubepods(root)?, cgroups.clone());
-    let found = spawn_blocking(move || living::supervisors(&cgroups, &roots)).await?;
-    Ok(found.into_iter().next())
+    Ok(spawn_blocking(move || living::supervisors(&cgroups, &roots)).await?)
 }
 
 /// Rejects a start with another runtime while pods of the embedded one go on that nobody serves.
@@ -70,15 +157,20 @@ fn kubepods(root: &str) -> anyhow::Result<Vec<CgroupPath>> {
     paths.collect()
 }
 
-fn supervised(supervisor: &Supervisor, process: i32) -> String {
+/// Why a start with `other` is rejected.
+fn supervised(found: &Supervised, other: &str) -> String {
+    let Supervised {
+        supervisor,
+        process,
+        ..
+    } = found;
     let keep = match supervisor.endpoint() {
         Some(endpoint) => format!("write containerRuntimeEndpoint: {endpoint}"),
         None => "write its socket as containerRuntimeEndpoint".to_owned(),
     };
     format!(
-        "pods run in {supervisor} on this machine (its process {process} supervises them); with the \
-         runtime inside they would run twice. To keep that runtime {keep}; else remove its pods first \
-         with crictl rmp -fa"
+        "pods run in {supervisor} on this machine (its process {process} supervises them); with {other} \
+         they would run twice. To keep that runtime {keep}; else remove its pods first with crictl rmp -fa"
     )
 }
 
@@ -93,15 +185,19 @@ fn unattended(count: usize, endpoint: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{living::Supervisor, *};
 
     #[test]
     fn a_refusal_says_what_to_write() {
-        let shim = Supervisor::Containerd {
-            address: "/run/k3s/containerd/containerd.sock".to_owned(),
-            namespace: "k8s.io".to_owned(),
+        let shim = Supervised {
+            supervisor: Supervisor::Containerd {
+                address: "/run/k3s/containerd/containerd.sock".to_owned(),
+                namespace: "k8s.io".to_owned(),
+            },
+            id: None,
+            process: 77,
         };
-        let why = supervised(&shim, 77);
+        let why = supervised(&shim, "the runtime inside");
         assert!(why.contains("(its process 77 supervises them)"), "{why}");
         let wanted = "write containerRuntimeEndpoint: unix:///run/k3s/containerd/containerd.sock;";
         assert!(why.contains(wanted), "{why}");

@@ -4,10 +4,7 @@
 //! A supervisor is never looked for among the processes of pods: those may call themselves what they
 //! like.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt, fs,
-};
+use std::{collections::BTreeSet, fmt, fs, path::Path};
 
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_host::CgroupFs;
@@ -34,10 +31,7 @@ impl Supervisor {
     /// The supervisor of this command line.
     fn of(arguments: &[String]) -> Option<Self> {
         let program = arguments.first()?.rsplit('/').next()?;
-        let option = |name: &str| {
-            let at = arguments.iter().position(|argument| argument == name)?;
-            arguments.get(at + 1).cloned()
-        };
+        let option = |name| option(arguments, name);
         if program.starts_with("containerd-shim") {
             return Some(Self::Containerd {
                 address: option("-address").unwrap_or_default(),
@@ -47,6 +41,25 @@ impl Supervisor {
         ["conmon", "conmonrs"]
             .contains(&program)
             .then_some(Self::Conmon)
+    }
+
+    /// What it supervises, by its command line.
+    fn id(&self, arguments: &[String]) -> Option<String> {
+        let name = match self {
+            Self::Containerd { .. } => "-id",
+            Self::Conmon => "-c",
+        };
+        option(arguments, name).filter(|id| !id.is_empty())
+    }
+
+    /// Whether it works for the runtime behind this socket for certain. Links are followed: `/var/run`
+    /// is one to `/run`.
+    pub(super) fn is_of(&self, socket: &Path) -> bool {
+        let Self::Containerd { address, namespace } = self else {
+            return false;
+        };
+        let same = || Some(fs::canonicalize(address).ok()? == fs::canonicalize(socket).ok()?);
+        namespace == "k8s.io" && (Path::new(address) == socket || same().unwrap_or_default())
     }
 
     /// The endpoint with which its pods go on, as far as it is known.
@@ -72,19 +85,24 @@ impl fmt::Display for Supervisor {
     }
 }
 
-/// The supervisors of processes in these cgroups and below, each with one of its processes. Blocks.
-pub(super) fn supervisors(cgroups: &CgroupFs, roots: &[CgroupPath]) -> BTreeMap<Supervisor, i32> {
+/// A process of another runtime, and what it supervises.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Supervised {
+    pub(super) supervisor: Supervisor,
+    /// The identifier of a sandbox or container in its runtime, as the process was started with it.
+    pub(super) id: Option<String>,
+    /// The process that supervises.
+    pub(super) process: i32,
+}
+
+/// The supervisors of processes in these cgroups and below. Blocks.
+pub(super) fn supervisors(cgroups: &CgroupFs, roots: &[CgroupPath]) -> BTreeSet<Supervised> {
     let mut inside = BTreeSet::new();
     for root in roots {
         processes(cgroups, root, DEPTH, &mut inside);
     }
-    let mut found = BTreeMap::new();
-    for pid in &inside {
-        if let Some((supervisor, at)) = supervisor(*pid, &inside) {
-            found.entry(supervisor).or_insert(at);
-        }
-    }
-    found
+    let above = inside.iter().filter_map(|pid| supervisor(*pid, &inside));
+    above.collect()
 }
 
 fn processes(cgroups: &CgroupFs, path: &CgroupPath, depth: usize, found: &mut BTreeSet<i32>) {
@@ -101,7 +119,7 @@ fn processes(cgroups: &CgroupFs, path: &CgroupPath, depth: usize, found: &mut BT
 }
 
 /// The supervisor among the ancestors of a process, outside of the cgroups of pods.
-fn supervisor(pid: i32, inside: &BTreeSet<i32>) -> Option<(Supervisor, i32)> {
+fn supervisor(pid: i32, inside: &BTreeSet<i32>) -> Option<Supervised> {
     let mut at = pid;
     // No chain is longer than there are processes; one that changes meanwhile may be.
     for _ in 0..256 {
@@ -112,11 +130,22 @@ fn supervisor(pid: i32, inside: &BTreeSet<i32>) -> Option<(Supervisor, i32)> {
         if inside.contains(&at) {
             continue;
         }
-        if let Some(found) = Supervisor::of(&arguments(at)) {
-            return Some((found, at));
+        let arguments = arguments(at);
+        if let Some(supervisor) = Supervisor::of(&arguments) {
+            return Some(Supervised {
+                id: supervisor.id(&arguments),
+                supervisor,
+                process: at,
+            });
         }
     }
     None
+}
+
+/// The value of an option that is a word of its own.
+fn option(arguments: &[String], name: &str) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument == name)?;
+    arguments.get(at + 1).cloned()
 }
 
 /// The fourth field of `stat`, behind the name, which may hold anything.
@@ -165,6 +194,17 @@ mod tests {
         );
         let crio = of("/usr/libexec/crio/conmon -b /run/containers -c abc");
         assert_eq!(crio, Some(Supervisor::Conmon));
+        let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
+        let id = |of: &Supervisor, line| of.id(&words(line));
+        assert_eq!(
+            id(&Supervisor::Conmon, "conmon -b /run -c abc").as_deref(),
+            Some("abc")
+        );
+        assert_eq!(
+            id(&docker, "shim -namespace moby -id def").as_deref(),
+            Some("def")
+        );
+        assert_eq!(id(&docker, "shim -id"), None);
         for other in [
             "",
             "/usr/bin/rubelet shim --dir /run/rubelet/x",
@@ -172,6 +212,25 @@ mod tests {
         ] {
             assert_eq!(of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_shim_is_of_the_daemon_whose_socket_it_was_started_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("containerd.sock");
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("run")).unwrap();
+        let shim = |address: &Path, namespace: &str| Supervisor::Containerd {
+            address: address.display().to_string(),
+            namespace: namespace.to_owned(),
+        };
+        // Also while the daemon is away.
+        assert!(shim(&socket, "k8s.io").is_of(&socket));
+        let by_link = dir.path().join("run/containerd.sock");
+        assert!(!shim(&by_link, "k8s.io").is_of(&socket));
+        fs::write(&socket, "").unwrap();
+        assert!(shim(&by_link, "k8s.io").is_of(&socket));
+        assert!(!shim(&socket, "moby").is_of(&socket));
+        assert!(!Supervisor::Conmon.is_of(&socket));
     }
 
     #[test]
