@@ -49,6 +49,7 @@ use tables::{BridgePods, Tables};
 /// The built-in network. All functions block.
 #[derive(Debug)]
 pub(crate) struct BridgeNetwork {
+    // Order of locks: `ready`, then `ranges` or `tables`, then `allocator`.
     names: Names,
     settings: Arc<NetworkSettings>,
     attachments: Arc<Attachments>,
@@ -141,6 +142,7 @@ impl BridgeNetwork {
             how: AttachmentKind::Bridge(lease.clone()),
         };
         let connect = |ready: &mut ReadyBridge| {
+            // On disk before anything is made: after a crash, DEL finds it.
             self.attachments.save(&attachment)?;
             // Before the interface exists: the sender rules and host ports must be in force when it
             // comes up.
@@ -150,6 +152,8 @@ impl BridgeNetwork {
             }
             let reached = match pod_interface::connect(ready, &lease, &pod, &netns) {
                 Err(ConnectError::NoBridge) => {
+                    // Another program removed the bridge since it was looked at: it is made again,
+                    // once.
                     *ready = self.ready(true)?;
                     pod_interface::connect(ready, &lease, &pod, &netns)
                 }
@@ -186,6 +190,7 @@ impl BridgeNetwork {
         };
         let taken = match take() {
             Err(LeaseError::Pending) => {
+                // Addresses become free when the interfaces that had them are deleted.
                 self.link_reaper.wait();
                 take()
             }
@@ -242,6 +247,8 @@ impl BridgeNetwork {
         pod_interface::mark_for_deletion(&lease, &self.names.bridge, self.names.deletion_group)
             .map_err(|error| failed(&error))?;
         {
+            // One lock over the lease and its elements: a rebuild in between would see only one of
+            // the two changes.
             let mut tables = self.tables.lock();
             self.allocator.lock().end(sandbox);
             tables.remove_pod(&lease, || self.pods());
@@ -251,6 +258,7 @@ impl BridgeNetwork {
             interface: lease.host_interface,
             addresses: lease.addresses,
         });
+        // Last: after a crash before this, the record is found, and DEL runs again.
         self.attachments.remove(sandbox)
     }
 
@@ -455,6 +463,7 @@ impl BridgeNetwork {
         let all = self.allocator.lock().ranges();
         let bridge = setup::bridge(&mut socket, &host, &self.names, &all, &self.settings)?;
         let forwarding = setup::forwarding(&self.names, &wanted);
+        // The bridge is new: the interfaces of running pods are not attached to it.
         if own != Some(bridge.index) {
             let leases = self.allocator.lock().leases();
             // Errors are ignored: a pod without its interface can't be reattached, and `check`

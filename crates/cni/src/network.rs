@@ -366,6 +366,7 @@ impl PodNetwork for Network {
                 Err(error) => left.push(error.to_string()),
             }
         }
+        // DEL of plugins may take long: `collect_garbage` runs it while new pods start.
         *self.dead.lock() = dead;
         let configured = self.configured().await;
         let bridge = Arc::clone(&parts.bridge);

@@ -126,6 +126,7 @@ impl PluginNetwork {
                 result: None,
             }),
         };
+        // Before the first plugin runs: after a crash, DEL knows with which configuration.
         self.save(&attachment).await?;
         let AttachmentKind::Cni(cni) = &mut attachment.how else {
             unreachable!("set above")
@@ -197,6 +198,7 @@ impl PluginNetwork {
         if let Some(result) = &cni.result {
             return Ok(result::summary(result, INTERFACE));
         }
+        // The CNI specification forbids a second ADD of an interface without a DEL in between.
         self.del(&request.sandbox, &request.netns, &cni).await?;
         let list = recorded(&cni)?;
         self.add(request, &list).await

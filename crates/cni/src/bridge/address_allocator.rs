@@ -105,6 +105,7 @@ impl AddressAllocator {
             self.leases.insert(sandbox.to_owned(), lease.clone());
             return Ok(lease);
         };
+        // All or nothing: what the other ranges gave goes back.
         self.ports.release(sandbox, ports);
         self.free(&lease.addresses);
         if !self.leaving.is_empty() {
@@ -126,7 +127,11 @@ impl AddressAllocator {
             return Ok(None);
         };
         self.ports.release(sandbox, &lease.ports);
-        self.ports.take(sandbox, pod, ports)?;
+        if let Err(error) = self.ports.take(sandbox, pod, ports) {
+            // The rules of the old ports are in force, so they stay its own.
+            let _ = self.ports.take(sandbox, pod, &lease.ports);
+            return Err(error);
+        }
         lease.ports = ports.to_vec();
         Ok(Some(lease.clone()))
     }
@@ -182,5 +187,48 @@ impl AddressAllocator {
             }
         }
         ranges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Protocol;
+
+    fn pod(name: &str) -> PodRef {
+        PodRef {
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+            uid: String::new(),
+        }
+    }
+
+    fn port(host_port: u16) -> PortMapping {
+        PortMapping {
+            protocol: Protocol::Tcp,
+            container_port: 80,
+            host_port,
+            host_ip: None,
+        }
+    }
+
+    #[test]
+    fn a_pod_that_cannot_have_other_ports_keeps_its_own() {
+        let mut allocator = AddressAllocator::default();
+        let mut lease = |sandbox: &str, name: &str, host_port| {
+            let lease = allocator.lease(sandbox, &pod(name), String::new(), &[port(host_port)]);
+            assert!(lease.is_ok());
+        };
+        lease("s1", "web", 8080);
+        lease("s2", "shop", 8081);
+        let refused = allocator.renew("s1", &pod("web"), &[port(8081)]);
+        assert!(refused.unwrap_err().to_string().contains("default/shop"));
+        assert_eq!(allocator.get("s1").unwrap().ports, [port(8080)]);
+        let third = allocator.lease("s3", &pod("third"), String::new(), &[port(8080)]);
+        assert!(matches!(third, Err(LeaseError::Failed(_))));
+        let renewed = allocator.renew("s1", &pod("web"), &[port(8082)]).unwrap();
+        assert_eq!(renewed.unwrap().ports, [port(8082)]);
+        let third = allocator.lease("s3", &pod("third"), String::new(), &[port(8080)]);
+        assert!(third.is_ok());
     }
 }

@@ -60,6 +60,7 @@ impl LinkReaper {
             .name("interfaces".to_owned())
             .stack_size(128 * 1024)
             .spawn(move || this.work());
+        // The caller does the work itself: with `busy` set, nobody else would.
         if started.is_err() {
             self.work();
         }
@@ -78,6 +79,8 @@ impl LinkReaper {
         loop {
             let mut queue = self.queue.lock();
             let gone = std::mem::take(&mut queue.waiting);
+            // Under the lock that `add` takes: an interface that comes later finds `busy` cleared
+            // and starts a thread.
             if gone.is_empty() {
                 queue.busy = false;
                 self.empty.notify_all();
@@ -85,6 +88,7 @@ impl LinkReaper {
             }
             drop(queue);
             remove(self.group, &gone);
+            // Only now: no pod may get an address that an interface still has.
             let mut allocator = self.allocator.lock();
             for gone in &gone {
                 allocator.free(&gone.addresses);
@@ -103,6 +107,8 @@ fn remove(group: u32, gone: &[PendingDelete]) {
     let what = || "remove interfaces".to_owned();
     match socket.apply(changes, what) {
         Err(error) if !error.is_missing() => {
+            // One by one, so that an interface which the kernel refuses to delete does not keep the
+            // others.
             for PendingDelete { interface, .. } in gone {
                 let mut changes = Changes::default();
                 changes.delete_link(interface);

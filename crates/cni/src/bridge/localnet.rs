@@ -58,6 +58,7 @@ pub(super) fn forbid(names: &Names) -> Result<(), LocalnetError> {
     let mut failed = Ok(());
     for name in sysctl::list("ipv4/conf") {
         if names.leads_to_pods(&name) && sysctl::get(&key(&name)).as_deref() == Some("1") {
+            // The others are tried after a failure as well.
             failed = sysctl::set(&key(&name), "0")
                 .map_err(LocalnetError::from)
                 .and(failed);

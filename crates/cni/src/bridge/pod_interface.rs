@@ -76,6 +76,7 @@ pub(super) fn connect(
     let mut cleaned = false;
     while let Err(error) = make(&mut socket, ready, lease, pod, netns, master) {
         if error.errno() == Some(BRIDGE_IS_FULL) && master.is_some() {
+            // This pod gets a route of its own instead of a port.
             master = None;
         } else if error.is_exists() && !cleaned {
             // Left by an interrupted attempt.
@@ -142,6 +143,7 @@ fn outside(
 ) -> Result<(), ConnectError> {
     let primary = lease.addresses[0];
     let name = lease.host_interface.as_str();
+    // While it is down: once it is up, the kernel handles packets of the pod.
     harden::interface(&Interfaces::open(), name).map_err(|error| exposed(&error))?;
     let mut changes = Changes::default();
     if let Some(bridge) = master {
@@ -195,6 +197,7 @@ fn by_route(socket: &mut RouteSocket, lease: &Lease) -> Result<[u8; 6], ConnectE
 
 fn inside(lease: &Lease, netns: &OwnedFd, near: [u8; 6], ipv6: bool) -> Result<(), ConnectError> {
     let with_ipv6 = lease.addresses.iter().any(IpAddr::is_ipv6);
+    // A netlink socket belongs to the namespace in which it is opened: only that needs the switch.
     let mut socket = netns::within(netns, || {
         let interfaces = Interfaces::open();
         // Redirects are ignored: the route by the gateway is the only one. Set before the interface
@@ -222,6 +225,7 @@ fn inside(lease: &Lease, netns: &OwnedFd, near: [u8; 6], ipv6: bool) -> Result<(
     if ipv6 && !with_ipv6 {
         changes.no_link_local(INSIDE);
     }
+    // Before the routes: the kernel accepts none by an interface that is down.
     changes.set_up(INSIDE);
     for (&address, range) in lease.addresses.iter().zip(&lease.ranges) {
         let gateway = range.gateway();
@@ -275,6 +279,7 @@ pub(super) fn mark_for_deletion(
         Err(error) if !error.is_missing() => return Err(error),
         _ => {}
     }
+    // Its neighbour entries went with the bridge.
     let Some(bridge) = socket.link(bridge)? else {
         return Ok(());
     };
@@ -303,6 +308,7 @@ pub(super) fn missing(
     if !link.up {
         return broken(format!("the interface {name} is down"));
     }
+    // Without a master it was added while the bridge was full, and has a route.
     if link.master.is_some_and(|master| master != ready.index) {
         return broken(format!(
             "the interface {name} is not attached to the bridge {}",

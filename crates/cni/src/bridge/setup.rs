@@ -128,6 +128,7 @@ pub(super) fn bridge(
     socket
         .apply(changes, || format!("configure the bridge {name}"))
         .map_err(text)?;
+    // After the new addresses are there: running pods are never without a gateway.
     let mut stale = Changes::default();
     for address in socket.addresses().map_err(text)? {
         let wanted = ranges

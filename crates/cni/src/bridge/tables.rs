@@ -73,6 +73,8 @@ impl NftConnection {
             Some(connection) => connection,
             None => Connection::open()?,
         };
+        // After an error it is dropped: answers to the failed request may still be waiting in the
+        // socket.
         let done = act(&mut connection)?;
         self.0 = Some(connection);
         Ok(done)

@@ -76,6 +76,7 @@ impl PluginCall<'_> {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // So that a kill reaches the programs that the plugin starts.
             .process_group(0);
         limit_as_before(&mut command);
         // `spawn` blocks until the child has executed the program.
@@ -257,6 +258,7 @@ impl PluginProcess {
             };
             tokio::pin!(pipes);
             tokio::select! {
+                // The plugin has closed its pipes and is about to exit.
                 () = &mut pipes => {
                     let _ = self.pidfd.readable().await?;
                 }
@@ -278,6 +280,7 @@ impl PluginProcess {
     /// Kills its process group and waits for its exit.
     async fn kill(&mut self) {
         let _ = process_group::kill(self.pidfd.as_fd(), self.child.id());
+        // A process in uninterruptible sleep outlives SIGKILL: `drop` leaves it to a thread.
         if timeout(PIPE_TIMEOUT, self.pidfd.readable()).await.is_ok() {
             self.ended = true;
             let _ = self.child.wait();
