@@ -34,10 +34,10 @@ pub(crate) async fn update(
     let cgroup = container.cgroup()?;
     let unit = container.record().scope.clone();
     if !unit.is_empty() {
-        scope::set_limits(unit, engine.cgroups.layout(), limits(&after)).await?;
+        scope::set_limits(unit.clone(), engine.cgroups.layout(), limits(&after)).await?;
     }
-    {
-        let (engine, after) = (Arc::clone(&engine), after.clone());
+    let applied = {
+        let (engine, before, after) = (Arc::clone(&engine), before.clone(), after.clone());
         let cgroups = engine.cgroups.clone();
         engine
             .blocking(move || {
@@ -49,7 +49,14 @@ pub(crate) async fn update(
                     refused(error)
                 })
             })
-            .await?;
+            .await
+    };
+    if let Err(error) = applied {
+        if !unit.is_empty() {
+            // systemd would write the refused ones with its next change of the unit.
+            let _ = scope::set_limits(unit, engine.cgroups.layout(), limits(&before)).await;
+        }
+        return Err(error);
     }
     container.change(|record| record.resources = after);
     engine.save_container(&container).await

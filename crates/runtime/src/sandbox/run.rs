@@ -39,6 +39,7 @@ pub(crate) async fn run(engine: Arc<Engine>, request: v1::RunPodSandboxRequest) 
         .metadata
         .clone()
         .ok_or_else(|| RuntimeError::invalid("the sandbox's config has no metadata"))?;
+    // Only a check: each container looks up its handler by the record of the sandbox.
     Handler::of(&engine.settings, &request.runtime_handler)?;
     let id = identifier::random()
         .map_err(|error| RuntimeError::because("cannot generate an identifier", &error))?;
@@ -59,6 +60,7 @@ pub(crate) async fn run(engine: Arc<Engine>, request: v1::RunPodSandboxRequest) 
         undo(&engine, &sandbox).await;
         return Err(error);
     }
+    // Visible only from here on: no call finds a sandbox that is half made.
     reservation.keep();
     engine.table.add_sandbox(&sandbox);
     engine.publish_sandbox(ContainerEventType::ContainerCreatedEvent, &sandbox);
@@ -93,6 +95,7 @@ fn record(
         namespaces: NamespaceModes::of(config)?,
         ips: Vec::new(),
         ports: plan.port_mappings.iter().map(PortRecord::of).collect(),
+        // Before the call of the plugin: a rollback also frees what an ADD that failed has left.
         network_held: plan.network,
         id,
     })
@@ -176,6 +179,7 @@ async fn start_shim(
     })?;
     sandbox.change(|record| record.shim_pid = link.pid());
     sandbox.set_link(link);
+    // After the spawn: systemd refuses a scope without a process.
     if let Some(scope) = scope {
         let layout = engine.cgroups.layout();
         unbounded(move || scope::start_for(&scope, pid, layout)).await?;
@@ -216,15 +220,20 @@ fn setup(engine: &Engine, sandbox: &Sandbox, plan: &SandboxPlan) -> SandboxSetup
 
 /// Rolls back. What can't be undone now is removed at the next start.
 async fn undo(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) {
+    // From here on no write of the record begins, which would outlive the rollback.
     sandbox.change(|record| record.phase = SandboxPhase::Removing);
     if let Err(error) = stop::release(engine, sandbox).await {
         tracing::warn!(sandbox = sandbox.id, %error, "Failed to clean up after a sandbox could not be created");
     }
     let record: PathBuf = engine.layout.sandbox_record(&sandbox.id);
     let dir = engine.layout.sandbox(&sandbox.id);
-    let cleaned = engine
-        .blocking(move || super::remove::wipe(&record, &dir))
-        .await;
+    let cleaned = {
+        // Waits for a write in progress, which would recreate the record after its removal.
+        let _order = sandbox.saving.lock().await;
+        engine
+            .blocking(move || super::remove::wipe(&record, &dir))
+            .await
+    };
     if let Err(error) = cleaned {
         tracing::warn!(sandbox = sandbox.id, %error, "Failed to clean up after a sandbox could not be created");
     }
