@@ -20,6 +20,7 @@ mod start;
 mod stop;
 
 use jiff::Timestamp;
+use rubelet_api::status::PodStatus;
 
 pub(crate) use init::init_exit_code;
 pub(crate) use restart::{is_asked, restarts_all};
@@ -55,6 +56,11 @@ pub struct Actions {
 }
 
 impl Actions {
+    /// Whether the pod is over with this status, or ends as `Failed`: nothing of it is probed then.
+    pub(crate) fn ends_the_pod(&self, status: &PodStatus) -> bool {
+        status.phase.is_terminal() || self.early_end.is_some()
+    }
+
     fn wake_by(&mut self, at: Timestamp) {
         self.wake_at = Some(self.wake_at.map_or(at, |earlier| earlier.min(at)));
     }

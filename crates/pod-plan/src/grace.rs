@@ -12,6 +12,16 @@ use crate::step::KillOrder;
 /// The shortest time between SIGTERM and SIGKILL (kubelet: `minimumGracePeriodInSeconds`).
 pub const MINIMUM_GRACE: Duration = Duration::from_secs(2);
 
+/// The shortest grace of a pod that ends as a whole: with less its hooks would not run (kubelet:
+/// `calculateEffectiveGracePeriod`).
+const MINIMUM_POD_GRACE: Duration = Duration::from_secs(1);
+
+/// The grace of a pod that ends as a whole.
+#[must_use]
+pub fn of_pod(grace: Duration) -> Duration {
+    grace.max(MINIMUM_POD_GRACE)
+}
+
 /// A timeout in whole seconds may be off by this much: less than the runtime's own delays.
 const TOLERANCE: Duration = Duration::from_millis(10);
 

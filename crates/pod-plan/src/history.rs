@@ -217,6 +217,7 @@ impl History {
         now: Timestamp,
     ) -> Option<(Timestamp, Duration)> {
         let entry = self.containers.get(&container.name)?.crash.as_ref()?;
+        // It was edited, or it ran for long: a crash now counts as the first.
         if entry.key != backoff_key(container) || after(entry.last_start, CRASH_RESET) < finished_at
         {
             return None;
@@ -378,6 +379,7 @@ impl History {
     /// Notes that a start worked.
     pub fn note_started(&mut self, name: &str) {
         if let Some(history) = self.containers.get_mut(name) {
+            // The crash back-off stays: a container that starts may crash again.
             history.failure = None;
         }
     }

@@ -48,7 +48,7 @@ pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan
     };
     let status = status::generate(&without, &actions, now);
     Some(PodPlan {
-        probes: probe::targets(&without, status.phase),
+        probes: probe::targets(&without, actions.ends_the_pod(&status)),
         status,
         steps: actions.steps,
         wake_at: actions.wake_at,

@@ -38,7 +38,7 @@ fn plan_by_runtime(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
         actions::remove_volumes(snapshot, &mut actions, now);
     }
     PodPlan {
-        probes: probe::targets(snapshot, status.phase),
+        probes: probe::targets(snapshot, actions.ends_the_pod(&status)),
         steps: actions.steps,
         status,
         wake_at: actions.wake_at,

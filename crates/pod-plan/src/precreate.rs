@@ -81,6 +81,7 @@ fn take_up(
     now: Timestamp,
 ) -> bool {
     let wanted = snapshot.pod.spec.container(&found.name);
+    // After an edit, or if its environment may be outdated, it is removed and created again.
     let usable = wanted.is_some_and(|wanted| !definition::container_changed(wanted, found))
         && now <= after(found.created_at, STALE);
     let step = steps.iter_mut().find(|step| match step {

@@ -43,6 +43,7 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         .filter(|old| old.phase == phase)
         .map(|old| (old.reason.clone(), old.message.clone()))
         .unwrap_or_default();
+    // A terminal phase is final: controllers have acted on it.
     if let Some(old) = previous.filter(|old| old.phase.is_terminal()) {
         phase = old.phase;
         reason = old.reason.clone();

@@ -9,6 +9,7 @@ use std::{
 use rubelet_api::pod::Pod;
 use rubelet_base::{PodName, PodUid};
 use rubelet_pleg::RuntimePod;
+use rubelet_pod_plan::grace::of_pod;
 
 /// The table's view of one task.
 #[derive(Debug, Clone)]
@@ -86,14 +87,16 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
                     actions.push(TableAction::Update(Arc::clone(pod)));
                 }
             }
+            // It is being removed. A task for the pod starts when that one has ended.
             Some(TaskView { running: None, .. }) => {}
             None => {
                 let backs_off =
                     snapshot.backing_off.contains(uid) || snapshot.finished.contains(uid);
+                // Claims the name: of two new pods of one name only the first starts.
                 if !backs_off && names.insert(&pod.name) {
                     actions.push(match &pod.deletion {
                         Some(deletion) => {
-                            TableAction::SpawnRemoval(Arc::clone(pod), at_least(deletion.grace))
+                            TableAction::SpawnRemoval(Arc::clone(pod), of_pod(deletion.grace))
                         }
                         None => TableAction::Spawn(Arc::clone(pod)),
                     });
@@ -130,16 +133,11 @@ fn in_order(desired: &BTreeMap<PodUid, Arc<Pod>>) -> Vec<(&PodUid, &Arc<Pod>)> {
 fn grace_of_removal(task: &TaskView, wanted: Option<&Arc<Pod>>) -> Option<Duration> {
     let deletion = wanted.and_then(|pod| pod.deletion);
     match (&task.running, wanted, deletion) {
-        (Some(pod), None, _) => Some(at_least(pod.spec.termination_grace_period)),
-        (Some(_), Some(_), Some(deletion)) => Some(at_least(deletion.grace)),
+        (Some(pod), None, _) => Some(of_pod(pod.spec.termination_grace_period)),
+        (Some(_), Some(_), Some(deletion)) => Some(of_pod(deletion.grace)),
         (None, Some(_), Some(deletion)) => {
-            Some(at_least(deletion.grace)).filter(|grace| *grace < task.grace)
+            Some(of_pod(deletion.grace)).filter(|grace| *grace < task.grace)
         }
         _ => None,
     }
-}
-
-/// The shortest grace there is (kubelet: `minimumGracePeriodInSeconds`).
-fn at_least(grace: Duration) -> Duration {
-    grace.max(Duration::from_secs(1))
 }

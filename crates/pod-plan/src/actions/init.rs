@@ -47,6 +47,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, sandbox: &SandboxId) -> Progress {
         let found = draft.snapshot.observed.newest_in(sandbox, &init.name);
         let sidecar = init.restart_policy == Some(RestartPolicy::Always);
         match found {
+            // A later container has a record: the sidecar has to run beside it.
             None if walk.decided && sidecar => {
                 let before = draft.snapshot.observed.newest(&init.name);
                 draft.start(init, before, sandbox);
@@ -67,6 +68,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, sandbox: &SandboxId) -> Progress {
         let before = draft.snapshot.observed.newest(&first.name);
         draft.start(first, before, sandbox);
     }
+    // The walk went backwards.
     draft.starts[first_start..].reverse();
     for name in walk.waits {
         draft.why(Why::WaitsForInit(name));
@@ -163,6 +165,7 @@ impl Walk<'_> {
             ContainerPhase::Running { .. } => self.waits.push(init.name.clone()),
             ContainerPhase::Created => draft.start_created(init, found),
             ContainerPhase::Unknown => {
+                // It may have run, and must not run twice.
                 if policy_of(init, spec.restart_policy) == RestartPolicy::Never {
                     return Some(init.name.clone());
                 }

@@ -51,6 +51,7 @@ impl Draft<'_> {
             let killed = tried.killed.as_ref();
             tried.failure.is_some() || killed.is_some_and(|killed| killed.id == found.id)
         });
+        // The back-off is judged as if it had exited now: the runtime has not reported the time.
         !failed
             && restarts_always(container, pod.spec.restart_policy)
             && history.crash_wait(container, self.now, self.now).is_none()

@@ -12,7 +12,7 @@ use super::{
     stop,
 };
 use crate::{
-    after,
+    after, grace,
     intents::Eviction,
     snapshot::PodSnapshot,
     why::{KillCause, Why},
@@ -20,13 +20,14 @@ use crate::{
 
 pub(super) fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
     let mut draft = Draft::new(snapshot, now);
+    // What could not be stopped or removed would be met by all further steps.
     if let Some(failure) = &snapshot.history.teardown
         && let Some(until) = failure.waits_until(now)
     {
         draft.actions.wake_by(until);
         return draft.actions;
     }
-    let grace = snapshot.pod.spec.termination_grace_period;
+    let grace = grace::of_pod(snapshot.pod.spec.termination_grace_period);
     let ended = snapshot.previous.is_some_and(|old| old.phase.is_terminal());
     if let Some(eviction) = &snapshot.intents.eviction
         && !ended

@@ -22,6 +22,7 @@ impl Draft<'_> {
     ) {
         let asked = is_asked(self.snapshot, &container.name);
         let changed = found.is_some_and(|found| definition::container_changed(container, found));
+        // Only an exit backs off: a request and an edit start at once.
         let end = found
             .filter(|_| !asked && !changed)
             .and_then(|_| self.snapshot.observed.newest_exit(&container.name))

@@ -26,6 +26,7 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp
         return actions;
     }
     let observed = snapshot.observed;
+    // Stop, remove, clean up: each after an inspection has seen the result of the one before.
     if !observed.is_stopped() {
         stop_pod(snapshot, &mut actions, grace, KillCause::PodStops);
         return actions;

@@ -1,6 +1,6 @@
 //! Which probes of a pod must be tried now.
 
-use rubelet_api::{container::Container, status::Phase};
+use rubelet_api::container::Container;
 
 use super::{ProbeKind, ProbeResult, ProbeTarget};
 use crate::{
@@ -9,16 +9,18 @@ use crate::{
 };
 
 /// The probes of all running containers whose postStart hook has run: the startup probe until it
-/// has succeeded, then the other two. While a pod terminates, regular containers have only their
-/// readiness probes, and none once the published `phase` is terminal; sidecars continue as before,
-/// because they serve the others until the end.
-pub(crate) fn targets(snapshot: &PodSnapshot<'_>, phase: Phase) -> Vec<ProbeTarget> {
+/// has succeeded, then the other two. While a pod that is removed terminates, regular containers have
+/// only their readiness probes; sidecars continue as before, because they serve the others until the
+/// end. A pod that is `over`, as its phase is terminal or it ends as `Failed`, has none.
+pub(crate) fn targets(snapshot: &PodSnapshot<'_>, over: bool) -> Vec<ProbeTarget> {
+    let mut targets = Vec::new();
+    if over {
+        return targets;
+    }
     let spec = &snapshot.pod.spec;
     let ends = snapshot.target != Target::Run;
-    let mut targets = Vec::new();
     let sidecars = spec.sidecars().map(|(_, container)| (container, false));
-    let regular = spec.containers.iter().filter(|_| !phase.is_terminal());
-    let regular = regular.map(|container| (container, ends));
+    let regular = spec.containers.iter().map(|container| (container, ends));
     for (container, only_readiness) in sidecars.chain(regular) {
         if let Some(found) = snapshot.observed.newest(&container.name) {
             of_container(snapshot, container, found, only_readiness, &mut targets);

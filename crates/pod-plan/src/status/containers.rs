@@ -95,6 +95,7 @@ impl View<'_> {
             Some(found) => seen(container, found, before, old),
             None => unseen(snapshot, container, old, kind, self.any_regular),
         };
+        // It never goes down: records of earlier instances may be gone.
         status.restart_count = status
             .restart_count
             .max(old.map_or(0, |old| old.restart_count));
@@ -153,6 +154,7 @@ fn seen(
             ..vanished(id, started_before(old))
         }),
     };
+    // From the record of the runtime, else from the published status, which outlives it.
     let last_state = before
         .and_then(|before| {
             before

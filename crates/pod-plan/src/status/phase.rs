@@ -80,6 +80,7 @@ impl Counts {
             return;
         };
         match (&status.state, &status.last_state) {
+            // One that waits for its restart counts by its last exit.
             (ContainerState::Terminated(end), _) | (ContainerState::Waiting { .. }, Some(end)) => {
                 let restarts = restartable(facts, container, end.exit_code, &end.reason);
                 self.failed_init += usize::from(end.exit_code != 0 && !restarts);

@@ -76,12 +76,18 @@ fn a_terminal_phase_sticks_and_nothing_starts_again() {
 fn a_pod_past_its_deadline_fails_and_is_stopped() {
     let mut pod = pod(Always, &[], &["a"]);
     pod.spec.active_deadline = Some(Duration::from_secs(60));
+    // With none at all the hooks would not run.
+    pod.spec.termination_grace_period = Duration::ZERO;
     let mut node = Node::new();
     let observed = seen(vec![sandbox(&pod, 0, true)], vec![found("a", 0, running())]);
     node.plan(&pod, &observed, 0);
     assert_eq!(node.plan(&pod, &observed, 1).wake_at, Some(at(60)));
     let plan = node.plan(&pod, &observed, 60);
     assert_eq!(short(&plan), ["kill a0", "stop s0"]);
+    let crate::Step::KillContainers(kills) = &plan.steps[0] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(kills[0].grace, Duration::from_secs(1));
     assert_eq!(
         (plan.status.phase.as_str(), &*plan.status.reason),
         ("Running", ""),
