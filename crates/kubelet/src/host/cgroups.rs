@@ -143,6 +143,7 @@ impl PodCgroups {
         }
         let values = pod_values(pod, &self.pod_settings);
         if self.fs.exists(&path) {
+            // An edit may have removed limits, and writing the others does not lift them.
             self.write(&path, &lifted_limits(&values, &self.pod_settings));
         } else {
             self.leave_other_tiers(pod);

@@ -74,6 +74,7 @@ pub(super) fn users(inner: &Inner, pod: &Pod) -> Result<Option<UserRange>, HostE
     if pod.spec.host_users {
         return Ok(None);
     }
+    // Held until the range is on record, so that two pods never get the same one.
     let mut ranges = inner.users.ranges.lock();
     let ranges = match &mut *ranges {
         Some(ranges) => ranges,
@@ -83,6 +84,7 @@ pub(super) fn users(inner: &Inner, pod: &Pod) -> Result<Option<UserRange>, HostE
         return Ok(Some(range));
     }
     let path = record_path(inner, &pod.uid)?;
+    // `load` could not read it: containers of the pod may run with a range that is not known.
     if path.exists() {
         return Err(failed(&format!(
             "{} can't be read: the pod's users are not known; remove the pod",

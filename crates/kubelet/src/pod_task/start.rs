@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::join;
 use jiff::Timestamp;
-use rubelet_api::container::Container;
+use rubelet_api::{container::Container, pod::RestartPolicy};
 use rubelet_base::{ContainerId, ErrorChain, SandboxId};
 use rubelet_cri::{CriError, v1};
 use rubelet_image_pull::images::PresentImage;
@@ -15,6 +15,7 @@ use rubelet_node_state::start_failure::StartFailure;
 use rubelet_node_state::{events::EventType, objects::CONFIG_ERROR};
 use rubelet_pod_plan::{
     VolumeState,
+    actions::policy_of,
     cri_config::{SandboxInputs, sandbox_config},
 };
 
@@ -196,6 +197,7 @@ impl PodTask {
     ) -> Result<ContainerId, StartFailure> {
         let context = Arc::clone(&self.context);
         let host = &context.host;
+        // Without a record in the runtime, the log directory shows how many instances there were.
         let count = match restart_count {
             Some(count) => count,
             None => host.logged_restart_count(&self.pod, &container.name).await,
@@ -293,7 +295,10 @@ impl PodTask {
         };
         let runtime = Arc::clone(&self.context.runtime);
         let (pleg, uid, id) = (self.context.pleg.clone(), self.pod.uid.clone(), id.clone());
+        // To its end even if this task is dropped: containerd can keep a process of an interrupted
+        // start, and then never removes its container.
         let call = self.context.drain.run_to_end(async move {
+            // Before the call: the event may come before the answer.
             pleg.starting(&id);
             let result = runtime.start_container(request).await;
             pleg.started(&uid, &id, result.is_ok());
@@ -303,6 +308,12 @@ impl PodTask {
         result.map_err(|error| StartFailure::new("RunContainerError", chain(&error)))?;
         let (kind, reason) = (EventType::Normal, "Started");
         self.event(&container.name, kind, reason, "Container started");
+        if policy_of(container, self.pod.spec.restart_policy) != RestartPolicy::Never {
+            // Here, and not beside the task: nothing must be made in directories that are removed.
+            let host = &self.context.host;
+            host.prepare_restart(&self.pod, &container.name, count.saturating_add(1))
+                .await;
+        }
         Ok(())
     }
 }

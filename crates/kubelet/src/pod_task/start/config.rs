@@ -52,8 +52,9 @@ impl PodTask {
             .map_err(|error| config_error(error.message))?;
         let values = env::environment(&self.pod, container, &known, &objects)
             .map_err(|error| config_error(error.to_string()))?;
+        // After the environment: a `subPathExpr` refers to its variables.
         let mut files = host
-            .container_files(&self.pod, &container.name, &values, &pod_ips)
+            .container_files(&self.pod, &container.name, count, &values, &pod_ips)
             .await
             .map_err(|error| config_error(error.message))?;
         files.images = volumes;

@@ -26,6 +26,7 @@ impl PodTask {
         restart_count: u32,
         before: &ContainerId,
     ) -> (Flow, bool) {
+        // Before the attempt, so that one that fails is not repeated for the same exit.
         self.history.note_precreate(name, before);
         let pod = Arc::clone(&self.pod);
         let Some(container) = pod.spec.container(name).filter(|_| self.is_prepared()) else {
