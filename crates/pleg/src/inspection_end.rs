@@ -61,6 +61,8 @@ impl PlegTask {
         let InspectionResult { mut pod, processes } = seen;
         let now = Instant::now();
         let old = Arc::clone(&tracked.observation.borrow().pod);
+        // Held until the record is complete: whoever marks the pod meanwhile finds the end noted,
+        // and queues the pod.
         let mut marks = tracked.marks();
         // A mark that came after the first call may not be in this result: inspect again.
         let again = marks.inspection.end(began).then_some(marks.request.urgency);
@@ -68,6 +70,7 @@ impl PlegTask {
         if std::mem::take(&mut marks.pace) == Pace::Hangs {
             self.handle.shared.release_pod(&tracked.uid);
         }
+        // First: the other checks see the pod as it will be published.
         marks.rechecks.hold_back(&old, &mut pod, now);
         // Nothing is published: a task that acted on "unknown" would replace what may still run.
         if let Some(at) = marks.unknown_until(&pod, now) {
@@ -143,7 +146,7 @@ impl PlegTask {
         }
         let failures = marks.failures;
         let wait = RETRY_INITIAL
-            .saturating_mul(1 << failures.min(6))
+            .saturating_mul(1 << (failures - 1).min(6))
             .min(RETRY_MAX);
         self.reinspect_at(tracked, &mut marks, Instant::now() + wait);
         drop(marks);
@@ -154,6 +157,7 @@ impl PlegTask {
         if failures == 1 && !error.is_unavailable() {
             warn!(pod = %tracked.uid, error = %text, "Inspection of a pod failed");
         }
+        // The number stays: those who wait for a newer observation go on waiting.
         tracked
             .observation
             .send_modify(|observation| observation.error = Some(text));
