@@ -35,8 +35,11 @@ pub(crate) const TARGETS: [&str; 19] = [
     "spdy",
     "tar_applier",
 ];
-/// Default seconds for each of them; CI uses the same, which on two cores takes two minutes.
+/// Default seconds for each of them.
 const SECONDS: u64 = 15;
+/// Seconds for each of them in a test run: what each change gets, and what a run of all gets.
+const RUN_SECONDS: u64 = 7;
+const ALL_SECONDS: u64 = 60;
 /// The longest input, in bytes.
 const MAX_LEN: &str = "-max_len=16384";
 
@@ -72,6 +75,14 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Those of a test run.
+    pub(crate) fn of_test_run(all: bool) -> Self {
+        Self {
+            seconds: if all { ALL_SECONDS } else { RUN_SECONDS },
+            ..Self::default()
+        }
+    }
+
     /// Parses the arguments after `fuzz`.
     pub(crate) fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self::default();

@@ -111,7 +111,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     if let Some(build) = fuzz_build {
         stages.run("fuzz", || {
             build?.wait()?;
-            fuzz::run(root, &fuzz::Options::default())
+            fuzz::run(root, &fuzz::Options::of_test_run(options.all))
         });
     }
     let has_clusters = ring_stages(options)
