@@ -159,6 +159,8 @@ impl<'a> Actor<'a> {
         reporter: &Reporter,
         labels: &[ExecLabel],
     ) -> Result<Result<std::ffi::CString, Failure>, Failure> {
+        // Not closed yet: the socket for reports and the pipe of the gate are needed until
+        // execve(2).
         process::close_all_on_exec().step(|| "cannot set close-on-exec on the file descriptors")?;
         keyring::new_session().step(|| "cannot create a session keyring")?;
         for label in labels {
@@ -197,6 +199,8 @@ impl<'a> Actor<'a> {
     fn change_user(&self) -> Result<(), Failure> {
         let user = &self.process.user;
         umask(Mode::from_raw_mode(user.umask.unwrap_or(DEFAULT_UMASK)));
+        // Otherwise setuid(2) to another user clears the permitted set, from which the final sets
+        // are taken.
         set_keep_capabilities(true).step(|| "cannot keep capabilities")?;
         let groups: Vec<Gid> = user
             .additional_gids
@@ -211,6 +215,7 @@ impl<'a> Actor<'a> {
             let hint = mapped(&error);
             Failure(format!("{what}: {}{hint}", reason(&error.into())))
         };
+        // Groups before the user: the right to change them ends with root.
         set_thread_groups(&groups).map_err(|error| {
             failed(
                 format!(

@@ -67,6 +67,7 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
         begins_inside: into.is_some(),
     });
     let mut begin = |into: Option<BorrowedFd<'_>>| {
+        // `take` runs in the child, so that a second attempt of the parent still has it.
         clone::fork(0, into, || joiner.take().map_or(1, Joiner::run))
     };
     let mut fork = || match begin(into) {
@@ -137,6 +138,7 @@ impl Joiner<'_> {
         process::close_all_but(&kept).step(|| "cannot close inherited descriptors")?;
         setsid().step(|| "cannot create a session")?;
         self.actor.prepare(&self.reporter)?;
+        // Before the container's mount namespace is joined: it may have anything on `/proc`.
         let labels = self.actor.labels()?;
         let linux = &self.spec.linux;
         if let Standard::Files(files) = &self.standard {

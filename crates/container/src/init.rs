@@ -87,6 +87,7 @@ impl Init<'_> {
             // of a user namespace can't ID-map the layers.
             enter_mount_namespace(UnshareFlags::NEWNS)?;
             gathered.mount_images(&self.plan)?;
+            // Before the user namespace, in which a hard limit can't be raised.
             self.actor.limit(&self.reporter)?;
             self.enter_user_namespace()?;
             Ok(gathered)
@@ -148,6 +149,7 @@ impl Init<'_> {
             false => self.cgroup.join_self(),
         };
         joined.step(|| "cannot join the container's cgroup")?;
+        // A descriptor that leaked from the shim would lead to the host (CVE-2024-21626).
         let mut kept = self.reporter.descriptors().to_vec();
         if let Standard::Files(files) = &self.standard {
             kept.extend(files.descriptors());
@@ -169,6 +171,8 @@ impl Init<'_> {
     }
 
     fn enter_user_namespace(&self) -> Result<(), Failure> {
+        // Before the user namespace: setns(2) needs CAP_SYS_ADMIN in the user namespace that owns
+        // the PID namespace, and that may be the host's.
         if let PidPlan::Join(pid) = &self.plan.pid {
             move_into_link_name_space(pid.as_fd(), Some(LinkNameSpaceType::ProcessID))
                 .step(|| "cannot join the PID namespace")?;
@@ -199,6 +203,7 @@ impl Init<'_> {
     /// Sets the container up, in its new mount namespace.
     fn set_up(&self, gathered: Gathered) -> Result<(Vec<ExecLabel>, Option<Terminal>), Failure> {
         let plan = &self.plan;
+        // Opened while `/proc` is the host's; written shortly before execve(2).
         let labels = self.actor.labels()?;
         let mut gathered = gathered;
         if gathered.root.is_none() {
@@ -217,6 +222,7 @@ impl Init<'_> {
         let root = Root::current().step(|| "cannot open the container's root")?;
         mounts::attach_all(plan, mounts, &root)?;
         mounts::make_devices(plan, &root)?;
+        // After the mounts: a terminal is one of the container's own `/dev/pts`.
         let terminal = match &self.standard {
             Standard::Files(files) => {
                 files.install()?;

@@ -144,6 +144,7 @@ pub fn launch(launch: Launch<'_>) -> Result<Launching, LaunchError> {
             PidPlan::Same => (0, None),
             PidPlan::New => (libc::CLONE_NEWPID, None),
             PidPlan::Join(fd) => {
+                // A copy, because the closure of the fork takes `init`.
                 let fd = rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), 3);
                 (0, Some(fd.map_err(|error| LaunchError::step(FORK, error))?))
             }

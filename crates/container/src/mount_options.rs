@@ -43,6 +43,7 @@ impl Flag {
                 attr.set &= !bits;
             }
             Self::Atime(value) => {
+                // mount_setattr(2): to set a value of this field, all of the field must be cleared.
                 attr.clear |= libc::MOUNT_ATTR__ATIME;
                 attr.set = (attr.set & !libc::MOUNT_ATTR__ATIME) | value;
             }
@@ -107,6 +108,7 @@ impl<'a> MountOptions<'a> {
     }
 
     fn read_other(&mut self, option: &'a str) {
+        // Whole names first: `relatime` and `rw` begin with an `r` of their own.
         if let Some(flag) = flag(option) {
             flag.apply(&mut self.attr);
         } else if let Some(propagation) = propagation(option) {

@@ -213,10 +213,12 @@ impl NamespacesWanted {
 fn hold_namespaces(hold: &OwnedFd, is_pause: bool) -> i32 {
     process::reset_signals();
     if is_pause {
+        // The kernel then reaps the orphans that this process adopts as init of the PID namespace.
         process::ignore_children();
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let _ = rustix::thread::set_name(c"pause");
     }
+    // With its own copy of the writing end open, the read below would never end.
     if process::close_all_but(&[hold.as_fd()]).is_err() {
         return 1;
     }

@@ -202,6 +202,8 @@ fn mount_by_layer(
     if !label.is_empty() {
         fs.option(&format!("context={label}"))?;
     }
+    // Set because the defaults depend on the kernel's configuration. `nofollow`: redirects in the
+    // layers of an image are not followed.
     fs.option("redirect_dir=nofollow")?;
     fs.option("index=off")?;
     match fs.try_mount(attr) {
@@ -272,6 +274,8 @@ fn mount_by_list(
         let reason = reason(&error.into());
         Failure(format!("cannot mount the overlay: {reason}{hint}"))
     })?;
+    // mount(2) attaches. The caller gets a detached copy, and the attached mount stays until the
+    // namespace ends.
     let copy = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let path = at.as_os_str().as_bytes();
     open_tree(CWD.as_fd(), path, copy).step(|| "cannot copy the overlay's mount")

@@ -147,6 +147,7 @@ pub fn read_report(reports: &mut Reports) -> io::Result<Option<Report>> {
                 if !reports.expects_init {
                     return Ok(Some(created));
                 }
+                // The init was faster than the process that reports it.
                 reports.kept = Some(created);
             }
             PASSED => reports.passed = true,

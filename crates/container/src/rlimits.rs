@@ -70,6 +70,8 @@ impl<'a> Limit<'a> {
         match setrlimit(self.resource, wanted) {
             Ok(()) => Ok(None),
             Err(Errno::PERM) => {
+                // Raising a hard limit takes CAP_SYS_RESOURCE: the highest one that is permitted is
+                // set instead.
                 let highest = getrlimit(self.resource).maximum;
                 let current = match (self.soft, highest) {
                     (Some(soft), Some(highest)) => Some(soft.min(highest)),

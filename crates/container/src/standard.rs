@@ -43,6 +43,7 @@ impl Files {
         let Some(uid) = uid else { return };
         for file in &self.0 {
             let Ok(stat) = fstat(file) else { continue };
+            // `/dev/null`, and terminals of others.
             let shared = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
             if stat.st_uid != uid.as_raw() && !shared {
                 // Fails for some files; then only reopening them does not work.

@@ -291,9 +291,11 @@ impl Agent {
     /// Stops all tasks and writes what is not written yet. Starts that are under way may end first.
     /// Containers continue.
     pub async fn stop(mut self) {
+        // Before the tasks are aborted, which would cancel calls that are under way.
         self.context.drain.shut(DRAIN).await;
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
+        // The task that writes records was aborted with the others.
         self.context.records.flush().await;
     }
 }

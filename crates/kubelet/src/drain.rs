@@ -57,6 +57,7 @@ impl Drain {
         let (answer, answered) = oneshot::channel();
         {
             let mut calls = self.0.detached.lock();
+            // A JoinSet keeps ended tasks until they are joined.
             while calls.try_join_next().is_some() {}
             calls.spawn(async move {
                 let value = call.await;

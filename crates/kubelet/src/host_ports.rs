@@ -1,5 +1,5 @@
-//! Which pod holds which ports of the host. A pod whose port another one still holds waits for its
-//! release instead of failing: it begins within milliseconds of it, and its back-off does not grow.
+//! Ports of the host that pods hold. A pod whose port another one still holds waits for its release
+//! instead of failing: it begins within milliseconds of it, and its back-off does not grow.
 //!
 //! The runtime decides in the end. Here is only what this agent's pods hold, whatever the runtime.
 
@@ -79,6 +79,7 @@ impl HostPorts {
         held: Option<HeldPorts>,
     ) -> Result<Option<HeldPorts>, PortHeld> {
         let wanted = ports_of(pod);
+        // One lock over the check and the insertion, so that two pods never take one port.
         let holders = self.0.holders.lock();
         let mut others = holders.iter().filter(|(uid, _)| **uid != pod.uid);
         let conflict = others.find_map(|(_, (by, ports))| {

@@ -186,6 +186,7 @@ impl ImageCollection {
             |what: &str, error| Shortfall::Failed(format!("cannot {what}: {}", ErrorChain(&error)));
         let images = self.images.list_images(v1::ListImagesRequest::default());
         let images = images.await.map_err(|error| failed("list images", error))?;
+        // After the images: a container that is made in between counts as a user of its image.
         let containers = self
             .runtime
             .list_containers(v1::ListContainersRequest::default());

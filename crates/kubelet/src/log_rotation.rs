@@ -155,6 +155,7 @@ impl LogRotation {
                     if waiting {
                         compressor.compress(&log.path);
                     }
+                    // The new file is empty, and growth counts from there.
                     sizes.insert(log.id, 0);
                 }
                 Err(error) => memory.report(&log, &error),
@@ -190,6 +191,8 @@ impl LogRotation {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             other => other.map(Some),
         };
+        // Before the runtime opens a new file: until then it writes to the renamed one, and nothing
+        // is lost.
         let renamed = blocking(rename).await?;
         let request = v1::ReopenContainerLogRequest {
             container_id: log.id.as_str().to_owned(),

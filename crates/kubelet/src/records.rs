@@ -1,4 +1,5 @@
-//! What survives a restart of the agent: status and history of each pod, in one small file each.
+//! Records that survive a restart of the agent: status and history of each pod, in one small file
+//! each.
 
 use std::{
     collections::HashMap,
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tracing::warn;
 
-/// What is kept of one pod.
+/// The record of one pod.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PodRecord {
     /// Namespace.
@@ -132,6 +133,7 @@ impl RecordWriter {
     /// Writes everything that waits.
     pub async fn flush(&self) {
         let _writing = self.shared.writing.lock().await;
+        // After the lock: records that another flush took before are on disk when this one returns.
         let pending = std::mem::take(&mut *self.shared.pending.lock());
         if pending.is_empty() {
             return;
@@ -155,6 +157,7 @@ impl RecordWriter {
         if !self.shared.index.may_have(uid) {
             return None;
         }
+        // The file may be older than what was saved last.
         self.flush().await;
         let path = path(&self.shared.directory, uid);
         tokio::task::spawn_blocking(move || match Record::at(&path).load() {

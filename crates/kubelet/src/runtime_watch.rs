@@ -93,6 +93,7 @@ async fn look(runtime: &dyn RuntimeService, old: &RuntimeState, pleg: &PlegHandl
             };
             next.problem = problem("RuntimeReady", "container runtime");
             next.network_problem = problem("NetworkReady", "container runtime network");
+            // Another runtime, or another version, may have taken over the socket meanwhile.
             if old.problem.is_some() || !old.answered {
                 identify(runtime, &mut next).await;
             }

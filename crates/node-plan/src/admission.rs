@@ -179,6 +179,8 @@ fn predicates(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Result<(), R
     let shortages = resources::shortages(pod, node, running);
     let shortage = shortages.first().map(resources::Shortage::rejection);
     let other = misfits(pod, node, running).into_iter().next();
+    // Others can be preempted for a critical pod: its shortages count only where nothing else is
+    // wrong.
     let first = match is_critical(pod) {
         true => other.or(shortage),
         false => shortage.or(other),

@@ -35,6 +35,7 @@ impl ImageCollectionPolicy {
         }
         let share = |percent: u8| u128::from(capacity) * u128::from(percent) / 100;
         let available = available.min(capacity);
+        // Rounded as upstream: 100 minus the whole percent that are available.
         let used_percent = 100 - u128::from(available) * 100 / u128::from(capacity);
         if used_percent < u128::from(self.high_percent) {
             return None;

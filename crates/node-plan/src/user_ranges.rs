@@ -153,6 +153,7 @@ impl UserRanges {
                 first: first + index * per_pod,
                 length: per_pod,
             })
+            // Not by index: an adopted range may be of other settings and lie across two of these.
             .find(|range| !self.used.values().any(|used| overlap(*used, *range)))
             .ok_or(NoUsersLeft {
                 first,

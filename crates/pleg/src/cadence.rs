@@ -1,4 +1,4 @@
-//! When to relist: each second without events, rarely with them, and soon whenever something may
+//! Times of relists: each second without events, rarely with them, and soon whenever something may
 //! have been missed.
 
 use std::time::Duration;
@@ -89,6 +89,7 @@ impl Cadence {
     pub(super) fn suspect(&mut self, now: Instant) {
         self.next = now;
         self.watchful_until = Some(now + WATCHFUL_FOR);
+        // After the watchful time the period doubles from here, instead of jumping to a minute.
         self.period = WATCHFUL;
     }
 
@@ -104,6 +105,7 @@ impl Cadence {
 
     /// A relist that began at `began` has succeeded.
     pub(super) fn listed(&mut self, began: Instant, now: Instant) {
+        // Only a list that began at a due time, or later, covers it.
         self.gap.retain(|at| *at > began);
         let regular = if !self.events {
             now + self.polling

@@ -1,4 +1,4 @@
-//! What requests an inspection.
+//! Causes of inspections.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl Cause {
         }
     }
 
-    /// How much the inspection matters.
+    /// The priority of the inspection.
     pub(super) fn urgency(self) -> Urgency {
         match self {
             Self::Demand => Urgency::Waiting,

@@ -1,4 +1,4 @@
-//! How many sandboxes and containers there are in each state.
+//! Numbers of sandboxes and containers in each state, over all pods.
 
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 

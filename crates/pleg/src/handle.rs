@@ -68,9 +68,11 @@ pub type Quarantine = Arc<BTreeMap<PodUid, Arc<str>>>;
 
 #[derive(Debug)]
 pub(super) struct Shared {
+    // Order of locks: `pods`, then a pod's marks, then its observation; `flow` before `activity`.
+    // The queue and `flow` are taken only after the marks are released.
     pub(super) seq: SeqSource,
     pub(super) pods: Mutex<HashMap<PodUid, Arc<TrackedPod>>>,
-    /// Pods that are to wait for an inspection.
+    /// Pods to be inspected, which the task moves to the queues of its slots.
     pub(super) queue: Mutex<BTreeMap<PodUid, Urgency>>,
     pub(super) wake: Notify,
     pub(super) relist: watch::Sender<RelistState>,
@@ -81,7 +83,7 @@ pub(super) struct Shared {
     pub(super) activity: Mutex<RuntimeActivity>,
     pub(super) counts: Mutex<Counts>,
     pub(super) quarantine: watch::Sender<Quarantine>,
-    /// What is slow about the runtime.
+    /// The reason why the runtime counts as slow; `None` while it does not.
     pub(super) slow: watch::Sender<Option<Arc<str>>>,
     pub(super) record: LifecycleRecord,
     pub(super) metrics: Arc<NodeMetrics>,
@@ -160,7 +162,7 @@ impl PlegHandle {
         self.shared.quarantine.subscribe()
     }
 
-    /// What is slow about the runtime, which answers all the same; level-triggered.
+    /// The reason why the runtime counts as slow although it answers; level-triggered.
     #[must_use]
     pub fn slow(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.shared.slow.subscribe()

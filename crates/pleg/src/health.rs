@@ -1,4 +1,4 @@
-//! When the runtime as a whole is to blame.
+//! Health of the runtime as a whole.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const NO_LIST: Duration = Duration::from_secs(180);
 /// their pods' trouble; a list that is slow is slow.
 const NO_ANSWER: Duration = Duration::from_secs(30);
 
-/// When the runtime last did something.
+/// The times of the runtime's last signs of life.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RuntimeActivity {
     /// When this process began to query.
@@ -31,7 +31,7 @@ impl RuntimeActivity {
         }
     }
 
-    /// What is wrong, in the kubelet's words; `None` if nothing is.
+    /// The problem in the kubelet's words; `None` if there is none.
     pub(super) fn problem(&self, now: Instant) -> Option<String> {
         let silent = now.duration_since(self.answered.unwrap_or(self.began));
         let unlisted = now.duration_since(self.listed.unwrap_or(self.began));

@@ -20,7 +20,7 @@ use super::{
     tracked_pod::{Request, TrackedPod},
 };
 
-/// What is known before the inspection: records that need no second look, and identifiers that do.
+/// Known state before an inspection: records that need no second look, and identifiers that do.
 #[derive(Debug, Default)]
 pub(super) struct InspectionPlan {
     /// List the pod's sandboxes and containers by label first.
@@ -53,7 +53,7 @@ pub(super) struct FinishedInspection {
     pub(super) result: Option<Result<InspectionResult, CriError>>,
 }
 
-/// What an inspection saw.
+/// The result of an inspection.
 #[derive(Debug, Default)]
 pub(super) struct InspectionResult {
     pub(super) pod: ObservedPod,

@@ -1,4 +1,4 @@
-//! Who is inspected first when more pods wait than are inspected at the same time.
+//! Pods waiting for inspection, by priority, for when more of them wait than there are slots.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -12,7 +12,7 @@ use tokio::{
     time::Instant,
 };
 
-/// How much an inspection matters, the least first.
+/// The priority of an inspection, the lowest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Urgency {
     /// A list differs, or something is checked again: nobody waits for it.
@@ -43,14 +43,14 @@ impl Urgency {
 #[derive(Debug)]
 pub(super) struct InspectionQueue {
     slots: Arc<Semaphore>,
-    /// By the time at which it is their turn; those of one time in the order in which they came.
+    /// Pods waiting for a slot, by the time of their turn and then by arrival.
     waiting: BTreeSet<(Instant, u64, PodUid)>,
     order: HashMap<PodUid, (Instant, u64)>,
     came: u64,
 }
 
 impl InspectionQueue {
-    /// How many are inspected at the same time.
+    /// A queue for this number of slots.
     pub(super) fn new(slots: usize) -> Self {
         Self {
             slots: Arc::new(Semaphore::new(slots)),
@@ -69,6 +69,7 @@ impl InspectionQueue {
     pub(super) fn push(&mut self, uid: PodUid, urgency: Urgency, now: Instant) {
         let at = now + urgency.patience();
         if let Some((old, came)) = self.order.get(&uid).copied() {
+            // A pod that has waited for long keeps its place, even if the new cause is more urgent.
             if old <= at {
                 return;
             }

@@ -1,5 +1,5 @@
-//! How many pods are inspected at the same time: no more than [`AT_ONCE`], and those that answer soon
-//! have slots that no other pod holds for longer than [`SLOW`].
+//! Slots for inspections: at most [`AT_ONCE`] run at the same time, and pods that respond soon have
+//! slots that no other pod holds for longer than [`SLOW`].
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -11,19 +11,19 @@ use tokio::{
 
 use super::inspection_queue::{InspectionQueue, Urgency};
 
-/// How many inspections at the same time that have not taken longer than a second yet.
+/// Slots for inspections in their first second.
 pub const QUICK_AT_ONCE: usize = 16;
-/// How many that take longer. When all of these slots are taken, an inspection that becomes slow is
-/// aborted, and started again when one of them is free.
+/// Slots for inspections that take longer. When all of them are taken, an inspection that becomes
+/// slow is aborted, and started again when one of them is free.
 pub(super) const SLOW_AT_ONCE: usize = 32;
-/// How many of pods whose last inspection ran into its deadline.
+/// Slots for pods whose last inspection exceeded its deadline.
 pub(super) const HANGING_AT_ONCE: usize = 4;
-/// How many in all.
+/// All slots together.
 pub const AT_ONCE: usize = QUICK_AT_ONCE + SLOW_AT_ONCE + HANGING_AT_ONCE;
 /// An inspection that takes longer than this is slow.
 pub(super) const SLOW: Duration = Duration::from_secs(1);
 
-/// Which slots a pod's next inspection may have.
+/// The latency class of a pod: which slots its next inspection may take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pace {
     /// Nothing is known against it.
@@ -35,7 +35,7 @@ pub(super) enum Pace {
     Hangs,
 }
 
-/// The slots, and who waits for them.
+/// The slots, and the pods that wait for one.
 #[derive(Debug)]
 pub(super) struct InspectionSlots {
     quick: InspectionQueue,
@@ -81,7 +81,7 @@ impl InspectionSlots {
 #[derive(Debug)]
 pub(super) struct InspectionSlot {
     held: OwnedSemaphorePermit,
-    /// It is one for [`SLOW`] only. These are the slots for the time after that.
+    /// The slots for the time after [`SLOW`], where the held one is for the first second only.
     slow: Option<Arc<Semaphore>>,
 }
 
@@ -98,6 +98,8 @@ impl InspectionSlot {
             if let Ok(done) = timeout(SLOW, &mut inspection).await {
                 return Some(done);
             }
+            // Without a slot the inspection is dropped, which cancels calls that only read. With
+            // one, the assignment releases the quick slot.
             self.held = slow.try_acquire_owned().ok()?;
             freed();
         }

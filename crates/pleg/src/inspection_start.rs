@@ -36,9 +36,13 @@ impl PlegTask {
         };
         {
             let mut marks = tracked.marks();
+            // Marked after the queue was read and before the claim. The inspection under way takes
+            // its number after that mark, and so it sees the cause.
             if marks.inspection.is_claimed() {
                 return;
             }
+            // Each step of a task marks its pod. One inspection behind them shows all of them:
+            // `sync_ended` queues it at once.
             if let Some(began) = marks.began_at.filter(|_| marks.busy) {
                 let next = began + WHILE_BUSY;
                 if next > Instant::now() {
@@ -92,6 +96,7 @@ fn plan_inspection(handle: &PlegHandle, tracked: &TrackedPod) -> (Seq, Request, 
     };
     for sandbox in &seen.pod.sandboxes {
         let id = &sandbox.id;
+        // A sandbox that is not ready does not become ready again: its record costs no call.
         let open = sandbox.ready
             || marks.reread_all
             || marks.changed_sandboxes.contains(id)
@@ -101,6 +106,8 @@ fn plan_inspection(handle: &PlegHandle, tracked: &TrackedPod) -> (Seq, Request, 
     }
     for found in &seen.pod.containers {
         let id = &found.id;
+        // The runtime has confirmed the removal. If the container is there all the same, a list
+        // shows it.
         if marks.removed_containers.contains(id) {
             continue;
         }
@@ -117,6 +124,7 @@ fn plan_inspection(handle: &PlegHandle, tracked: &TrackedPod) -> (Seq, Request, 
         };
         plan.containers.insert(id.clone(), known);
     }
+    // Only those without a record: a final record of the same identifier stays final.
     for id in &marks.learned_sandboxes {
         plan.sandboxes.entry(id.clone()).or_default();
     }

@@ -109,6 +109,8 @@ impl Kernel {
         let unasked = running().any(|found| !marks.asked.contains(&found.id));
         if unasked && self.unasked.insert(tracked.uid.clone()) {
             let since = *self.unasked_since.get_or_insert(now);
+            // Each newcomer postpones the queries, so that a burst of starts is over before them;
+            // `ASK_BY` bounds that.
             self.ask_at = Some((now + self.pid_query_idle).min(since + ASK_BY).max(now));
         }
     }

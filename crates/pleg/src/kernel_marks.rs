@@ -1,4 +1,4 @@
-//! What the kernel reported of one pod's processes, as part of its record.
+//! Reports of the kernel on one pod's processes, as part of its record.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ const LOST: Duration = Duration::from_secs(10);
 /// Longest pause between two rechecks of a container whose exit is lost.
 const LOST_MAX: Duration = Duration::from_secs(300);
 
-/// What the kernel reported of one pod's containers.
+/// Reports of the kernel on one pod's containers.
 #[derive(Debug, Default)]
 pub(super) struct KernelMarks {
     /// Query processes in the next inspection.

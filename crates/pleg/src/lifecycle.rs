@@ -1,8 +1,9 @@
-//! What happened between two observations of a pod, in the words of the kubelet's PLEG.
+//! Lifecycle events: the differences between two observations of a pod, by the names of the
+//! kubelet's PLEG.
 
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 
-/// What happened to a container or a sandbox.
+/// The kind of a lifecycle event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LifecycleKind {
     /// It runs.
@@ -41,7 +42,7 @@ pub(super) struct LifecycleChange<'a> {
     pub(super) name: Option<&'a str>,
 }
 
-/// SeenState of a container or sandbox as far as events go.
+/// The state of a container or sandbox, as far as lifecycle events distinguish it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SeenState {
     Running,

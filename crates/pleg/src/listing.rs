@@ -36,7 +36,7 @@ pub(super) async fn list(runtime: &dyn RuntimeService) -> Result<Listed, CriErro
     })
 }
 
-/// What a full list contains of one pod.
+/// The sandboxes and containers of one pod in a full list.
 #[derive(Debug, Default)]
 pub(super) struct ListedPod<'a> {
     pub(super) sandboxes: Vec<&'a v1::PodSandbox>,
@@ -63,7 +63,7 @@ pub(super) fn group<'a>(
     pods
 }
 
-/// How a listed pod differs from its record.
+/// The difference between a listed pod and its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Difference {
     /// Not at all.
@@ -87,6 +87,7 @@ impl Difference {
 
 /// Compares a list that began at `began` with the record.
 pub(super) fn compare(listed: &ListedPod<'_>, seen: &Observation, began: Seq) -> Difference {
+    // The record is newer than the list.
     if seen.seq > began {
         return Difference::None;
     }
@@ -124,7 +125,7 @@ pub(super) fn compare(listed: &ListedPod<'_>, seen: &Observation, began: Seq) ->
     difference
 }
 
-/// What housekeeping needs of the listed pods.
+/// The listed pods in the form that housekeeping needs.
 pub(super) fn runtime_pods(pods: &BTreeMap<&str, ListedPod<'_>>) -> Vec<RuntimePod> {
     pods.iter()
         .map(|(uid, listed)| {

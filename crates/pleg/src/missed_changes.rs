@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::listing::Difference;
 
-/// How late an event may come after a list has shown its change.
+/// Longest delay of an event after a list has shown its change.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Differences that wait for their event.

@@ -1,4 +1,4 @@
-//! What was last seen of a pod.
+//! The latest observation of a pod.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The kernel's word on the processes of containers.
+//! Exits of container processes, as the kernel reports them by pidfd.
 
 use std::{
     io,
@@ -83,6 +83,8 @@ async fn exit_code(process: &AsyncFd<OwnedFd>) -> Option<i32> {
     loop {
         let mut news = process.readable().await.ok()?;
         match init_process::exit_code(process.get_ref()) {
+            // A pidfd is readable from the exit on, and hangs up when the process is reaped. Only
+            // then does the kernel report the code.
             Ok(None) if !news.ready().is_read_closed() => news.clear_ready(),
             told => return told.ok().flatten(),
         }

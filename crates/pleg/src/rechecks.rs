@@ -91,6 +91,8 @@ impl Rechecks {
         for found in &pod.containers {
             if found.phase == ContainerPhase::Created {
                 let since = seen.get(&found.id).copied().unwrap_or(now);
+                // One look, and the entry stays, so that there is no second one. A later start
+                // comes with an event or a list.
                 if now < since + CREATED {
                     at(since + CREATED);
                 }

@@ -84,6 +84,8 @@ impl PlegTask {
                 continue;
             }
             debug!(pod = %tracked.uid, ?difference, "Relist found a difference");
+            // A difference counts as missed only where an event was due, and if none comes within a
+            // moment.
             if gapless && is_untold(&tracked) {
                 self.missed
                     .note(&tracked.uid, began, difference, Instant::now());
@@ -124,5 +126,6 @@ type Labels = BTreeMap<String, String>;
 fn is_untold(tracked: &TrackedPod) -> bool {
     let seen = tracked.observation.borrow().seq;
     let marks = tracked.marks();
+    // A task at work changes the pod itself, and its steps are inspected when it is done.
     !marks.inspection.is_claimed() && !marks.busy && !marks.is_dirty(seen)
 }

@@ -1,4 +1,4 @@
-//! What an earlier process of this agent knew the runtime to hold.
+//! Identifiers of sandboxes and containers that an earlier process of this agent knew.
 //!
 //! A process that has just started knows nothing, and a list that omits a running container would
 //! have it started a second time. So the identifiers are kept with the pod's record, and each is
@@ -88,6 +88,7 @@ impl PlegHandle {
                 .learned_containers
                 .extend(containers.map(|(id, sandbox)| (id.clone(), sandbox.clone())));
         });
+        // After the mark: an inspection that began before it may not have read these identifiers.
         self.now()
     }
 

@@ -9,11 +9,11 @@ use super::inspection_slots::HANGING_AT_ONCE;
 /// A list that takes longer than this is slow.
 const SLOW_LIST: Duration = Duration::from_secs(10);
 
-/// How long nothing may be slow before the runtime counts as quick again: what comes and goes is reported
-/// of once.
+/// Time without anything slow after which the runtime counts as quick again: a problem that comes
+/// and goes is reported once.
 const REST: Duration = Duration::from_secs(60);
 
-/// What is slow, from the first sign until nothing was for [`REST`].
+/// An episode of slowness, from the first sign until nothing was slow for [`REST`].
 #[derive(Debug, Default)]
 pub(super) struct Slowness {
     /// The last list that ended was slow.

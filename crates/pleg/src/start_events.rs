@@ -86,6 +86,7 @@ impl StartEvents {
         if self.next().is_none_or(|at| at > now) {
             return None;
         }
+        // The other starts are forgotten with it: one broken stream counts once.
         self.forget();
         self.missed += 1;
         Some(if self.missed >= GIVE_UP {

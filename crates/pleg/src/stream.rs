@@ -24,10 +24,10 @@ const LASTING: Duration = Duration::from_secs(1);
 /// After so many streams in a row that ended at once, the runtime counts as one without events.
 const EARLY_ENDS: u32 = 4;
 
-/// How many identifiers that only events named are kept of each pod until its next inspection.
+/// Most identifiers, known from events alone, that are kept of a pod until its next inspection.
 const LEARNED: usize = 64;
 
-/// How a stream ended.
+/// The end of a stream.
 enum StreamEnd {
     /// The runtime has no events.
     Unsupported,
@@ -80,6 +80,7 @@ pub(super) async fn read(runtime: Arc<dyn RuntimeService>, handle: PlegHandle) {
             .cadence
             .disconnected(Instant::now());
         handle.shared.wake.notify_one();
+        // `renew` ends the wait: the runtime is back, or another one took its place.
         if !wait.is_zero() && timeout(wait, handle.shared.renew.notified()).await.is_ok() {
             backoff.reset();
             early = 0;
@@ -105,6 +106,8 @@ async fn follow(runtime: &dyn RuntimeService, handle: &PlegHandle, told: &mut bo
         tokio::select! {
             event = events.next() => match event {
                 Some(Ok(event)) => {
+                    // CRI acknowledges no subscription: the first event, or a second without an
+                    // error, shows that there is a stream.
                     if !std::mem::replace(&mut settled, true) {
                         shared.metrics.pleg.connection_successes.inc();
                     }
@@ -147,6 +150,7 @@ impl PlegHandle {
             let age = Duration::from_nanos(age).as_secs_f64();
             metrics.connection_latency.observe(age);
         }
+        // CREATED comes before the start and says nothing about it.
         if event.kind != ContainerEventType::ContainerCreatedEvent {
             self.shared.flow.lock().start_events.heard(&event.container);
         }
@@ -178,6 +182,8 @@ impl PlegHandle {
         let seen = tracked.observation.borrow().pod.clone();
         let id = &*event.container;
         self.mark_pod(tracked, Cause::Event(event.kind), |marks| {
+            // Compared with the number of a list: an event after it explains a difference in that
+            // list.
             marks.last_event = self.shared.seq.next();
             let knows_sandbox = seen.sandboxes.iter().any(|it| it.id.as_str() == id)
                 || marks.learned_sandboxes.contains(id);

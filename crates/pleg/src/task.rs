@@ -52,7 +52,7 @@ pub struct PlegTask {
     pub(super) handle: PlegHandle,
     pub(super) inspections: JoinSet<FinishedInspection>,
     pub(super) slots: InspectionSlots,
-    /// Inspections for later: of what failed, or may still change; soonest first.
+    /// Pods to inspect again, after a failure or because a state may still change; soonest first.
     pub(super) retries: BTreeSet<(Instant, PodUid)>,
     pub(super) missed: MissedChanges,
     pub(super) kernel: Kernel,
@@ -125,6 +125,8 @@ impl PlegTask {
             // Cancel safety: Notify keeps its permit, JoinSets keep finished tasks, timers are
             // computed in each round.
             tokio::select! {
+                // An empty JoinSet yields `None`, and the pattern then disables its branch for this
+                // round.
                 Some(done) = self.inspections.join_next() => match done {
                     Ok(inspected) => self.finish(inspected),
                     // A PLEG without one of its parts would show stale pods for ever; the agent restarts instead.
@@ -138,12 +140,15 @@ impl PlegTask {
                     std::panic::resume_unwind(error.into_panic());
                 }
                 Some(end) = self.kernel.ended() => self.handle.process_ended(&end),
+                // Nothing to do here: the queue is read below, and the timers at the start of each
+                // round.
                 () = shared.wake.notified() => {}
                 // One at a time: a runtime that hangs must not collect lists.
                 () = sleep_until(next_relist), if relists.is_empty() => {
                     relists.spawn(self.relist());
                 }
                 () = sleep_until(timer.unwrap_or(next_relist)), if timer.is_some() => self.timers(),
+                // An idle loop, too, has to show that it is alive, and to notice a suspend.
                 () = sleep(HEARTBEAT) => {}
             }
             self.start_inspections();
@@ -197,6 +202,7 @@ impl PlegTask {
             flow.cadence.suspect(Instant::now());
             flow.distrusted = verdict == StreamVerdict::Distrust;
         }
+        // After the lock: the reader of events looks at `distrusted` when it wakes.
         shared.renew.notify_one();
         shared.wake.notify_one();
     }
@@ -232,11 +238,14 @@ impl PlegTask {
         match result {
             Ok(()) => {
                 backoff.reset();
+                // The time at which the list began, as with the kubelet: the list shows nothing
+                // newer.
                 shared.activity.lock().listed = Some(at);
                 flow.cadence.listed(at, now);
             }
             Err(error) => {
                 flow.cadence.failed(now, backoff.advance());
+                // A runtime that is down is reported by the watch of its status.
                 if !error.is_unavailable() {
                     warn!(error = %ErrorChain(&error), "Relist failed");
                 }

@@ -1,5 +1,5 @@
-//! What PLEG reported to whom, in order, for tests that compare it with the guarantees. Nothing is kept before it is
-//! started.
+//! A record of what PLEG reported to whom, in order, for tests that compare it with the guarantees.
+//! Nothing is kept before it is started.
 
 use std::sync::OnceLock;
 

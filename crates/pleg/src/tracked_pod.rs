@@ -1,4 +1,4 @@
-//! What PLEG keeps of one pod.
+//! The record that PLEG keeps of one pod.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,7 +30,7 @@ pub(super) struct TrackedPod {
     pub(super) observation: watch::Sender<Observation>,
 }
 
-/// Causes that wait for an inspection.
+/// Changes and identifiers that wait for the pod's next inspection.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     /// The latest cause, and whether an inspection is under way.
@@ -88,7 +88,7 @@ pub(super) struct Request {
     pub(super) cause: Option<Cause>,
     /// When the first event came.
     pub(super) event_at: Option<Instant>,
-    /// That of the most urgent one.
+    /// The urgency of the most urgent cause.
     pub(super) urgency: Urgency,
 }
 
@@ -111,7 +111,7 @@ impl Request {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnsyncedEvent {
     pub(super) number: u64,
-    /// Of the observation that it came with.
+    /// The number of the observation that it came with.
     pub(super) seq: Seq,
     pub(super) delivered: Instant,
     /// When the runtime's event came.

@@ -81,6 +81,7 @@ impl Container {
     /// Records how it exited; false if an exit is recorded already.
     pub(crate) fn set_exit(&self, exit: ExitRecord) -> bool {
         let first = self.change(|record| note_exit(record, exit));
+        // After the record: whoever wakes finds the exit in it.
         self.ended.send_replace(true);
         first
     }

@@ -122,6 +122,7 @@ impl Engine {
     /// Writes a sandbox's record as it is now.
     pub(crate) async fn save_sandbox(&self, sandbox: &Arc<Sandbox>) -> Result<()> {
         let _order = sandbox.saving.lock().await;
+        // Under the lock: a removal sets the phase first, and then waits for a write in progress.
         if sandbox.phase() == SandboxPhase::Removing {
             return Ok(());
         }
@@ -215,6 +216,7 @@ fn clear_once(cgroups: &CgroupFs, path: &CgroupPath) -> Result<Removal> {
             .remove(path)
             .map_err(|error| RuntimeError::because("cannot clean up", &error))
     };
+    // Usually nothing runs in it any more, and no kill is needed.
     match remove()? {
         Removal::Gone => Ok(Removal::Gone),
         Removal::StillBusy { .. } => {

@@ -49,6 +49,7 @@ impl EventHub {
             let Some(queue) = subscriber.upgrade() else {
                 return false;
             };
+            // The hub stays locked, so that each queue has the events in the order of numbers.
             let mut queue = queue.lock();
             let keeps_up = queue.push(sequence, &event);
             if let Some(waker) = queue.waker.take() {

@@ -43,6 +43,7 @@ impl HostPaths {
                 // Errors other than a hang are reported by `work`.
                 let _ = fs::metadata(&path);
                 *place.lock() = None;
+                // A lookup that hung has returned: the file system answers again.
                 known.silent.lock().remove(&path);
             }
             work()
@@ -53,6 +54,7 @@ impl HostPaths {
         let looks_at = looks_at.lock();
         match &*looks_at {
             Some(path) => {
+                // With `looks_at` locked: a lookup that returns now removes the path after this.
                 self.silent.lock().insert(path.clone());
                 Err(silent(path))
             }

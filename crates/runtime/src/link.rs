@@ -34,7 +34,7 @@ use crate::error::{Result, RuntimeError};
 /// only its own pod waits.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a shim reports.
+/// A report of a shim.
 #[derive(Debug)]
 pub(crate) enum Report {
     /// Something happened in the pod.
@@ -95,6 +95,7 @@ impl ShimLink {
             handle: Arc::clone(&handle),
             ended: watched,
         });
+        // Queued before anybody has the link, so that it is the first message.
         let hello = Hello {
             version: VERSION,
             subscribe: true,

@@ -191,7 +191,7 @@ async fn lock_bridge(name: &str) -> Result<Option<NetLock>, StartError> {
         .map_err(StartError::Locked)
 }
 
-/// What the start needs of the machine.
+/// The state of the machine that the start needs.
 struct HostState {
     machine: Machine,
     cgroups: CgroupFs,

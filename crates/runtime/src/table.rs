@@ -128,6 +128,7 @@ fn find<T>(objects: &BTreeMap<String, Arc<T>>, id: &str) -> Option<Arc<T>> {
     let mut matches = objects
         .range::<str, _>(range)
         .take_while(|(key, _)| key.starts_with(id));
+    // The whole identifier sorts before longer ones, so it is the first match.
     let (key, first) = matches.next()?;
     (key == id || matches.next().is_none()).then(|| Arc::clone(first))
 }

@@ -98,6 +98,7 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
             Some(CacheEntry::Known { value, until }) if *until > Instant::now() => {
                 return Ok(CacheLookup::Known(value.clone()));
             }
+            // An error means that the review panicked: another one begins.
             Some(CacheEntry::InFlight(waiting)) if waiting.has_changed().is_ok() => {
                 return Ok(CacheLookup::InFlight(waiting.clone()));
             }

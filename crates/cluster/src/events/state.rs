@@ -80,6 +80,7 @@ impl SentEvents {
             sent: false,
             last: event.last,
         });
+        // Also for one that is not sent in the end: it is not tried again.
         counted.count = event.count;
         counted.last = event.last;
         let outgoing = if combined {

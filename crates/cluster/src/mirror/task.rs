@@ -53,7 +53,7 @@ pub(super) struct MirrorTask<A> {
     names: BTreeMap<PodName, NameState>,
 }
 
-/// What was tried for one name.
+/// The calls that were tried for one name.
 struct NameState {
     backoff: Backoff,
     not_before: Option<Instant>,
@@ -61,7 +61,7 @@ struct NameState {
     last_warning: String,
 }
 
-/// What the watch has not reported yet.
+/// A change that the watch has not reported yet.
 struct ExpectedChange {
     uid: PodUid,
     appears: bool,
@@ -88,6 +88,7 @@ impl<A: MirrorApi> MirrorTask<A> {
 
     pub(super) async fn run(mut self) {
         let mut listed = self.wanted.listed.clone();
+        // Before the first list, mirror pods that exist would look like missing ones.
         if listed
             .wait_for(|desired| desired.sources_ready())
             .await
@@ -99,6 +100,7 @@ impl<A: MirrorApi> MirrorTask<A> {
         let (mut desired, mut uid) = (self.wanted.desired.clone(), self.node.uid.clone());
         let (mut sources_live, mut node_lives) = (true, true);
         loop {
+            // Before the round reads them: a change during it leads to another round.
             board.mark_unchanged();
             api.mark_unchanged();
             desired.mark_unchanged();
@@ -137,6 +139,7 @@ impl<A: MirrorApi> MirrorTask<A> {
                 let told = api.get(&expected.uid).is_some() == expected.appears;
                 !told && expected.until > now
             });
+            // Until the watch shows the last call, the comparison would repeat it.
             let waits = state.not_before.is_some_and(|at| at > now) || state.expected.is_some();
             if !waits && !self.apply(&name, step).await {
                 // The API server is away: the others would meet the same.
@@ -146,6 +149,7 @@ impl<A: MirrorApi> MirrorTask<A> {
         let states = self.names.values();
         let times = states.flat_map(|state| {
             let expected = state.expected.as_ref().map(|expected| expected.until);
+            // Both have to pass.
             state.not_before.into_iter().chain(expected).max()
         });
         let now = Instant::now();

@@ -113,6 +113,7 @@ impl<A: NodeApi> LeaseTask<A> {
                     if complaint.is_due(&text) {
                         warn!(error = text, retry = ?wait, "Failed to update lease");
                     }
+                    // No answer at all: the connection may be dead without any sign of it.
                     if failures % DOUBTFUL == 0 && error.code().is_none() {
                         self.api.reconnect();
                     }

@@ -185,6 +185,7 @@ impl<A: NodeApi> StatusTask<A> {
     }
 
     async fn until_something_changes(&mut self) {
+        // Cancel safety: watch receivers keep what was not seen.
         tokio::select! {
             () = sleep(self.settings.update_frequency) => {}
             () = changed(&mut self.runtime) => {}

@@ -1,4 +1,4 @@
-//! How secrets and tokens are kept on disk: encrypted with a key that lies elsewhere, or not at all.
+//! Secrets and tokens on disk: encrypted with a key that lies elsewhere, or not kept at all.
 //!
 //! Each record is bound to the node's name and to the name of its file, which is made from the kind
 //! and the namespace and name of the object, or the UID of the pod: none can be put in the place of
@@ -147,6 +147,7 @@ fn tidy(directory: &Path, sealing: &Sealing, keeps_sealed: bool) -> io::Result<u
         }
     }
     if changed > 0 {
+        // So that no plain text comes back after a power cut.
         File::open(directory)?.sync_all()?;
     }
     Ok(changed)

@@ -1,4 +1,4 @@
-//! What all parts of this module know: which pods use which objects.
+//! State that all parts of this module share: which pods use which objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -43,9 +43,10 @@ pub(super) struct Shared {
     pub(super) kubernetes: WatchCache<Arc<Service>>,
     /// Handlers of runtime classes.
     pub(super) classes: WatchCache<Box<str>>,
+    // Order of locks: `state`, then an object's own state; `state`, then a watch.
     state: Mutex<ObjectsState>,
     dirty: Mutex<BTreeSet<FileKey>>,
-    /// TrackedToken while files are written.
+    /// Held while files are written.
     pub(super) writing: tokio::sync::Mutex<()>,
     /// Something must be written.
     pub(super) write: Notify,
@@ -152,6 +153,7 @@ impl Shared {
                 .or_insert_with(|| Arc::new(CachedObject::new(key.clone())));
             let mut known = cached.state();
             if known.users.insert(pod.uid.clone(), *of).is_none() {
+                // A new user must not get what was fetched before it came.
                 (known.used_at, known.fetched_at) = (Instant::now(), None);
             }
             drop(known);
@@ -206,6 +208,7 @@ impl Shared {
         let unused = known.users.is_empty();
         drop(known);
         if unused {
+            // Its file goes as well: a secret that no pod uses does not stay on disk.
             cached.cache.stop();
             objects_by_key.remove(key);
             self.is_dirty(FileKey::Object(key.clone()));

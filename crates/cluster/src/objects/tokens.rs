@@ -208,6 +208,7 @@ impl Shared {
         if let Some(tracked) = state.pods.get_mut(&pod.uid) {
             for (request, token) in record.tokens {
                 let held = TrackedToken::new(pod, &request, token);
+                // A token that came during the read is newer.
                 tracked.tokens.entry(request).or_insert(held);
             }
             tracked.account = tracked.account.take().or(record.account);

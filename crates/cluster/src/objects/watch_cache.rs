@@ -98,6 +98,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> WatchCache<T> {
                     view.frozen = view.confirmed && view.known.values().any(freezes);
                     changed || first && view.confirmed
                 });
+                // Outside of the closure, which holds the lock of the view.
                 if changed {
                     told(differs);
                 }

@@ -130,6 +130,7 @@ impl ApiState {
         let (mut api, fingerprint) = (seen.api, seen.fingerprint);
         let uid = api.uid.clone();
         let old = self.pods.get(&uid);
+        // The requests are the same: the pod keeps its `Arc`, and nobody is told of an edit.
         if let Some(old) = old.filter(|old| old.fingerprint == fingerprint) {
             api.pod = old.pod.clone();
             api.shows = old.shows.clone();

@@ -144,6 +144,7 @@ impl Source {
         let (parts, stored) = (&self.parts, &self.stored);
         parts.desired.send_if_modified(|desired| {
             let mut changed = false;
+            // The list replaces the last known definitions.
             if first {
                 Arc::make_mut(desired).pods.clear();
                 changed = true;

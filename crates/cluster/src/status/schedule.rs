@@ -47,7 +47,7 @@ struct Outage {
     next: Instant,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallOutcome {
     /// Well, or there was nothing to do.
@@ -97,6 +97,7 @@ impl Schedule {
         let Some(pod) = self.pods.get_mut(uid) else {
             return;
         };
+        // Its turn comes earlier.
         if pod.queued || pod.running && pod.changed {
             return;
         }
@@ -125,6 +126,7 @@ impl Schedule {
                 }
             }
         }
+        // While the API server is away, one call at a time tries whether it is back.
         let may_run = match &self.away {
             None => self.running < self.at_once,
             Some(away) => self.running == 0 && away.next <= now,
@@ -157,6 +159,7 @@ impl Schedule {
                 wait = Some(pod.backoff.advance().max(least.unwrap_or_default()));
             }
             CallOutcome::Refused => wait = Some(pod.backoff.advance().max(REFUSED)),
+            // Without a wait of its own: the outage paces the calls of all pods.
             CallOutcome::Away => again = true,
         }
         if again {
@@ -205,6 +208,7 @@ impl Schedule {
     /// When [`Self::next`] may have something without any news.
     pub(super) fn wake_at(&self) -> Option<Instant> {
         let timer = self.timers.first().map(|(at, _)| *at);
+        // While a call is in flight, its end wakes the task.
         let away = self.away.as_ref().filter(|_| self.running == 0);
         let away = away.filter(|_| !self.queue.is_empty()).map(|one| one.next);
         timer.into_iter().chain(away).min()

@@ -159,6 +159,7 @@ impl<A: StatusApi> StatusTask<A> {
                 }
                 Some(done) = self.calls.next(), if !self.calls.is_empty() => self.ended(done),
                 () = sleep_until(wake.unwrap_or(now)), if wake.is_some() => {}
+                // Between two batches the boards are read.
                 () = yield_now(), if handled == MAX_PODS_AT_A_TIME => {}
             }
         }
@@ -201,6 +202,7 @@ impl<A: StatusApi> StatusTask<A> {
         let now = Instant::now();
         let (version, changes) = self.api.since(self.seen_api);
         self.seen_api = version;
+        // The watch has reported something, so the API server may answer calls, too.
         self.schedule.may_be_back(now);
         for (uid, _, copy) in changes {
             let of = if copy.mirror.is_some() {
@@ -272,6 +274,7 @@ impl<A: StatusApi> StatusTask<A> {
                 None
             }
             StatusAction::Patch { body, status } => {
+                // Without news of this node, somebody else wrote what differs.
                 if !std::mem::take(&mut pod.news) {
                     if pod.reconciled.is_some_and(|last| now < last + RECONCILE) {
                         return None;

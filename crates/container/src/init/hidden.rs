@@ -73,6 +73,7 @@ fn protect(path: &Path, root: &Root) -> io::Result<()> {
     let Some(target) = find(path, root)? else {
         return Ok(());
     };
+    // A mount of its own: the flag must not change the one that the path is part of.
     let mount = copy(target.as_fd(), true)?;
     mount_attr::change(&mount, &MountAttr::read_only(), true)?;
     attach(&mount, &target)

@@ -148,6 +148,7 @@ fn join(plan: &Plan<'_>) -> Result<(), Failure> {
     }
     let own_network = plan.spec.linux.namespace(NamespaceKind::Network).is_some();
     for (name, value) in &plan.spec.linux.sysctl {
+        // It would change the host.
         if (name.starts_with("net.") || name.starts_with("net/")) && !own_network {
             return Err(Failure(format!(
                 "the kernel parameter {name} can't be set in the host's network"
@@ -229,6 +230,7 @@ fn map_ids(
                 uids: uids.clone(),
                 gids: gids.clone(),
             };
+            // No process has to stay in it: the mount keeps its mappings.
             made = user_namespace(&mappings).map_err(|error| plan.failure(&error.to_string()))?;
             made.as_fd()
         }

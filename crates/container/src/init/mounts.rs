@@ -94,6 +94,8 @@ fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<OwnedFd, Fa
             "not a directory: are you trying to mount a directory onto a file (or vice-versa)? the source is a {one}, the destination a {other}"
         )));
     }
+    // Checked on the open mount point, not by its path: a symbolic link of the image may lead into
+    // `/proc` (CVE-2019-16884).
     let inside_proc = fstatfs(&target)
         .map_err(|error| failed(error.into()))?
         .f_type
@@ -133,6 +135,7 @@ pub(crate) fn make_devices(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> 
         let name = Path::new(device.path.file_name().unwrap_or_default());
         match dev::make_node(&dir, name, device) {
             Ok(()) => {}
+            // A node of the image or of a mount stays as it is, with its owner.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
             other => other.step(what)?,
         }
@@ -181,6 +184,7 @@ pub(crate) fn finish_root(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> {
         mount_attr::change(&here, &attr, false)
             .step(|| "cannot set the propagation of the container's root")?;
     }
+    // Not recursive: volumes below it keep their own flags.
     if plan.spec.root.readonly {
         mount_attr::change(&here, &MountAttr::read_only(), false)
             .step(|| "cannot make the container's root read-only")?;

@@ -12,12 +12,12 @@ pub(super) use kill::UnfinishedStop;
 
 use super::{Control, PodTask};
 
-/// Whether the steps behind this one still make sense.
+/// What a step means for the steps behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// They do.
+    /// The next one is applied.
     Continue,
-    /// They don't: inspect again first.
+    /// None is applied: the pod is inspected first.
     Stop,
 }
 
@@ -25,6 +25,7 @@ impl PodTask {
     /// Applies steps in order; true if all were applied and none failed.
     pub(super) async fn apply_all(&mut self, steps: Vec<Step>) -> bool {
         let mut clean = true;
+        // Before the steps are consumed: a pod whose sandbox is replaced keeps its host ports.
         let replaced = steps
             .iter()
             .any(|step| matches!(step, Step::CreateSandbox { .. }));

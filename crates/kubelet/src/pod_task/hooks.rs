@@ -47,7 +47,7 @@ pub(super) enum HookError {
 }
 
 impl PodTask {
-    /// What runs the hooks of this version of the pod.
+    /// The runner for hooks of this version of the pod.
     pub(super) fn hook_runner(&self) -> HookRunner {
         HookRunner {
             context: Arc::clone(&self.context),

@@ -37,7 +37,7 @@ pub(super) struct ObjectChanges {
     tried_at: Option<Instant>,
 }
 
-/// What an idle pod waits for.
+/// Changes of objects that an idle pod waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AwaitedObjects {
     /// A change of what its volumes hold.
@@ -80,6 +80,7 @@ impl ObjectChanges {
         pod: &Arc<Pod>,
         refs: ObjectRefs<'_>,
     ) -> Result<PodObjects, HostError> {
+        // Before the read: a change during it counts as one that was not read.
         self.changes.mark_unchanged();
         source.objects(pod, refs).await
     }
@@ -100,6 +101,7 @@ impl ObjectChanges {
                     }
                     self.again_at = None;
                 }
+                // The count first: a change during the read leads to one more update.
                 let count = *self.changes.borrow_and_update();
                 return ObjectUpdate::Volumes(
                     count,
@@ -145,7 +147,8 @@ impl PodTask {
             .await
     }
 
-    /// What an idle pod waits for. One that has ended needs no objects any more.
+    /// The changes of objects that an idle pod waits for. One that has ended needs no objects any
+    /// more.
     pub(super) fn awaited_objects(&self) -> AwaitedObjects {
         let ended = self
             .status

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{host_ports::HeldPorts, records::PodRecord};
 
-/// How a pod on the machine's network is reached while that has no address.
+/// The address of a pod on the machine's network while the machine has none.
 pub(super) const LOCAL: &str = "127.0.0.1";
 
 /// The body of one pod's task.
@@ -47,7 +47,7 @@ pub(crate) struct PodTask {
     /// A finished pod was edited, or one that is being removed is desired again: remove what is
     /// left of it and start again.
     recreate: bool,
-    /// What the status and the history are about.
+    /// The definition that the status and the history belong to.
     definition: Box<str>,
     /// The `kubernetes.io/config.hash` of the pod that ran last; empty if it is not known.
     content: Box<str>,
@@ -60,7 +60,7 @@ pub(crate) struct PodTask {
     from_source: Arc<Pod>,
     ephemeral: Vec<Box<str>>,
     generation: i64,
-    /// Ends of containers that failed on the way.
+    /// Stops of containers that failed on the way.
     pub(super) unfinished: BTreeMap<ContainerId, UnfinishedStop>,
     /// The pod that the host was last prepared for; an edit may want another cgroup.
     pub(super) prepared: Option<Arc<Pod>>,
@@ -68,13 +68,13 @@ pub(crate) struct PodTask {
     node_ips: NodeIps,
     /// The ports of the host that the pod holds.
     pub(super) held_ports: Option<HeldPorts>,
-    /// What other pods have released.
+    /// Releases of other pods.
     pub(super) releases: watch::Receiver<u64>,
-    /// Which port it waits for, as an event has said; empty if it waits for none.
+    /// The port that it waits for, as an event has reported; empty if it waits for none.
     pub(super) awaited_port: Box<str>,
 }
 
-/// How a pod's task ended.
+/// The end of a pod's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskEnd {
     /// The pod.
@@ -101,6 +101,8 @@ impl PodTask {
             .is_some_and(|record| !record.definition.is_empty());
         let lost_record = was_here && !recorded;
         let absence_check = lost_record.then(AbsenceCheck::default);
+        // Before `observe`: a record that this creates claims nothing about the pod, while one that
+        // `observe` creates says that the runtime has nothing of it.
         let remembered = record.as_ref().map_or(Seq::ZERO, |record| {
             context.pleg.restore_ids(&pod.uid, &record.held)
         });
@@ -199,11 +201,14 @@ impl PodTask {
             self.publish(&plan, target);
             if plan.steps.is_empty() {
                 self.round.ended(&self.context.metrics.pods, target, false);
+                // Before the wait: PLEG inspects a busy pod only once a second. `last_step` stays,
+                // so that the next plan may use the same observation.
                 self.context.pleg.sync_ended(&uid);
                 let now = self.context.clock.now();
                 self.idle(plan.wake_at.map(|at| until(at, now))).await;
                 continue;
             }
+            // The status is published all the same: that takes no call to the runtime.
             if !self.runtime_ready() {
                 self.context.pleg.sync_ended(&uid);
                 self.wait_for_runtime().await;
@@ -236,6 +241,7 @@ impl PodTask {
                 self.context.intents.remove(&uid).await;
                 return TaskEnd { uid };
             }
+            // The next plan needs an observation that began after these steps.
             self.last_step = self.context.pleg.sync_ended(&uid);
         }
     }
@@ -269,6 +275,7 @@ impl PodTask {
                     self.from_source = Arc::clone(&pod);
                     self.ephemeral = Vec::new();
                     self.pod = pod;
+                    // An edited pod is tried at once.
                     self.repeat_backoff = RepeatBackoff::default();
                     self.context.host.track(&self.pod);
                     self.context.objects.track(&self.pod);
@@ -443,6 +450,8 @@ impl PodTask {
             Ok(()) = self.outcomes.changed() => {}
             Ok(()) = self.intents.changed() => {}
             () = self.node_ips.changed(), if self.pod.spec.host_network => {}
+            // A pod without a sandbox may wait for what another one has released: a host port, an
+            // address, user IDs.
             Ok(()) = self.releases.changed(), if self.history.sandbox.is_some() => {
                 self.history.note_release();
             }

@@ -1,4 +1,4 @@
-//! What the rounds of a pod's task are, and how long they take.
+//! Rounds of a pod's task: their kinds and durations, for metrics.
 
 use rubelet_node_state::metrics::{PodMetrics, SyncKind};
 use rubelet_pod_plan::Target;

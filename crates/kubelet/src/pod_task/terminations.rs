@@ -1,4 +1,4 @@
-//! How instances of containers exited, kept for the explanation of restarts.
+//! Exits of container instances, kept to explain restarts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,14 +15,14 @@ use super::PodTask;
 /// Reason of the event of a container whose exit the runtime does not report.
 const END_NOT_TOLD: &str = "ContainerEndNotTold";
 
-/// How much of a log is kept.
+/// Most lines and bytes of a log that are kept.
 const LOG_LINES: u64 = 5;
 const LOG_BYTES: usize = 1024;
 
 /// Deadline for reading it from a disk.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How much of a termination message is kept.
+/// Most bytes of a termination message that are kept.
 const MAX_MESSAGE: usize = 1024;
 
 impl PodTask {
@@ -34,6 +34,8 @@ impl PodTask {
             let Some(exit) = found.phase.exit() else {
                 continue;
             };
+            // The list is newest first: the log of an exit beyond the kept number would be read for
+            // nothing.
             let newer = observed.containers[..index].iter();
             let newer = newer.filter(|newer| newer.name == found.name).count();
             let noted = !self

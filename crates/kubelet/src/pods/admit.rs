@@ -117,6 +117,8 @@ impl PodTable {
             .filter(|other| !self.is_leaving(&other.uid))
             .cloned()
             .collect();
+        // It fits once the evicted pods are gone: it waits for them instead of being rejected for
+        // good.
         if staying.len() < others.len() && context.cluster.admit(pod, &staying).is_ok() {
             return Err(Refusal::Waits);
         }

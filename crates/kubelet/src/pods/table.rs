@@ -155,6 +155,7 @@ impl PodTable {
         self.on_disk = self.context.host.pods_on_disk().await.into_iter().collect();
         let mut statuses = self.context.board.versions();
         loop {
+            // Before the statuses are read below: a change from here on wakes the loop again.
             statuses.borrow_and_update();
             let listed = self.relists.borrow_and_update().seq > Seq::ZERO;
             let (desired, all_ready) = self.desired();
@@ -163,6 +164,7 @@ impl PodTable {
             if listed {
                 self.reconcile(&desired, all_ready).await;
             }
+            // Before the first list as well: a pod that waits for the runtime is shown as pending.
             self.show_waiting(&desired).await;
             self.read_node(&desired);
             self.heartbeat.beat();
@@ -258,6 +260,7 @@ impl PodTable {
             runtime: &runtime,
             on_disk: &self.on_disk,
         });
+        // Pods that run already come first: they hold resources beside which new ones are admitted.
         for action in self.known_first(actions, &runtime).await {
             self.apply(action, &runtime).await;
         }
@@ -317,6 +320,7 @@ impl PodTable {
                 let since = self.context.clock.now();
                 if let Some(entry) = self.tasks.get_mut(&uid) {
                     info!(pod = %entry.view.name, %uid, ?grace, "Pod is no longer wanted");
+                    // A shorter grace does not move the beginning of the termination.
                     let since = match *entry.control.borrow() {
                         Control::Remove { since, .. } => since,
                         Control::Run(_) => since,
@@ -370,6 +374,8 @@ impl PodTable {
             grace: remove.unwrap_or_default(),
         };
         let intents = self.context.intents.watch(&uid).await;
+        // Of a pod that the runtime names, an observation counts only if it is newer than that
+        // list.
         let listed = {
             let relist = self.relists.borrow();
             let is_named = relist.pods.iter().any(|found| found.uid == uid);
@@ -434,6 +440,7 @@ impl PodTable {
                     let recorder = &self.context.recorder;
                     recorder.record(subject, EventType::Warning, "TaskDied", &message);
                 }
+                // The next task must not take a missing record for a pod that was never here.
                 self.on_disk.insert(uid.clone());
                 let panicked = self
                     .panicked
@@ -445,6 +452,7 @@ impl PodTable {
                 panicked.until = Instant::now() + panicked.pauses.advance();
             }
         }
+        // Last: `note_replaced` and the event above read the entry.
         self.tasks.remove(&uid);
     }
 }

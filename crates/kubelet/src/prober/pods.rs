@@ -124,6 +124,7 @@ impl ProberTask {
     fn update(&mut self, key: u32, trial: ProbeContext) {
         let probe = &mut self.probes[key as usize];
         if !trial.same_probe(&probe.trial) {
+            // The outcome stays until the changed probe has one of its own.
             probe.streak = Streak::new(trial.kind, probe.streak.outcome());
             probe.break_off();
             probe.trial = Arc::new(trial);

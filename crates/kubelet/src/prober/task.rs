@@ -108,6 +108,7 @@ impl ProberTask {
     /// Sets when a probe is tried next.
     pub(super) fn schedule(&mut self, key: u32, due: Instant) {
         let since = due.saturating_duration_since(self.origin).as_nanos();
+        // Rounded up: no attempt begins before it is due.
         let tick = u64::try_from(since.div_ceil(TICK.as_nanos())).unwrap_or(u64::MAX);
         self.wheel.set(key, tick);
         let next = self.wall(due);
@@ -165,6 +166,7 @@ impl ProberTask {
         match ended {
             Ok((id, (key, done))) => {
                 let probe = self.probes.get_mut(key as usize);
+                // The key of a dropped probe may have been given to another one meanwhile.
                 let current = probe.filter(|probe| probe.is_tried_by(id));
                 if let Some(probe) = current {
                     probe.attempt = None;

@@ -127,6 +127,7 @@ impl Wheel {
 
     fn link(&mut self, key: u32) {
         let timer = &mut self.timers[key as usize];
+        // `| 1`: a timer that is due at this tick differs in no digit, and 0 has no logarithm.
         let differs = (timer.due ^ self.now) | 1;
         timer.level = (differs.ilog2() / BITS) as u8;
         let (level, slot) = (usize::from(timer.level), slot(timer.due, timer.level));

@@ -77,6 +77,7 @@ fn difference(path: &str, old: &Value, new: &Value) -> Option<Value> {
             list.push(json!({ "$patch": "replace" }));
             Some(list.into())
         }
+        // In a merge patch, null removes a field.
         (_, Value::Object(old), Value::Object(new)) => {
             let gone = old.keys().filter(|key| !new.contains_key(*key));
             let mut changes: Map<String, Value> =

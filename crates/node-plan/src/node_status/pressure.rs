@@ -244,6 +244,7 @@ impl PressureMemory {
         }
         let under = |which: usize| {
             self.last_seen[which]
+                // `seen == at`: a transition period of 0 must not hide a present shortage.
                 .is_some_and(|seen| seen == at || at.saturating_sub(seen) < transition)
         };
         Pressure {

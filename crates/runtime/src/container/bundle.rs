@@ -70,6 +70,7 @@ pub(super) async fn prepare(
     image_volumes: Vec<ImageVolume>,
 ) -> Result<PreparedBundle> {
     let namespaces = namespaces(creation)?;
+    // All inputs are read and checked before anything is written: a refusal leaves nothing behind.
     let mut found = find(creation, layers, volumes).await?;
     found.image_volumes = image_volumes;
     let accounts = Accounts {
@@ -94,6 +95,7 @@ pub(super) async fn prepare(
         gid: user.gid,
         groups: user.additional_gids,
     };
+    // Before the limits below: systemd creates the cgroup of a scope.
     let holder = match &creation.cgroup.scope {
         Some(scope) if cgroup.is_some() => {
             let limits = spec.linux.resources.clone().unwrap_or_default();

@@ -80,6 +80,7 @@ pub(crate) async fn start(
     let spec = spec(engine, &container).await?;
     let exec_id = identifier::random()
         .map_err(|error| RuntimeError::because("cannot generate an identifier", &error))?;
+    // Before the call: the exit of a short command may be reported before the answer.
     let pending = PendingExec::new(&container, exec_id);
     let start = StartExec {
         id: container.id.clone(),
@@ -151,6 +152,7 @@ impl PendingExec {
         };
         let ended = async {
             let output = async {
+                // Read meanwhile: a command that has filled a pipe would not exit.
                 tokio::join!(stdout.read(), stderr.read());
                 std::future::pending::<()>().await;
             };
@@ -165,6 +167,7 @@ impl PendingExec {
         };
         match ended {
             Ok(Ok(exit_code)) => {
+                // Without an end, the drop kills nothing.
                 self.end = None;
                 Ok(exit_code)
             }

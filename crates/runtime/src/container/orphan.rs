@@ -22,6 +22,7 @@ pub(crate) async fn kill_orphan(engine: &Arc<Engine>, container: &Arc<Container>
         .layout
         .sandbox(&container.sandbox.id)
         .bundle(&container.id);
+    // The shim may have recorded the exit before it exited itself.
     let seen = engine
         .blocking(move || Ok(exit_record::read(&bundle).ok().flatten()))
         .await?;

@@ -17,6 +17,7 @@ pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Result<()> {
     let Some(container) = engine.container(ContainerCall::Remove, &id)? else {
         return Ok(());
     };
+    // The sandbox's lock before the container's, as in `create` and in the removal of a sandbox.
     let _shared = container.sandbox.calls.read().await;
     let _call = container.calls.lock().await;
     remove_alone(&engine, &container).await

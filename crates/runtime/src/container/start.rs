@@ -54,6 +54,7 @@ pub(crate) async fn start(engine: Arc<Engine>, id: String) -> Result<()> {
 fn fail(engine: &Arc<Engine>, container: &Arc<Container>, error: &RuntimeError) {
     let exit = ExitRecord::start_failed(clock::now_ns(), error.message.clone());
     let first = container.set_exit(exit.clone());
+    // In place of an exit that the shim has reported: only this one names the cause.
     container.change(|record| record.exit = Some(exit));
     if first {
         engine.publish(ContainerEventType::ContainerStoppedEvent, container);

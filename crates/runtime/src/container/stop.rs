@@ -28,6 +28,7 @@ pub(crate) async fn stop(engine: Arc<Engine>, id: String, grace: i64) -> Result<
         return Ok(());
     }
     let grace = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
+    // The container is not locked: a call with a shorter grace period does not wait for this one.
     if !grace.is_zero() {
         let signal = container.record().stop_signal;
         // A container that was never started has no program that handles a signal.

@@ -26,6 +26,7 @@ pub(super) struct Task {
     socket: UnixStream,
     handle: Arc<OwnedFd>,
     queue: mpsc::UnboundedReceiver<Outgoing>,
+    // Weak, so that the queue ends with the link and not with this task.
     acks: mpsc::WeakUnboundedSender<Outgoing>,
     reporter: Reporter,
     ended: watch::Sender<bool>,
@@ -68,6 +69,7 @@ impl Task {
         // Dropping the senders fails the pending calls.
         self.waiting.clear();
         self.queue.close();
+        // Before the report: its handler finds the link ended.
         self.ended.send_replace(true);
         (self.reporter)(Report::Ended { reason });
     }
@@ -76,6 +78,7 @@ impl Task {
     async fn work(&mut self) -> io::Result<()> {
         let process = watch_process(&self.handle)?;
         loop {
+            // A socket is nearly always writable: with nothing to send, the loop would spin.
             let interest = if self.sending.is_some() {
                 Interest::READABLE | Interest::WRITABLE
             } else {

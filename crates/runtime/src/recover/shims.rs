@@ -110,6 +110,7 @@ pub(crate) fn cgroups(cgroups: &CgroupFs, settings: &RuntimeSettings) -> Result<
         let processes = cgroups.processes(&cgroup);
         let processes = processes.map_err(|error| RuntimeError::because(FAILED, &error))?;
         let mut directories = processes.into_iter().filter_map(directory_of);
+        // An empty cgroup counts as one of this runtime.
         if directories.all(|directory| canonical(&directory).starts_with(&run)) {
             ours.push(name);
         }

@@ -1,4 +1,4 @@
-//! Who waits for what a shim reports of execs and attachments.
+//! Callers that wait for reports of a shim on execs and attachments.
 
 use std::collections::HashMap;
 

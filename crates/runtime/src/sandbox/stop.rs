@@ -55,6 +55,7 @@ pub(crate) async fn stop_alone(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> 
 pub(crate) async fn release(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Result<()> {
     let record = sandbox.record();
     let dir = engine.layout.sandbox(&sandbox.id);
+    // Before the shim goes: plugins need the network namespace that it holds.
     if record.network_held {
         let request = network_request(&record, dir.netns());
         engine.network.del(&request).await.map_err(|error| {
@@ -67,6 +68,7 @@ pub(crate) async fn release(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Res
             record.ips.clear();
         });
     }
+    // Otherwise the exit of the shim would count as a crash.
     sandbox.expect_exit();
     if let Some(link) = sandbox.take_link() {
         let told = link.call(Call::Shutdown).await;
@@ -76,6 +78,7 @@ pub(crate) async fn release(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Res
         }
         engine.reap(&link).await;
     }
+    // A shim that was killed leaves its mounts.
     let unmounts = [dir.netns(), dir.shm()];
     engine
         .blocking(move || unmounts.iter().try_for_each(|path| unmount_all(path)))

@@ -58,6 +58,7 @@ pub(super) fn admit(engine: &Engine, request: &v1::AttachRequest) -> Result<Arc<
 pub(super) async fn attach(engine: &Engine, request: &v1::AttachRequest) -> Result<RemoteProcess> {
     let container = admit(engine, request)?;
     let link = container.sandbox.link()?;
+    // Before the input, so that no output that answers it is missed.
     let (attachment, [stdout, stderr]) = outputs(&link, &container, request).await?;
     let stdin = match request.stdin {
         true => {

@@ -93,6 +93,7 @@ impl LogFile {
             Ok(()) => log.append(&batch),
             Err(error) => (0, Some(error)),
         };
+        // The note is in the file: what it counts is reported.
         if kept >= note.len() {
             self.untold = (0, 0);
         }
@@ -166,6 +167,8 @@ impl Open {
             let file = self.place.file()?;
             return self.use_file(file);
         }
+        // The count may be too large: somebody may have truncated the file, as logrotate does with
+        // `copytruncate`.
         self.length = self.file.metadata()?.len();
         if self.fits(more) {
             Ok(())
@@ -208,6 +211,7 @@ impl Open {
 
     /// Writes whole entries; returns the bytes written, and the error if not all were.
     fn append(&mut self, entries: &[u8]) -> (usize, Option<io::Error>) {
+        // Ends the half entry, so that the next one begins a line.
         if self.torn {
             match self.file.write_all(b"\n") {
                 Ok(()) => self.torn = false,

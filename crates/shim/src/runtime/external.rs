@@ -86,6 +86,7 @@ impl OciRuntime for External {
         call.arg("--bundle").arg(bundle);
         let console = prepare(&mut call, bundle, &pid_file, order.streams, "console.sock")?;
         call.arg(&self.program.id);
+        // From here on `delete` must be called: a program that fails may have made something.
         self.asked = true;
         let helper = call.spawn()?;
         Ok(Box::new(Called {
@@ -240,6 +241,7 @@ impl Called {
             ),
             None => None,
         };
+        // Popped from the end: the process is reported before its creation.
         let mut steps = vec![
             Step::Created(console, Vec::new()),
             Step::Process(pid, handle),

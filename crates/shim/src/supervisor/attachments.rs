@@ -72,6 +72,7 @@ impl Attachments {
             if (one.slot, one.stream) != (slot, stream) {
                 return true;
             }
+            // The backlog first: the bytes keep their order.
             let wrote = one.flush().and_then(|()| one.write(bytes));
             match wrote.map(|()| one.backlog.len()) {
                 Ok(0) => true,

@@ -126,6 +126,7 @@ impl Connection {
             fds,
         });
         self.flush()?;
+        // After the flush: only what the socket did not take counts.
         if self.waiting_bytes > MOST_WAITING {
             return Err(io::Error::other("the agent does not read"));
         }

@@ -60,6 +60,7 @@ impl Shim {
         });
         // Kill a runtime program that may hang; the deletion continues after its exit.
         let helper = container.startup.as_ref().and_then(|one| one.helper());
+        // It is a child that was not reaped, so the PID is still its own.
         if let Some(handle) = helper
             .and_then(Pid::from_raw)
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
@@ -117,6 +118,7 @@ impl Shim {
             .deletion
             .as_ref()
             .is_some_and(|one| one.helper.is_some());
+        // The exit of either continues the deletion.
         if waits || container.is_alive() {
             return;
         }
@@ -158,6 +160,7 @@ impl Shim {
     }
 
     fn finish_deletion(&mut self, slot: u32) {
+        // The last attempt: nobody writes the record once the container is gone from memory.
         self.record(slot);
         // Processes may have been forked after the first kill.
         self.kill_all_of(slot);

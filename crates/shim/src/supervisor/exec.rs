@@ -129,6 +129,7 @@ impl Shim {
     }
 
     fn exec_started(&mut self, number: u32) {
+        // Not `exec_mut`, which would borrow `self.watch` as well.
         let Some((_, exec)) = find_exec(&mut self.containers, number) else {
             return;
         };
@@ -166,6 +167,7 @@ impl Shim {
         };
         exec.end_startup(&self.watch);
         let container_id = container.what.id.clone();
+        // Without an event: the agent never learned of this process.
         if let Some(to) = exec.caller {
             let text = format!("it exited before its program was started: {ended}");
             return self.reply(to, Err(Failure::new(FailureKind::Runtime, text)));

@@ -7,7 +7,7 @@ use crate::{
     runtime::ProcessExit,
 };
 
-/// What a process belongs to.
+/// The owner of a process.
 #[derive(Clone, Copy)]
 enum Whose {
     /// The init of a container.
@@ -50,6 +50,7 @@ impl Shim {
         }
         self.containers.iter().find_map(|(slot, container)| {
             let slot = *slot;
+            // An init that was reaped has no handle: its PID may be that of another process by now.
             if container.is_alive() && container.init.as_ref().is_some_and(|one| one.pid == pid) {
                 return Some(Whose::Init(slot));
             }
@@ -116,6 +117,7 @@ impl Shim {
                     startup.helper_ended(ended);
                 }
                 self.advance_container(slot);
+                // A deletion does not begin before the program that creates or starts has exited.
                 self.continue_deletion(slot);
             }
             Whose::ExecStartup(number) => {

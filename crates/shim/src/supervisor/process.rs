@@ -22,6 +22,7 @@ pub(super) fn take_over_descriptors() -> Option<OwnedFd> {
     let stdin = io::stdin();
     let is_socket = rustix::fs::fstat(&stdin)
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
+    // What leaked from the agent would keep its files, sockets and locks open as long as the pod.
     close_from(3);
     let agent = is_socket
         .then(|| rustix::io::fcntl_dupfd_cloexec(&stdin, 3).ok())
@@ -87,6 +88,8 @@ pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Prepared, String> {
     rustix::process::chdir("/").map_err(|error| failed("change to /", &error))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
     let _ = rustix::thread::set_name(c"rubelet-shim");
+    // An external runtime exits after `create`: with a subreaper, the init that it leaves becomes a
+    // child of the shim, which can reap it.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| failed("become the reaper of its descendants", &error))?;
     super::signals::stay().map_err(|error| failed("install its signal handlers", &error))?;
@@ -105,6 +108,7 @@ pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Prepared, String> {
         prepared.to_join = is_hybrid.then_some(target);
         prepared.cgroups = Some(cgroups);
     }
+    // Only a warning: lowering the value takes CAP_SYS_RESOURCE.
     if let Err(error) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
         prepared.warnings.push(format!(
             "the shim cannot protect itself from the OOM killer: writing \

@@ -129,6 +129,7 @@ impl Shim {
             }
             let most = self.to_join.as_ref().map(|_| &JOIN_AFTER);
             let mut sources = self.watch.wait(most)?.peekable();
+            // No event: the timeout has passed, or a signal came. Joining now delays nothing.
             if sources.peek().is_none()
                 && let Some(cgroup) = self.to_join.take()
                 && let Err(error) = cgroup.join_self()
@@ -314,6 +315,8 @@ impl Shim {
             return;
         };
         let own = rustix::process::geteuid();
+        // Whoever connects can start processes in the pod: only root, or the user that the shim
+        // runs as.
         let allowed = rustix::net::sockopt::socket_peercred(&socket)
             .is_ok_and(|peer| peer.uid.is_root() || peer.uid == own);
         if allowed {
@@ -325,6 +328,7 @@ impl Shim {
         let Some(connection) = self.connections.get_mut(&slot) else {
             return;
         };
+        // One source stands for both directions: the socket may have become writable.
         if connection.flush().is_err() {
             return self.hang_up(slot);
         }
@@ -336,6 +340,7 @@ impl Shim {
                 return self.refuse(slot, reason);
             }
         }
+        // After the messages: an agent may send some and close at once.
         match reading {
             Reading::Open => {}
             Reading::Closed => self.hang_up(slot),
@@ -435,6 +440,7 @@ impl Shim {
             self.warn(Some(problem));
         }
         self.reply(to, Ok(ShimReply::Done));
+        // The loop ends now, so the answers are written here.
         for connection in self.connections.values_mut() {
             connection.finish();
         }
@@ -455,6 +461,7 @@ fn listen(dir: &Path) -> io::Result<OwnedFd> {
         Err(error) => return Err(io::Error::other(ErrorChain(&error).to_string())),
     }
     let path = dir.join(SOCKET);
+    // Nobody listens on it: the file outlives its process, and bind(2) refuses a path that exists.
     let _ = fs::remove_file(&path);
     let directory = spawn::open_dir(dir)?;
     let socket = rustix::net::socket_with(
@@ -465,6 +472,7 @@ fn listen(dir: &Path) -> io::Result<OwnedFd> {
     )?;
     debug_assert!(socket.as_raw_fd() > 2, "the standard streams are taken");
     rustix::net::bind(&socket, &spawn::address(directory.as_fd())?)?;
+    // Before listen(2): until then nobody can connect, whatever mode the umask left.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, 8)?;
     Ok(socket)

@@ -33,6 +33,7 @@ static CHILDREN: AtomicI32 = AtomicI32::new(-1);
 extern "C" fn nothing(_: libc::c_int) {}
 
 extern "C" fn child_changed(_: libc::c_int) {
+    // errno is restored at the end: the handler may run between a call and the check of its error.
     let one = 1_u64.to_ne_bytes();
     // SAFETY: the call only returns the address of this thread's errno.
     #[allow(unsafe_code)]
@@ -61,6 +62,7 @@ pub(super) fn stay() -> io::Result<()> {
 /// An eventfd that becomes readable when a child has exited.
 pub(super) fn children() -> io::Result<OwnedFd> {
     let counter = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    // Before the handler is installed, which writes to this descriptor.
     CHILDREN.store(counter.as_raw_fd(), Ordering::Relaxed);
     handle(libc::SIGCHLD, child_changed)?;
     Ok(counter)

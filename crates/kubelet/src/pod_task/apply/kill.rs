@@ -20,7 +20,7 @@ use self::{
 use super::Flow;
 use crate::pod_task::PodTask;
 
-/// How much of a probe's output is kept as the reason of a kill.
+/// Most bytes of a probe's output that are kept as the reason of a kill.
 const MAX_WHY: usize = 1024;
 
 impl PodTask {
@@ -48,6 +48,7 @@ impl PodTask {
             }
         });
         let ends = join_all(stops).await;
+        // Attempts that nobody resumed in time: a later stop starts with the full grace period.
         self.unfinished.retain(|_, unfinished| unfinished.counts());
         let mut failures = Vec::new();
         for (kill, (end, unfinished)) in kills.iter().zip(ends) {

@@ -22,6 +22,7 @@ impl PodTask {
             };
             let call = self.context.runtime.stop_pod_sandbox(request);
             let result = self.context.stops.run(call).await;
+            // After an error as well: the sandbox may have stopped all the same.
             self.context.pleg.changed_sandbox(&self.pod.uid, id);
             if let Err(error) = result
                 && !error.is_not_found()
@@ -127,6 +128,8 @@ impl PodTask {
         let (name, uid) = (&self.pod.name, &self.pod.uid);
         let result = self.context.host.clean_up(name, uid).await;
         if result.is_ok() {
+            // After the clean-up: an agent that dies before this finds the record, and cleans up
+            // again.
             self.context.records.remove(uid);
             self.context.releases.note();
         }

@@ -21,6 +21,7 @@ use crate::pod_task::{PodTask, repeat_backoff::RepeatBackoff};
 
 impl PodTask {
     pub(super) async fn create_sandbox(&mut self, attempt: u32) -> (Flow, bool) {
+        // Once for each replacement: after a failed attempt the event is out already.
         if attempt > 0 && self.history.sandbox.is_none() {
             let message = "Pod sandbox changed, it will be killed and re-created.";
             let (kind, reason) = (EventType::Normal, "SandboxChanged");
@@ -28,6 +29,7 @@ impl PodTask {
                 .recorder
                 .pod(&self.pod, None, kind, reason, message);
         }
+        // Before the attempt: one that is interrupted may have made some of them.
         self.history.volumes = VolumeState::Made;
         let mut control = self.control.clone();
         // Cancel safety: an abandoned call may still have made a sandbox; the list that follows
@@ -97,6 +99,8 @@ impl PodTask {
                 format!("network is not ready: {problem}"),
             ));
         }
+        // A release from here on may be of what this attempt is about to fail for: it wakes the
+        // pod.
         self.releases.mark_unchanged();
         // Those of an earlier definition, or of a call that failed, are given up.
         let held = self.held_ports.take();
@@ -136,6 +140,8 @@ impl PodTask {
             // On disk as well: a number that was not recorded would be given twice after a crash.
             context.records.flush().await;
         }
+        // The throttle is around the drain: a call that waits for its turn does not delay the stop
+        // of the agent.
         let call = context.drain.run(context.runtime.run_pod_sandbox(request));
         match context.starts.run(call).await {
             Ok(answer) => Ok(answer.pod_sandbox_id.into()),

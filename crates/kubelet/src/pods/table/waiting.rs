@@ -1,4 +1,4 @@
-//! What is shown and kept of pods that have no task yet.
+//! Pods that have no task yet: how they are shown, and records for their successors.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

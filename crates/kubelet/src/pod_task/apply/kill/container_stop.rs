@@ -11,13 +11,14 @@ use tracing::debug;
 use super::{pod_grace::PodGrace, pre_stop::PreStop};
 use crate::pod_task::PodTask;
 
-/// How long stopping a container keeps the runtime busy; after that it only waits for the exit.
+/// Time for which stopping a container keeps the runtime busy; after that it only waits for the
+/// exit.
 const KILL_BUSY: Duration = Duration::from_millis(250);
 
 /// Pause before a runtime that did not kill is called again.
 const KILL_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a failed stop is resumed. A later one starts with the full grace period.
+/// Time within which a failed stop is resumed. A later one starts with the full grace period.
 const RESUME: Duration = Duration::from_secs(60);
 
 /// Later than anything that is waited for.
@@ -38,7 +39,7 @@ impl UnfinishedStop {
     }
 }
 
-/// How a stop ended.
+/// The outcome of a stop.
 #[derive(Debug)]
 pub(super) enum StopOutcome {
     /// The container has exited.
@@ -123,10 +124,12 @@ impl<'a> ContainerStop<'a> {
         let context = &self.task.context;
         let ready = Instant::now();
         let call = async {
+            // The wait for the throttle does not shorten the grace period.
             self.clock.held_up(ready.elapsed());
             let timeout = self.clock.term(self.began.elapsed());
             let mut first = pin!(self.task.call_stop(self.kill, timeout));
             loop {
+                // Computed in each round: the pod's grace may have become shorter.
                 let cut = self.clock.cut_at();
                 let due = self.at(cut.unwrap_or_default());
                 tokio::select! {
@@ -173,7 +176,7 @@ impl<'a> ContainerStop<'a> {
         }
     }
 
-    /// Takes the pod's grace over where it is sooner over.
+    /// Applies the pod's grace where that ends sooner.
     fn shrink(&mut self) {
         if let Some(grace) = self.pod_grace.now() {
             self.clock.shrink(self.began.elapsed(), grace);

@@ -5,7 +5,7 @@ use tokio::sync::watch;
 
 use super::container_stop::StopOutcome;
 
-/// How far the containers of one step have come.
+/// The progress of the containers of one step.
 pub(super) struct StopSequence {
     orders: Vec<KillOrder>,
     progress: watch::Sender<Vec<Progress>>,
