@@ -9,9 +9,9 @@ use std::{
 use crate::{
     Stored,
     envelope::{self, Damage},
-    replace::{ReplaceError, directory, replace, replace_behind, sync_dir},
+    replace::{self, ReplaceError, directory, kept, replace, replace_behind, sync_dir},
     seal::{self, Seal},
-    write_behind::flush_later,
+    write_behind::{flush_and_forget_kept, flush_later},
 };
 
 /// A record at a path. The directory must exist. Only one owner at a time: two that save the same
@@ -140,28 +140,39 @@ impl<T: Stored> Record<T> {
         &self.path
     }
 
-    /// Reads the record; moves a corrupt one aside.
+    /// Reads the record. After a power cut that is the one before the last save, if that was not on
+    /// the disk yet. Moves a corrupt one aside.
     ///
     /// # Errors
     /// The disk fails.
     pub fn load(&self) -> Result<Loaded<T>, LoadError> {
-        let bytes = match fs::read(&self.path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Loaded::Missing),
-            Err(source) => {
-                return Err(LoadError::Read {
-                    path: self.path.clone(),
-                    source,
-                });
+        let Some(bytes) = read(&self.path)? else {
+            return Ok(Loaded::Missing);
+        };
+        let kept = kept(&self.path);
+        match self.open(&bytes) {
+            Ok(value) => {
+                if kept.exists() {
+                    flush_and_forget_kept(&self.path);
+                }
+                Ok(Loaded::Valid(value))
             }
-        };
-        let opened = match &self.seal {
-            Some(seal) => seal::open(&bytes, seal),
-            None => envelope::open(&bytes),
-        };
-        match opened {
-            Ok(value) => Ok(Loaded::Valid(value)),
-            Err(why) => self.quarantine(why),
+            Err(why) => {
+                let before = read(&kept)?.and_then(|bytes| self.open(&bytes).ok());
+                match before {
+                    Some(value) if fs::rename(&kept, &self.path).is_ok() => {
+                        Ok(Loaded::Valid(value))
+                    }
+                    _ => self.quarantine(why),
+                }
+            }
+        }
+    }
+
+    fn open(&self, bytes: &[u8]) -> Result<T, Damage> {
+        match &self.seal {
+            Some(seal) => seal::open(bytes, seal),
+            None => envelope::open(bytes),
         }
     }
 
@@ -234,12 +245,9 @@ impl<T: Stored> Record<T> {
     /// # Errors
     /// The disk fails.
     pub fn remove(&self) -> Result<(), RemoveError> {
-        for path in [self.temporary(), self.path.clone()] {
-            match fs::remove_file(&path) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(source) => return Err(RemoveError { path, source }),
-            }
+        // The record last: until then it is there, and afterwards nothing that could stand in for it.
+        for path in [self.temporary(), kept(&self.path), self.path.clone()] {
+            replace::remove(&path).map_err(|source| RemoveError { path, source })?;
         }
         flush_later(&self.path);
         Ok(())
@@ -254,5 +262,17 @@ impl<T: Stored> Record<T> {
         name.push(self.path.file_name().unwrap_or_default());
         name.push(suffix);
         self.path.with_file_name(name)
+    }
+}
+
+/// The content of a file; `None` if there is none.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, LoadError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(LoadError::Read {
+            path: path.to_owned(),
+            source,
+        }),
     }
 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Damage, Loaded, Migration, Record, SaveError, Saved, Stored};
+use crate::{Damage, Loaded, Migration, Record, SaveError, Saved, Stored, wait_for_flush};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Counts {
@@ -257,11 +257,43 @@ fn a_crash_before_the_rename_leaves_the_old_value() {
     }
     place.record().save(&changed).unwrap();
     assert_eq!(place.record().load().unwrap(), Loaded::Valid(changed));
+    wait_for_flush();
     assert_eq!(place.names(), ["counts"]);
 
-    fs::write(place.0.path().join(".counts.tmp"), "x").unwrap();
+    for name in [".counts.tmp", ".counts.kept"] {
+        fs::write(place.0.path().join(name), "x").unwrap();
+    }
     place.record().remove().unwrap();
     assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn a_power_cut_before_the_flush_leaves_the_value_before() {
+    let place = Place::new();
+    let kept = place.0.path().join(".counts.kept");
+    let (old, new) = (
+        written(&value()),
+        Counts {
+            restarts: 8,
+            ..value()
+        },
+    );
+    // The name is on the disk, and nothing or a part of what it names.
+    for length in [0, 10] {
+        fs::write(&kept, &old).unwrap();
+        fs::write(place.file(), &written(&new)[..length]).unwrap();
+        assert_eq!(place.record().load().unwrap(), Loaded::Valid(value()));
+        assert_eq!(place.names(), ["counts"]);
+    }
+    // The process died, and the kernel had flushed the file, or does so now.
+    fs::write(&kept, &old).unwrap();
+    fs::write(place.file(), written(&new)).unwrap();
+    assert_eq!(place.record().load().unwrap(), Loaded::Valid(new));
+    wait_for_flush();
+    assert_eq!(place.names(), ["counts"]);
+    // Both are damaged.
+    fs::write(&kept, &old[..10]).unwrap();
+    place.damage(&old[..20]);
 }
 
 #[test]

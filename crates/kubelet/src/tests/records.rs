@@ -23,6 +23,8 @@ async fn a_damaged_record_is_put_aside_and_rebuilt_from_the_runtime() {
         sleep(seconds(2)).await;
         let before = node.container("web", "app").unwrap();
         node.kill().await;
+        // Until then the record before it would stand in.
+        rubelet_store::wait_for_flush();
         fs::write(node.record("web"), damage).unwrap();
         node.start();
         node.until_running().await;

@@ -161,6 +161,8 @@ async fn after_a_reboot_without_api_server_pods_start_with_what_is_on_disk() {
     let directory = cluster.directory();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     assert_eq!(mode(&directory), 0o700);
+    // Until then there are also those that a power cut would leave.
+    rubelet_store::wait_for_flush();
     let files: Vec<_> = fs::read_dir(&directory).unwrap().flatten().collect();
     assert_eq!(files.len(), 5);
     for file in files {
