@@ -16,11 +16,12 @@ use rubelet_node_state::{
     pod_board::{PodBoard, PodEntry},
 };
 use rubelet_pod_plan::{ProbeKind, ProbeResult};
+use rubelet_probes::ProberHandle;
 use rubelet_sim::{Entry, EntryKind, Sim};
 use tokio::time::Instant;
 
 use super::words::Names;
-use crate::{agent::Agent, prober::ProberHandle, tests::node::Node};
+use crate::{agent::Agent, tests::node::Node};
 
 const PROBES: [ProbeKind; 3] = [
     ProbeKind::Startup,

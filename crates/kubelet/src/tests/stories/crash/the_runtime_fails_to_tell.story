@@ -23,11 +23,11 @@ until 60s
 00:21.0 then  container web exits 1
 00:21.0 proc  web#0 exits 1 (Error)
 00:40.0 then  runtime works again
-00:42.2 why   starts container web: it exited with code 1
-00:42.2 state Running: web Error(1)
-00:42.2 cond  Ready False, ContainersNotReady: containers with unready status: [web]
-00:42.2 call  CreateContainer web#1
-00:42.2 call  StartContainer web#1
-00:42.2 why   everything runs as specified
-00:42.2 state Running: web Running x1
-00:42.2 cond  Ready True
+00:42.3 why   starts container web: it exited with code 1
+00:42.3 state Running: web Error(1)
+00:42.3 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:42.3 call  CreateContainer web#1
+00:42.3 call  StartContainer web#1
+00:42.3 why   everything runs as specified
+00:42.3 state Running: web Running x1
+00:42.3 cond  Ready True

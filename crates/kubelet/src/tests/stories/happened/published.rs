@@ -8,9 +8,10 @@ use rubelet_node_state::{
     pod_board::{PodBoard, PodEntry},
 };
 use rubelet_pod_plan::{ProbeKind, ProbeResult, Why};
+use rubelet_probes::ProberHandle;
 
 use super::{Happened, PROBES};
-use crate::{prober::ProberHandle, tests::stories::status};
+use crate::tests::stories::status;
 
 impl Happened {
     pub(super) fn pods(&mut self, board: &PodBoard, prober: &ProberHandle) {
