@@ -12,10 +12,11 @@ use rubelet_image_pull::{
 use rubelet_node_state::{
     board::Board, clock::Clock, cluster_view::ClusterView, events::Recorder, heartbeat::Heartbeat,
     intents::IntentBoard, metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource,
-    pod_board::PodBoard, runtime_state::RuntimeState,
+    pod_board::PodBoard, runtime_state::RuntimeState, throttle::Throttle,
 };
 use rubelet_pleg::{PlegHandle, PlegSettings, PlegTask, RuntimePod, processes::Processes};
 use rubelet_pod_plan::PlanSettings;
+use rubelet_probes::{NetProbe, ProberHandle, ProberTask};
 use rubelet_sources::desired::Desired;
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
@@ -27,12 +28,10 @@ use crate::{
     pod_host::PodHost,
     pod_task::PodContext,
     pods::PodTable,
-    prober::{NetProbe, ProberHandle, ProberTask},
     quarantine,
     records::RecordWriter,
     releases::Releases,
     runtime_watch::watch_runtime,
-    throttle::Throttle,
 };
 
 /// Pods that each source wants to run, level-triggered.

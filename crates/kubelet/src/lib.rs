@@ -6,7 +6,7 @@
 //! | `pods::PodTable` | desired pods of the sources, relists | starts, updates and ends pod tasks |
 //! | `pod_task::PodTask`, one per pod | control, observations | calls to the runtime, status on the pod board |
 //! | `PlegTask` of the crate `pleg` | marks, the runtime | observations, relists |
-//! | [`prober::ProberTask`] | probes that plans want to run | attempts, their outcomes, events |
+//! | [`rubelet_probes::ProberTask`] | probes that plans want to run | attempts, their outcomes, events |
 //! | [`runtime_watch::watch_runtime`] | the runtime's status | whether pods can be worked on |
 //! | [`image_collection`] | the disk, images, containers, pods | removed images |
 //! | [`log_rotation`] | statuses of running containers, sizes of logs | rotated logs |
@@ -53,12 +53,10 @@ pub mod log_rotation;
 pub mod pod_host;
 mod pod_task;
 mod pods;
-pub mod prober;
 mod quarantine;
 pub mod records;
 mod releases;
 pub mod runtime_watch;
-mod throttle;
 
 #[cfg(test)]
 mod tests;

@@ -22,22 +22,18 @@ use rubelet_image_pull::images::ImagePuller;
 use rubelet_node_state::{
     clock::Clock, cluster_view::ClusterView, events::Recorder, intents::IntentBoard,
     metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource, pod_board::PodBoard,
-    runtime_state::RuntimeState,
+    runtime_state::RuntimeState, throttle::Throttle,
 };
 use rubelet_pleg::PlegHandle;
 use rubelet_pod_plan::PlanSettings;
+use rubelet_probes::{NetProbe, ProberHandle};
 use tokio::sync::watch;
 
 pub(crate) use run::{PodTask, TaskEnd};
 
 use crate::{
-    drain::Drain,
-    host_ports::HostPorts,
-    pod_host::PodHost,
-    prober::{NetProbe, ProberHandle},
-    records::RecordWriter,
+    drain::Drain, host_ports::HostPorts, pod_host::PodHost, records::RecordWriter,
     releases::Releases,
-    throttle::Throttle,
 };
 
 /// What a pod's task must do. Level-triggered: only the last value counts.

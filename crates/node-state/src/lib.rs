@@ -1,6 +1,6 @@
 //! What the parts of an agent share about its node: boards with the present state of pods, events, operators' requests,
-//! the runtime's own report, the traits behind which an API server is, metrics and the clock. It runs no task and makes
-//! no call to a runtime or an API server.
+//! the runtime's own report, the traits behind which an API server is, metrics, the clock, and bounds on calls. It runs no
+//! task and makes no call to a runtime or an API server.
 //!
 //! What is shown of pods is on boards, which hold the current values and never overflow:
 //!
@@ -31,3 +31,4 @@ pub mod pod_board;
 pub mod record_index;
 pub mod runtime_state;
 pub mod start_failure;
+pub mod throttle;

@@ -11,27 +11,27 @@ const SLOW: Duration = Duration::from_secs(2);
 
 /// Lets a number of calls through at the same time.
 #[derive(Debug)]
-pub(crate) struct Throttle {
+pub struct Throttle {
     permits: Semaphore,
 }
 
 impl Throttle {
     /// At most `at_once` calls, and those that turned out to be slow.
     #[must_use]
-    pub(crate) fn new(at_once: usize) -> Self {
+    pub fn new(at_once: usize) -> Self {
         Self {
             permits: Semaphore::new(at_once.max(1)),
         }
     }
 
     /// Waits for a turn and runs the call.
-    pub(crate) async fn run<T>(&self, call: impl Future<Output = T>) -> T {
+    pub async fn run<T>(&self, call: impl Future<Output = T>) -> T {
         self.run_counting(SLOW, call).await
     }
 
     /// Waits for a turn and runs a call that may well take long without doing anything: it counts
     /// for the time of `busy` only.
-    pub(crate) async fn run_counting<T>(&self, busy: Duration, call: impl Future<Output = T>) -> T {
+    pub async fn run_counting<T>(&self, busy: Duration, call: impl Future<Output = T>) -> T {
         // The semaphore is never closed.
         let permit = self.permits.acquire().await.ok();
         let mut call = pin!(call);

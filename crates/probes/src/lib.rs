@@ -1,10 +1,13 @@
-//! One attempt of a network probe or of an `httpGet` hook. Its messages are identical to the
-//! kubelet's, because operators read them in events and search for them.
+//! Probes of containers: when each is tried, what its attempts amount to, and the attempts themselves.
 //!
-//! Thresholds, periods and the consequences of a result are not here. An attempt opens its own
-//! sockets, runs in the task that awaits it, and leaves nothing behind when it is dropped. Every
-//! socket is reset after the complete response, so that neither this machine nor the pod keeps one
-//! in TIME_WAIT.
+//! [`ProberTask`] is one task for the probes of all pods, with one timer. A pod's task sets the probes to run
+//! ([`ProberHandle::set`]); the task runs them in time and publishes their results ([`ProberHandle::outcomes`]).
+//! What a result does to a container is decided elsewhere.
+//!
+//! [`Prober`] makes one attempt over the network, or runs an `httpGet` hook. Its messages are identical to the
+//! kubelet's, because operators read them in events and search for them. An attempt opens its own sockets, runs in
+//! the task that awaits it, and leaves nothing behind when it is dropped. Every socket is reset after the complete
+//! response, so that neither this machine nor the pod keeps one in TIME_WAIT.
 //!
 //! ```no_run
 //! # async fn probe() {
@@ -27,6 +30,7 @@ mod http;
 mod http2;
 mod prober;
 mod report;
+mod scheduler;
 mod socket;
 mod stream;
 mod target;
@@ -36,4 +40,5 @@ mod words;
 
 pub use prober::Prober;
 pub use report::{MAX_OUTPUT, ProbeOutcome, ProbeReport};
+pub use scheduler::{NetProbe, ProbeStatus, ProberHandle, ProberTask};
 pub use words::quoted;

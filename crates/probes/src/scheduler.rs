@@ -28,7 +28,7 @@ use rubelet_base::{ContainerId, PodUid};
 use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeResults, ProbeTarget, probe::Attempt};
 use tokio::sync::watch;
 
-pub use net::{NetProbe, NetReport, NetVerdict};
+pub use net::NetProbe;
 pub use task::ProberTask;
 
 use probe_state::{ProbeState, WantedProbes};
@@ -41,7 +41,7 @@ pub struct ProberHandle {
 
 /// The last attempt of one probe, for `rubelet why`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ProbeReport {
+pub struct ProbeStatus {
     /// Name of the container.
     pub container: Box<str>,
     /// The instance that was tried.
@@ -95,7 +95,7 @@ impl ProberHandle {
     /// The last attempts of a pod's probes: of all that are tried, and of those of the same
     /// instances that are no longer tried, such as a startup probe that has succeeded.
     #[must_use]
-    pub fn reports(&self, uid: &PodUid) -> Vec<ProbeReport> {
+    pub fn reports(&self, uid: &PodUid) -> Vec<ProbeStatus> {
         self.rows.reports(uid)
     }
 

@@ -40,12 +40,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::PodUid;
-use rubelet_kubelet::prober::ProberHandle;
 use rubelet_node_state::{
     clock::Clock, events::Recorder, heartbeat::Heartbeat, intents::IntentBoard,
     metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource, pod_board::PodBoard,
     runtime_state::RuntimeState,
 };
+use rubelet_probes::ProberHandle;
 use rubelet_server::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
     LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, PodAction, PodAnswer,

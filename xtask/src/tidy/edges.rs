@@ -93,7 +93,6 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     CrateRule::pure(2, "runtime-plan", &["base", "yaml", "cri", "oci"]),
     CrateRule::effects(3, "host", &["base", "oci"]),
     CrateRule::effects(3, "logs", &["base", "host"]),
-    CrateRule::effects(3, "probes", &["base", "tls", "api"]),
     CrateRule::effects(3, "sources", &["base", "yaml", "api", "host"]),
     CrateRule::effects(3, "store", &["base"]),
     CrateRule::effects(3, "volumes", &["base", "api", "host"]),
@@ -154,6 +153,11 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     .tests_with(&["sim"]),
     CrateRule::effects(
         5,
+        "probes",
+        &["base", "tls", "api", "cri", "pod-plan", "node-state"],
+    ),
+    CrateRule::effects(
+        5,
         "image-pull",
         &[
             "base",
@@ -208,7 +212,15 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "server",
         ],
     )
-    .tests_with(&["parity", "sim", "sim-api", "kubelet", "pleg", "image-pull"]),
+    .tests_with(&[
+        "parity",
+        "sim",
+        "sim-api",
+        "kubelet",
+        "pleg",
+        "probes",
+        "image-pull",
+    ]),
     CrateRule::effects(
         6,
         "view",
@@ -226,6 +238,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "kube",
             "node-state",
             "pleg",
+            "probes",
             "kubelet",
             "server",
             "cluster",

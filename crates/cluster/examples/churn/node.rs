@@ -22,7 +22,6 @@ use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector};
 use rubelet_kubelet::{
     agent::{Agent, AgentParts},
     pod_host::PodHost,
-    prober::{NetProbe, NetReport, NetVerdict},
     records::RecordWriter,
 };
 use rubelet_node_plan::CgroupDriver;
@@ -43,6 +42,7 @@ use rubelet_pod_plan::{
         env::{EnvContext, EnvFiles},
     },
 };
+use rubelet_probes::{NetProbe, ProbeOutcome, ProbeReport};
 use rubelet_sim::Sim;
 use sim_api::SimApi;
 use tokio::sync::watch;
@@ -266,18 +266,18 @@ struct NoNet;
 
 #[async_trait]
 impl NetProbe for NoNet {
-    async fn probe(&self, _: &ProbeHandler, _: &str, _: Duration) -> NetReport {
+    async fn probe(&self, _: &ProbeHandler, _: &str, _: Duration) -> ProbeReport {
         passed()
     }
 
-    async fn hook(&self, _: &HttpGet, _: &str, _: Duration) -> NetReport {
+    async fn hook(&self, _: &HttpGet, _: &str, _: Duration) -> ProbeReport {
         passed()
     }
 }
 
-fn passed() -> NetReport {
-    NetReport {
-        verdict: NetVerdict::Passed,
+fn passed() -> ProbeReport {
+    ProbeReport {
+        verdict: ProbeOutcome::Passed,
         output: String::new(),
         latency: Duration::ZERO,
     }

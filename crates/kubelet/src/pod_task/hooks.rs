@@ -10,10 +10,10 @@ use rubelet_base::{ContainerId, ErrorChain};
 use rubelet_cri::v1;
 use rubelet_node_state::events::EventType;
 use rubelet_pod_plan::{ObservedPod, pod_ips::in_family_order};
+use rubelet_probes::ProbeOutcome;
 use tokio::time::sleep;
 
 use super::{PodContext, PodTask, run::LOCAL};
-use crate::prober::NetVerdict;
 
 /// How much of a command's output is reported, of each of its two streams.
 const MAX_OUTPUT: usize = 4096;
@@ -154,13 +154,15 @@ impl HookRunner {
         };
         let report = self.context.net.hook(get, &host, NO_LIMIT).await;
         match report.verdict {
-            NetVerdict::Passed => Ok(()),
-            NetVerdict::Warned => {
+            ProbeOutcome::Passed => Ok(()),
+            ProbeOutcome::Warned => {
                 let (kind, reason) = (EventType::Warning, "LifecycleHTTPFallback");
                 self.event(container, kind, reason, &report.output);
                 Ok(())
             }
-            NetVerdict::Failed | NetVerdict::TimedOut | NetVerdict::Errored => Err(report.output),
+            ProbeOutcome::Failed | ProbeOutcome::TimedOut | ProbeOutcome::Errored => {
+                Err(report.output)
+            }
         }
     }
 

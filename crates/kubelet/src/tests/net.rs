@@ -5,9 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::probe::{HttpGet, ProbeHandler};
+use rubelet_probes::{NetProbe, ProbeOutcome, ProbeReport};
 use tokio::time::{Instant, sleep};
-
-use crate::prober::{NetProbe, NetReport, NetVerdict};
 
 /// The network. Without a script everything passes at once.
 pub(super) struct FakeNet {
@@ -45,7 +44,7 @@ pub(super) enum NetCall {
 /// What comes of an attempt.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
-    pub(super) verdict: NetVerdict,
+    pub(super) verdict: ProbeOutcome,
     pub(super) output: String,
     pub(super) takes: Duration,
 }
@@ -53,16 +52,16 @@ pub(super) struct Answer {
 impl Answer {
     /// It passes at once.
     pub(super) fn passes() -> Self {
-        Self::of(NetVerdict::Passed, "ok")
+        Self::of(ProbeOutcome::Passed, "ok")
     }
 
     /// It fails at once, with these words.
     pub(super) fn fails(output: &str) -> Self {
-        Self::of(NetVerdict::Failed, output)
+        Self::of(ProbeOutcome::Failed, output)
     }
 
     /// It ends at once in this way.
-    pub(super) fn of(verdict: NetVerdict, output: &str) -> Self {
+    pub(super) fn of(verdict: ProbeOutcome, output: &str) -> Self {
         Self {
             verdict,
             output: output.to_owned(),
@@ -103,7 +102,7 @@ impl FakeNet {
         self.state.lock()
     }
 
-    async fn attempt(&self, what: NetCall, host: &str, timeout: Duration) -> NetReport {
+    async fn attempt(&self, what: NetCall, host: &str, timeout: Duration) -> ProbeReport {
         let attempt = Attempt {
             at: self.began.elapsed(),
             host: host.to_owned(),
@@ -120,10 +119,13 @@ impl FakeNet {
         let late = answer.takes > timeout;
         sleep(answer.takes.min(timeout)).await;
         let (verdict, output) = match late {
-            true => (NetVerdict::TimedOut, "context deadline exceeded".to_owned()),
+            true => (
+                ProbeOutcome::TimedOut,
+                "context deadline exceeded".to_owned(),
+            ),
             false => (answer.verdict, answer.output),
         };
-        NetReport {
+        ProbeReport {
             verdict,
             output,
             latency: began.elapsed(),
@@ -133,12 +135,12 @@ impl FakeNet {
 
 #[async_trait]
 impl NetProbe for FakeNet {
-    async fn probe(&self, handler: &ProbeHandler, host: &str, timeout: Duration) -> NetReport {
+    async fn probe(&self, handler: &ProbeHandler, host: &str, timeout: Duration) -> ProbeReport {
         let what = NetCall::Probe(handler.clone());
         self.attempt(what, host, timeout).await
     }
 
-    async fn hook(&self, get: &HttpGet, host: &str, timeout: Duration) -> NetReport {
+    async fn hook(&self, get: &HttpGet, host: &str, timeout: Duration) -> ProbeReport {
         let what = NetCall::Hook(get.clone());
         self.attempt(what, host, timeout).await
     }

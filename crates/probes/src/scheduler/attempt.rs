@@ -5,17 +5,14 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_api::probe::ProbeHandler;
 use rubelet_cri::RuntimeService;
+use rubelet_node_state::throttle::Throttle;
 use rubelet_pod_plan::probe::Attempt;
 use tokio::time::Instant;
 
 use super::{
-    exec,
-    net::{NetProbe, NetReport, NetVerdict},
-    probe_context::ProbeContext,
-    probe_try::ProbeTry,
-    timing::Failed,
+    exec, net::NetProbe, probe_context::ProbeContext, probe_try::ProbeTry, timing::Failed,
 };
-use crate::throttle::Throttle;
+use crate::report::{ProbeOutcome, ProbeReport};
 
 /// How many tries an attempt makes; then it fails, and the next one comes when it is due.
 const TRIES: u32 = 3;
@@ -40,7 +37,7 @@ pub(super) struct FinishedAttempt {
     /// What it means for the container.
     pub(super) attempt: Attempt,
     /// The last try.
-    pub(super) report: NetReport,
+    pub(super) report: ProbeReport,
     /// How many tries the agent ran too late.
     pub(super) late: u32,
 }
@@ -101,10 +98,10 @@ impl Tools {
 
 fn judge(tried: &ProbeTry, waited: Duration, timeout: Duration) -> Attempt {
     let timed_out = match tried.report.verdict {
-        NetVerdict::Passed | NetVerdict::Warned => return Attempt::Success,
-        NetVerdict::Errored => return Attempt::Errored,
-        NetVerdict::Failed => false,
-        NetVerdict::TimedOut => true,
+        ProbeOutcome::Passed | ProbeOutcome::Warned => return Attempt::Success,
+        ProbeOutcome::Errored => return Attempt::Errored,
+        ProbeOutcome::Failed => false,
+        ProbeOutcome::TimedOut => true,
     };
     let failed = Failed {
         waited,

@@ -6,13 +6,12 @@ use rubelet_api::container::{Container, EnvValue};
 use rubelet_base::duration::format_go;
 use rubelet_cri::{RuntimeService, v1};
 use rubelet_pod_plan::cri_config::expand::expand;
-use rubelet_probes::{MAX_OUTPUT, quoted};
 use tokio::time::{Instant, sleep_until};
 
-use super::{
-    net::{NetReport, NetVerdict},
-    probe_context::ProbeContext,
-    probe_try::ProbeTry,
+use super::{probe_context::ProbeContext, probe_try::ProbeTry};
+use crate::{
+    report::{MAX_OUTPUT, ProbeOutcome, ProbeReport},
+    words::quoted,
 };
 
 /// Runs the command in the container. Exit code 0 passes; the runtime ends the command after its
@@ -45,8 +44,8 @@ pub(super) async fn run(
     let (verdict, output) = match answer {
         Ok(answer) => {
             let verdict = match answer.exit_code {
-                0 => NetVerdict::Passed,
-                _ => NetVerdict::Failed,
+                0 => ProbeOutcome::Passed,
+                _ => ProbeOutcome::Failed,
             };
             (verdict, output(&answer))
         }
@@ -57,17 +56,17 @@ pub(super) async fn run(
                 quoted(command.as_bytes()),
                 format_go(timeout)
             );
-            (NetVerdict::TimedOut, output)
+            (ProbeOutcome::TimedOut, output)
         }
-        Err(error) => (NetVerdict::Errored, error.to_string()),
+        Err(error) => (ProbeOutcome::Errored, error.to_string()),
     };
     let took = match verdict {
-        NetVerdict::TimedOut => noticed.unwrap_or(latency),
+        ProbeOutcome::TimedOut => noticed.unwrap_or(latency),
         // An answer is an answer, whenever this process came to read it.
         _ => Duration::ZERO,
     };
     ProbeTry {
-        report: NetReport {
+        report: ProbeReport {
             verdict,
             output,
             latency,

@@ -7,7 +7,7 @@ use rubelet_pod_plan::{ProbeKind, ProbeTarget, probe::Streak};
 use tokio::time::Instant;
 
 use super::{
-    ProbeReport, pod_probes::PodProbes, probe::Probe, probe_context::ProbeContext,
+    ProbeStatus, pod_probes::PodProbes, probe::Probe, probe_context::ProbeContext,
     probe_state::WantedProbes, task::ProberTask, timing,
 };
 
@@ -96,7 +96,7 @@ impl ProberTask {
         let now = self.clock.now();
         let wait = timing::first(now, target.started_at, spec.initial_delay, phase);
         let streak = Streak::new(target.kind, target.initial);
-        let report = ProbeReport {
+        let report = ProbeStatus {
             container: target.container.clone(),
             id: target.id.clone(),
             kind: target.kind,

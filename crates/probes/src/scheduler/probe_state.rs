@@ -14,7 +14,7 @@ use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeResults, ProbeTarget, probe:
 use tokio::sync::{Notify, watch};
 
 use super::{
-    ProbeReport,
+    ProbeStatus,
     probe_metrics::{Owner, Page, ProbeMetrics},
 };
 
@@ -39,7 +39,7 @@ struct ProbeRows {
 pub(super) struct Row {
     outcomes: watch::Sender<Arc<ProbeResults>>,
     wanted: Option<Arc<WantedProbes>>,
-    reports: Vec<ProbeReport>,
+    reports: Vec<ProbeStatus>,
     tallies: Vec<ProbeMetrics>,
 }
 
@@ -90,7 +90,7 @@ impl ProbeState {
         row.outcomes.subscribe()
     }
 
-    pub(super) fn reports(&self, uid: &PodUid) -> Vec<ProbeReport> {
+    pub(super) fn reports(&self, uid: &PodUid) -> Vec<ProbeStatus> {
         let state = self.state.lock();
         let row = state.pods.get(uid);
         row.map(|row| row.reports.clone()).unwrap_or_default()
@@ -190,13 +190,13 @@ impl Row {
     }
 
     /// The report of a probe, for changing it.
-    pub(super) fn report(&mut self, id: &ContainerId, kind: ProbeKind) -> Option<&mut ProbeReport> {
+    pub(super) fn report(&mut self, id: &ContainerId, kind: ProbeKind) -> Option<&mut ProbeStatus> {
         let mut reports = self.reports.iter_mut();
         reports.find(|report| report.id == *id && report.kind == kind)
     }
 
     /// Begins a report, in place of an older one of the same probe.
-    pub(super) fn begin(&mut self, report: ProbeReport) {
+    pub(super) fn begin(&mut self, report: ProbeStatus) {
         match self.report(&report.id, report.kind) {
             Some(old) => *old = report,
             None => self.reports.push(report),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::net::NetReport;
+use crate::report::ProbeReport;
 
 /// The result of one try.
 pub(super) struct ProbeTry {
-    pub(super) report: NetReport,
+    pub(super) report: ProbeReport,
     /// How long it took by timers of this process alone.
     pub(super) took: Duration,
 }

@@ -21,7 +21,7 @@ use tracing::{debug, warn};
 use super::{
     ProberHandle,
     attempt::{FinishedAttempt, Tools},
-    net::{NetProbe, NetVerdict},
+    net::NetProbe,
     pod_probes::PodProbes,
     probe::Probe,
     probe_context::ProbeContext,
@@ -29,6 +29,7 @@ use super::{
     timing,
     wheel::Wheel,
 };
+use crate::report::ProbeOutcome;
 
 /// Attempts that are due within one tick begin together.
 const TICK: Duration = Duration::from_millis(10);
@@ -249,10 +250,10 @@ impl ProberTask {
         let (reason, how) = match (done.attempt, done.report.verdict) {
             // A late attempt is the node's trouble, and events of all containers would come just
             // when it has the least time for them: only the log reports it.
-            (Attempt::Late, _) | (_, NetVerdict::Passed) => return,
-            (_, NetVerdict::Warned) => ("ProbeWarning", "probe warning"),
-            (_, NetVerdict::Failed | NetVerdict::TimedOut) => ("Unhealthy", "probe failed"),
-            (_, NetVerdict::Errored) => {
+            (Attempt::Late, _) | (_, ProbeOutcome::Passed) => return,
+            (_, ProbeOutcome::Warned) => ("ProbeWarning", "probe warning"),
+            (_, ProbeOutcome::Failed | ProbeOutcome::TimedOut) => ("Unhealthy", "probe failed"),
+            (_, ProbeOutcome::Errored) => {
                 ("Unhealthy", "probe errored and resulted in unknown state")
             }
         };

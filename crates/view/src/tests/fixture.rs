@@ -12,7 +12,6 @@ use rubelet_api::{
     status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
 };
 use rubelet_base::PodUid;
-use rubelet_kubelet::prober::ProberHandle;
 use rubelet_node_state::{
     board::Board,
     clock::Clock,
@@ -31,6 +30,7 @@ use rubelet_node_state::{
 };
 use rubelet_pleg::LifecycleEvent;
 use rubelet_pod_plan::{History, Intents};
+use rubelet_probes::ProberHandle;
 use rubelet_server::{
     ActionError, NodeView as _, PodAction, PodAnswer, PodPatch, PodRef, Resource,
     explanation::VolumeCopy,

@@ -8,12 +8,12 @@ use rubelet_api::{
     pod::RestartPolicy,
     status::{ContainerState, ContainerStatus, Terminated},
 };
-use rubelet_kubelet::prober::ProbeReport;
 use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::{
     Intents,
     history::{CRASH_RESET, ContainerHistory, Termination},
 };
+use rubelet_probes::ProbeStatus;
 
 use super::failure;
 use rubelet_server::explanation::{
@@ -24,7 +24,7 @@ use rubelet_server::explanation::{
 pub(super) struct Facts<'a> {
     pub(super) entry: &'a PodEntry,
     pub(super) intents: &'a Intents,
-    pub(super) probes: &'a [ProbeReport],
+    pub(super) probes: &'a [ProbeStatus],
     pub(super) next_tries: &'a BTreeMap<Box<str>, Timestamp>,
 }
 
@@ -150,7 +150,7 @@ fn end(end: &Termination) -> EndExplanation {
     }
 }
 
-fn probe(report: &ProbeReport, container: &Container) -> ProbeExplanation {
+fn probe(report: &ProbeStatus, container: &Container) -> ProbeExplanation {
     ProbeExplanation {
         kind: report.kind.as_str().to_lowercase(),
         outcome: format!("{:?}", report.outcome),

@@ -6,16 +6,14 @@ use rubelet_api::status::ContainerState;
 use rubelet_cri::Timeouts;
 use rubelet_image_pull::images::PullParallelism;
 use rubelet_pod_plan::intents::RestartIntent;
+use rubelet_probes::ProbeOutcome;
 use rubelet_sim::{Behavior, Exec};
 use tokio::time::sleep;
 
 use super::{Commands, app_with, raised};
-use crate::{
-    prober::NetVerdict,
-    tests::{
-        net::{Answer, NetCall},
-        node::{Node, seconds},
-    },
+use crate::tests::{
+    net::{Answer, NetCall},
+    node::{Node, seconds},
 };
 
 const FAILED: &str = "FailedPostStartHook PostStartHook failed";
@@ -75,7 +73,7 @@ async fn a_request_that_was_answered_without_tls_passes_and_is_reported() {
     let node = Node::new();
     let text =
         "request to HTTPS lifecycle hook 10.0.0.1:443 got HTTP response, retry with HTTP succeeded";
-    node.net.on(move |_| Answer::of(NetVerdict::Warned, text));
+    node.net.on(move |_| Answer::of(ProbeOutcome::Warned, text));
     node.want(
         "web",
         &app_with("postStart: {httpGet: {port: 443, scheme: HTTPS}}"),

@@ -3,7 +3,7 @@
 use rubelet_pod_plan::ProbeKind::*;
 
 use super::rig::*;
-use crate::prober::NetVerdict;
+use crate::ProbeOutcome;
 
 #[tokio::test(start_paused = true)]
 async fn events_say_what_the_kubelet_would_say() {
@@ -21,7 +21,7 @@ async fn events_say_what_the_kubelet_would_say() {
         (
             Readiness,
             answers(
-                NetVerdict::Warned,
+                ProbeOutcome::Warned,
                 "Probe terminated redirects, Response body: ",
             ),
             "ProbeWarning Readiness probe warning: Probe terminated redirects, Response body: ",
@@ -29,7 +29,7 @@ async fn events_say_what_the_kubelet_would_say() {
         (
             Readiness,
             answers(
-                NetVerdict::Errored,
+                ProbeOutcome::Errored,
                 "strconv.Atoi: parsing \"web\": invalid syntax",
             ),
             "Unhealthy Readiness probe errored and resulted in unknown state: strconv.Atoi: parsing \"web\": invalid syntax",

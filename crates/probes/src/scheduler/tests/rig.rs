@@ -26,7 +26,7 @@ use rubelet_node_state::{
 use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeTarget};
 use tokio::time::{Instant, sleep};
 
-use crate::prober::{NetProbe, NetReport, NetVerdict, ProbeReport, ProberHandle, ProberTask};
+use crate::{NetProbe, ProbeOutcome, ProbeReport, ProbeStatus, ProberHandle, ProberTask};
 
 /// A moment in the test's day, at which the agent starts.
 const START: i64 = 1_700_000_000;
@@ -88,7 +88,7 @@ impl Rig {
     }
 
     /// The report of a probe of an instance.
-    pub(super) fn report(&self, pod: &Pod, id: &str, kind: ProbeKind) -> Option<ProbeReport> {
+    pub(super) fn report(&self, pod: &Pod, id: &str, kind: ProbeKind) -> Option<ProbeStatus> {
         let mut reports = self.handle.reports(&pod.uid).into_iter();
         reports.find(|report| report.id.as_str() == id && report.kind == kind)
     }
@@ -179,13 +179,13 @@ pub(super) struct Try {
 /// What an attempt comes to.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
-    verdict: NetVerdict,
+    verdict: ProbeOutcome,
     output: String,
     takes: Duration,
     stalls: Duration,
 }
 
-pub(super) fn answers(verdict: NetVerdict, output: &str) -> Answer {
+pub(super) fn answers(verdict: ProbeOutcome, output: &str) -> Answer {
     Answer {
         verdict,
         output: output.into(),
@@ -195,11 +195,14 @@ pub(super) fn answers(verdict: NetVerdict, output: &str) -> Answer {
 }
 
 pub(super) fn passes() -> Answer {
-    answers(NetVerdict::Passed, "ok")
+    answers(ProbeOutcome::Passed, "ok")
 }
 
 pub(super) fn fails() -> Answer {
-    answers(NetVerdict::Failed, "HTTP probe failed with statuscode: 500")
+    answers(
+        ProbeOutcome::Failed,
+        "HTTP probe failed with statuscode: 500",
+    )
 }
 
 /// There is no answer.
@@ -277,7 +280,7 @@ impl Drop for UnderWay {
 
 #[async_trait]
 impl NetProbe for FakeNet {
-    async fn probe(&self, handler: &ProbeHandler, host: &str, timeout: Duration) -> NetReport {
+    async fn probe(&self, handler: &ProbeHandler, host: &str, timeout: Duration) -> ProbeReport {
         let began = Instant::now();
         let at = (self.began.elapsed().as_secs_f64() * 100.0).round() / 100.0;
         let path = match handler {
@@ -292,19 +295,22 @@ impl NetProbe for FakeNet {
         let _counted = UnderWay(Arc::clone(&self.under_way));
         sleep(answer.takes.min(timeout) + answer.stalls).await;
         let (verdict, output) = if answer.takes > timeout {
-            (NetVerdict::TimedOut, "context deadline exceeded".to_owned())
+            (
+                ProbeOutcome::TimedOut,
+                "context deadline exceeded".to_owned(),
+            )
         } else {
             (answer.verdict, answer.output)
         };
         let latency = began.elapsed();
-        NetReport {
+        ProbeReport {
             verdict,
             output,
             latency,
         }
     }
 
-    async fn hook(&self, _: &HttpGet, _: &str, _: Duration) -> NetReport {
+    async fn hook(&self, _: &HttpGet, _: &str, _: Duration) -> ProbeReport {
         unreachable!("the prober runs no hooks")
     }
 }

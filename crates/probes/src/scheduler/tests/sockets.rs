@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use rubelet_api::probe::{GrpcCheck, HttpGet, ProbeHandler, TargetPort, TcpSocket};
-use rubelet_probes::Prober;
 use tokio::net::TcpListener;
 
-use crate::prober::{NetProbe as _, NetVerdict};
+use crate::{NetProbe as _, ProbeOutcome, Prober};
 
 #[tokio::test]
 async fn the_network_is_asked_in_the_way_of_the_probe() {
@@ -31,21 +30,21 @@ async fn the_network_is_asked_in_the_way_of_the_probe() {
     };
     let no_port = "strconv.Atoi: parsing \"web\": invalid syntax";
     for (handler, verdict, output) in [
-        (tcp(TargetPort::Number(open)), NetVerdict::Passed, ""),
+        (tcp(TargetPort::Number(open)), ProbeOutcome::Passed, ""),
         (
             tcp(TargetPort::Number(closed)),
-            NetVerdict::Failed,
+            ProbeOutcome::Failed,
             &*refused,
         ),
         (
             tcp(TargetPort::Unknown("web".into())),
-            NetVerdict::Errored,
+            ProbeOutcome::Errored,
             no_port,
         ),
-        (ProbeHandler::Http(get), NetVerdict::Failed, &*refused),
+        (ProbeHandler::Http(get), ProbeOutcome::Failed, &*refused),
         (
             ProbeHandler::Grpc(check),
-            NetVerdict::Failed,
+            ProbeOutcome::Failed,
             "failed to connect service",
         ),
     ] {
