@@ -42,7 +42,7 @@ pub fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(), Replac
 }
 
 /// As [`replace`], but the content is flushed behind this call. When it returns, the content
-/// survives the death of this process. After a power cut the file may be empty; then [`kept`] is
+/// survives the death of this process. After a power cut the file may be empty; then `.NAME.kept` is
 /// what it was before.
 ///
 /// A rename over a file would wait for the disk: ext4 then writes what is renamed at once, so that
