@@ -6,3 +6,12 @@ mod values;
 
 pub use path::{CgroupPath, CgroupPathError};
 pub use values::{CgroupValues, CpuQuota, CpuShare, HugepageLimit, page_size_name};
+
+/// Who creates the cgroups of containers, and so how cgroups are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CgroupDriver {
+    /// Rubelet, as directories of the cgroup file system.
+    Cgroupfs,
+    /// systemd, as slices and scopes.
+    Systemd,
+}

@@ -22,13 +22,13 @@ use rubelet_api::{
     objects::PodObjects,
     pod::Pod,
 };
-use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid};
+use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid, cgroup::CgroupDriver};
 use rubelet_cri::v1;
 use rubelet_host::{CgroupFs, CgroupLayout, Machine};
 use rubelet_logs::layout::PodLogDir;
 pub use rubelet_node_plan::SwapBehavior;
 use rubelet_node_plan::{
-    CgroupDriver, CgroupVersion, ContainerSettings, container_limits, container_resources,
+    CgroupVersion, ContainerSettings, container_limits, container_resources,
 };
 use rubelet_node_state::{
     host_error::{HostError, HostWarning},

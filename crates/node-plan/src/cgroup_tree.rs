@@ -4,17 +4,8 @@
 use rubelet_api::resources::QosClass;
 use rubelet_base::{
     PodUid,
-    cgroup::{CgroupPath, CgroupPathError},
+    cgroup::{CgroupDriver, CgroupPath, CgroupPathError},
 };
-
-/// Who creates the cgroups of containers, and so how cgroups are named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CgroupDriver {
-    /// Directories of the cgroup file system.
-    Cgroupfs,
-    /// Slices of systemd.
-    Systemd,
-}
 
 /// `cgroupRoot`: the cgroup below which the tree is built, the root of the hierarchy by default.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,8 @@
 //! ```
 //! use rubelet_api::resources::QosClass;
 //! use rubelet_base::PodUid;
-//! use rubelet_node_plan::{CgroupDriver, CgroupRoot, CgroupTree};
+//! use rubelet_base::cgroup::CgroupDriver;
+//! use rubelet_node_plan::{CgroupRoot, CgroupTree};
 //!
 //! let root = CgroupRoot::parse("/").expect("the root of the hierarchy");
 //! let tree = CgroupTree::new(&root, CgroupDriver::Systemd).expect("names of slices");
@@ -41,7 +42,7 @@ pub mod user_ranges;
 #[cfg(test)]
 mod test_pods;
 
-pub use cgroup_tree::{CgroupDriver, CgroupNameError, CgroupRoot, CgroupTree};
+pub use cgroup_tree::{CgroupNameError, CgroupRoot, CgroupTree};
 pub use container_resources::{
     CgroupVersion, ContainerLimits, ContainerSettings, SwapBehavior, container_limits,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rubelet_node_plan::CgroupDriver;
+use rubelet_base::cgroup::CgroupDriver;
 
 /// The runtime as last seen.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,8 +1,8 @@
 //! Where a container's cgroup is, and a shim's.
 
-use rubelet_base::cgroup::{CgroupPath, CgroupPathError};
+use rubelet_base::cgroup::{CgroupDriver, CgroupPath, CgroupPathError};
 
-use crate::{Refusal, host::CgroupDriver};
+use crate::Refusal;
 
 /// What the names of scopes begin with.
 const PREFIX: &str = "rubelet";

@@ -1,5 +1,7 @@
 //! What the host can do, as far as decisions depend on it. Whoever runs the plans looks once.
 
+use rubelet_base::cgroup::CgroupDriver;
+
 use crate::{capability::CapSet, seccomp::Arch};
 
 /// Facts about the host.
@@ -42,15 +44,6 @@ pub enum CgroupLayout {
     V1,
     /// One hierarchy for all of them.
     V2,
-}
-
-/// Who makes cgroups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CgroupDriver {
-    /// Rubelet itself makes directories.
-    Cgroupfs,
-    /// systemd, with scopes requested from it.
-    Systemd,
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use std::{fs, path::Path};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_base::cgroup::{CgroupDriver, CgroupPath};
 use rubelet_host::{CgroupFs, CgroupLayout, Machine};
 use rubelet_runtime_plan::{
     capability::CapSet,
-    host::{self, CgroupDriver, HostFacts},
+    host::{self, HostFacts},
     seccomp::Arch,
 };
 

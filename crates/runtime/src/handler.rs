@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rubelet_runtime_plan::host::CgroupDriver;
+use rubelet_base::cgroup::CgroupDriver;
 use rubelet_shim::protocol::{ExternalRuntime, RuntimeChoice};
 
 use crate::{

@@ -66,5 +66,5 @@ mod unattended;
 pub use ownership::OwnershipError;
 pub use rubelet_images::VolumeCopy;
 pub use runtime::{EmbeddedRuntime, StartError, StoredImages};
-pub use settings::{CgroupDriver, RuntimeSettings};
+pub use settings::RuntimeSettings;
 pub use unattended::unattended_pods;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rubelet_base::ErrorChain;
+use rubelet_base::{ErrorChain, cgroup::CgroupDriver};
 use rubelet_cri::{CriResult, ImageLoader, ImageService, v1};
 use rubelet_host::{CgroupFs, Machine, net_lock::NetLock};
 use rubelet_images::{ImageStore, VolumeCopy};
@@ -24,7 +24,7 @@ use crate::{
     layout::Layout,
     ownership::{self, Ownership, OwnershipError},
     recover,
-    settings::{CgroupDriver, RuntimeSettings},
+    settings::RuntimeSettings,
     table::Table,
 };
 

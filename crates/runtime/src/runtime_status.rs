@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use rubelet_cni::Cidr;
 use rubelet_cri::v1;
-use rubelet_runtime_plan::host::CgroupDriver;
+use rubelet_base::cgroup::CgroupDriver;
 use serde_json::json;
 
 use crate::{

@@ -6,11 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::{CgroupPath, CgroupPathError};
+use rubelet_base::cgroup::{CgroupDriver, CgroupPath, CgroupPathError};
 use rubelet_cni::NetworkSettings;
 use rubelet_images::ImageSettings;
 use rubelet_runtime_plan::cgroup;
-pub use rubelet_runtime_plan::host::CgroupDriver;
 
 use crate::doctor::is_executable;
 

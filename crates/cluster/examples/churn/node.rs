@@ -9,7 +9,7 @@ use rubelet_api::{
     pod::Pod,
     probe::{HttpGet, ProbeHandler},
 };
-use rubelet_base::{ContainerId, PodName, PodUid};
+use rubelet_base::{ContainerId, PodName, PodUid, cgroup::CgroupDriver};
 use rubelet_cluster::{
     source::{self, ApiPods, SourceParts, admission_gate::AdmissionGate},
     status::{self, IgnoreDurations, StatusContext, StatusParts},
@@ -24,7 +24,6 @@ use rubelet_kubelet::{
     pod_host::PodHost,
     records::RecordWriter,
 };
-use rubelet_node_plan::CgroupDriver;
 use rubelet_node_state::{
     clock::Clock,
     events::Recorder,

@@ -7,10 +7,13 @@ use std::{
 
 use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, resources::QosClass};
-use rubelet_base::{ContainerId, ErrorChain, PodUid, cgroup::CgroupPath};
+use rubelet_base::{
+    ContainerId, ErrorChain, PodUid,
+    cgroup::{CgroupDriver, CgroupPath},
+};
 use rubelet_host::{CgroupFs, Removal};
 use rubelet_node_plan::{
-    CgroupDriver, CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values,
+    CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values,
     lifted_limits, pod_values, tier_values,
 };
 use rubelet_node_state::host_error::HostError;

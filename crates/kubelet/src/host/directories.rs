@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, fs, io, sync::Arc};
 
 use rubelet_api::{objects::PodObjects, pod::Pod};
-use rubelet_base::{ErrorChain, PodName, PodUid};
+use rubelet_base::{ErrorChain, PodName, PodUid, cgroup::CgroupDriver};
 use rubelet_logs::{directories, layout::PodLogDir, links::remove_dangling_links};
-use rubelet_node_plan::{CgroupDriver, SYSCTL_FORBIDDEN, check_sysctls, memory_volume_bound};
+use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls, memory_volume_bound};
 use rubelet_node_state::{host_error::HostError, objects::FAILED_MOUNT};
 use rubelet_volumes::{MountedVolumes, PodDirs, VolumeError, VolumeSettings};
 use tracing::warn;

@@ -6,11 +6,11 @@ pub(crate) mod serve;
 use std::{future::Future, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_base::cgroup::{CgroupDriver, CgroupPath};
 use rubelet_cni::{Cidr, NetworkChoice};
 use rubelet_config::{EmbeddedRuntime as Options, Resolved};
 use rubelet_cri_grpc::serve_loading;
-use rubelet_runtime::{CgroupDriver, EmbeddedRuntime, RuntimeSettings};
+use rubelet_runtime::{EmbeddedRuntime, RuntimeSettings};
 use rubelet_server::{UnixSocket, bind_unix};
 use tokio::{net::UnixListener, sync::oneshot, time::sleep};
 

@@ -9,12 +9,12 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail};
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_base::cgroup::{CgroupDriver, CgroupPath};
 use rubelet_config::Resolved;
 use rubelet_cri::{CriResult, RuntimeService as _, Timeouts, v1};
 use rubelet_cri_grpc::{CriClient, socket_path};
 use rubelet_host::CgroupFs;
-use rubelet_node_plan::{CgroupDriver, CgroupRoot, CgroupTree};
+use rubelet_node_plan::{CgroupRoot, CgroupTree};
 use tokio::{task::spawn_blocking, time::sleep};
 use tracing::warn;
 

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use rubelet_base::cgroup::CgroupDriver;
 use rubelet_oci::{DeviceKind, NO_SYMLINKS, image::ImageConfig};
 
 use super::*;
 use crate::{
     cgroup,
-    host::{CgroupDriver, HostFacts, tests::host},
+    host::{HostFacts, tests::host},
     user::ResolvedUser,
 };
 

@@ -5,14 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rubelet_base::cgroup::CgroupDriver;
 use rubelet_host::CgroupFs;
 use rubelet_runtime_plan::profile::APPARMOR_DEFAULT;
 
 use super::{Finding, Severity};
-use crate::{
-    CgroupDriver,
-    apparmor::{self, Obstacle},
-};
+use crate::apparmor::{self, Obstacle};
 
 /// Older kernels lack `openat2` (5.6) or `close_range` (5.9).
 const OLDEST: (u32, u32) = (5, 10);
