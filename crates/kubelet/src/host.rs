@@ -27,9 +27,7 @@ use rubelet_cri::v1;
 use rubelet_host::{CgroupFs, CgroupLayout, Machine};
 use rubelet_logs::layout::PodLogDir;
 pub use rubelet_node_plan::SwapBehavior;
-use rubelet_node_plan::{
-    CgroupVersion, ContainerSettings, container_limits, container_resources,
-};
+use rubelet_node_plan::{CgroupVersion, ContainerSettings, container_limits, container_resources};
 use rubelet_node_state::{
     host_error::{HostError, HostWarning},
     node_ips::NodeIps,

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use rubelet_base::cgroup::CgroupDriver;
 use rubelet_cni::Cidr;
 use rubelet_cri::v1;
-use rubelet_base::cgroup::CgroupDriver;
 use serde_json::json;
 
 use crate::{

@@ -13,8 +13,8 @@ use rubelet_base::{
 };
 use rubelet_host::{CgroupFs, Removal};
 use rubelet_node_plan::{
-    CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values,
-    lifted_limits, pod_values, tier_values,
+    CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values, lifted_limits,
+    pod_values, tier_values,
 };
 use rubelet_node_state::host_error::HostError;
 use tracing::{info, warn};

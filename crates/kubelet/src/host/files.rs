@@ -7,8 +7,8 @@ use rubelet_api::{
     pod::Pod,
     volume::VolumeSource,
 };
-use rubelet_cri::v1;
 use rubelet_base::cgroup::CgroupDriver;
+use rubelet_cri::v1;
 use rubelet_node_state::{
     host_error::{HostError, HostWarning},
     objects::{FAILED_SANDBOX, failed_sandbox},
