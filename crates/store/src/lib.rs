@@ -26,6 +26,7 @@
 
 mod checksum;
 mod envelope;
+mod kept;
 mod key_file;
 mod record;
 mod replace;

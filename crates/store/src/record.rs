@@ -9,9 +9,10 @@ use std::{
 use crate::{
     Stored,
     envelope::{self, Damage},
-    replace::{self, ReplaceError, directory, kept, replace, replace_behind, sync_dir},
+    kept::{self, kept},
+    replace::{ReplaceError, directory, remove, replace, replace_behind, sync_dir},
     seal::{self, Seal},
-    write_behind::{flush_and_forget_kept, flush_later},
+    write_behind::flush_later,
 };
 
 /// A record at a path. The directory must exist. Only one owner at a time: two that save the same
@@ -153,7 +154,7 @@ impl<T: Stored> Record<T> {
         match self.open(&bytes) {
             Ok(value) => {
                 if kept.exists() {
-                    flush_and_forget_kept(&self.path);
+                    kept::flush_interrupted(&self.path);
                 }
                 Ok(Loaded::Valid(value))
             }
@@ -246,9 +247,13 @@ impl<T: Stored> Record<T> {
     /// The disk fails.
     pub fn remove(&self) -> Result<(), RemoveError> {
         // The record last: until then it is there, and afterwards nothing that could stand in for it.
-        for path in [self.temporary(), kept(&self.path), self.path.clone()] {
-            replace::remove(&path).map_err(|source| RemoveError { path, source })?;
-        }
+        let removed = remove(&self.temporary())
+            .and_then(|()| kept::forget(&self.path))
+            .and_then(|()| remove(&self.path));
+        removed.map_err(|source| RemoveError {
+            path: self.path.clone(),
+            source,
+        })?;
         flush_later(&self.path);
         Ok(())
     }

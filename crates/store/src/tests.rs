@@ -297,6 +297,25 @@ fn a_power_cut_before_the_flush_leaves_the_value_before() {
 }
 
 #[test]
+fn what_was_synced_is_what_the_next_save_keeps() {
+    let place = Place::new();
+    let record = place.record();
+    let counted = |restarts| Counts {
+        restarts,
+        ..value()
+    };
+    record.save(&counted(1)).unwrap();
+    record.save(&counted(2)).unwrap();
+    record.save_synced(&counted(3)).unwrap();
+    let synced = fs::read(place.file()).unwrap();
+    record.save(&counted(4)).unwrap();
+    // Unless it is flushed already.
+    if let Ok(kept) = fs::read(place.0.path().join(".counts.kept")) {
+        assert_eq!(kept, synced);
+    }
+}
+
+#[test]
 fn a_missing_directory_is_an_error_of_saving_only() {
     let place = Place::new();
     let record: Record<Counts> = Record::at(place.0.path().join("missing/counts"));

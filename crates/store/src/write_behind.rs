@@ -6,26 +6,35 @@
 
 use std::{
     collections::{BTreeSet, HashSet, VecDeque},
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     thread,
+    time::Duration,
 };
 
 use rustix::fs::OFlags;
 
-use crate::replace::{directory, exchange, kept, remove, sync_dir};
+use crate::{
+    kept::{on_flushed, remove_needless},
+    replace::{directory, sync_dir},
+};
 
 /// Stack of the thread; it holds a path or two.
 const STACK: usize = 64 << 10;
+
+/// How long nothing was flushed before files that are no longer needed are removed. While a disk is
+/// busy, a removal keeps everything else of its directory waiting, so it comes after a burst of saves.
+const QUIET: Duration = Duration::from_secs(1);
 
 static QUEUE: Queue = Queue {
     state: Mutex::new(State {
         waiting: VecDeque::new(),
         queued: None,
-        unflushed: None,
+        needless: BTreeSet::new(),
+        hurried: false,
         runs: false,
         busy: false,
     }),
@@ -42,11 +51,13 @@ struct State {
     waiting: VecDeque<PathBuf>,
     /// The files of `waiting`; one that is written again meanwhile is flushed once.
     queued: Option<HashSet<PathBuf>>,
-    /// Files whose present content is not on the disk yet, so that what is kept of them must stay.
-    unflushed: Option<HashSet<PathBuf>>,
+    /// Flushed files of which something is kept that is no longer needed.
+    needless: BTreeSet<PathBuf>,
+    /// Whether somebody waits for the end of everything.
+    hurried: bool,
     /// Whether the thread exists.
     runs: bool,
-    /// Whether the thread is flushing files.
+    /// Whether the thread flushes or removes files.
     busy: bool,
 }
 
@@ -55,41 +66,6 @@ impl State {
         let queued = self.queued.get_or_insert_default();
         if queued.insert(path.to_path_buf()) {
             self.waiting.push_back(path.to_path_buf());
-        }
-    }
-
-    /// Gives a file the content of a temporary one. What it had before is kept, if that is on the
-    /// disk.
-    fn put_in_place(&mut self, path: &Path, temporary: &Path) -> io::Result<()> {
-        if exchange(temporary, path)? {
-            let done = match self.note_unflushed(path) {
-                // An older content is kept already, and this one may not be on the disk.
-                true => remove(temporary),
-                false => fs::rename(temporary, kept(path)),
-            };
-            report(path, done);
-        }
-        Ok(())
-    }
-
-    /// Notes that a file has a content that is not on the disk. `true` if it had one before.
-    fn note_unflushed(&mut self, path: &Path) -> bool {
-        let unflushed = self.unflushed.get_or_insert_default();
-        !unflushed.insert(path.to_path_buf())
-    }
-
-    /// Removes what was kept of files that are flushed, unless they were replaced meanwhile.
-    fn forget_kept(&mut self, flushed: &VecDeque<PathBuf>) {
-        for path in flushed {
-            let again = self
-                .queued
-                .as_ref()
-                .is_some_and(|queued| queued.contains(path));
-            let unflushed = self.unflushed.get_or_insert_default();
-            // Under the lock: a save that comes next keeps the content which is flushed now.
-            if !again && unflushed.remove(path) {
-                report(path, remove(&kept(path)));
-            }
         }
     }
 }
@@ -101,35 +77,54 @@ impl Queue {
     }
 
     fn run(&self) {
+        let mut quiet = false;
         let mut state = self.state();
         loop {
-            if state.waiting.is_empty() {
+            if !state.waiting.is_empty() {
+                quiet = false;
+                state.busy = true;
+                let files = std::mem::take(&mut state.waiting);
+                state.queued = None;
+                drop(state);
+                let needless = flush(&files);
+                state = self.state();
+                state.needless.extend(needless);
+            } else if (quiet || state.hurried)
+                && let Some(path) = state.needless.pop_first()
+            {
+                state.busy = true;
+                drop(state);
+                remove_needless(&path);
+                state = self.state();
+            } else {
                 state.busy = false;
                 self.changed.notify_all();
-                state = self
-                    .changed
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
-                continue;
+                let timeout = (!state.needless.is_empty()).then_some(QUIET);
+                (state, quiet) = self.wait(state, timeout);
             }
-            state.busy = true;
-            let files = std::mem::take(&mut state.waiting);
-            state.queued = None;
-            drop(state);
-            flush(&files);
-            state = self.state();
-            state.forget_kept(&files);
         }
+    }
+
+    /// Waits for a change; whether none came in time.
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        timeout: Option<Duration>,
+    ) -> (MutexGuard<'a, State>, bool) {
+        let Some(timeout) = timeout else {
+            let waited = self.changed.wait(state);
+            return (waited.unwrap_or_else(PoisonError::into_inner), false);
+        };
+        let waited = self.changed.wait_timeout(state, timeout);
+        let (state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        (state, waited.timed_out())
     }
 }
 
 /// Flushes a file that was written, renamed or removed, and its directory, as soon as the disk
 /// allows. Never blocks.
 pub fn flush_later(path: &Path) {
-    queue(&mut QUEUE.state(), path);
-}
-
-fn queue(state: &mut State, path: &Path) {
+    let mut state = QUEUE.state();
     if !state.runs {
         let thread = thread::Builder::new()
             .name("flush".to_owned())
@@ -148,45 +143,41 @@ fn queue(state: &mut State, path: &Path) {
     QUEUE.changed.notify_all();
 }
 
-/// Gives a file the content of a temporary one, and flushes it later. What it had before is kept
-/// until then.
-pub(crate) fn put_in_place(path: &Path, temporary: &Path) -> io::Result<()> {
-    let mut state = QUEUE.state();
-    state.put_in_place(path, temporary)?;
-    queue(&mut state, path);
-    Ok(())
-}
-
-/// Notes that a file may have a content that is not on the disk, since something is kept of it:
-/// the process that wrote it died before it was flushed.
-pub(crate) fn flush_and_forget_kept(path: &Path) {
-    let mut state = QUEUE.state();
-    state.note_unflushed(path);
-    queue(&mut state, path);
-}
-
-/// Waits until everything that was queued before is on the disk, or can't be.
+/// Waits until everything that was queued before is on the disk, or can't be, and what is no longer
+/// needed is removed.
 pub fn wait_for_flush() {
     let mut state = QUEUE.state();
-    while state.busy || !state.waiting.is_empty() {
-        state = QUEUE
-            .changed
-            .wait(state)
-            .unwrap_or_else(PoisonError::into_inner);
+    state.hurried = true;
+    QUEUE.changed.notify_all();
+    while state.busy || !state.waiting.is_empty() || !state.needless.is_empty() {
+        (state, _) = QUEUE.wait(state, None);
     }
+    state.hurried = false;
+}
+
+/// Whether a file waits to be flushed.
+pub(crate) fn is_queued(path: &Path) -> bool {
+    let state = QUEUE.state();
+    state
+        .queued
+        .as_ref()
+        .is_some_and(|queued| queued.contains(path))
 }
 
 /// Flushes files in their order, then their directories: each rename is on the disk with what it
-/// renamed.
-fn flush(files: &VecDeque<PathBuf>) {
+/// renamed. Those of which nothing needs to be kept any longer.
+fn flush(files: &VecDeque<PathBuf>) -> Vec<PathBuf> {
     let mut directories = BTreeSet::new();
+    let mut flushed = Vec::new();
     for path in files {
-        report(path, sync_file(path));
+        if report(path, sync_file(path)) {
+            flushed.push(path);
+        }
         directories.insert(directory(path));
     }
-    for path in directories {
-        report(path, sync_dir(path));
-    }
+    directories.retain(|path| report(path, sync_dir(path)));
+    flushed.retain(|path| directories.contains(directory(path)) && on_flushed(path));
+    flushed.into_iter().cloned().collect()
 }
 
 fn sync_file(path: &Path) -> io::Result<()> {
@@ -198,14 +189,14 @@ fn sync_file(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-fn report(path: &Path, flushed: io::Result<()>) {
+/// Whether a file was flushed, or is gone.
+pub(crate) fn report(path: &Path, flushed: io::Result<()>) -> bool {
     match flushed {
-        Ok(()) => {}
-        // It was removed since.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
             tracing::warn!(path = %path.display(), %error, "A record can't be flushed to the disk; a power cut may lose it");
+            false
         }
+        _ => true,
     }
 }
 
@@ -217,7 +208,7 @@ mod tests {
     fn whatever_becomes_of_a_file_the_queue_ends() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        fs::write(path("there"), "x").unwrap();
+        std::fs::write(path("there"), "x").unwrap();
         std::os::unix::fs::symlink("/dev/zero", path("link")).unwrap();
         for name in ["there", "gone", "link", "there", "no/such/directory"] {
             flush_later(&path(name));
@@ -227,46 +218,16 @@ mod tests {
         assert!(state.runs);
     }
 
-    /// A queue that nothing flushes.
-    fn state() -> State {
-        State {
-            waiting: VecDeque::new(),
-            queued: None,
-            unflushed: None,
-            runs: true,
-            busy: true,
-        }
-    }
-
-    #[test]
-    fn what_is_on_the_disk_is_kept_until_something_newer_is() {
-        let dir = tempfile::tempdir().unwrap();
-        let (file, temporary) = (dir.path().join("file"), dir.path().join("temporary"));
-        let mut state = state();
-        let put = |state: &mut State, text: &str| {
-            fs::write(&temporary, text).unwrap();
-            state.put_in_place(&file, &temporary).unwrap();
-            assert_eq!(fs::read_to_string(&file).unwrap(), text);
-            assert!(!temporary.exists());
-            fs::read_to_string(kept(&file)).ok()
-        };
-        assert_eq!(put(&mut state, "one"), None);
-        assert_eq!(put(&mut state, "two").as_deref(), Some("one"));
-        assert_eq!(put(&mut state, "three").as_deref(), Some("one"));
-        // It was flushed, and is written again at once.
-        let flushed = VecDeque::from([file.clone()]);
-        state.push(&file);
-        state.forget_kept(&flushed);
-        assert!(kept(&file).exists());
-        (state.waiting, state.queued) = Default::default();
-        state.forget_kept(&flushed);
-        assert!(!kept(&file).exists());
-        assert_eq!(put(&mut state, "four").as_deref(), Some("three"));
-    }
-
     #[test]
     fn a_file_waits_once() {
-        let mut state = state();
+        let mut state = State {
+            waiting: VecDeque::new(),
+            queued: None,
+            needless: BTreeSet::new(),
+            hurried: false,
+            runs: true,
+            busy: true,
+        };
         for path in ["/a", "/b", "/a"] {
             state.push(Path::new(path));
         }
