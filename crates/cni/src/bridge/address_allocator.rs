@@ -126,12 +126,8 @@ impl AddressAllocator {
         let Some(lease) = self.leases.get_mut(sandbox) else {
             return Ok(None);
         };
-        self.ports.release(sandbox, &lease.ports);
-        if let Err(error) = self.ports.take(sandbox, pod, ports) {
-            // The rules of the old ports are in force, so they stay its own.
-            let _ = self.ports.take(sandbox, pod, &lease.ports);
-            return Err(error);
-        }
+        // All or nothing: the rules of the old ports are in force until the new ones are.
+        self.ports.replace(sandbox, pod, &lease.ports, ports)?;
         lease.ports = ports.to_vec();
         Ok(Some(lease.clone()))
     }

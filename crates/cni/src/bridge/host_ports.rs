@@ -28,6 +28,20 @@ impl HostPorts {
         pod: &PodRef,
         ports: &[PortMapping],
     ) -> Result<(), NetworkError> {
+        self.replace(sandbox, pod, ports, ports)
+    }
+
+    /// Allocates other ports for a pod in place of the `old` ones.
+    ///
+    /// # Errors
+    /// As for [`Self::take`]; then it keeps the old ones.
+    pub(super) fn replace(
+        &mut self,
+        sandbox: &str,
+        pod: &PodRef,
+        old: &[PortMapping],
+        ports: &[PortMapping],
+    ) -> Result<(), NetworkError> {
         for (number, port) in ports.iter().enumerate() {
             let holders = self.holders.get(&(port.protocol, port.host_port));
             let clash = holders
@@ -56,7 +70,7 @@ impl HostPorts {
                 )));
             }
         }
-        self.release(sandbox, ports);
+        self.release(sandbox, old);
         for port in ports {
             self.holders
                 .entry((port.protocol, port.host_port))
