@@ -63,7 +63,7 @@ pub(super) fn path(
     let links = node.links()?;
     let (mut points, mut programs) = (Vec::new(), Vec::new());
     let mut of_node = |link: &Link, what: &str, requests| {
-        for program in packet_programs::of_link(link.index, &link.name) {
+        for program in packet_programs::of_link(link) {
             // A bridge is passed twice.
             if !programs.contains(&program) {
                 programs.push(program);
