@@ -55,6 +55,18 @@ fn traced(lab: &Lab, order: Order) -> Result<(Journal, Result<()>)> {
     Ok((tracer.stop()?, life))
 }
 
+/// The steps of a life that nothing disturbs.
+fn undisturbed(lab: &Lab, victim: Victim, fault: Fault) -> Result<Vec<String>> {
+    let order = Order {
+        victim,
+        fault,
+        at: 0,
+    };
+    let (whole, life) = traced(lab, order)?;
+    life.context("the life that nothing disturbs")?;
+    Ok(whole.steps)
+}
+
 /// Which steps are met: the first of each kind, or all.
 fn chosen(steps: &[String]) -> Vec<usize> {
     let all = std::env::var(STEPS).is_ok_and(|value| value == "all");
@@ -70,21 +82,13 @@ fn chosen(steps: &[String]) -> Vec<usize> {
 )]
 fn sweep(victim: Victim, fault: Fault) -> Result<()> {
     let lab = Lab::start()?;
-    let (whole, life) = traced(
-        &lab,
-        Order {
-            victim,
-            fault,
-            at: 0,
-        },
-    )?;
-    life.context("the life that nothing disturbs")?;
+    let steps = undisturbed(&lab, victim, fault)?;
     lab.assert_clean()?;
-    let chosen = chosen(&whole.steps);
+    let chosen = chosen(&steps);
     println!(
         "{victim:?} {fault:?}: {} of {} steps",
         chosen.len(),
-        whole.steps.len()
+        steps.len()
     );
     for at in chosen {
         let begun = rubelet_testbed::clock::now();
@@ -164,16 +168,8 @@ fn what_a_killed_runtime_leaves_is_found_and_explained_by_doctor() -> Result<()>
     let is_record = |step: &String| step.starts_with("rename ") && step.contains("/sandboxes/");
     // Threads that flush files may take a step more or less the second time.
     loop {
-        let (whole, life) = traced(
-            &lab,
-            Order {
-                victim,
-                fault,
-                at: 0,
-            },
-        )?;
-        life?;
-        let record = whole.steps.iter().position(is_record);
+        let steps = undisturbed(&lab, victim, fault)?;
+        let record = steps.iter().position(is_record);
         let at = record.context("no record is written")? + 1;
         let (journal, _) = traced(&lab, Order { victim, fault, at })?;
         let records = journal.steps.iter().filter(|step| is_record(step)).count();
