@@ -27,10 +27,7 @@ pub enum EndpointError {
 }
 
 /// The path of the socket that `endpoint` names.
-///
-/// # Errors
-/// It names no unix socket.
-pub fn socket_path(endpoint: &str) -> Result<PathBuf, EndpointError> {
+pub(crate) fn socket_path(endpoint: &str) -> Result<PathBuf, EndpointError> {
     let endpoint = endpoint.trim();
     let own = || endpoint.to_owned();
     if endpoint.is_empty() {

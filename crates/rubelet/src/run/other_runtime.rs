@@ -12,7 +12,7 @@ use anyhow::{Context as _, anyhow, bail};
 use rubelet_base::cgroup::{CgroupDriver, CgroupPath};
 use rubelet_config::Resolved;
 use rubelet_cri::{CriResult, RuntimeService as _, Timeouts, v1};
-use rubelet_cri_grpc::{CriClient, socket_path};
+use rubelet_cri_grpc::CriClient;
 use rubelet_host::CgroupFs;
 use rubelet_node_plan::{CgroupRoot, CgroupTree};
 use tokio::{task::spawn_blocking, time::sleep};
@@ -50,16 +50,17 @@ pub(super) async fn wait_until_known(
     if endpoint.is_empty() {
         return Ok(());
     }
-    let invalid = |error| anyhow!("containerRuntimeEndpoint: {error}");
-    let socket = socket_path(endpoint).map_err(invalid)?;
     let timeouts = Timeouts {
         request: resolved.config.runtime_request_timeout,
     };
-    let runtime = CriClient::connect_lazy(endpoint, timeouts).map_err(invalid)?;
+    let runtime = CriClient::connect_lazy(endpoint, timeouts)
+        .map_err(|error| anyhow!("containerRuntimeEndpoint: {error}"))?;
     let (mut waits, mut unknown) = (false, 0);
     loop {
         let living = living(&resolved.config.cgroup_root, cgroups).await?;
-        let others = living.iter().filter(|one| !one.supervisor.is_of(&socket));
+        let others = living
+            .iter()
+            .filter(|one| !one.supervisor.is_of(runtime.socket()));
         let Some(first) = others.clone().next() else {
             return Ok(());
         };
@@ -78,17 +79,18 @@ pub(super) async fn wait_until_known(
                     ));
                 }
             }
-            Err(error) if !waits => {
-                waits = true;
-                warn!(
-                    process = first.process,
-                    error = %error,
-                    "Pods run in {} on this machine, and the container runtime at {endpoint} does not \
-                     say whether they are its own: waits for it, as they would run twice",
-                    first.supervisor,
-                );
+            Err(error) => {
+                unknown = 0;
+                if !std::mem::replace(&mut waits, true) {
+                    warn!(
+                        process = first.process,
+                        error = %error,
+                        "Pods run in {} on this machine, and the container runtime at {endpoint} does not \
+                         say whether they are its own: waits for it, as they would run twice",
+                        first.supervisor,
+                    );
+                }
             }
-            Err(_) => {}
         }
         sleep(ASK_AGAIN).await;
     }
