@@ -36,7 +36,7 @@ use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
     env::{EnvContext, EnvFiles},
 };
-use rubelet_volumes::{MountedVolumes, termination_log};
+use rubelet_volumes::MountedVolumes;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
@@ -213,33 +213,19 @@ impl PodHost for LocalHost {
         &self,
         pod: &Arc<Pod>,
         container: &str,
-        restart_count: u32,
         env: &[(String, String)],
         pod_ips: &[Box<str>],
     ) -> Result<ContainerFiles, HostError> {
         let (pod, name) = (Arc::clone(pod), container.to_owned());
         let (env, ips) = (env.to_vec(), pod_ips.to_vec());
         self.blocking(move |inner| match pod.spec.container(&name) {
-            Some(container) => {
-                files::container_files(inner, &pod, container, restart_count, &env, &ips)
-            }
+            Some(container) => files::container_files(inner, &pod, container, &env, &ips),
             None => Err(HostError {
                 reason: "FailedMount",
                 message: format!("the pod has no container {name:?}"),
             }),
         })
         .await
-    }
-
-    async fn prepare_restart(&self, pod: &Arc<Pod>, container: &str, restart_count: u32) {
-        let (uid, name) = (pod.uid.clone(), container.to_owned());
-        self.blocking(move |inner| {
-            if let Ok(dirs) = directories::dirs(inner, &uid) {
-                // What fails here fails again, and is reported, when the file is needed.
-                let _ = termination_log::create(&dirs, &name, restart_count);
-            }
-        })
-        .await;
     }
 
     async fn env_files(&self, pod: &Arc<Pod>, container: &str) -> Result<EnvFiles, HostError> {

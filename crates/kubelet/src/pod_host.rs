@@ -58,14 +58,9 @@ pub trait PodHost: Send + Sync + 'static {
         &self,
         pod: &Arc<Pod>,
         container: &str,
-        restart_count: u32,
         env: &[(String, String)],
         pod_ips: &[Box<str>],
     ) -> Result<ContainerFiles, HostError>;
-
-    /// Makes ahead what the instance with this restart count needs on the disk, which a restart
-    /// would have to wait for.
-    async fn prepare_restart(&self, pod: &Arc<Pod>, container: &str, restart_count: u32);
 
     /// The files of variables that a container names, as they are now.
     ///

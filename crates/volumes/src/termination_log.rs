@@ -2,9 +2,10 @@
 //! `terminationMessagePath`; each start of a container has its own file.
 
 use std::{
-    fs::{self, Metadata, OpenOptions},
+    fs::OpenOptions,
+    hash::{BuildHasher, RandomState},
     io::{self, Read, Seek, SeekFrom},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -17,9 +18,6 @@ use crate::{
 
 /// Maximum size of a message that is kept: its end.
 pub const MAX_BYTES: u64 = 4096;
-
-/// The permissions of the file.
-const MODE: u32 = 0o666;
 
 /// Why the file can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -37,41 +35,39 @@ pub enum TerminationLogError {
     },
 }
 
-/// Creates an empty file `containers/<name>/<restart count as 8 hex digits>` that every user of the
-/// container may write. One that was made ahead, and that no container has used, is taken as it is: a
-/// file system that writes its journal may keep the creation of a file waiting for long.
+/// Creates an empty file `containers/<name>/<8 hex digits>` that every user of the container may
+/// write.
 ///
 /// # Errors
 /// See [`TerminationLogError`].
-pub fn create(
-    dirs: &PodDirs,
-    container: &str,
-    restart_count: u32,
-) -> Result<PathBuf, TerminationLogError> {
+pub fn create(dirs: &PodDirs, container: &str) -> Result<PathBuf, TerminationLogError> {
     let dir = dirs.container(container)?;
     let at = |path: &Path| {
         let path = path.to_owned();
         move |source| TerminationLogError::Create { path, source }
     };
-    let path = dir.join(format!("{restart_count:08x}"));
-    match fs::symlink_metadata(&path) {
-        Ok(found) if is_unused(&found) => return Ok(path),
-        // An instance with this number was created before, and has perhaps run.
-        Ok(_) => fs::remove_file(&path).map_err(at(&path))?,
-        Err(_) => directory::ensure(&dir, 0o750).map_err(at(&dir))?,
+    directory::ensure(&dir, 0o750).map_err(at(&dir))?;
+    // The hasher's keys are random; that is enough to make collisions rare.
+    let random = RandomState::new();
+    let mut attempt = 0u32;
+    loop {
+        let path = dir.join(format!("{:08x}", random.hash_one(attempt) & 0xffff_ffff));
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o666)
+            .open(&path)
+        {
+            Ok(_) => {
+                directory::set_mode(&path, 0o666).map_err(at(&path))?;
+                return Ok(path);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {
+                attempt += 1;
+            }
+            Err(error) => return Err(at(&path)(error)),
+        }
     }
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(MODE)
-        .open(&path)
-        .map_err(at(&path))?;
-    directory::set_mode(&path, MODE).map_err(at(&path))?;
-    Ok(path)
-}
-
-fn is_unused(found: &Metadata) -> bool {
-    found.is_file() && found.len() == 0 && found.nlink() == 1 && found.mode() & 0o7777 == MODE
 }
 
 /// The end of the message, or `None` if the file is gone. Bytes that are not UTF-8 are replaced.
@@ -99,7 +95,7 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{fs, os::unix::fs::symlink};
 
     use super::*;
     use crate::test_support::Scratch;
@@ -108,46 +104,29 @@ mod tests {
     fn each_start_has_a_file_that_all_may_write() {
         let scratch = Scratch::new();
         let dirs = scratch.dirs();
-        for count in [0, 1, 300] {
-            let file = create(&dirs, "web", count).unwrap();
-            let name = format!("containers/web/{count:08x}");
-            assert_eq!(file, dirs.pod().join(name));
-            assert_eq!(directory::mode(&file).unwrap(), 0o666);
+        let files: Vec<PathBuf> = (0..10).map(|_| create(&dirs, "web").unwrap()).collect();
+        for file in &files {
+            assert_eq!(file.parent(), Some(&*dirs.pod().join("containers/web")));
+            let name = file.file_name().unwrap().to_str().unwrap();
+            assert!(
+                name.len() == 8 && u32::from_str_radix(name, 16).is_ok(),
+                "{name}"
+            );
+            assert_eq!(directory::mode(file).unwrap(), 0o666);
+            assert_eq!(files.iter().filter(|other| *other == file).count(), 1);
         }
-        let mode = directory::mode(&dirs.container("web").unwrap());
-        assert_eq!(mode.unwrap(), 0o750);
-    }
-
-    #[test]
-    fn a_file_that_was_made_ahead_is_taken_and_one_that_was_used_is_not() {
-        let scratch = Scratch::new();
-        let dirs = scratch.dirs();
-        let inode = |file: &Path| fs::metadata(file).unwrap().ino();
-        let ahead = create(&dirs, "web", 1).unwrap();
-        let made = inode(&ahead);
-        // What else has this inode must not be the next container's.
-        let kept = scratch.path().join("kept");
-        assert_eq!(create(&dirs, "web", 1).unwrap(), ahead);
-        assert_eq!(inode(&ahead), made);
-        for spoil in [
-            |file: &Path, _: &Path| fs::write(file, "an earlier message").unwrap(),
-            |file: &Path, kept: &Path| fs::hard_link(file, kept).unwrap(),
-            |file: &Path, _: &Path| {
-                fs::remove_file(file).unwrap();
-                symlink("/etc/passwd", file).unwrap();
-            },
-        ] {
-            spoil(&ahead, &kept);
-            assert_eq!(create(&dirs, "web", 1).unwrap(), ahead);
-            let found = fs::symlink_metadata(&ahead).unwrap();
-            assert!(is_unused(&found), "{found:?}");
-        }
+        assert_eq!(
+            directory::mode(&dirs.container("web").unwrap()).unwrap(),
+            0o750
+        );
+        fs::remove_file(&files[0]).unwrap();
+        assert_eq!(read(&files[0]).unwrap(), None);
     }
 
     #[test]
     fn the_end_of_a_message_is_kept() {
         let scratch = Scratch::new();
-        let file = create(&scratch.dirs(), "web", 0).unwrap();
+        let file = create(&scratch.dirs(), "web").unwrap();
         let long = format!("{}{}", "a".repeat(5000), "b".repeat(4096));
         for (written, read_back) in [
             (&b""[..], ""),

@@ -130,7 +130,6 @@ pub(super) fn container_files(
     inner: &Inner,
     pod: &Pod,
     container: &Container,
-    restart_count: u32,
     env: &[(String, String)],
     pod_ips: &[Box<str>],
 ) -> Result<ContainerFiles, HostError> {
@@ -162,7 +161,7 @@ pub(super) fn container_files(
             .map_err(|error| HostError::new("FailedMount", &error))?;
         sub_paths.insert(index, prepared.display().to_string());
     }
-    let termination_log = termination_log::create(&dirs, &container.name, restart_count)
+    let termination_log = termination_log::create(&dirs, &container.name)
         .map_err(|error| HostError::new("FailedMount", &error))?;
     Ok(ContainerFiles {
         volumes: mounted

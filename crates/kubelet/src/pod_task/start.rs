@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::join;
 use jiff::Timestamp;
-use rubelet_api::{container::Container, pod::RestartPolicy};
+use rubelet_api::container::Container;
 use rubelet_base::{ContainerId, ErrorChain, SandboxId};
 use rubelet_cri::{CriError, v1};
 use rubelet_image_pull::images::PresentImage;
@@ -15,7 +15,6 @@ use rubelet_node_state::start_failure::StartFailure;
 use rubelet_node_state::{events::EventType, objects::CONFIG_ERROR};
 use rubelet_pod_plan::{
     VolumeState,
-    actions::policy_of,
     cri_config::{SandboxInputs, sandbox_config},
 };
 
@@ -308,12 +307,6 @@ impl PodTask {
         result.map_err(|error| StartFailure::new("RunContainerError", chain(&error)))?;
         let (kind, reason) = (EventType::Normal, "Started");
         self.event(&container.name, kind, reason, "Container started");
-        if policy_of(container, self.pod.spec.restart_policy) != RestartPolicy::Never {
-            // Here, and not beside the task: nothing must be made in directories that are removed.
-            let host = &self.context.host;
-            host.prepare_restart(&self.pod, &container.name, count.saturating_add(1))
-                .await;
-        }
         Ok(())
     }
 }

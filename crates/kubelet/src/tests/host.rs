@@ -205,14 +205,11 @@ impl PodHost for FakeHost {
         &self,
         _: &Arc<Pod>,
         _: &str,
-        _: u32,
         _: &[(String, String)],
         _: &[Box<str>],
     ) -> Result<ContainerFiles, HostError> {
         Ok(ContainerFiles::default())
     }
-
-    async fn prepare_restart(&self, _: &Arc<Pod>, _: &str, _: u32) {}
 
     async fn env_files(&self, _: &Arc<Pod>, _: &str) -> Result<EnvFiles, HostError> {
         Ok(EnvFiles::new())

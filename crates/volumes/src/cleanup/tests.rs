@@ -34,7 +34,7 @@ fn full_pod(scratch: &Scratch) -> (PodDirs, PathBuf) {
     fs::create_dir_all(disk.join("a/b")).unwrap();
     fs::write(disk.join("a/b/f"), "x").unwrap();
     symlink(&host, disk.join("link")).unwrap();
-    termination_log::create(&dirs, "web", 0).unwrap();
+    termination_log::create(&dirs, "web").unwrap();
     fs::write(dirs.etc_hosts(), "").unwrap();
     (dirs, host)
 }

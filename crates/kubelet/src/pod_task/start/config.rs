@@ -54,7 +54,7 @@ impl PodTask {
             .map_err(|error| config_error(error.to_string()))?;
         // After the environment: a `subPathExpr` refers to its variables.
         let mut files = host
-            .container_files(&self.pod, &container.name, count, &values, &pod_ips)
+            .container_files(&self.pod, &container.name, &values, &pod_ips)
             .await
             .map_err(|error| config_error(error.message))?;
         files.images = volumes;
