@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use libfuzzer_sys::fuzz_target;
 use rubelet_oci::{DeviceKind, Spec};
-use rubelet_runtime_plan::cdi::{Catalog, NodeOnHost, SpecFile, apply, read};
+use rubelet_runtime_plan::cdi::{DeviceCatalog, NodeOnHost, SpecFile, apply, read};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else {
@@ -29,13 +29,13 @@ fuzz_target!(|data: &[u8]| {
         priority: 0,
         content: Ok(document),
     }];
-    let catalog = Catalog::of(&files);
-    assert!(catalog.faults().is_empty(), "{:?}", catalog.faults());
+    let catalog = DeviceCatalog::of(&files);
+    assert!(catalog.problems().is_empty(), "{:?}", catalog.problems());
     let edits = catalog
         .edits(&names)
         .expect("each device of a good file is described once");
     for kind in [DeviceKind::Char, DeviceKind::Block] {
-        let found = edits.nodes_to_look_at().into_iter().map(|path| {
+        let found = edits.nodes_to_inspect().into_iter().map(|path| {
             assert!(path.is_absolute(), "{}", path.display());
             NodeOnHost {
                 kind,

@@ -18,7 +18,7 @@ use rubelet_api::{
 };
 use rubelet_cri::v1;
 use rubelet_pod_plan::{
-    History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Step, Target, plan,
+    History, OperatorIntents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Step, Target, plan,
 };
 
 #[path = "../../crates/pleg/src/convert.rs"]
@@ -118,7 +118,7 @@ fn plans(pod: &Pod, observed: &ObservedPod, choice: u8) {
     let settings = PlanSettings::default();
     let history = History::default();
     let probes = ProbeResults::default();
-    let intents = Intents::default();
+    let intents = OperatorIntents::default();
     let grace = Duration::from_secs(u64::from(choice >> 1));
     let target = match choice & 1 {
         0 => Target::Run,

@@ -18,12 +18,12 @@ use rubelet_netprobe::{
     ping::{
         PingOptions,
         mtu::{MtuNext, MtuResult, MtuSearch},
-        run::{Answer, PingRun},
+        run::{ReplyOutcome, PingRun},
     },
     stamp::SessionKey,
     trace::{
         TraceOptions,
-        prober::mark::{self, Quoted},
+        prober::mark::{self, QuotedProbe},
         run::{self, TraceRun},
     },
 };
@@ -62,7 +62,7 @@ fn packets(bytes: &[u8]) {
     if let Some(message) = behind_ipv4_header(bytes) {
         assert!(message.len() + 20 <= bytes.len());
     }
-    if let Quoted::Probe(_) = mark::read(0x5eed_5eed_5eed_5eed, bytes) {
+    if let QuotedProbe::Probe(_) = mark::read(0x5eed_5eed_5eed_5eed, bytes) {
         assert!(bytes.starts_with(&[0x5e, 0xed]));
     }
 }
@@ -78,7 +78,7 @@ fn replies(mut bytes: &[u8]) {
         bytes = more;
         let sequence = u16::from_be_bytes([*high, *low]);
         let answer = run.on_reply(sequence, data, Duration::from_secs(1));
-        assert!(!matches!(answer, Answer::Reply { .. }));
+        assert!(!matches!(answer, ReplyOutcome::Reply { .. }));
         run.on_error(Some(sequence));
     }
     let summary = run.summary();
@@ -127,12 +127,12 @@ fn answers(bytes: &[u8]) {
     let (mut now, mut hops, mut sent) = (Duration::ZERO, 0_u8, 0);
     loop {
         match trace.next(now) {
-            run::Next::Send(probe) => {
+            run::TraceAction::Send(probe) => {
                 sent += 1;
                 assert!(sent < 10_000);
                 trace.on_sent(probe.id, now);
             }
-            run::Next::Wait(until) => {
+            run::TraceAction::Wait(until) => {
                 let Some(chunk) = chunks.next() else {
                     now = until;
                     continue;
@@ -144,14 +144,14 @@ fn answers(bytes: &[u8]) {
                     code: chunk[3],
                     mtu: u32::from(u16::from_be_bytes([chunk[4], chunk[5]])),
                 };
-                trace.on_answer(run::Answer {
+                trace.on_answer(run::TraceReply {
                     id: (chunk[0] != 0).then(|| u16::from(chunk[0]) - 1),
                     from: Ipv4Addr::new(10, 0, 0, chunk[1]).into(),
                     at: now,
                     icmp: (chunk[1] & 0x40 == 0).then_some(icmp),
                 });
             }
-            run::Next::Done => break,
+            run::TraceAction::Done => break,
         }
         while let Some(hop) = trace.take_hop() {
             hops += 1;

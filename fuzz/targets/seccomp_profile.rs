@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use rubelet_oci::{Architecture, Seccomp};
 use rubelet_runtime_plan::{
     capability::CapSet,
-    seccomp::{Arch, Circumstances, compile, localhost},
+    seccomp::{Arch, ProfileContext, compile, localhost},
 };
 
 #[path = "../../crates/runtime-plan/src/seccomp/tests/interpreter.rs"]
@@ -37,7 +37,7 @@ fuzz_target!(|data: &[u8]| {
     } else {
         Arch::Aarch64
     };
-    let node = Circumstances {
+    let node = ProfileContext {
         capabilities: CapSet::from_bits(u64::from(head[1]) << (head[0] >> 4)),
         arch,
         kernel: (u32::from(head[2]), u32::from(head[3])),
@@ -94,7 +94,7 @@ fn calls(profile: &Seccomp, arch: Arch, spare: u64) -> Vec<Call> {
             (AUDIT_ARM, Architecture::Arm),
         ],
     };
-    let table = numbers::Table::read();
+    let table = numbers::SyscallTable::read();
     let mut calls = vec![Call {
         number: u32::try_from(spare & 0x3ff).unwrap_or_default(),
         audit: families[0].0,

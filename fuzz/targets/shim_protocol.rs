@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rubelet_shim::protocol::{
-    DecodeError, Decoder, Frame, FromAgent, Understood, encode, from_agent, from_shim,
+    DecodeError, Decoder, Frame, FromAgent, DecodedMessage, encode, from_agent, from_shim,
 };
 
 fuzz_target!(|data: &[u8]| {
@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     let portions = decode(bytes.chunks(usize::from(*first).max(1)));
     assert_eq!(whole, portions, "portions make no difference");
     for frame in &whole.0 {
-        if let Ok(Understood::Message(message)) = from_agent(&frame.body) {
+        if let Ok(DecodedMessage::Message(message)) = from_agent(&frame.body) {
             assert_eq!(again(&message), message);
         }
         let _ = from_shim(&frame.body);
@@ -47,7 +47,7 @@ fn again(message: &FromAgent) -> FromAgent {
     let (frames, error) = decode(std::iter::once(bytes.as_slice()));
     assert_eq!(error, None);
     match from_agent(&frames[0].body) {
-        Ok(Understood::Message(message)) => message,
+        Ok(DecodedMessage::Message(message)) => message,
         other => panic!("{other:?}"),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// Where the generated code is kept, relative to the root of the workspace.
+/// The path of the generated code, relative to the root of the workspace.
 const OUTPUT: &str = "crates/cri/src/generated/runtime.v1.rs";
 
 /// The directory protobuf imports are looked up in, and the one file compiled from it.

@@ -60,9 +60,7 @@ fn start_runtime(program: &Path) -> Result<TestRuntime> {
     if kind == Kind::Embedded {
         let embedded = Embedded::start_program(program)?;
         let dir = embedded.scratch().dir().display().to_string();
-        show(&format!(
-            "the runtime inside rubelet, everything below {dir}"
-        ));
+        show(&format!("the embedded runtime, everything below {dir}"));
         return Ok(embedded.into());
     }
     let containerd = Containerd::start()?;

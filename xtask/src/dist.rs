@@ -24,7 +24,7 @@ use private_key::PrivateKey;
 use release::Release;
 use source::Source;
 
-/// What `cargo xtask dist --help` prints.
+/// Output of `cargo xtask dist --help`.
 pub(crate) const HELP: &str = "\
 cargo xtask dist [--out DIRECTORY] [--key FILE] [--unchecked-advisories]
 

@@ -75,7 +75,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Those of a test run.
+    /// The options of a test run.
     pub(crate) fn of_test_run(all: bool) -> Self {
         Self {
             seconds: if all { ALL_SECONDS } else { RUN_SECONDS },
@@ -200,7 +200,7 @@ impl BuildBeside {
 
 impl Drop for BuildBeside {
     fn drop(&mut self) {
-        // It has ended already, or nobody needs it.
+        // It has exited already, or is not needed.
         drop(self.0.kill());
         drop(self.0.wait());
     }

@@ -22,7 +22,7 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  demo                      run three example pods on the runtime inside and show what happens
+  demo                      run three example pods on the embedded runtime and show what happens
   test [--ring N] [--runtime NAME] [--api-server DIR] [--changed] [--all] [--beside-load]
        [--strict] [FILTER]
                             check everything, then run all tests (needs root); with a ring number,
@@ -31,21 +31,21 @@ cargo xtask COMMAND
                             kube-controller-manager and kube-scheduler: the cluster tests of ring 3,
                             against these; --changed:
                             tests of packages that differ from main, and of their dependents;
-                            --all: also what takes too long for each run; --beside-load:
+                            --all: also tests that take too long for each run; --beside-load:
                             beside processes that keep the cores and the disk busy; --strict also
-                            fails where a test passed only when it ran again
+                            fails if a test passed only when it was repeated
   bench [--json] [--record] [NAME...]
                             measure the release binary (needs root); `bench --list` names all;
                             --record writes all numbers into SPECIFICATION.md
   soak [--seeds N] [--minutes M]
-                            the agent on a real runtime behind injected faults, and whether all is
-                            as wanted after them (needs root); see `soak --help`
+                            run the agent on a real runtime with injected faults, and check that
+                            pods converge afterwards (needs root); see `soak --help`
   fuzz [--seconds N] [--keep] [NAME...]
-                            nonsense for what reads bytes from outside (needs root)
+                            fuzz the code that reads untrusted bytes (needs root)
   dist [--out DIRECTORY] [--key FILE]
-                            the files of a release: the binary, built twice and equal, its bill of
+                            build the files of a release: a reproducible binary, its bill of
                             materials, checksums, a signature; see `dist --help`
-  codegen [--check]         generate the CRI messages, or tell whether they are up to date
+  codegen [--check]         generate the CRI messages, or check that they are up to date
   tidy                      check the rules of ARCHITECTURE.md that the compiler doesn't know
   help                      print this
 

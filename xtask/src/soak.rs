@@ -19,9 +19,9 @@ use rubelet_testbed::{clock, wait};
 use crate::{cargo, workspace};
 use action::Action;
 use node::Node;
-use pods::Wanted;
+use pods::DesiredPods;
 
-/// What `cargo xtask soak --help` prints.
+/// Output of `cargo xtask soak --help`.
 pub(crate) const HELP: &str = "\
 cargo xtask soak [OPTION...]
 
@@ -43,7 +43,7 @@ failed.
 /// Timeout of convergence after the last fault: the next slow relist makes up for a lost event, and
 /// a container that was killed often waits in its back-off.
 const CONVERGE: Duration = Duration::from_secs(240);
-/// How long it must then stay converged.
+/// Time for which it must then stay converged.
 const STAY: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The longest pause between two actions, in milliseconds.
@@ -171,7 +171,7 @@ fn run_seed(program: &Path, seed: u64, profile: &str, options: &Options) -> Resu
     let actions = options.actions;
     // A separate random sequence: the actions must not depend on the faults.
     let mut dice = Dice::new(seed ^ 0x5eed);
-    let mut wanted = Wanted::first(&mut dice);
+    let mut wanted = DesiredPods::first(&mut dice);
     let mut node = Node::start(options.runtime, program, seed, profile, &wanted)?;
     let mut done = Vec::new();
     let mut soak = Soak {
@@ -201,7 +201,7 @@ fn run_seed(program: &Path, seed: u64, profile: &str, options: &Options) -> Resu
 /// A running seed.
 struct Soak<'a> {
     node: &'a mut Node,
-    wanted: &'a mut Wanted,
+    wanted: &'a mut DesiredPods,
 }
 
 impl Soak<'_> {

@@ -123,7 +123,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     conclude(root, options, &stages, &results, &logs)
 }
 
-/// What keeps the machine busy: twice as many processes as cores, and a writer.
+/// Load on the machine: twice as many processes as cores, and a writer.
 fn neighbour() -> Result<NoisyNeighbour> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("beside {} busy processes and a writer", 2 * cores);

@@ -28,9 +28,9 @@ struct Finding {
     file: String,
     /// The line number, 0 if the finding is about the whole file.
     line: usize,
-    /// What is wrong.
+    /// The violated rule.
     rule: String,
-    /// How to fix it.
+    /// Advice on how to fix it.
     remedy: &'static str,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         println!("{finding}");
     }
     if findings.is_empty() {
-        println!("tidy: {} files, nothing to complain about", files.len());
+        println!("tidy: {} files, no findings", files.len());
         return Ok(());
     }
     bail!("{} findings in {} files", findings.len(), files.len())

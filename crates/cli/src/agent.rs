@@ -122,7 +122,7 @@ impl Agent {
     }
 
     /// Sends a request and waits for the head of the response.
-    pub(super) async fn open(&self, url: &Url) -> Result<Pieces, CallError> {
+    pub(super) async fn open(&self, url: &Url) -> Result<ResponseStream, CallError> {
         self.answer(Call::get(url)).await
     }
 
@@ -171,7 +171,11 @@ impl Agent {
     }
 
     /// Sends a request whose body stays open, and waits for the head of the response.
-    pub(super) async fn exchange(&self, url: &Url, body: RequestBody) -> Result<Pieces, CallError> {
+    pub(super) async fn exchange(
+        &self,
+        url: &Url,
+        body: RequestBody,
+    ) -> Result<ResponseStream, CallError> {
         let call = Call {
             method: Method::POST,
             url,
@@ -180,7 +184,7 @@ impl Agent {
         self.answer_with(call, Some(body)).await
     }
 
-    async fn answer(&self, call: Call<'_>) -> Result<Pieces, CallError> {
+    async fn answer(&self, call: Call<'_>) -> Result<ResponseStream, CallError> {
         self.answer_with(call, None).await
     }
 
@@ -188,13 +192,13 @@ impl Agent {
         &self,
         call: Call<'_>,
         upload: Option<RequestBody>,
-    ) -> Result<Pieces, CallError> {
+    ) -> Result<ResponseStream, CallError> {
         let answer = self.send_with(call, HeaderMap::new(), upload);
         let answer = tokio::time::timeout(ANSWER_DEADLINE, answer).await;
         let response = answer.map_err(|_| self.silent())??;
         let code = response.status();
         if code.is_success() {
-            return Ok(Pieces(response.into_body()));
+            return Ok(ResponseStream(response.into_body()));
         }
         Err(refused(response).await)
     }
@@ -323,9 +327,9 @@ pub(super) struct Objects {
 }
 
 /// A response body in progress.
-pub(super) struct Pieces(Incoming);
+pub(super) struct ResponseStream(Incoming);
 
-impl Pieces {
+impl ResponseStream {
     /// The next bytes; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<anyhow::Result<Bytes>> {
         loop {

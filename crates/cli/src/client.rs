@@ -64,7 +64,7 @@ pub(super) enum ClientCommand {
     Delete(delete::DeleteArgs),
     /// Manage images
     Image(image::ImageArgs),
-    /// Look at the network: ping, trace
+    /// Diagnose the network: ping, trace, check, path
     Net(net::NetArgs),
     /// Check whether this machine can run pods, and suggest fixes
     Doctor(doctor::DoctorArgs),

@@ -1,4 +1,4 @@
-//! What the user typed, as clap reads it.
+//! The command line, parsed by clap.
 
 use std::ffi::OsString;
 
@@ -12,7 +12,7 @@ use super::{
 /// Why a command line is invalid, or the requested help or version.
 pub type UsageError = clap::Error;
 
-/// What the command line asks for.
+/// A parsed command line.
 #[derive(Debug, Clone)]
 pub enum CommandLine {
     /// `rubelet run`

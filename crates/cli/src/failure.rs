@@ -1,4 +1,4 @@
-//! How a command fails.
+//! Errors of commands, and their exit codes.
 
 /// Why a command failed.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use serde_json::Value;
 use several::LogTarget;
 
 use super::{
-    agent::{Agent, Pieces},
+    agent::{Agent, ResponseStream},
     containers,
     failure::Failure,
     target::{NamespaceArgs, find_pod, name_of, namespace_of, parse_pod},
@@ -119,7 +119,7 @@ pub(super) async fn run(
     print.await
 }
 
-async fn copy(mut stream: Pieces, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+async fn copy(mut stream: ResponseStream, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     while let Some(piece) = stream.next().await {
         terminal.print(piece.context("the log ended early: the agent closed the connection")?)?;
     }

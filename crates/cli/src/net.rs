@@ -13,7 +13,7 @@ mod trace;
 
 use super::{agent::Agent, failure::Failure, terminal::Terminal};
 
-/// Look at the network from this node, or from inside a pod
+/// Diagnose the network from this node, or from inside a pod
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct NetArgs {
     #[command(subcommand)]
@@ -24,10 +24,10 @@ pub(crate) struct NetArgs {
 enum NetCommand {
     /// Send ICMP echo requests to a host, or to several
     Ping(Box<ping::PingArgs>),
-    /// Show the routers on the way to a host
+    /// Show the routers on the path to a host
     #[command(visible_alias = "traceroute")]
     Trace(Box<trace::TraceArgs>),
-    /// Ask the usual questions about the network of a pod
+    /// Check the network of a pod step by step
     Check(check::CheckArgs),
     /// Show where packets from a pod stop on this node
     Path(path::PathArgs),

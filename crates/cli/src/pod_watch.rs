@@ -12,7 +12,7 @@ use super::{
     watch::Selection,
 };
 
-/// How long to wait before listing again when a watch has ended.
+/// Delay before listing again when a watch has ended.
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
 /// Calls `look` with the pod's current state and after each change, with `None` if it is gone,

@@ -158,7 +158,7 @@ async fn running(agent: &Agent, name: &str) -> Result<Value, Failure> {
     .await?
 }
 
-/// Whether the container runs, or why it never will.
+/// Whether the container runs, or the reason if it never will.
 fn progress(pod: &Value) -> Option<Result<(), Failure>> {
     let name = name_of(pod);
     if let Some("Succeeded" | "Failed") = pod["status"]["phase"].as_str() {

@@ -29,7 +29,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Those of this process.
+    /// The streams of this process.
     pub(super) fn of_process() -> io::Result<Self> {
         Ok(Self {
             stdin: io::stdin().as_fd().try_clone_to_owned()?,

@@ -1,4 +1,4 @@
-//! What a command applies to: a resource, and which object of it. `pod web`, `pod/web` and `po/we`
+//! The target of a command: a resource, and an object of it. `pod web`, `pod/web` and `po/we`
 //! are the same if only one pod's name begins with `we`.
 
 use anyhow::anyhow;

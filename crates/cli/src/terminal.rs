@@ -1,4 +1,4 @@
-//! Where a command's output goes: data to stdout, everything else to stderr.
+//! The output of a command: data goes to stdout, everything else to stderr.
 
 use std::io::{self, Write};
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    agent::{Agent, CallError, Objects, Pieces, collection},
+    agent::{Agent, CallError, Objects, ResponseStream, collection},
     failure::Failure,
     print::Printer,
     target::{name_of, namespace_of},
@@ -20,7 +20,7 @@ use super::{
     url::Url,
 };
 
-/// Which objects a command shows.
+/// The objects that a command shows.
 #[derive(Debug, Clone)]
 pub(super) struct Selection {
     pub(super) resource: Resource,
@@ -97,7 +97,7 @@ impl Show for Printer {
 /// When the running agent first saw the pod's manifest.
 const CONFIG_SEEN: &str = "kubernetes.io/config.seen";
 
-/// How long to wait before listing again when a stream has ended.
+/// Delay before listing again when a stream has ended.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The last printed state of the objects, by namespace and name, without their versions. An agent
@@ -169,7 +169,7 @@ impl Follower<'_, '_> {
     }
 
     /// Prints the changes of one stream until it ends, for any reason.
-    async fn print_changes(&mut self, mut stream: Pieces) -> Result<(), Failure> {
+    async fn print_changes(&mut self, mut stream: ResponseStream) -> Result<(), Failure> {
         let mut buffer = Vec::new();
         loop {
             let due = self.show.due();

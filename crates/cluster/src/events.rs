@@ -9,8 +9,8 @@
 //! | `state` | create or update, from what was sent before |
 //! | `wire` | the objects and patches |
 //!
-//! The task reads the recorder's board and makes one call at a time, within the rate limit. Whoever
-//! records an event never waits for any of this.
+//! The task reads the recorder's board and makes one call at a time, within the rate limit.
+//! Recording an event never waits for a call.
 
 mod queue;
 mod send;
@@ -28,11 +28,11 @@ use std::sync::{Arc, atomic::AtomicU64};
 use rubelet_kube::Client;
 use rubelet_node_state::events::Recorder;
 
-/// What the task is made from.
+/// Dependencies of the task.
 pub struct EventParts {
     /// The API server.
     pub client: Client,
-    /// Where events come from.
+    /// The source of the events.
     pub recorder: Recorder,
     /// Name of this node.
     pub node_name: Arc<str>,
@@ -45,7 +45,7 @@ pub struct EventParts {
     pub dropped: Arc<AtomicU64>,
 }
 
-/// Sends events, for ever.
+/// Sends events, forever.
 pub async fn run(parts: EventParts) {
     let EventParts {
         client,

@@ -17,11 +17,11 @@
 //! ```
 
 pub mod auth;
+mod call_error;
 pub mod events;
 pub mod mirror;
 pub mod node;
 pub mod objects;
-mod refusal;
 pub mod source;
 pub mod status;
 #[cfg(test)]

@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 use crate::source::ApiPods;
 
-/// What the task is made from.
+/// Dependencies of the task.
 pub struct MirrorParts {
     /// The API server.
     pub client: Client,
@@ -35,17 +35,17 @@ pub struct MirrorParts {
     /// UID of the Node object; `None` until it is registered. Without it there are no new mirror
     /// pods, because they need an owner.
     pub node_uid: watch::Receiver<Option<Arc<str>>>,
-    /// What manifests want.
+    /// The pods that manifests define.
     pub desired: watch::Receiver<Arc<Desired>>,
     /// Pods of the API server. Which mirror pods exist is unknown until they were listed.
     pub listed: watch::Receiver<Arc<Desired>>,
-    /// What runs.
+    /// The running pods.
     pub board: Arc<PodBoard>,
-    /// What the API server has.
+    /// The pods of the API server.
     pub api: Arc<ApiPods>,
 }
 
-/// Keeps mirror pods, for ever.
+/// Keeps mirror pods, forever.
 pub async fn run(parts: MirrorParts) {
     let MirrorParts {
         client,

@@ -52,17 +52,17 @@ use self::{
 pub use self::{
     facts::node_facts,
     images::{RuntimeImages, follow_images},
-    pod_cidrs::{forward_pod_cidrs, tell_pod_cidrs},
+    pod_cidrs::{forward_pod_cidrs, set_runtime_pod_cidrs},
     view::NodeView,
 };
 
-/// What the node's tasks are made from.
+/// Dependencies of the node's tasks.
 pub struct NodeParts<C = Client> {
     /// The way to the API server.
     pub client: C,
     /// The node's part of the configuration.
     pub settings: NodeSettings,
-    /// What the machine is.
+    /// Facts about the machine.
     pub facts: NodeFacts,
     /// The runtime as last seen.
     pub runtime: watch::Receiver<RuntimeState>,
@@ -70,9 +70,9 @@ pub struct NodeParts<C = Client> {
     pub images: watch::Receiver<RuntimeImages>,
     /// Why what happens to containers can't be seen, if so: PLEG's word.
     pub problems: Arc<dyn Fn() -> Option<String> + Send + Sync>,
-    /// What is wrong with the node object, in one line.
+    /// The problem with the node object, in one line; `None` without one.
     pub problem: watch::Sender<Option<String>>,
-    /// Where events go.
+    /// Records the node's events.
     pub recorder: Recorder,
     /// Wall time.
     pub clock: Clock,
@@ -132,7 +132,7 @@ impl NodeHandle {
         let _ = timeout(REFRESH, known).await;
     }
 
-    /// Whether a pod may run beside others that have not ended.
+    /// Whether a pod fits beside others that have not ended.
     ///
     /// # Errors
     /// It may not, for that reason.
@@ -141,7 +141,7 @@ impl NodeHandle {
         admission::admit(pod, &self.admission(), &others)
     }
 
-    /// Which of the others have to end so that a critical pod may run; `None` if it does not help.
+    /// The pods to preempt so that a critical pod fits; `None` if preemption does not help.
     #[must_use]
     pub fn preempt(&self, pod: &Pod, others: &[Arc<Pod>]) -> Option<Preemption> {
         let others: Vec<&Pod> = others.iter().map(AsRef::as_ref).collect();
@@ -179,7 +179,7 @@ where
         allowed_unsafe_sysctls: Arc::clone(&parts.allowed_unsafe_sysctls),
     };
     let (node, shown) = watch::channel(None);
-    let doubts = seen.clone();
+    let handle_seen = seen.clone();
     let handle_local = local.clone();
     let show = view::show(seen.subscribe(), node, local.clone());
     let clock = parts.clock.clone();
@@ -200,7 +200,7 @@ where
     let handle = NodeHandle {
         node: shown,
         own,
-        seen: doubts,
+        seen: handle_seen,
         local: handle_local,
     };
     (handle, tasks)

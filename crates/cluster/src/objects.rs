@@ -1,4 +1,4 @@
-//! What pods use of the API server: config maps, secrets, tokens, services and runtime classes.
+//! API objects that pods use: config maps, secrets, tokens, services and runtime classes.
 //!
 //! Only what pods of this node use is watched, each config map and secret by a watch of its own,
 //! because a node may see no others; with the last pod that uses one, its watch ends. The objects
@@ -64,7 +64,7 @@ use self::{
     cached_object::Content,
     files::{FileKey, Files},
     object_key::ObjectKey,
-    shared::Shared,
+    shared::ObjectsInner,
 };
 
 /// `configMapAndSecretChangeDetectionStrategy`.
@@ -79,23 +79,23 @@ pub enum ChangeDetection {
     Get,
 }
 
-/// How long `Cache` keeps an object: as the node's annotation `node.alpha.kubernetes.io/ttl`
+/// TTL of an object with `Cache`: as the node's annotation `node.alpha.kubernetes.io/ttl`
 /// specifies; without it a minute.
 pub type ObjectTtl = Arc<dyn Fn() -> Option<Duration> + Send + Sync>;
 
-/// What this is made from.
+/// Dependencies and settings of [`ClusterObjects`].
 pub struct ObjectsParts {
     /// The API server.
     pub client: Client,
     /// Wall time.
     pub clock: Clock,
-    /// Where objects are kept for a reboot; made with mode 0700.
+    /// The directory that keeps objects for a reboot; created with mode 0700.
     pub directory: PathBuf,
-    /// How secrets and tokens are kept there.
+    /// Storage of secrets and tokens there.
     pub secrets: SecretsAtRest,
-    /// How changes are found.
+    /// Change detection.
     pub detection: ChangeDetection,
-    /// How long `Cache` keeps an object.
+    /// TTL of an object with `Cache`.
     pub ttl: ObjectTtl,
     /// `syncFrequency`: a watch that is only needed to start containers ends after five times that
     /// without a start, and no earlier than after a minute; without watches, volumes are refreshed
@@ -106,7 +106,7 @@ pub struct ObjectsParts {
 /// The objects of the API server that pods of this node reference. Cheap to clone.
 #[derive(Clone)]
 pub struct ClusterObjects {
-    shared: Arc<Shared>,
+    shared: Arc<ObjectsInner>,
 }
 
 impl ClusterObjects {
@@ -126,13 +126,13 @@ impl ClusterObjects {
         detection: (ChangeDetection, ObjectTtl),
         sync_frequency: Duration,
     ) -> Self {
-        let shared = Shared::new(api, clock, files, detection, sync_frequency);
+        let shared = ObjectsInner::new(api, clock, files, detection, sync_frequency);
         Self {
             shared: Arc::new(shared),
         }
     }
 
-    /// Does what is due, for ever.
+    /// Does what is due, forever.
     pub async fn run(self) {
         self.shared.run().await;
     }
@@ -311,7 +311,7 @@ impl ObjectSource for ClusterObjects {
                     Content::Secret(secret) => {
                         let mut ring = Keyring::default();
                         let added = ring.add_secret(secret);
-                        let logins = ring.lookup_with_places(image).into_iter();
+                        let logins = ring.lookup_with_registries(image).into_iter();
                         found.extend(logins.map(|(place, auth)| {
                             let (uid, namespace, name) = (&object.uid, &key.namespace, &key.name);
                             (place, PullLogin::of_secret(auth, uid, namespace, name))

@@ -44,15 +44,15 @@ pub struct ApiPod {
     pub mirror: Option<Box<str>>,
     /// The annotation `kubernetes.io/config.hash`: which content of a manifest a mirror pod shows.
     pub config_hash: Option<Box<str>>,
-    /// Whether and until when the pod must be deleted.
+    /// The deletion of the pod, if it was requested, and its deadline.
     pub deletion: Option<Deletion>,
     /// `status` as JSON, as the API server has it.
     pub status: Arc<str>,
     /// `status.phase`.
     pub phase: Option<Phase>,
-    /// What to run; `None` for a mirror pod, which only shows what a manifest runs.
+    /// The pod to run; `None` for a mirror pod, which only shows the pod of a manifest.
     pub pod: Option<Arc<Pod>>,
-    /// What a mirror pod shows.
+    /// The pod that a mirror pod shows.
     pub shows: Option<Arc<Pod>>,
 }
 

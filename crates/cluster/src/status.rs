@@ -40,11 +40,11 @@ use tokio::sync::watch;
 pub(crate) use self::send::{delete_now, path};
 use crate::source::ApiPods;
 
-/// How many calls are under way at the same time. More would only wait at the client's rate limit,
+/// Maximum number of concurrent calls. More would only wait at the client's rate limit,
 /// with statuses that are no longer the newest when their turn comes.
 const AT_ONCE: usize = 32;
 
-/// What the task is made from.
+/// Dependencies of the task.
 pub struct StatusParts {
     /// The API server.
     pub client: Client,
@@ -52,25 +52,25 @@ pub struct StatusParts {
     pub board: Arc<PodBoard>,
     /// The API server's copies of them.
     pub api: Arc<ApiPods>,
-    /// What all statuses show; each change of it goes to all pods.
+    /// The context that all statuses share; a change is sent for all pods.
     pub context: watch::Receiver<StatusContext>,
     /// Wall time.
     pub clock: Clock,
-    /// Where durations are counted.
+    /// Metrics of the durations.
     pub metrics: Arc<dyn StatusMetrics>,
 }
 
-/// What every status shows beside its own pod.
+/// The part of a status that does not come from its own pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatusContext {
     /// Addresses of the node, the primary one first.
     pub host_ips: Arc<[IpAddr]>,
-    /// What the runtime calls itself, such as `containerd`. Empty until it is known: until then no
+    /// The name of the runtime, such as `containerd`. Empty until it is known: until then no
     /// status with identifiers of containers is sent.
     pub runtime: Arc<str>,
 }
 
-/// Where durations are counted.
+/// Metrics of the durations.
 pub trait StatusMetrics: Send + Sync + 'static {
     /// A status was sent; `waited` is the time since it changed on the board.
     fn sent(&self, lag: Duration);
@@ -89,7 +89,7 @@ impl StatusMetrics for IgnoreDurations {
     fn synced(&self, _: Duration) {}
 }
 
-/// Writes the statuses of all pods to the API server, for ever.
+/// Writes the statuses of all pods to the API server, forever.
 pub async fn run(parts: StatusParts) {
     let StatusParts {
         client,

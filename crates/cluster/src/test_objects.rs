@@ -168,7 +168,7 @@ pub(crate) fn mirror_of(pod: &Arc<Pod>, uid: &str, version: &str, status: &Value
     }
 }
 
-/// Somebody deletes it.
+/// A user deletes it.
 pub(crate) fn deletion() -> Option<Deletion> {
     Some(Deletion {
         at: at(60),

@@ -42,7 +42,7 @@ impl World {
         }
     }
 
-    /// `None` where nobody could say.
+    /// `None` if the review failed.
     async fn user(&self, token: &str) -> Option<Option<rubelet_server::secure::User>> {
         self.tokens.token(token).await.ok()
     }

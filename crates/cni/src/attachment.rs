@@ -16,7 +16,7 @@ pub(crate) struct Attachment {
     pub(crate) pod: PodRef,
     /// Path of its network namespace.
     pub(crate) netns: PathBuf,
-    /// How it was added, which determines how it is removed.
+    /// The way it was added, which determines how it is removed.
     pub(crate) how: AttachmentKind,
 }
 
@@ -53,7 +53,7 @@ impl std::fmt::Display for PodRef {
     }
 }
 
-/// How a pod was added to the network.
+/// The way a pod was added to the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum AttachmentKind {

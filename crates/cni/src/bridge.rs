@@ -287,7 +287,7 @@ impl BridgeNetwork {
             .map(|sandbox| self.names.host_interface(sandbox))
             .collect();
         ours.extend(leases.iter().map(|lease| lease.host_interface.clone()));
-        setup::refit(&mut socket, &links, &ready, &leases)?;
+        setup::reapply_port_settings(&mut socket, &links, &ready, &leases)?;
         for link in links {
             let stray = link.kind == "veth"
                 && link.name.starts_with(&self.names.prefix)

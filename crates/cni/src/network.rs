@@ -20,7 +20,7 @@ use crate::{
     plugins::{ConfigDir, ConfigList, PluginNetwork},
 };
 
-/// How many DELs of dead pods run at a time.
+/// Number of DELs of dead pods that run concurrently.
 const CONCURRENT_DELS: usize = 16;
 
 /// Deadline of GC. New pods wait for it.
@@ -34,7 +34,7 @@ const GC_RETRY: (Duration, u32) = (Duration::from_millis(500), 20);
 /// caller serializes calls for the same sandbox.
 #[async_trait]
 pub trait PodNetwork: Send + Sync {
-    /// Whether pods can be added now.
+    /// Checks whether pods can be added now.
     ///
     /// # Errors
     /// Why not: the message of the CRI's condition `NetworkReady`.
@@ -69,14 +69,14 @@ pub trait PodNetwork: Send + Sync {
     /// [`PodNetwork::collect_garbage`]. Returns what was freed.
     ///
     /// # Errors
-    /// What could not be freed; everything else was.
+    /// Errors for what could not be freed; everything else was.
     async fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError>;
 
     /// Runs the plugins for sandboxes that the last `reconcile` found dead (DEL), and GC. It may
     /// take as long as the plugins do; other calls need not wait for it. Returns what was freed.
     ///
     /// # Errors
-    /// What could not be freed; everything else was.
+    /// Errors for what could not be freed; everything else was.
     async fn collect_garbage(&self) -> Result<Vec<String>, NetworkError>;
 
     /// Sets the ranges for addresses of new pods; an empty list means those of the settings.

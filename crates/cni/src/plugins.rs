@@ -37,7 +37,7 @@ use conf::Version;
 use error::PluginError;
 use exec::PluginCall;
 
-/// How long a successful STATUS is cached: the kubelet asks every few seconds.
+/// TTL of a successful STATUS: the kubelet asks every few seconds.
 const STATUS_CACHE_TIME: Duration = Duration::from_secs(10);
 
 /// Networks by CNI plugins.

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use crate::Cidr;
 
-/// Where new pods get their network from. Existing ones keep theirs.
+/// The provider of the network of new pods. Existing ones keep theirs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NetworkChoice {
     /// The CNI configuration if there is one, else the built-in bridge.
@@ -19,7 +19,7 @@ pub enum NetworkChoice {
 /// Settings of the pods' network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkSettings {
-    /// Where pods get their network from.
+    /// The provider of the network of new pods.
     pub choice: NetworkChoice,
     /// The directory of CNI configurations.
     pub cni_conf_dir: PathBuf,

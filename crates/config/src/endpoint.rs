@@ -2,7 +2,7 @@
 
 use crate::{KubeletConfiguration, Resolved};
 
-/// What is written for the runtime inside, where nothing written would mean another one.
+/// What is written for the embedded runtime, where nothing written would mean another one.
 pub const EMBEDDED: &str = "embedded";
 
 /// The kubelet's default (`SetDefaults_KubeletConfiguration` in
@@ -23,7 +23,7 @@ pub struct Invocation<'a> {
 
 impl Resolved {
     /// Puts the runtime in that an empty endpoint, or `embedded`, stands for: afterwards an empty one
-    /// is the runtime inside. A node that was made for the kubelet has its runtime already, and perhaps
+    /// is the embedded runtime. A node that was made for the kubelet has its runtime already, and perhaps
     /// its pods in it; those must not run a second time. True if the kubelet's default was put in.
     pub fn settle_runtime(&mut self, invocation: Invocation<'_>) -> bool {
         let KubeletConfiguration {

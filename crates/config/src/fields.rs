@@ -192,7 +192,7 @@ section! {
         hairpin_mode: String = "promiscuous-bridge".to_owned(), "hairpinMode", Unset, Works;
         /// How many pods may run.
         max_pods: i32 = 110, "maxPods", Unset, Cluster;
-        /// Addresses for pods on a node without a cluster. The runtime inside takes them for its
+        /// Addresses for pods on a node without a cluster. The embedded runtime takes them for its
         /// bridge; other runtimes receive them over the CRI.
         pod_cidr: String = String::new(), "podCIDR", Unset, Works;
         /// How many processes a pod may have; -1 means no limit.

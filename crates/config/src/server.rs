@@ -21,15 +21,15 @@ impl Resolved {
             return Ok(None);
         }
         if !self.joined {
-            let nobody = "there is no API server to ask without --kubeconfig";
+            let missing = "requires an API server, but --kubeconfig is not set";
             if config.authorization.mode == "Webhook" {
-                let advice = "write AlwaysAllow, or don't ask for the HTTPS server";
-                return Err(self.problem("authorization.mode", &format!("{nobody}; {advice}")));
+                let advice = "set AlwaysAllow, or disable the HTTPS server";
+                return Err(self.problem("authorization.mode", &format!("{missing}; {advice}")));
             }
             let tokens = "authentication.webhook.enabled";
             if self.origins.within(tokens).is_some() && config.authentication.webhook.enabled {
-                let advice = "write false, and name a clientCAFile";
-                return Err(self.problem(tokens, &format!("{nobody}; {advice}")));
+                let advice = "set false, and set clientCAFile";
+                return Err(self.problem(tokens, &format!("{missing}; {advice}")));
             }
         }
         Ok(Some(self.address(config.port)))

@@ -63,7 +63,7 @@ fn every_flag_of_the_kubelet_exists_and_few_others() {
         .into_iter()
         .partition(|name| name.starts_with("runtime-"));
     assert_eq!(other, ["pod-infra-container-image"]);
-    // Those of the runtime inside, which a kubelet has not.
+    // Those of the embedded runtime, which a kubelet has not.
     assert_eq!(runtime.len(), 11);
 }
 

@@ -43,15 +43,15 @@ fn alone_no_port_is_open_unless_asked_for() {
         ),
         (
             "port: 1\n",
-            "authorization.mode: there is no API server to ask without --kubeconfig; write AlwaysAllow, or don't ask for the HTTPS server",
+            "authorization.mode: requires an API server, but --kubeconfig is not set; set AlwaysAllow, or disable the HTTPS server",
         ),
         (
             "port: 1\nauthorization: {mode: Webhook}\n",
-            "k.yaml: authorization.mode: there is no API server to ask without --kubeconfig; write AlwaysAllow, or don't ask for the HTTPS server",
+            "k.yaml: authorization.mode: requires an API server, but --kubeconfig is not set; set AlwaysAllow, or disable the HTTPS server",
         ),
         (
             "port: 1\nauthorization: {mode: AlwaysAllow}\nauthentication: {webhook: {enabled: true}}\n",
-            "k.yaml: authentication.webhook.enabled: there is no API server to ask without --kubeconfig; write false, and name a clientCAFile",
+            "k.yaml: authentication.webhook.enabled: requires an API server, but --kubeconfig is not set; set false, and set clientCAFile",
         ),
     ] {
         let resolved = resolved(Some(file), None, &[]);

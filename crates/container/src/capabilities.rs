@@ -11,7 +11,7 @@ use crate::step::{Failure, Step};
 
 /// The five sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sets {
+pub(crate) struct ProcessCapabilities {
     bounding: CapabilitySet,
     effective: CapabilitySet,
     inheritable: CapabilitySet,
@@ -19,7 +19,7 @@ pub(crate) struct Sets {
     ambient: CapabilitySet,
 }
 
-impl Sets {
+impl ProcessCapabilities {
     /// Reads the names.
     pub(crate) fn read(names: &Capabilities) -> Result<Self, Failure> {
         Ok(Self {

@@ -44,7 +44,7 @@ const LINKS: [(&str, &str); 6] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// Whether a mount is the one that [`make`] makes.
+/// Reports whether a mount is the `/dev` that [`make`] creates.
 pub(crate) fn is_dev(mount: &Mount) -> bool {
     mount.destination == Path::new("/dev") && mount.kind == "tmpfs"
 }

@@ -12,14 +12,14 @@ use rustix::{
 
 use crate::{
     LaunchError, Launching, Stdio,
-    actor::Actor,
     ids::HostIds,
-    in_root::Root,
-    init::{Standard, become_root_inside},
-    launch::{in_pid_namespace, open_channel, standard},
+    in_root::RootDir,
+    init::{StdioSetup, become_root_inside},
+    launch::{in_pid_namespace, open_channel, stdio_setup},
     proc::ExecLabel,
-    report::Reporter,
-    standard::Terminal,
+    process_setup::ProcessSetup,
+    report::ChildReporter,
+    stdio::Terminal,
     step::{Failure, Step, reason},
     sys::{clone, process},
 };
@@ -29,9 +29,9 @@ use crate::{
 pub struct ExecLaunch<'a> {
     /// The container's init.
     pub target: BorrowedFd<'a>,
-    /// The container's specification, which lists the namespaces of its own.
+    /// The container's specification, which lists its own namespaces.
     pub spec: &'a Spec,
-    /// What is executed.
+    /// The process.
     pub process: &'a Process,
     /// Its standard input, output and error.
     pub stdio: Stdio,
@@ -54,21 +54,21 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
         cgroup,
         seccomp,
     } = exec;
-    let actor = Actor::read(process, spec, seccomp)?;
-    let (reports, gate, reporter) = open_channel()?;
+    let process_setup = ProcessSetup::read(process, spec, seccomp)?;
+    let (reports, barrier, reporter) = open_channel()?;
     let into = cgroup.dir();
-    let mut joiner = Some(Joiner {
+    let mut joiner = Some(ExecProcess {
         target,
         spec,
-        actor,
-        standard: standard(stdio)?,
+        process_setup,
+        stdio: stdio_setup(stdio)?,
         reporter,
         cgroup,
-        begins_inside: into.is_some(),
+        starts_in_cgroup: into.is_some(),
     });
     let mut begin = |into: Option<BorrowedFd<'_>>| {
         // `take` runs in the child, so that a second attempt of the parent still has it.
-        clone::fork(0, into, || joiner.take().map_or(1, Joiner::run))
+        clone::fork(0, into, || joiner.take().map_or(1, ExecProcess::run))
     };
     let mut fork = || match begin(into) {
         // EBUSY: the container enabled controllers for cgroups below its own, so the kernel allows
@@ -89,30 +89,32 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
         pidfd: child.pidfd,
         prepares: false,
         reports,
-        gate,
+        barrier,
     })
 }
 
 /// A process that joins a container.
-struct Joiner<'a> {
+struct ExecProcess<'a> {
     target: BorrowedFd<'a>,
     spec: &'a Spec,
-    actor: Actor<'a>,
-    standard: Standard,
-    reporter: Reporter,
+    process_setup: ProcessSetup<'a>,
+    stdio: StdioSetup,
+    reporter: ChildReporter,
     cgroup: &'a CgroupTarget,
-    /// Whether it was forked into its version 2 cgroup (CLONE_INTO_CGROUP).
-    begins_inside: bool,
+    /// It was forked into its version 2 cgroup (CLONE_INTO_CGROUP).
+    starts_in_cgroup: bool,
 }
 
-impl Joiner<'_> {
+impl ExecProcess<'_> {
     fn run(self) -> i32 {
         match self.join() {
             Ok((labels, console)) => {
                 let Self {
-                    actor, reporter, ..
+                    process_setup,
+                    reporter,
+                    ..
                 } = self;
-                actor.run(&reporter, &labels, console)
+                process_setup.run(&reporter, &labels, console)
             }
             Err(failure) => {
                 self.reporter.failed(&failure.0);
@@ -125,27 +127,27 @@ impl Joiner<'_> {
         process::reset_signals();
         let hidden = || set_dumpable_behavior(DumpableBehavior::NotDumpable);
         hidden().step(|| "cannot protect the process from being traced")?;
-        let joined = match self.begins_inside {
+        let joined = match self.starts_in_cgroup {
             true => self.cgroup.join_rest(),
             false => self.cgroup.join_self(),
         };
         joined.step(|| "cannot join the container's cgroup")?;
         let mut kept = vec![self.target];
         kept.extend(self.reporter.descriptors());
-        if let Standard::Files(files) = &self.standard {
+        if let StdioSetup::Files(files) = &self.stdio {
             kept.extend(files.descriptors());
         }
         process::close_all_but(&kept).step(|| "cannot close inherited descriptors")?;
         setsid().step(|| "cannot create a session")?;
-        self.actor.prepare(&self.reporter)?;
+        self.process_setup.prepare(&self.reporter)?;
         // Before the container's mount namespace is joined: it may have anything on `/proc`.
-        let labels = self.actor.labels()?;
+        let labels = self.process_setup.labels()?;
         let linux = &self.spec.linux;
-        if let Standard::Files(files) = &self.standard {
+        if let StdioSetup::Files(files) = &self.stdio {
             let ids = HostIds::new(&linux.uid_mappings, &linux.gid_mappings);
-            files.give_to(ids.uid(self.actor.uid()));
+            files.give_to(ids.uid(self.process_setup.uid()));
         }
-        self.actor.limit(&self.reporter)?;
+        self.process_setup.limit(&self.reporter)?;
         move_into_thread_name_spaces(self.target, self.namespaces()).map_err(|error| {
             let reason = match error {
                 Errno::SRCH => "the container is not running".to_owned(),
@@ -156,14 +158,14 @@ impl Joiner<'_> {
         if linux.namespace(NamespaceKind::User).is_some() {
             become_root_inside()?;
         }
-        let root = Root::current().step(|| "cannot open the container's root")?;
-        let console = match &self.standard {
-            Standard::Files(files) => {
+        let root = RootDir::current().step(|| "cannot open the container's root")?;
+        let console = match &self.stdio {
+            StdioSetup::Files(files) => {
                 files.install()?;
                 None
             }
-            Standard::Console(size) => {
-                let terminal = Terminal::open(&root, *size, self.actor.uid())?;
+            StdioSetup::Console(size) => {
+                let terminal = Terminal::open(&root, *size, self.process_setup.uid())?;
                 terminal.install()?;
                 Some(terminal.master)
             }

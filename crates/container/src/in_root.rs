@@ -13,7 +13,7 @@ use rustix::{
     io::Errno,
 };
 
-/// Most dangling symbolic links that are followed while directories are created.
+/// Maximum dangling symbolic links that are followed while directories are created.
 const MOST_LINKS: u32 = 40;
 /// Attempts while another process renames directories of the path: openat2(2) then fails with
 /// EAGAIN.
@@ -28,9 +28,9 @@ const NEW_FILE: OFlags = OFlags::WRONLY
 
 /// An open root directory.
 #[derive(Debug)]
-pub(crate) struct Root(OwnedFd);
+pub(crate) struct RootDir(OwnedFd);
 
-impl Root {
+impl RootDir {
     /// The current root of this process.
     pub(crate) fn current() -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -134,7 +134,7 @@ impl Root {
             let mut opened = self.open(&done, flags, ResolveFlags::NO_SYMLINKS);
             if matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
                 match mkdirat(&dir, &name, mode) {
-                    // What another process created meanwhile is opened under the same rule.
+                    // If another process created it meanwhile, it is opened under the same rule.
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -173,7 +173,7 @@ impl Root {
     }
 }
 
-/// Components of a path. `..` stays: only the kernel can resolve it after a link.
+/// Components of a path. `..` is kept: only the kernel can resolve it after a link.
 fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
     path.components().filter_map(|component| match component {
         Component::Normal(_) | Component::ParentDir => Some(PathBuf::from(component.as_os_str())),
@@ -181,7 +181,7 @@ fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
     })
 }
 
-/// Whether a descriptor is of a directory.
+/// Reports whether a descriptor refers to a directory.
 pub(crate) fn is_dir(fd: impl AsFd) -> io::Result<bool> {
     let stat = rustix::fs::fstat(fd)?;
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)

@@ -4,16 +4,16 @@
 //!    the host that the container gets, as detached mounts.
 //! 2. It enters a new mount namespace and makes the root file system its root with pivot_root(2).
 //!    From then on no path leads to the host ([`root`]).
-//! 3. Inside, it attaches the mounts ([`mounts`]), masks paths ([`hidden`]) and becomes the
-//!    container's process ([`crate::actor`]).
+//! 3. Inside, it attaches the mounts ([`mounts`]), masks paths ([`masked_paths`]) and becomes the
+//!    container's process ([`crate::process_setup`]).
 //!
 //! With a user namespace, a process with the host's root does step 1, then joins the user namespace
 //! and forks the init as its sibling (CLONE_PARENT), so that the init is a child of the shim.
 
 mod cgroups;
-mod hidden;
 mod host;
 mod layers;
+mod masked_paths;
 mod mounts;
 mod root;
 
@@ -27,24 +27,24 @@ use rustix::{
 
 use crate::{
     Console,
-    actor::Actor,
-    in_root::Root,
-    plan::{PidPlan, Plan},
+    in_root::RootDir,
+    plan::{ContainerPlan, PidPlan},
     proc::ExecLabel,
-    report::Reporter,
-    standard::{Files, Terminal},
+    process_setup::ProcessSetup,
+    report::ChildReporter,
+    stdio::{StdioFiles, Terminal},
     step::{Failure, Step},
     sys::{clone, process},
 };
 
-pub(crate) use host::Gathered;
+pub(crate) use host::HostHandles;
 pub(crate) use root::enter_mount_namespace;
 
 /// Standard input, output and error of a process.
 #[derive(Debug)]
-pub(crate) enum Standard {
+pub(crate) enum StdioSetup {
     /// Open descriptors.
-    Files(Files),
+    Files(StdioFiles),
     /// A terminal to create.
     Console(Console),
 }
@@ -52,26 +52,26 @@ pub(crate) enum Standard {
 /// Everything the init needs.
 #[derive(Debug)]
 pub(crate) struct Init<'a> {
-    pub(crate) plan: Plan<'a>,
-    pub(crate) actor: Actor<'a>,
-    pub(crate) standard: Standard,
-    pub(crate) reporter: Reporter,
+    pub(crate) plan: ContainerPlan<'a>,
+    pub(crate) process_setup: ProcessSetup<'a>,
+    pub(crate) stdio: StdioSetup,
+    pub(crate) reporter: ChildReporter,
     /// The cgroup, joined first, unless the process was forked into it.
     pub(crate) cgroup: &'a CgroupTarget,
-    /// Whether it was forked into its version 2 cgroup (CLONE_INTO_CGROUP).
-    pub(crate) begins_inside: bool,
+    /// It was forked into its version 2 cgroup (CLONE_INTO_CGROUP).
+    pub(crate) starts_in_cgroup: bool,
 }
 
 impl Init<'_> {
     /// Runs the init. Returns, with an exit code, only on failure.
     pub(crate) fn run(self) -> i32 {
-        let gathered = self.start().and_then(|()| {
-            let gathered = Gathered::gather(&self)?;
+        let handles = self.start().and_then(|()| {
+            let handles = HostHandles::gather(&self)?;
             self.enter_own_namespaces()?;
-            Ok(gathered)
+            Ok(handles)
         });
-        match gathered {
-            Ok(gathered) => self.set_up_and_run(gathered),
+        match handles {
+            Ok(handles) => self.set_up_and_run(handles),
             Err(failure) => {
                 self.reporter.failed(&failure.0);
                 1
@@ -82,18 +82,18 @@ impl Init<'_> {
     /// Runs the process that prepares an init in a user namespace, forks it, and reports it.
     pub(crate) fn run_before_user_namespace(self) -> i32 {
         let prepared = self.start().and_then(|()| {
-            let mut gathered = Gathered::gather(&self)?;
+            let mut handles = HostHandles::gather(&self)?;
             // The host's root mounts the overlay, in a temporary mount namespace: root
             // of a user namespace can't ID-map the layers.
             enter_mount_namespace(UnshareFlags::NEWNS)?;
-            gathered.mount_images(&self.plan)?;
+            handles.mount_images(&self.plan)?;
             // Before the user namespace, in which a hard limit can't be raised.
-            self.actor.limit(&self.reporter)?;
+            self.process_setup.limit(&self.reporter)?;
             self.enter_user_namespace()?;
-            Ok(gathered)
+            Ok(handles)
         });
-        let gathered = match prepared {
-            Ok(gathered) => gathered,
+        let handles = match prepared {
+            Ok(handles) => handles,
             Err(failure) => {
                 self.reporter.failed(&failure.0);
                 return 1;
@@ -107,8 +107,8 @@ impl Init<'_> {
             PidPlan::Join(_) => {}
         }
         let own = self.plan.own;
-        let reporter = match self.reporter.twin() {
-            Ok(twin) => twin,
+        let reporter = match self.reporter.try_clone() {
+            Ok(reporter) => reporter,
             Err(error) => {
                 self.reporter.failed(&error.to_string());
                 return 1;
@@ -117,7 +117,7 @@ impl Init<'_> {
         let init = clone::fork(flags, None, || {
             let entered = become_root_inside().and_then(|()| enter_mount_namespace(own));
             match entered {
-                Ok(()) => self.set_up_and_run(gathered),
+                Ok(()) => self.set_up_and_run(handles),
                 Err(failure) => {
                     self.reporter.failed(&failure.0);
                     1
@@ -144,14 +144,14 @@ impl Init<'_> {
         // able to trace this one while it has the host's rights (CVE-2016-9962).
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .step(|| "cannot protect the init from being traced")?;
-        let joined = match self.begins_inside {
+        let joined = match self.starts_in_cgroup {
             true => self.cgroup.join_rest(),
             false => self.cgroup.join_self(),
         };
         joined.step(|| "cannot join the container's cgroup")?;
         // A descriptor that leaked from the shim would lead to the host (CVE-2024-21626).
         let mut kept = self.reporter.descriptors().to_vec();
-        if let Standard::Files(files) = &self.standard {
+        if let StdioSetup::Files(files) = &self.stdio {
             kept.extend(files.descriptors());
         }
         kept.extend(self.plan.joins.iter().map(|(_, fd)| fd.as_fd()));
@@ -161,7 +161,7 @@ impl Init<'_> {
             kept.push(fd.as_fd());
         }
         process::close_all_but(&kept).step(|| "cannot close inherited descriptors")?;
-        // Without a session of its own it could push input into a terminal of the agent (TIOCSTI).
+        // Without its own session it could push input into a terminal of the agent (TIOCSTI).
         setsid().step(|| "cannot create a session")?;
         Ok(())
     }
@@ -184,14 +184,16 @@ impl Init<'_> {
             .step(|| "cannot join the pod's user namespace")
     }
 
-    fn set_up_and_run(self, gathered: Gathered) -> i32 {
-        match self.set_up(gathered) {
+    fn set_up_and_run(self, handles: HostHandles) -> i32 {
+        match self.set_up(handles) {
             Ok((labels, console)) => {
                 let Self {
-                    actor, reporter, ..
+                    process_setup,
+                    reporter,
+                    ..
                 } = self;
                 let console = console.map(|terminal| terminal.master);
-                actor.run(&reporter, &labels, console)
+                process_setup.run(&reporter, &labels, console)
             }
             Err(failure) => {
                 self.reporter.failed(&failure.0);
@@ -201,48 +203,48 @@ impl Init<'_> {
     }
 
     /// Sets the container up, in its new mount namespace.
-    fn set_up(&self, gathered: Gathered) -> Result<(Vec<ExecLabel>, Option<Terminal>), Failure> {
+    fn set_up(&self, handles: HostHandles) -> Result<(Vec<ExecLabel>, Option<Terminal>), Failure> {
         let plan = &self.plan;
         // Opened while `/proc` is the host's; written shortly before execve(2).
-        let labels = self.actor.labels()?;
-        let mut gathered = gathered;
-        if gathered.root.is_none() {
-            gathered.mount_images(plan)?;
+        let labels = self.process_setup.labels()?;
+        let mut handles = handles;
+        if handles.root.is_none() {
+            handles.mount_images(plan)?;
         }
-        gathered.mount_filesystems(plan)?;
-        let Gathered {
+        handles.mount_filesystems(plan)?;
+        let HostHandles {
             root: new_root,
             mounts,
             null,
-        } = gathered;
+        } = handles;
         let new_root = new_root.ok_or_else(|| Failure::new("the root file system is missing"))?;
         root::enter(&new_root)?;
         // From here on the host's mounts are gone, and paths of the container can be followed.
         drop(new_root);
-        let root = Root::current().step(|| "cannot open the container's root")?;
+        let root = RootDir::current().step(|| "cannot open the container's root")?;
         mounts::attach_all(plan, mounts, &root)?;
         mounts::make_devices(plan, &root)?;
         // After the mounts: a terminal is one of the container's own `/dev/pts`.
-        let terminal = match &self.standard {
-            Standard::Files(files) => {
+        let terminal = match &self.stdio {
+            StdioSetup::Files(files) => {
                 files.install()?;
                 None
             }
-            Standard::Console(size) => {
-                let terminal = Terminal::open(&root, *size, self.actor.uid())?;
+            StdioSetup::Console(size) => {
+                let terminal = Terminal::open(&root, *size, self.process_setup.uid())?;
                 terminal.install()?;
                 mounts::attach_console(&terminal, &root)?;
                 Some(terminal)
             }
         };
         // After the mounts: one of them could cover a path that must be masked.
-        hidden::hide(plan, null, &root)?;
+        masked_paths::mask_paths(plan, null, &root)?;
         let cwd = &plan.spec.process.cwd;
         // If mkdir fails, chdir reports it later.
         let _ = root.make_dir(cwd, rustix::fs::Mode::from_raw_mode(0o755));
         mounts::finish_root(plan, &root)?;
         if plan.user.is_none() {
-            self.actor.limit(&self.reporter)?;
+            self.process_setup.limit(&self.reporter)?;
         }
         Ok((labels, terminal))
     }

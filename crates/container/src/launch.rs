@@ -14,12 +14,12 @@ use rustix::{
 };
 
 use crate::{
-    Gate, Joined, LaunchError, Reports,
-    actor::Actor,
-    init::{Init, Standard},
-    plan::{PidPlan, Plan},
-    report::{Reporter, channel},
-    standard::Files,
+    ChildReports, JoinedNamespaces, LaunchError, StartBarrier,
+    init::{Init, StdioSetup},
+    plan::{ContainerPlan, PidPlan},
+    process_setup::ProcessSetup,
+    report::{ChildReporter, channel},
+    stdio::StdioFiles,
     sys::clone::{self, Child},
 };
 
@@ -57,7 +57,7 @@ pub enum Stdio {
         stderr: OwnedFd,
     },
     /// A pseudo terminal created inside of the container; its master comes with
-    /// [`Report::Created`](crate::Report::Created).
+    /// [`ChildReport::Created`](crate::ChildReport::Created).
     Console(Console),
 }
 
@@ -85,7 +85,7 @@ pub struct Launch<'a> {
     /// The cgroup, joined by the init before anything else.
     pub cgroup: &'a CgroupTarget,
     /// Namespaces to join instead of the paths in `spec.linux.namespaces`.
-    pub namespaces: Joined<'a>,
+    pub namespaces: JoinedNamespaces<'a>,
     /// The compiled seccomp filter, an array of `struct sock_filter`.
     pub seccomp: Option<&'a [u8]>,
 }
@@ -97,13 +97,14 @@ pub struct Launching {
     pub pid: i32,
     /// Its pidfd.
     pub pidfd: OwnedFd,
-    /// Whether it only prepares the init: it forks the init, which is a child of the caller too,
-    /// reports it in [`Report::Init`](crate::Report::Init), and exits.
+    /// It only prepares the init: it forks the init, which is a child of the caller too,
+    /// reports it in [`ChildReport::Init`](crate::ChildReport::Init), and exits.
     pub prepares: bool,
     /// Its reports; poll for readability.
-    pub reports: Reports,
-    /// Lets it execute its program. If the gate is dropped without being opened, the process exits.
-    pub gate: Gate,
+    pub reports: ChildReports,
+    /// Lets it execute its program. If the barrier is dropped without being opened, the process
+    /// exits.
+    pub barrier: StartBarrier,
 }
 
 /// Forks the init of a container and returns at once, because its mounts may be on a file system
@@ -121,18 +122,18 @@ pub fn launch(launch: Launch<'_>) -> Result<Launching, LaunchError> {
         namespaces,
         seccomp,
     } = launch;
-    let plan = Plan::read(spec, rootfs, mount_at, namespaces)?;
-    let actor = Actor::read(&spec.process, spec, seccomp)?;
-    let (mut reports, gate, reporter) = open_channel()?;
+    let plan = ContainerPlan::read(spec, rootfs, mount_at, namespaces)?;
+    let process_setup = ProcessSetup::read(&spec.process, spec, seccomp)?;
+    let (mut reports, barrier, reporter) = open_channel()?;
     // CLONE_INTO_CGROUP is faster than moving the process, which takes a global lock in the kernel.
     let into = cgroup.dir();
     let init = Init {
         plan,
-        actor,
-        standard: standard(stdio)?,
+        process_setup,
+        stdio: stdio_setup(stdio)?,
         reporter,
         cgroup,
-        begins_inside: into.is_some(),
+        starts_in_cgroup: into.is_some(),
     };
     let prepares = init.plan.user.is_some();
     let child = if prepares {
@@ -160,28 +161,28 @@ pub fn launch(launch: Launch<'_>) -> Result<Launching, LaunchError> {
         pidfd: child.pidfd,
         prepares,
         reports,
-        gate,
+        barrier,
     })
 }
 
 const FORK: &str = "cannot start the container's init";
 
-pub(crate) fn open_channel() -> Result<(Reports, Gate, Reporter), LaunchError> {
+pub(crate) fn open_channel() -> Result<(ChildReports, StartBarrier, ChildReporter), LaunchError> {
     channel().map_err(|error| LaunchError::step("cannot create a socket for the container", error))
 }
 
-pub(crate) fn standard(stdio: Stdio) -> Result<Standard, LaunchError> {
+pub(crate) fn stdio_setup(stdio: Stdio) -> Result<StdioSetup, LaunchError> {
     Ok(match stdio {
         Stdio::Files {
             stdin,
             stdout,
             stderr,
         } => {
-            let files = Files::new([stdin, stdout, stderr]);
+            let files = StdioFiles::new([stdin, stdout, stderr]);
             let what = "cannot duplicate standard input, output and error";
-            Standard::Files(files.map_err(|error| LaunchError::step(what, error))?)
+            StdioSetup::Files(files.map_err(|error| LaunchError::step(what, error))?)
         }
-        Stdio::Console(size) => Standard::Console(size),
+        Stdio::Console(size) => StdioSetup::Console(size),
     })
 }
 
@@ -201,7 +202,7 @@ pub(crate) fn in_pid_namespace(
             );
         }
     };
-    // setns(2) with a PID namespace affects only children, so this process itself stays where it is.
+    // setns(2) with a PID namespace affects only children, not this process itself.
     let kind = ThreadNameSpaceType::PROCESS_ID;
     if let Err(error) = move_into_thread_name_spaces(namespace, kind) {
         return failed("cannot join the PID namespace", error.into());

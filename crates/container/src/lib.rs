@@ -6,21 +6,21 @@
 //!
 //! - [`make_namespaces`] creates the namespaces that the containers of a pod share.
 //! - [`launch`] forks a container's init and returns at once. The init sets itself up, reports by
-//!   [`Reports`], and waits at a [`Gate`] until it may execute its program.
+//!   [`ChildReports`], and waits at a [`StartBarrier`] until it may execute its program.
 //! - [`exec`] does the same for a process that joins a running container.
 //! - [`sealed_executable`] protects the program file that all of these processes execute at first.
 //!
 //! Needs Linux 5.12: `mount_setattr`, `openat2`, `close_range` and the file-descriptor based mounts.
 //!
 //! ```no_run
-//! use rubelet_container::{LaunchError, NamespacesWanted, make_namespaces};
+//! use rubelet_container::{LaunchError, NamespaceOptions, make_namespaces};
 //!
-//! let wanted = NamespacesWanted {
+//! let wanted = NamespaceOptions {
 //!     net: true,
 //!     ipc: true,
 //!     uts: true,
 //!     hostname: "web".to_owned(),
-//!     ..NamespacesWanted::default()
+//!     ..NamespaceOptions::default()
 //! };
 //! let namespaces = make_namespaces(&wanted)?;
 //! // What a container of this pod joins.
@@ -28,7 +28,6 @@
 //! # Ok::<(), LaunchError>(())
 //! ```
 
-mod actor;
 mod capabilities;
 mod dev;
 mod error;
@@ -43,17 +42,20 @@ mod namespaces;
 mod overlay;
 mod plan;
 mod proc;
+mod process_setup;
 mod program;
 mod report;
 mod rlimits;
 mod sealed;
-mod standard;
+mod stdio;
 mod step;
 mod sys;
 
 pub use error::LaunchError;
 pub use exec::{ExecLaunch, exec};
 pub use launch::{Console, Launch, Launching, Overlay, RootfsSource, Stdio, launch};
-pub use namespaces::{IdMappings, Joined, NamespacesWanted, Pause, PodNamespaces, make_namespaces};
-pub use report::{Gate, Report, Reports, open_gate, read_report};
+pub use namespaces::{
+    IdMappings, JoinedNamespaces, NamespaceOptions, PauseProcess, PodNamespaces, make_namespaces,
+};
+pub use report::{ChildReport, ChildReports, StartBarrier, open_barrier, read_report};
 pub use sealed::sealed_executable;

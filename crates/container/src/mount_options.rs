@@ -11,13 +11,13 @@ pub(crate) struct MountOptions<'a> {
     pub(crate) attr: MountAttr,
     /// Flags of it and of all mounts below it.
     pub(crate) recursive_attr: MountAttr,
-    /// Propagation (MS_PRIVATE…), and whether it is recursive.
+    /// Propagation (MS_PRIVATE…); true if it is recursive.
     pub(crate) propagation: Option<(u64, bool)>,
-    /// Whether a bind mount is recursive.
+    /// A bind mount is recursive.
     pub(crate) rbind: bool,
-    /// Whether the mount is ID-mapped, and if so, whether recursively.
+    /// The mount is ID-mapped; true if recursively.
     pub(crate) idmap: Option<bool>,
-    /// Whether symbolic links in the destination are refused.
+    /// Symbolic links in the destination are refused.
     pub(crate) no_symlinks: bool,
     /// Options of the file system: `name` or `name=value`.
     pub(crate) data: Vec<&'a str>,
@@ -108,7 +108,7 @@ impl<'a> MountOptions<'a> {
     }
 
     fn read_other(&mut self, option: &'a str) {
-        // Whole names first: `relatime` and `rw` begin with an `r` of their own.
+        // Whole names first: `relatime` and `rw` begin with an `r` that is no prefix.
         if let Some(flag) = flag(option) {
             flag.apply(&mut self.attr);
         } else if let Some(propagation) = propagation(option) {

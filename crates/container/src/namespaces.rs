@@ -35,9 +35,9 @@ pub struct IdMappings {
     pub gids: Vec<IdMapping>,
 }
 
-/// The namespaces of a pod; the others stay the host's.
+/// The namespaces of a pod to create; the others are the host's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NamespacesWanted {
+pub struct NamespaceOptions {
     /// A network namespace, with its loopback interface up.
     pub net: bool,
     /// An IPC namespace.
@@ -57,7 +57,7 @@ pub struct NamespacesWanted {
 
 /// The init of a shared PID namespace. It only reaps orphans.
 #[derive(Debug)]
-pub struct Pause {
+pub struct PauseProcess {
     /// Its PID; it is a child of the caller.
     pub pid: i32,
     /// Its pidfd.
@@ -78,14 +78,14 @@ pub struct PodNamespaces {
     /// Process IDs.
     pub pid: Option<OwnedFd>,
     /// The process that keeps the PID namespace alive.
-    pub pause: Option<Pause>,
+    pub pause: Option<PauseProcess>,
 }
 
 /// Namespaces that a container joins, by kind. A kind that the container's specification doesn't
-/// list at all stays the host's, whatever is set here; a kind listed with a path is joined through
-/// the descriptor here, or through that path if there is none.
+/// list at all remains the host's, whatever is set here; a kind listed with a path is joined
+/// through the descriptor here, or, without one, through that path.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Joined<'a> {
+pub struct JoinedNamespaces<'a> {
     /// Network.
     pub net: Option<BorrowedFd<'a>>,
     /// IPC.
@@ -101,8 +101,8 @@ pub struct Joined<'a> {
 impl PodNamespaces {
     /// All of them, for joining.
     #[must_use]
-    pub fn joined(&self) -> Joined<'_> {
-        Joined {
+    pub fn joined(&self) -> JoinedNamespaces<'_> {
+        JoinedNamespaces {
             net: self.net.as_ref().map(AsFd::as_fd),
             ipc: self.ipc.as_ref().map(AsFd::as_fd),
             uts: self.uts.as_ref().map(AsFd::as_fd),
@@ -117,7 +117,7 @@ impl PodNamespaces {
 ///
 /// # Errors
 /// The kernel refuses a namespace, the host name or a kernel parameter.
-pub fn make_namespaces(wanted: &NamespacesWanted) -> Result<PodNamespaces, LaunchError> {
+pub fn make_namespaces(wanted: &NamespaceOptions) -> Result<PodNamespaces, LaunchError> {
     wanted.check()?;
     let mut flags = 0;
     for (is_wanted, flag) in [
@@ -157,7 +157,7 @@ pub fn make_namespaces(wanted: &NamespacesWanted) -> Result<PodNamespaces, Launc
         return made;
     }
     Ok(PodNamespaces {
-        pause: Some(Pause {
+        pause: Some(PauseProcess {
             pid: child.pid,
             pidfd: child.pidfd,
         }),
@@ -167,16 +167,16 @@ pub fn make_namespaces(wanted: &NamespacesWanted) -> Result<PodNamespaces, Launc
 
 /// Creates a user namespace for ID-mapped mounts.
 pub(crate) fn user_namespace(mappings: &IdMappings) -> Result<OwnedFd, LaunchError> {
-    let wanted = NamespacesWanted {
+    let wanted = NamespaceOptions {
         user: Some(mappings.clone()),
-        ..NamespacesWanted::default()
+        ..NamespaceOptions::default()
     };
     let made = make_namespaces(&wanted)?;
     made.user
         .ok_or_else(|| LaunchError::Refused("the user namespace is missing".to_owned()))
 }
 
-impl NamespacesWanted {
+impl NamespaceOptions {
     fn check(&self) -> Result<(), LaunchError> {
         if !self.hostname.is_empty() && !self.uts {
             return Err(LaunchError::Refused(format!(
@@ -247,7 +247,7 @@ fn hold_namespaces(hold: &OwnedFd, is_pause: bool) -> i32 {
 }
 
 /// Opens the namespaces of the child and configures them.
-fn open_namespaces(wanted: &NamespacesWanted, child: &Child) -> Result<PodNamespaces, LaunchError> {
+fn open_namespaces(wanted: &NamespaceOptions, child: &Child) -> Result<PodNamespaces, LaunchError> {
     if let Some(mappings) = &wanted.user {
         for (file, ids) in [("gid_map", &mappings.gids), ("uid_map", &mappings.uids)] {
             proc::write(format!("{}/{file}", child.pid), &kernel_text(ids)).map_err(|error| {
@@ -288,8 +288,8 @@ fn open_namespaces(wanted: &NamespacesWanted, child: &Child) -> Result<PodNamesp
 
 /// Configures the namespaces in a child that joins them as the host's root: in a user namespace,
 /// some kernels let only that write kernel parameters.
-fn configure(wanted: &NamespacesWanted, made: &PodNamespaces) -> Result<(), LaunchError> {
-    let (mut reports, gate, reporter) =
+fn configure(wanted: &NamespaceOptions, made: &PodNamespaces) -> Result<(), LaunchError> {
+    let (mut reports, barrier, reporter) =
         channel().map_err(|error| LaunchError::step("cannot create a socket", error))?;
     let child = clone::fork(0, None, || match configure_here(wanted, made) {
         Ok(()) => 0,
@@ -299,7 +299,7 @@ fn configure(wanted: &NamespacesWanted, made: &PodNamespaces) -> Result<(), Laun
         }
     })
     .map_err(|error| LaunchError::step("cannot fork", error))?;
-    drop((gate, reporter));
+    drop((barrier, reporter));
     let worked = clone::wait(&child);
     let worked = worked.map_err(|error| LaunchError::step("cannot wait for a child", error))?;
     match read_failure(&mut reports) {
@@ -311,7 +311,7 @@ fn configure(wanted: &NamespacesWanted, made: &PodNamespaces) -> Result<(), Laun
     }
 }
 
-fn configure_here(wanted: &NamespacesWanted, made: &PodNamespaces) -> Result<(), Failure> {
+fn configure_here(wanted: &NamespaceOptions, made: &PodNamespaces) -> Result<(), Failure> {
     process::reset_signals();
     let joins = [
         (&made.net, LinkNameSpaceType::Network),

@@ -32,7 +32,7 @@ const LONGEST_VALUE: usize = 255;
 /// directory.
 ///
 /// The calling process must have a private mount namespace, and `at` as its working directory:
-/// layers are mounted on it temporarily, and stay there until the namespace ends.
+/// layers are mounted on it temporarily, and remain there until the namespace ends.
 pub(crate) fn mount_overlay(
     overlay: &Overlay,
     label: &str,
@@ -43,7 +43,7 @@ pub(crate) fn mount_overlay(
     if overlay.lower.is_empty() {
         return Err(Failure::new("the root file system has no layers"));
     }
-    let layers = Layers::open(overlay, userns)?;
+    let layers = LowerLayers::open(overlay, userns)?;
     if let Some(upper) = &overlay.upper {
         if userns.is_some() {
             let (uid, gid) = (ids.uid(0), ids.gid(0));
@@ -94,12 +94,12 @@ pub(crate) fn mount_single(
 }
 
 /// The lower layers, by short paths without special characters.
-struct Layers {
+struct LowerLayers {
     paths: Vec<String>,
     _open: Vec<OwnedFd>,
 }
 
-impl Layers {
+impl LowerLayers {
     fn open(overlay: &Overlay, userns: Option<BorrowedFd<'_>>) -> Result<Self, Failure> {
         let mut paths = Vec::with_capacity(overlay.lower.len());
         let mut kept = Vec::new();
@@ -154,7 +154,7 @@ fn map(layer: &OwnedFd, path: &Path, userns: BorrowedFd<'_>) -> Result<(), Failu
 fn mount_by_layer(
     overlay: &Overlay,
     label: &str,
-    layers: &Layers,
+    layers: &LowerLayers,
 ) -> Result<Result<OwnedFd, Failure>, Failure> {
     let fs = Filesystem::open("overlay")?;
     // The source that `df` shows.
@@ -220,7 +220,7 @@ fn mount_by_layer(
 fn mount_by_list(
     overlay: &Overlay,
     label: &str,
-    layers: &Layers,
+    layers: &LowerLayers,
     at: &Path,
 ) -> Result<OwnedFd, Failure> {
     let mut kept = Vec::new();
@@ -274,7 +274,7 @@ fn mount_by_list(
         let reason = reason(&error.into());
         Failure(format!("cannot mount the overlay: {reason}{hint}"))
     })?;
-    // mount(2) attaches. The caller gets a detached copy, and the attached mount stays until the
+    // mount(2) attaches. The caller gets a detached copy, and the attached mount remains until the
     // namespace ends.
     let copy = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let path = at.as_os_str().as_bytes();
@@ -314,7 +314,7 @@ mod tests {
         let mounted = std::thread::spawn(move || {
             enter_mount_namespace(UnshareFlags::NEWNS | UnshareFlags::FS).unwrap();
             let at = path.join("at");
-            let layers = Layers::open(&overlay, None).unwrap();
+            let layers = LowerLayers::open(&overlay, None).unwrap();
             mount_by_list(&overlay, "", &layers, &at).unwrap();
             fs::write(at.join("new"), "").unwrap();
             fs::read_to_string(at.join("topmost")).unwrap()

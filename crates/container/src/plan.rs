@@ -12,13 +12,13 @@ use rustix::{
 };
 
 use crate::{
-    Joined, LaunchError, RootfsSource, dev, ids::HostIds, mount_options::MountOptions,
+    JoinedNamespaces, LaunchError, RootfsSource, dev, ids::HostIds, mount_options::MountOptions,
     step::Failure,
 };
 
 /// The work of the init, apart from becoming its process.
 #[derive(Debug)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct ContainerPlan<'a> {
     /// The specification.
     pub(crate) spec: &'a Spec,
     /// Its root file system.
@@ -53,12 +53,12 @@ pub(crate) struct MountPlan<'a> {
     /// Its options.
     pub(crate) options: MountOptions<'a>,
     /// Its source.
-    pub(crate) from: From,
+    pub(crate) source: MountSource,
 }
 
 /// The source of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum MountSource {
     /// A file or directory of the host.
     Bind,
     /// The `/dev` that was created before.
@@ -100,20 +100,20 @@ impl AsFd for NamespaceFd<'_> {
     }
 }
 
-impl<'a> Plan<'a> {
+impl<'a> ContainerPlan<'a> {
     /// Parses a specification.
     pub(crate) fn read(
         spec: &'a Spec,
         rootfs: RootfsSource<'a>,
         mount_at: &'a Path,
-        joined: Joined<'a>,
+        joined: JoinedNamespaces<'a>,
     ) -> Result<Self, LaunchError> {
         let linux = &spec.linux;
         if linux
             .namespace(NamespaceKind::Mount)
             .is_none_or(|one| one.path.is_some())
         {
-            return refused("a container needs a mount namespace of its own");
+            return refused("a container needs its own mount namespace");
         }
         if linux.namespace(NamespaceKind::Time).is_some() {
             return refused("time namespaces are not supported");
@@ -137,7 +137,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    fn read_namespaces(&mut self, joined: Joined<'a>) -> Result<(), LaunchError> {
+    fn read_namespaces(&mut self, joined: JoinedNamespaces<'a>) -> Result<(), LaunchError> {
         for namespace in &self.spec.linux.namespaces {
             let (link, flag, given) = match namespace.kind {
                 NamespaceKind::Network => {
@@ -200,22 +200,22 @@ impl<'a> Plan<'a> {
     fn read_mounts(&mut self) -> Result<(), LaunchError> {
         for mount in &self.spec.mounts {
             let options = MountOptions::read(&mount.options);
-            let from = if mount.is_bind() {
-                From::Bind
+            let source = if mount.is_bind() {
+                MountSource::Bind
             } else if dev::is_dev(mount) && self.dev.is_none() {
                 self.dev = Some(dev::make(&options, self.spec, &self.ids)?);
-                From::Dev
+                MountSource::Dev
             } else if mount.kind == "cgroup" {
-                From::Cgroup
+                MountSource::Cgroup
             } else if mount.is_layers() {
-                From::Layers
+                MountSource::Layers
             } else {
-                From::New
+                MountSource::New
             };
             let plan = MountPlan {
                 mount,
                 options,
-                from,
+                source,
             };
             plan.check(self.user.is_some())?;
             self.mounts.push(plan);
@@ -260,10 +260,10 @@ impl MountPlan<'_> {
         if !self.mount.destination.is_absolute() {
             return Err(self.failure("the mount's destination is not absolute"));
         }
-        if self.from != From::Bind && self.options.idmap.is_some() {
+        if self.source != MountSource::Bind && self.options.idmap.is_some() {
             return Err(self.failure("only bind mounts can be ID-mapped"));
         }
-        if self.from == From::Bind {
+        if self.source == MountSource::Bind {
             if let Some(option) = self.options.data.first() {
                 return Err(self.failure(&format!("a bind mount can't have the option {option:?}")));
             }

@@ -15,7 +15,7 @@ use rustix::{
 use crate::step::{Failure, Step, reason};
 use crate::sys::process::working_directory;
 
-/// What is executed.
+/// The program of a process.
 #[derive(Debug)]
 pub(crate) struct Program<'a> {
     process: &'a Process,

@@ -1,4 +1,4 @@
-//! Reports of a child to its parent during the start, and the gate it waits at.
+//! Reports of a child to its parent during the start, and the barrier at which the child waits.
 //!
 //! Each report is one packet on a socket: a letter and a text. The socket closes at execve(2) or
 //! exit, so that neither can be missed.
@@ -25,14 +25,14 @@ const FAILED: u8 = b'f';
 const PASSED: u8 = b'p';
 const START_FAILED: u8 = b's';
 
-use crate::standard::above;
+use crate::stdio::above;
 
-/// Most bytes of a report; longer ones are truncated.
+/// Maximum bytes of a report; longer ones are truncated.
 const LONGEST: usize = 4096;
 
 /// A report of a child.
 #[derive(Debug)]
-pub enum Report {
+pub enum ChildReport {
     /// The init was forked by the process that prepares it, see [`crate::Launching::prepares`]. The
     /// first report.
     Init {
@@ -41,7 +41,7 @@ pub enum Report {
         /// Its pidfd.
         pidfd: OwnedFd,
     },
-    /// The process is set up and waits at the gate.
+    /// The process is set up and waits at the barrier.
     Created {
         /// The master of its terminal, if requested.
         console: Option<OwnedFd>,
@@ -58,66 +58,66 @@ pub enum Report {
 
 /// The receiving end of a child's reports.
 #[derive(Debug)]
-pub struct Reports {
+pub struct ChildReports {
     socket: OwnedFd,
     warnings: Vec<String>,
     created: bool,
     passed: bool,
-    /// Whether the child reported a failure.
-    told: bool,
-    /// Whether [`Report::Init`] is expected; the init's own reports may arrive before it.
+    /// The child reported a failure.
+    reported_failure: bool,
+    /// [`ChildReport::Init`] is expected; the init's own reports may arrive before it.
     expects_init: bool,
     /// The init's early report.
-    kept: Option<Report>,
+    kept: Option<ChildReport>,
 }
 
-/// Holds a child back from executing its program.
+/// Holds a child back from executing its program, like runc's exec fifo.
 #[derive(Debug)]
-pub struct Gate {
+pub struct StartBarrier {
     pipe: OwnedFd,
 }
 
 /// The child's ends.
 #[derive(Debug)]
-pub(crate) struct Reporter {
+pub(crate) struct ChildReporter {
     socket: OwnedFd,
-    gate: OwnedFd,
+    barrier: OwnedFd,
 }
 
 /// Creates both ends.
-pub(crate) fn channel() -> io::Result<(Reports, Gate, Reporter)> {
+pub(crate) fn channel() -> io::Result<(ChildReports, StartBarrier, ChildReporter)> {
     let flags = SocketFlags::CLOEXEC;
     let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    let (gate, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
-    let (theirs, gate) = (above(theirs)?, above(gate)?);
-    let reports = Reports {
+    let (barrier, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (theirs, barrier) = (above(theirs)?, above(barrier)?);
+    let reports = ChildReports {
         socket,
         warnings: Vec::new(),
         created: false,
         passed: false,
-        told: false,
+        reported_failure: false,
         expects_init: false,
         kept: None,
     };
-    let reporter = Reporter {
+    let reporter = ChildReporter {
         socket: theirs,
-        gate,
+        barrier,
     };
-    Ok((reports, Gate { pipe }, reporter))
+    Ok((reports, StartBarrier { pipe }, reporter))
 }
 
-impl AsFd for Reports {
+impl AsFd for ChildReports {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-/// The next report; `None` if there is none yet. Never blocks. Drop `reports` after the last one
-/// (see [`Report`]).
+/// Reads the next report; `None` if none has arrived yet. Never blocks. Drop `reports` after the
+/// last one (see [`ChildReport`]).
 ///
 /// # Errors
 /// The descriptor can't be read.
-pub fn read_report(reports: &mut Reports) -> io::Result<Option<Report>> {
+pub fn read_report(reports: &mut ChildReports) -> io::Result<Option<ChildReport>> {
     loop {
         if !reports.expects_init
             && let Some(kept) = reports.kept.take()
@@ -137,13 +137,13 @@ pub fn read_report(reports: &mut Reports) -> io::Result<Option<Report>> {
                     io::Error::new(io::ErrorKind::InvalidData, "an init without a PID")
                 })?;
                 reports.expects_init = false;
-                return Ok(Some(Report::Init { pid, pidfd }));
+                return Ok(Some(ChildReport::Init { pid, pidfd }));
             }
             WARNING => reports.warnings.push(text()),
             CREATED => {
                 reports.created = true;
                 let warnings = std::mem::take(&mut reports.warnings);
-                let created = Report::Created { console, warnings };
+                let created = ChildReport::Created { console, warnings };
                 if !reports.expects_init {
                     return Ok(Some(created));
                 }
@@ -152,44 +152,44 @@ pub fn read_report(reports: &mut Reports) -> io::Result<Option<Report>> {
             }
             PASSED => reports.passed = true,
             FAILED => {
-                reports.told = true;
-                return Ok(Some(Report::Failed(text())));
+                reports.reported_failure = true;
+                return Ok(Some(ChildReport::Failed(text())));
             }
-            START_FAILED => return Ok(Some(Report::StartFailed(text()))),
+            START_FAILED => return Ok(Some(ChildReport::StartFailed(text()))),
             _ => {}
         }
     }
 }
 
-/// The failure of a child that has exited; `None` if it succeeded.
-pub(crate) fn read_failure(reports: &mut Reports) -> Option<String> {
+/// Reads the failure of a child that has exited; `None` if it succeeded.
+pub(crate) fn read_failure(reports: &mut ChildReports) -> Option<String> {
     match read_report(reports) {
-        Ok(Some(Report::Failed(text))) if reports.told => Some(text),
+        Ok(Some(ChildReport::Failed(text))) if reports.reported_failure => Some(text),
         _ => None,
     }
 }
 
-impl Reports {
-    /// From now on, [`Report::Init`] is returned before the init's own reports.
+impl ChildReports {
+    /// From now on, [`ChildReport::Init`] is returned before the init's own reports.
     pub(crate) fn expect_init(&mut self) {
         self.expects_init = true;
     }
 
-    fn ended(&self) -> Report {
+    fn ended(&self) -> ChildReport {
         match (self.created, self.passed) {
-            (_, true) => Report::Started,
-            (false, false) => Report::Failed(
+            (_, true) => ChildReport::Started,
+            (false, false) => ChildReport::Failed(
                 "the container's init was killed during its setup; its memory limit may be too low"
                     .to_owned(),
             ),
-            (true, false) => Report::StartFailed(
+            (true, false) => ChildReport::StartFailed(
                 "the container's init was killed before its program was executed".to_owned(),
             ),
         }
     }
 }
 
-/// Receives a packet: an empty one at the end, `None` if there is none yet.
+/// Receives a packet: an empty one at the end, `None` if none has arrived yet.
 fn receive(socket: &OwnedFd) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
     let mut packet = vec![0; LONGEST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -214,16 +214,16 @@ fn receive(socket: &OwnedFd) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
 }
 
 /// Lets a child execute its program. May be called before the child waits.
-pub fn open_gate(gate: Gate) {
+pub fn open_barrier(barrier: StartBarrier) {
     // The exit of a child shows in its reports.
-    let _ = rustix::io::write(&gate.pipe, b"g");
-    drop(gate);
+    let _ = rustix::io::write(&barrier.pipe, b"g");
+    drop(barrier);
 }
 
-impl Reporter {
+impl ChildReporter {
     /// Its descriptors, which must stay open until execve(2).
     pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.socket.as_fd(), self.gate.as_fd()]
+        [self.socket.as_fd(), self.barrier.as_fd()]
     }
 
     /// Reports a step that failed and is not fatal.
@@ -242,10 +242,10 @@ impl Reporter {
     }
 
     /// A copy for another process.
-    pub(crate) fn twin(&self) -> io::Result<Self> {
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             socket: self.socket.try_clone()?,
-            gate: self.gate.try_clone()?,
+            barrier: self.barrier.try_clone()?,
         })
     }
 
@@ -272,11 +272,11 @@ impl Reporter {
         Ok(())
     }
 
-    /// Waits until the gate is opened, and reports it. `false` if the gate was dropped.
-    pub(crate) fn pass_gate(&self) -> bool {
+    /// Waits until the barrier is opened, and reports it. `false` if the barrier was dropped.
+    pub(crate) fn wait_at_barrier(&self) -> bool {
         let mut byte = [0];
         let opened = loop {
-            match rustix::io::read(&self.gate, &mut byte) {
+            match rustix::io::read(&self.barrier, &mut byte) {
                 Ok(read) => break read == 1,
                 Err(Errno::INTR) => {}
                 Err(_) => break false,

@@ -10,7 +10,7 @@ use crate::step::{Failure, reason};
 
 /// One limit, read.
 #[derive(Debug, Clone)]
-pub(crate) struct Limit<'a> {
+pub(crate) struct ResourceLimit<'a> {
     name: &'a str,
     resource: Resource,
     soft: Option<u64>,
@@ -18,12 +18,12 @@ pub(crate) struct Limit<'a> {
 }
 
 /// Reads the names.
-pub(crate) fn read(limits: &[Rlimit]) -> Result<Vec<Limit<'_>>, Failure> {
-    limits.iter().map(Limit::read).collect()
+pub(crate) fn read(limits: &[Rlimit]) -> Result<Vec<ResourceLimit<'_>>, Failure> {
+    limits.iter().map(ResourceLimit::read).collect()
 }
 
 /// Sets limits. Returns warnings about hard limits that can't be raised.
-pub(crate) fn apply(limits: &[Limit<'_>]) -> Result<Vec<String>, Failure> {
+pub(crate) fn apply(limits: &[ResourceLimit<'_>]) -> Result<Vec<String>, Failure> {
     let mut warnings = Vec::new();
     for limit in limits {
         warnings.extend(limit.apply()?);
@@ -31,7 +31,7 @@ pub(crate) fn apply(limits: &[Limit<'_>]) -> Result<Vec<String>, Failure> {
     Ok(warnings)
 }
 
-impl<'a> Limit<'a> {
+impl<'a> ResourceLimit<'a> {
     fn read(limit: &'a Rlimit) -> Result<Self, Failure> {
         let resource = match limit.kind.as_str() {
             "RLIMIT_AS" => Resource::As,

@@ -31,7 +31,7 @@ pub use devices::{DevicesError, RuleError};
 pub use ensure::EnsureError;
 pub use freeze::FreezeError;
 pub use kill::KillError;
-pub use remove::{Removal, RemoveError};
+pub use remove::{CgroupRemoval, RemoveError};
 pub use stats::{
     CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, Pressure, PressureLine,
     PsiStats, StatsError, SwapStats,

@@ -23,10 +23,10 @@ pub struct Datagram {
     pub truncated: bool,
 }
 
-/// Where a datagram is received from.
+/// The queue of a received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queue {
-    /// What arrived.
+    /// Data.
     Received,
     /// The errors of the socket (`IP_RECVERR`, `IPV6_RECVERR`).
     Errors,

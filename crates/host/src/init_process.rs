@@ -38,7 +38,7 @@ pub fn open(pid: u32, container: &str) -> io::Result<Option<OwnedFd>> {
     Ok((of_container && !has_ended(&process)?).then_some(process))
 }
 
-/// How many descriptors this process may open.
+/// Maximum number of descriptors of this process.
 #[must_use]
 pub fn descriptors() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);

@@ -17,7 +17,7 @@ use std::{
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// How long to wait for a held lock.
+/// Time to wait for a held lock.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Held until it is dropped, or the process dies.

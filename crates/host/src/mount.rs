@@ -139,7 +139,7 @@ pub fn bind_fd(source: impl AsFd, what: &str, target: &Path) -> Result<(), Mount
 
 /// The result of an unmount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unmounted {
+pub enum UnmountOutcome {
     /// The topmost mount at that path was removed.
     Gone,
     /// Nothing was mounted there, or the path does not exist.
@@ -152,16 +152,16 @@ pub enum Unmounted {
 /// `lazy` detaches it immediately and lets the kernel clean up after the last user.
 ///
 /// # Errors
-/// The kernel returns an error other than those in [`Unmounted`].
-pub fn unmount(target: &Path, lazy: bool) -> io::Result<Unmounted> {
+/// The kernel returns an error other than those in [`UnmountOutcome`].
+pub fn unmount(target: &Path, lazy: bool) -> io::Result<UnmountOutcome> {
     let mut flags = UnmountFlags::NOFOLLOW;
     if lazy {
         flags |= UnmountFlags::DETACH;
     }
     match rustix::mount::unmount(target, flags) {
-        Ok(()) => Ok(Unmounted::Gone),
-        Err(Errno::INVAL | Errno::NOENT) => Ok(Unmounted::WasNot),
-        Err(Errno::BUSY) => Ok(Unmounted::StillBusy),
+        Ok(()) => Ok(UnmountOutcome::Gone),
+        Err(Errno::INVAL | Errno::NOENT) => Ok(UnmountOutcome::WasNot),
+        Err(Errno::BUSY) => Ok(UnmountOutcome::StillBusy),
         Err(error) => Err(error.into()),
     }
 }

@@ -16,7 +16,7 @@ pub struct MountEntry {
     pub parent: u64,
     /// The mounted directory of the file system; `/` unless it is a bind mount.
     pub root: PathBuf,
-    /// Where it is mounted.
+    /// The mount point.
     pub mount_point: PathBuf,
     /// Options of this mount, separated by commas.
     pub options: String,

@@ -20,7 +20,7 @@ use rustix::{
 
 use crate::lock::PATIENCE;
 
-/// How often the name is tried: it may be released and taken by others meanwhile.
+/// Number of tries for the name: it may be released and taken by others meanwhile.
 const ATTEMPTS: usize = 3;
 
 /// Held until it is dropped, or the process dies.

@@ -1,4 +1,4 @@
-//! What decides about packets beside nftables, and leaves no trace there: programs at an interface, and
+//! Packet filters beside nftables that leave no trace there: programs at an interface, and
 //! the tables of iptables-legacy.
 
 use std::{fmt, fs};

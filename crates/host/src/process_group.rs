@@ -79,7 +79,7 @@ mod tests {
         )
         .unwrap();
         kill(&pidfd, leader.id()).unwrap();
-        // The pipe ends once nobody of the group holds it any more.
+        // The pipe ends once no process of the group holds it any more.
         assert_eq!(out.read_to_end(&mut Vec::new()).unwrap(), 0);
         assert_eq!(leader.wait().unwrap().signal(), Some(libc::SIGKILL));
         kill(&pidfd, leader.id()).unwrap();

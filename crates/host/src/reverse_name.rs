@@ -8,7 +8,7 @@ const LONGEST: usize = 1025;
 /// The name that the resolver has for an address. Blocks for as long as the resolver does, which can
 /// be many seconds.
 ///
-/// Whoever answers for the address controls the name: it is returned only if it consists of the
+/// The owner of the address controls the name: it is returned only if it consists of the
 /// characters of host names.
 #[must_use]
 pub fn reverse_name(address: IpAddr) -> Option<String> {

@@ -1,4 +1,4 @@
-//! How long the machine was suspended.
+//! The time that the machine was suspended.
 
 use std::time::Duration;
 

@@ -63,7 +63,7 @@ pub enum SystemdError {
     Unreadable {
         /// The socket.
         socket: PathBuf,
-        /// What is wrong.
+        /// The error.
         what: &'static str,
     },
     /// It rejected the call.

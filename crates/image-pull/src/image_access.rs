@@ -1,8 +1,8 @@
-//! Who may use an image that is present. What was pulled with which credentials is kept on disk, as
-//! the kubelet keeps it, and is checked before a pod uses an image without a pull.
+//! Access of pods to present images. The credentials of each pull are recorded on disk, in the
+//! kubelet's format, and are checked before a pod uses an image without a pull.
 //!
-//! Before a pull there is an intent on disk, so that an image that arrives while the agent is killed
-//! counts as pulled by this node, and not as one that somebody put there for all.
+//! A pull intent is written before each pull, so that an image that arrives while the agent is
+//! killed counts as pulled by this node and not as preloaded for all pods.
 
 mod files;
 
@@ -22,60 +22,60 @@ use rubelet_node_state::{
     keyring::{LoginSource, repository},
 };
 use rubelet_pod_plan::image_access::{
-    Access, PullCredentials, PullSecret, PullServiceAccount, PulledRecord, Shown,
+    CredentialMatch, ImageGrant, PullCredentials, PullSecret, PullServiceAccount, PulledRecord,
     VerificationPolicy, access, compare, recorded, whole_seconds,
 };
 use tokio::{sync::Mutex as AsyncMutex, task::spawn_blocking, time::Instant};
 use tracing::{debug, warn};
 
-use self::files::{FileError, Files};
+use self::files::{FileError, RecordFiles};
 
-/// Shortest time between two searches for records of images that are gone, which follow a pull;
-/// upstream searches with each garbage collection of images.
+/// Minimum time between two removals of records of removed images, which follow a pull; upstream
+/// removes them with each image garbage collection.
 const PRUNE_PERIOD: Duration = Duration::from_secs(5 * 60);
 
-/// Decides who may use a present image. Cheap to clone.
+/// Decides whether a pod may use a present image. Cheap to clone.
 #[derive(Clone)]
 pub struct ImageAccess {
-    /// `None`: everybody may use everything.
+    /// `None`: all pods may use all images.
     inner: Option<Arc<Inner>>,
 }
 
 struct Inner {
     policy: VerificationPolicy,
-    files: Files,
+    files: RecordFiles,
     clock: Clock,
-    /// One decision or change of the files at a time.
-    turn: AsyncMutex<Upkeep>,
-    /// Pulls that continue, by image.
+    /// Serializes decisions and changes of the files.
+    turn: AsyncMutex<RecordMaintenance>,
+    /// Number of pulls in progress, by image.
     pulling: Mutex<HashMap<String, usize>>,
 }
 
-/// What is done now and then.
+/// State of the occasional maintenance of the records.
 #[derive(Default)]
-struct Upkeep {
-    /// Intents of the previous process were read.
+struct RecordMaintenance {
+    /// True once the intents of the previous process were read.
     adopted: bool,
     pruned_at: Option<Instant>,
 }
 
-/// A pull that was announced. Dropped without a result, it leaves the intent: the image may still
-/// arrive.
+/// A pull in progress, with its intent on disk. Dropped without a result, it leaves the intent: the
+/// image may still arrive.
 pub(crate) struct PullIntent {
     inner: Option<Arc<Inner>>,
     image: String,
 }
 
-/// With what a pod may prove that it may use an image.
+/// The credentials of a pod for an image.
 #[derive(Debug, Default)]
 pub(crate) struct PodCredentials {
     secrets: Vec<PullSecret>,
-    /// A pod has one service account, whoever gives credentials for it.
+    /// A pod has one service account, regardless of the plugins that use it.
     account: Option<PullServiceAccount>,
 }
 
 impl PodCredentials {
-    /// From the sources of the pod's logins for the image.
+    /// The credentials from the sources of the pod's logins for the image.
     pub(crate) fn of<'a>(sources: impl Iterator<Item = &'a LoginSource>) -> Self {
         let mut shown = Self::default();
         for source in sources {
@@ -92,19 +92,19 @@ impl PodCredentials {
 }
 
 impl ImageAccess {
-    /// Nothing is kept, and everybody may use what is present.
+    /// Keeps no records: all pods may use all present images.
     #[must_use]
     pub fn unchecked() -> Self {
         Self { inner: None }
     }
 
-    /// With records below `root`, the kubelet's root directory, in `image_manager`.
+    /// Keeps records in `image_manager` below `root`, the kubelet's root directory.
     #[must_use]
     pub fn new(root: &Path, policy: VerificationPolicy, clock: Clock) -> Self {
         Self {
             inner: Some(Arc::new(Inner {
                 policy,
-                files: Files::below(root),
+                files: RecordFiles::below(root),
                 clock,
                 turn: AsyncMutex::default(),
                 pulling: Mutex::default(),
@@ -112,14 +112,14 @@ impl ImageAccess {
         }
     }
 
-    /// Whether access is checked at all.
+    /// True if access is checked.
     pub(crate) fn is_checked(&self) -> bool {
         self.inner.is_some()
     }
 
-    /// Whether a pod may use the present image `image_ref` that it calls `image`. `shown` resolves
-    /// to the pod's credentials for it, and is awaited only if they matter. Without readable
-    /// records the pod must pull.
+    /// True if a pod may use the present image `image_ref`, which it references as `image`. `shown`
+    /// resolves to the pod's credentials for it, and is awaited only if they matter. Without
+    /// readable records the pod must pull.
     pub(crate) async fn may_use(
         &self,
         images: &dyn ImageService,
@@ -131,8 +131,8 @@ impl ImageAccess {
         };
         let repository = repository(image);
         let mut read = inner.read(image, image_ref).await;
-        // It may have arrived while an earlier process was killed. Only who needs the runtime's answer
-        // waits for it: nothing is held meanwhile.
+        // The image may have arrived while an earlier process was killed. Only calls that need the
+        // runtime's response wait for it: no lock is held meanwhile.
         if matches!(read, Some((None, _))) && !inner.turn.lock().await.adopted {
             if !inner.adopt(images).await {
                 return false;
@@ -143,15 +143,15 @@ impl ImageAccess {
             return false;
         };
         let known = match access(&inner.policy, &repository, record.as_ref(), pulling) {
-            Access::Granted => return true,
-            Access::Denied => return false,
-            Access::With(known) => known,
+            ImageGrant::Granted => return true,
+            ImageGrant::Denied => return false,
+            ImageGrant::With(known) => known,
         };
         let shown = shown.await;
         match compare(known, &shown.secrets, shown.account.as_ref()) {
-            Shown::Known => true,
-            Shown::Unknown => false,
-            Shown::Learned(secret) => {
+            CredentialMatch::Known => true,
+            CredentialMatch::Unknown => false,
+            CredentialMatch::Learned(secret) => {
                 let credentials = PullCredentials {
                     kubernetes_secrets: vec![secret],
                     ..PullCredentials::default()
@@ -163,7 +163,7 @@ impl ImageAccess {
         }
     }
 
-    /// Notes that an image is about to be pulled; on disk when this returns.
+    /// Writes the intent of a pull; it is on disk when this returns.
     pub(crate) async fn intend(&self, image: &str) -> Result<PullIntent, FileError> {
         let intent = PullIntent {
             inner: self.inner.clone(),
@@ -183,7 +183,7 @@ impl ImageAccess {
 }
 
 impl PullIntent {
-    /// The image arrived, and these credentials had it.
+    /// Records a successful pull with these credentials.
     pub(crate) async fn pulled(
         mut self,
         images: &dyn ImageService,
@@ -206,7 +206,7 @@ impl PullIntent {
         }
     }
 
-    /// The runtime refused: nothing arrived.
+    /// Removes the intent of a failed pull.
     pub(crate) async fn failed(mut self) {
         if let Some(inner) = self.inner.take() {
             let _turn = inner.turn.lock().await;
@@ -224,7 +224,7 @@ impl Drop for PullIntent {
 }
 
 impl Inner {
-    /// One pull less; how many continue.
+    /// Ends one pull; returns the number of pulls still in progress.
     fn leave(&self, image: &str) -> usize {
         let mut pulling = self.pulling.lock();
         let Some(count) = pulling.get_mut(image) else {
@@ -240,7 +240,7 @@ impl Inner {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Files) -> Result<T, FileError> + Send + 'static,
+        work: impl FnOnce(&RecordFiles) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FileError> {
         let files = self.files.clone();
         match spawn_blocking(move || work(&files)).await {
@@ -252,7 +252,7 @@ impl Inner {
         }
     }
 
-    /// The record of an image, and whether a pull of it under this name was begun; `None` if that
+    /// The record of an image, and true if a pull of it under this name was begun; `None` if they
     /// can't be read.
     async fn read(&self, image: &str, image_ref: &str) -> Option<(Option<PulledRecord>, bool)> {
         let _turn = self.turn.lock().await;
@@ -263,11 +263,11 @@ impl Inner {
             Ok((record, pulling))
         });
         read.await
-            .inspect_err(|error| warn!(error = %ErrorChain(error), "Records of image pulls can't be read; the image is pulled again"))
+            .inspect_err(|error| warn!(error = %ErrorChain(error), "Cannot read image pull records, pulling the image again"))
             .ok()
     }
 
-    /// Writes what is new; `false` if it could not be written.
+    /// Updates the record; false if it could not be written.
     async fn record(
         &self,
         image: &str,
@@ -277,7 +277,7 @@ impl Inner {
         let (repository, image_ref) = (repository(image), image_ref.to_owned());
         let now = self.clock.now();
         let written = self.blocking(move |files| {
-            // What can't be read is replaced.
+            // An unreadable record is replaced.
             let old = files.record(&image_ref).unwrap_or_default();
             let credentials = credentials.as_ref();
             match recorded(old.as_ref(), &image_ref, &repository, credentials, now) {
@@ -287,12 +287,13 @@ impl Inner {
         });
         let written = written.await;
         if let Err(error) = &written {
-            warn!(image, error = %ErrorChain(error), "Cannot record the credentials that an image was pulled with; pods with other credentials pull it again");
+            warn!(image, error = %ErrorChain(error), "Cannot write the image pull record, pods with other credentials will pull the image again");
         }
         written.is_ok()
     }
 
-    /// A pull ended. The intent stays if others pull the same, or if its outcome is not on disk.
+    /// Ends a pull. The intent stays if other pulls of the image continue, or if the outcome is not
+    /// on disk.
     async fn ends(&self, image: &str, is_known: bool) {
         if self.leave(image) > 0 || !is_known {
             return;
@@ -300,12 +301,12 @@ impl Inner {
         let image = image.to_owned();
         let removed = self.blocking(move |files| files.remove_intent(&image));
         if let Err(error) = removed.await {
-            warn!(error = %ErrorChain(&error), "The intent of an image pull can't be removed");
+            warn!(error = %ErrorChain(&error), "Cannot remove an image pull intent");
         }
     }
 
-    /// Images that arrived while an earlier process was killed: pulled by this node, with unknown
-    /// credentials. `true` once that is done. Nothing is held while the runtime is asked.
+    /// Records images that arrived while an earlier process was killed as pulled by this node with
+    /// unknown credentials. True once done. No lock is held during the call to the runtime.
     async fn adopt(&self, images: &dyn ImageService) -> bool {
         let present = match self.left_intents().await {
             intents if intents.is_empty() => Vec::new(),
@@ -337,19 +338,22 @@ impl Inner {
         true
     }
 
-    /// The intents of pulls that an earlier process began.
+    /// The images of intents from an earlier process.
     async fn left_intents(&self) -> Vec<String> {
-        let intents = self.blocking(Files::intents).await.unwrap_or_else(|error| {
-            warn!(error = %ErrorChain(&error), "Intents of image pulls can't be listed");
-            Vec::new()
-        });
+        let intents = self
+            .blocking(RecordFiles::intents)
+            .await
+            .unwrap_or_else(|error| {
+                warn!(error = %ErrorChain(&error), "Cannot list image pull intents");
+                Vec::new()
+            });
         let going_on = self.pulling.lock();
         let left = intents.into_iter();
         left.filter(|image| !going_on.contains_key(image)).collect()
     }
 
-    /// Removes records of images that are gone, but for those written since it began. Nothing is held
-    /// while the runtime is asked.
+    /// Removes records of removed images, except those written since it began. No lock is held
+    /// during the call to the runtime.
     async fn prune(&self, images: &dyn ImageService) {
         let before = whole_seconds(self.clock.now());
         let Some(present) = list(images).await else {
@@ -366,7 +370,7 @@ impl Inner {
             Ok(())
         });
         if let Err(error) = pruned.await {
-            warn!(error = %ErrorChain(&error), "Records of images that are gone can't be removed");
+            warn!(error = %ErrorChain(&error), "Cannot remove image pull records of removed images");
         }
     }
 }
@@ -375,13 +379,13 @@ async fn list(images: &dyn ImageService) -> Option<Vec<v1::Image>> {
     match images.list_images(v1::ListImagesRequest::default()).await {
         Ok(answer) => Some(answer.images),
         Err(error) => {
-            debug!(error = %ErrorChain(&error), "Images can't be listed");
+            debug!(error = %ErrorChain(&error), "Cannot list images");
             None
         }
     }
 }
 
-/// What follows the name of an image: tag, digest or both.
+/// The suffix of an image reference: tag, digest or both.
 fn tag_of(image: &str) -> &str {
     let path = image.rfind('/').map_or(0, |slash| slash + 1);
     let end = image[path..].find([':', '@']);

@@ -1,4 +1,4 @@
-//! Image pulls: the policy is decided in `pod-plan`, the order and the calls are here. The order of
+//! Image pulls. `pod-plan` decides about the pull policy, this module makes the calls. The order of
 //! decisions is that of `EnsureImageExists` in `pkg/kubelet/images` of Kubernetes 1.36.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -36,7 +36,7 @@ use crate::{
 };
 use rubelet_base::{ErrorChain, duration::format_go};
 
-/// How many images are pulled at the same time.
+/// Maximum number of concurrent image pulls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullParallelism {
     /// `serializeImagePulls` and `maxParallelImagePulls`.
@@ -45,7 +45,7 @@ pub enum PullParallelism {
     Unlimited,
 }
 
-/// Makes sure that images are there. Shared by all pods.
+/// Ensures that images are present. Shared by all pods.
 pub struct ImagePuller {
     images: Arc<dyn ImageService>,
     permits: Option<Semaphore>,
@@ -55,10 +55,10 @@ pub struct ImagePuller {
     access: ImageAccess,
 }
 
-/// What a pod has to show for an image; looked up once, and only if it matters.
+/// The logins of a pod for an image; looked up once, on demand.
 type Logins = OnceCell<Vec<PullLogin>>;
 
-/// An image that a container runs or mounts.
+/// A request for an image that a container runs or mounts.
 struct ImageRequest<'a> {
     /// Name of the container.
     name: &'a str,
@@ -66,14 +66,14 @@ struct ImageRequest<'a> {
     pull_policy: PullPolicy,
 }
 
-/// An image that is there.
+/// A present image.
 #[derive(Debug, Clone)]
 pub struct PresentImage {
     /// The runtime's identifier.
     pub id: String,
     /// The user of its configuration.
     pub user: ImageUser,
-    /// Bytes that the runtime counts for it.
+    /// Its size in bytes, as the runtime reports it.
     pub size: u64,
 }
 
@@ -102,10 +102,11 @@ impl ImagePuller {
         }
     }
 
-    /// The image of a container: pulled if the policy requires it. Dropping the future abandons the pull.
+    /// Ensures the image of a container, pulling it if the policy requires it. Dropping the future
+    /// abandons the pull.
     ///
     /// # Errors
-    /// The waiting reason and message that the kubelet has for it.
+    /// The kubelet's waiting reason and message.
     pub async fn ensure(
         &self,
         pod: &Arc<Pod>,
@@ -119,11 +120,11 @@ impl ImagePuller {
         self.ensure_image(pod, &request).await
     }
 
-    /// The image of a container if it is present, the pod may use it and no pull is needed: nothing
-    /// is pulled, and the status reports only that it is present.
+    /// The image of a container if it is present, the pod may use it and no pull is needed. Never
+    /// pulls, and raises no event except that the image is present.
     ///
     /// # Errors
-    /// The waiting reason and message that the kubelet has for it.
+    /// The kubelet's waiting reason and message.
     pub async fn present(
         &self,
         pod: &Arc<Pod>,
@@ -144,12 +145,12 @@ impl ImagePuller {
         if !self.may_use(pod, image, &present, &logins).await {
             return Ok(None);
         }
-        self.tell_present(pod, &container.name, &container.image);
+        self.report_present(pod, &container.name, &container.image);
         Ok(Some(present))
     }
 
-    /// Whether the pod has shown before, or shows now, that it may use a present image. `image` is
-    /// its name as the pod writes it, and with the default tag.
+    /// True if the pod may use a present image, by recorded credentials or by its own. `image` is
+    /// its name in the pod, with the default tag added.
     async fn may_use(
         &self,
         pod: &Arc<Pod>,
@@ -183,7 +184,7 @@ impl ImagePuller {
         logins.get_or_init(|| look_up).await
     }
 
-    fn tell_present(&self, pod: &Pod, container: &str, image: &str) {
+    fn report_present(&self, pod: &Pod, container: &str, image: &str) {
         let accessible = match self.access.is_checked() {
             true => " and can be accessed by the pod",
             false => "",
@@ -193,10 +194,10 @@ impl ImagePuller {
         self.recorder.pod(pod, container, kind, "Pulled", &message);
     }
 
-    /// The images that a container mounts: the runtime's identifier of each, by name of the volume.
+    /// Ensures the image volumes of a container: the runtime's image identifiers, by volume name.
     ///
     /// # Errors
-    /// The waiting reason and message that the kubelet has for it.
+    /// The kubelet's waiting reason and message.
     pub async fn ensure_volumes(
         &self,
         pod: &Arc<Pod>,
@@ -226,7 +227,7 @@ impl ImagePuller {
         Ok(images)
     }
 
-    /// Looks for an image and pulls it if the policy requires it. Dropping the future abandons the
+    /// Ensures an image, pulling it if the policy requires it. Dropping the future abandons the
     /// pull.
     async fn ensure_image(
         &self,
@@ -248,7 +249,7 @@ impl ImagePuller {
         if let (PullDecision::UsePresent, Some(present)) = (decision, present) {
             let image = (container.image, &*reference);
             if self.may_use(pod, image, &present, &logins).await {
-                self.tell_present(pod, container.name, container.image);
+                self.report_present(pod, container.name, container.image);
                 return Ok(present);
             }
         }
@@ -265,7 +266,7 @@ impl ImagePuller {
             .await
     }
 
-    /// Pulls and looks again; writes the intent before, and the result after.
+    /// Pulls an image and inspects it; writes the intent before and the record after the pull.
     async fn pull_and_record(
         &self,
         pod: &Arc<Pod>,
@@ -295,7 +296,7 @@ impl ImagePuller {
         let present = present.ok_or_else(|| {
             StartFailure::new(
                 IMAGE_INSPECT_ERROR,
-                format!("image {reference:?} is not there although its pull succeeded"),
+                format!("image {reference:?} is not present after a successful pull"),
             )
         })?;
         intent.pulled(&*self.images, &present.id, used).await;
@@ -342,7 +343,7 @@ impl ImagePuller {
         }))
     }
 
-    /// Pulls; how long that took, and with what it succeeded.
+    /// Pulls an image; returns the duration and the login that succeeded.
     async fn pull(
         &self,
         pod: &Arc<Pod>,
@@ -406,11 +407,11 @@ impl ImagePuller {
         }
     }
 
-    /// Those in files of the node, and those that plugins give.
+    /// The node's logins for an image, from files and plugins.
     async fn node_logins(&self, pod: &Pod, reference: &str) -> Vec<PullLogin> {
         let (logins, image) = (self.logins.clone(), reference.to_owned());
         let read = spawn_blocking(move || logins.read().lookup(&image));
-        // The agent stops, and with it the pull.
+        // Only when the agent stops, and the pull with it.
         let found = read.await.unwrap_or_default().into_iter();
         let mut found: Vec<_> = found.map(PullLogin::of_node).collect();
         let accounts: &dyn ServiceAccounts = &*self.objects;
@@ -452,7 +453,7 @@ impl ImagePuller {
     }
 }
 
-/// One error as it is; of several each once, as upstream lists them.
+/// A single error as it is; several ones as upstream's list, each once.
 fn joined(errors: impl Iterator<Item = String>) -> String {
     let mut distinct: Vec<String> = Vec::new();
     for error in errors {

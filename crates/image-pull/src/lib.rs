@@ -1,9 +1,12 @@
-//! Images of containers: whether one must be pulled, with which credentials, and which pods may use it once it is there.
-//! It makes the calls; what the policies say is decided in `pod-plan`. It removes no image.
+//! Image pulls of pods: pull policies, registry credentials, and the access of pods to present
+//! images. This crate calls the image service; `pod-plan` decides about policies. It removes no
+//! images.
 //!
-//! - [`images::ImagePuller`] makes sure that the images of a pod are there.
-//! - [`node_logins::NodeLogins`] has the registry logins of the node: files, and plugins.
-//! - [`image_access::ImageAccess`] keeps, in the kubelet's format, with whose credentials an image was pulled.
+//! - [`images::ImagePuller`] ensures that the images of a pod are present.
+//! - [`node_logins::NodeLogins`] provides the registry credentials of the node, from files and
+//!   plugins.
+//! - [`image_access::ImageAccess`] records, in the kubelet's format, the credentials with which an
+//!   image was pulled.
 //!
 //! ```
 //! use rubelet_image_pull::node_logins::NodeLogins;

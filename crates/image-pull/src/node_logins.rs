@@ -1,4 +1,4 @@
-//! Credentials that all pods of the node may use: in files on the node, and from plugins.
+//! Registry credentials of the node, which all its pods may use: from files and plugins.
 
 mod plugins;
 
@@ -11,15 +11,15 @@ use std::{
 use rubelet_api::pod::Pod;
 use rubelet_base::ErrorChain;
 use rubelet_node_state::{
-    keyring::{BadLogins, Keyring, PullLogin},
+    keyring::{InvalidLogins, Keyring, PullLogin},
     objects::ServiceAccounts,
 };
 use tracing::warn;
 
 pub use self::plugins::{CredentialPlugins, PluginSetupError};
 
-/// Where the node's own credentials may be, in upstream's order: only the first readable file is
-/// used, and the older format only where no file of the newer one exists.
+/// Paths of the node's credentials, in upstream's order: only the first readable file is used, and
+/// the older format only if no file of the newer one exists.
 #[derive(Debug, Clone, Default)]
 pub struct NodeLogins {
     config: Vec<PathBuf>,
@@ -28,8 +28,8 @@ pub struct NodeLogins {
 }
 
 impl NodeLogins {
-    /// Upstream's places: `--root-dir`, the working directory, the home directory and the root of the
-    /// file system.
+    /// Upstream's paths: `--root-dir`, the working directory, the home directory and the root of
+    /// the file system.
     #[must_use]
     pub fn of_kubelet(root_dir: &Path, home: Option<&Path>) -> Self {
         let home = home.unwrap_or_else(|| Path::new(""));
@@ -45,7 +45,7 @@ impl NodeLogins {
         }
     }
 
-    /// The same, and behind them what plugins give.
+    /// Adds the credentials of plugins after those of files.
     #[must_use]
     pub fn with_plugins(self, plugins: Option<CredentialPlugins>) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl NodeLogins {
         }
     }
 
-    /// What plugins give for an image of this pod.
+    /// The credentials that plugins provide for an image of this pod.
     pub async fn of_plugins(
         &self,
         image: &str,
@@ -67,7 +67,7 @@ impl NodeLogins {
         }
     }
 
-    /// Reads the files again. Blocks.
+    /// Reads the files. Blocks.
     #[must_use]
     pub fn read(&self) -> Keyring {
         let mut ring = Keyring::default();
@@ -83,7 +83,7 @@ impl NodeLogins {
     }
 }
 
-/// Takes the first file that is of use; true if there is one.
+/// Adds the first valid file; true if there is one.
 fn first(
     paths: &[PathBuf],
     ring: &mut Keyring,
@@ -93,15 +93,15 @@ fn first(
         Ok(content) => add(path, ring, &content),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => {
-            warn!(file = %path.display(), %error, "Credentials for registries can't be read");
+            warn!(file = %path.display(), %error, "Cannot read registry credentials");
             false
         }
     })
 }
 
-fn told(path: &Path, added: Result<(), BadLogins>) -> bool {
+fn told(path: &Path, added: Result<(), InvalidLogins>) -> bool {
     if let Err(error) = &added {
-        warn!(file = %path.display(), error = %ErrorChain(error), "Credentials for registries can't be used");
+        warn!(file = %path.display(), error = %ErrorChain(error), "Ignoring invalid registry credentials");
     }
     added.is_ok()
 }

@@ -11,13 +11,13 @@ use std::io::{self, Read};
 pub use self::sparse::Segment;
 use self::{
     header::{BLOCK, Format, Header},
-    pax::Pax,
+    pax::PaxHeader,
 };
 
 /// Maximum size of an extended header or a long name. Real ones are far smaller.
 pub const MAX_SPECIAL: u64 = 1 << 20;
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A file with content.
@@ -39,7 +39,7 @@ pub enum Kind {
 /// One entry, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
     /// Its name, as stored in the archive.
     pub path: Vec<u8>,
@@ -59,11 +59,11 @@ pub struct Entry {
     pub device: (u32, u32),
     /// Extended attributes.
     pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Where a sparse file has content; `None` for all of it.
+    /// The parts of a sparse file that have content; `None` means all of it.
     pub segments: Option<Vec<Segment>>,
 }
 
-/// What is wrong with an archive.
+/// The error of an invalid archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// It can't be read to its end.
@@ -120,7 +120,7 @@ impl<R: Read> Archive<R> {
     /// # Errors
     /// See [`ArchiveError`].
     pub fn next_entry(&mut self) -> Result<Option<Entry>, ArchiveError> {
-        let (mut pax, mut long_path, mut long_link) = (Pax::default(), None, None);
+        let (mut pax, mut long_path, mut long_link) = (PaxHeader::default(), None, None);
         let mut special = false;
         loop {
             self.skip_content()?;
@@ -133,7 +133,7 @@ impl<R: Read> Archive<R> {
             };
             special = true;
             match header.kind {
-                b'x' | b'X' => pax = Pax::parse(&self.special(&header)?)?,
+                b'x' | b'X' => pax = PaxHeader::parse(&self.special(&header)?)?,
                 // A global header, such as the commit that git archive writes.
                 b'g' => drop(self.special(&header)?),
                 b'L' => long_path = Some(until_nul(self.special(&header)?)),
@@ -165,7 +165,7 @@ impl<R: Read> Archive<R> {
     fn entry(
         &mut self,
         header: &Header,
-        pax: Pax,
+        pax: PaxHeader,
         long_path: Option<Vec<u8>>,
         long_link: Option<Vec<u8>>,
     ) -> Result<Entry, ArchiveError> {
@@ -245,7 +245,7 @@ impl<R: Read> Archive<R> {
             self.ended = true;
             return match self.block()? {
                 Some(second) if second.iter().any(|byte| *byte != 0) => {
-                    Err(ArchiveError::Malformed("there is something behind its end"))
+                    Err(ArchiveError::Malformed("data after the end of the archive"))
                 }
                 _ => Ok(None),
             };

@@ -102,8 +102,8 @@ impl Credentials {
     }
 }
 
-/// Whether credentials for `server` (a host, or a URL as docker's configuration has it) are for
-/// `registry`.
+/// Reports whether credentials for `server` (a host, or a URL as docker's configuration has it) are
+/// for `registry`.
 fn is_for(server: &str, registry: &str) -> bool {
     let rest = server
         .strip_prefix("https://")

@@ -67,7 +67,7 @@ impl Digest {
         hasher.finish()
     }
 
-    /// Whether `bytes` have this digest.
+    /// Reports whether `bytes` have this digest.
     #[must_use]
     pub fn is_of(&self, bytes: &[u8]) -> bool {
         let mut hasher = Hasher::new(self.algorithm);

@@ -37,7 +37,7 @@ pub enum PullErrorKind {
     NoSpace,
     /// The pull was canceled: its callers dropped it, or the store closes.
     Canceled,
-    /// A failure of this machine, mostly of its disk.
+    /// A failure of this machine, usually of its disk.
     Internal,
 }
 
@@ -151,7 +151,7 @@ pub enum OpenError {
     Pinned {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         source: crate::reference::ReferenceError,
     },
 }
@@ -165,7 +165,7 @@ pub enum StoreError {
     /// No such root file system.
     #[error("root file system of container {0:?} not found")]
     NoRootfs(String),
-    /// It exists already.
+    /// It already exists.
     #[error("root file system of container {0:?} already exists")]
     RootfsExists(String),
     /// The container's identifier can't be a directory's name.
@@ -182,7 +182,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A volume that the image declares can't be created.
-    #[error("cannot make the volume {} of the image", path.display())]
+    #[error("cannot create the volume {} of the image", path.display())]
     Volume {
         /// The path of the volume in the image.
         path: PathBuf,
@@ -232,7 +232,7 @@ pub enum LoadError {
     Form {
         /// The file or directory.
         path: PathBuf,
-        /// What is missing.
+        /// The missing file or the reason.
         why: String,
     },
     /// An image in it is corrupt, malicious or not for this machine.
@@ -240,7 +240,7 @@ pub enum LoadError {
     Image {
         /// The file or directory.
         path: PathBuf,
-        /// Which image in it.
+        /// The image in it.
         image: String,
         /// The error.
         source: PullError,

@@ -1,5 +1,5 @@
-//! Where a registry's images are pulled from, as the administrator configures it: directories of
-//! `hosts.toml` files in containerd's documented format, or of certificates in docker's.
+//! The hosts of registries, as the administrator configures them: directories of `hosts.toml` files
+//! in containerd's documented format, or of certificates in docker's.
 //!
 //! Files are read for each pull, so a change needs no restart. Unlike in containerd, an invalid
 //! file fails the pulls of its registry instead of being ignored: it could name the only host that
@@ -28,17 +28,17 @@ const FOR_ALL: &str = "_default";
 pub(crate) struct HostSettings {
     /// Its URL; `None` is the image's own registry.
     pub(crate) url: Option<HostUrl>,
-    /// What may be requested from it.
+    /// The objects that may be requested from it.
     pub(crate) capabilities: Capabilities,
     /// Files of certificate authorities, beside those of the system.
     pub(crate) authorities: Vec<NamedFile>,
     /// The client certificate for it, and its key.
     pub(crate) client: Option<(NamedFile, NamedFile)>,
-    /// Whether its certificate is not verified.
+    /// Its certificate is not verified.
     pub(crate) skip_verify: Option<bool>,
     /// Sent with each request to it.
     pub(crate) headers: HeaderMap,
-    /// How long connecting may take.
+    /// Connect timeout.
     pub(crate) dial_timeout: Option<Duration>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct HostUrl {
     pub(crate) path: String,
 }
 
-/// What may be requested from a host.
+/// The objects that may be requested from a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capabilities {
     /// Blobs and manifests by their digests.
@@ -131,7 +131,7 @@ fn directory_of(
     Ok(None)
 }
 
-/// Where a registry's directory may be, best first.
+/// Candidate directories of a registry, best first.
 fn paths(root: &Path, registry: &str) -> Vec<PathBuf> {
     let with_port = registry.rsplit_once(':');
     let with_port = with_port.map(|(host, port)| format!("{host}_{port}_"));
@@ -161,7 +161,8 @@ fn certificates(directory: &Path) -> io::Result<HostSettings> {
                 settings.client = Some((found(path), found(key)));
             }
             Some("cert") => {
-                let message = "it has several *.cert files, and only one can be shown";
+                let message =
+                    "it has several *.cert files, but only one client certificate is supported";
                 return Err(io::Error::other(message));
             }
             _ => {}

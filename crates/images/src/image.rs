@@ -60,7 +60,7 @@ pub struct Image {
     pub platform: Platform,
     /// Garbage collection must skip it.
     pub pinned: bool,
-    /// When it was pulled or loaded, in nanoseconds since 1970.
+    /// Time of the pull or load, in nanoseconds since 1970.
     pub arrived_at: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Loading images from archives: OCI layouts and what `docker save` writes.
+//! Loads images from archives: OCI layouts and archives of `docker save`.
 
 mod docker;
 mod layout;
@@ -19,7 +19,7 @@ use crate::{
     unpack::{self, UnpackedLayer},
 };
 
-/// What to load.
+/// An archive to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadRequest {
     /// A directory or tar archive (plain, gzip or zstd) with an OCI layout, or a docker archive.
@@ -30,7 +30,7 @@ pub struct LoadRequest {
 
 /// An image that was loaded.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
+pub struct LoadedImage {
     /// The image in the store.
     pub image: Arc<Image>,
     /// The names that it got.
@@ -41,8 +41,11 @@ impl ImageStore {
     /// Loads all images of an archive that are for this platform.
     ///
     /// # Errors
-    /// See [`LoadError`]. Images that were loaded before the failure stay.
-    pub async fn load(self: &Arc<Self>, request: LoadRequest) -> Result<Vec<Loaded>, LoadError> {
+    /// See [`LoadError`]. Images that were loaded before the failure are kept.
+    pub async fn load(
+        self: &Arc<Self>,
+        request: LoadRequest,
+    ) -> Result<Vec<LoadedImage>, LoadError> {
         let store = Arc::clone(self);
         blocking(move || {
             let loaded = store.load_blocking(&request);
@@ -52,7 +55,10 @@ impl ImageStore {
         .await
     }
 
-    fn load_blocking(self: &Arc<Self>, request: &LoadRequest) -> Result<Vec<Loaded>, LoadError> {
+    fn load_blocking(
+        self: &Arc<Self>,
+        request: &LoadRequest,
+    ) -> Result<Vec<LoadedImage>, LoadError> {
         let path = &request.path;
         let form = |why: String| LoadError::Form {
             path: path.clone(),
@@ -112,7 +118,7 @@ impl ImageStore {
         self: &Arc<Self>,
         source: &ArchiveFiles,
         archived: ArchivedImage,
-    ) -> Result<Loaded, PullError> {
+    ) -> Result<LoadedImage, PullError> {
         let ArchivedImage {
             id,
             config,
@@ -145,7 +151,7 @@ impl ImageStore {
             config_file,
             manifest,
         })?;
-        Ok(Loaded { image, names })
+        Ok(LoadedImage { image, names })
     }
 
     /// Unpacks a layer, verifies its digests, and commits it. Blocks.
@@ -171,7 +177,7 @@ impl ImageStore {
         diff_id: &Digest,
     ) -> Result<LayerLease, PullError> {
         let internal = |error| {
-            let message = "cannot make the directory of a layer";
+            let message = "cannot create the directory of a layer";
             PullError::because(PullErrorKind::Internal, message, error)
         };
         let tree = made.join("fs");
@@ -274,7 +280,7 @@ pub(crate) fn read_config(bytes: Vec<u8>) -> Result<(ImageId, Config, String), P
     let id = ImageId(Digest::of(&bytes));
     let config = parse_config(&bytes)?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        let message = "the image's configuration is not text";
+        let message = "the image configuration is not UTF-8 text";
         PullError::because(PullErrorKind::Refused, message, error)
     })?;
     Ok((id, config, text))

@@ -64,7 +64,7 @@ pub enum ManifestError {
     /// It is not valid JSON of this type.
     #[error("cannot decode the {what}")]
     Json {
-        /// Which document.
+        /// The document.
         what: &'static str,
         /// The error.
         source: serde_json::Error,

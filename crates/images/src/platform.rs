@@ -1,4 +1,4 @@
-//! Platforms, and which image of an index matches this machine best.
+//! Platforms, and the selection of the best image of an index.
 
 use std::{fmt, str::FromStr};
 
@@ -53,8 +53,8 @@ impl Platform {
         Self::new("linux", architecture, variant)
     }
 
-    /// How well an image for `image` runs on `self`: higher is better, `None` means not at all.
-    /// Empty fields of an image match anything, but rank below fields that match exactly.
+    /// Rates how well an image for `image` runs on `self`: higher is better, `None` means not at
+    /// all. Empty fields of an image match anything, but rank below fields that match exactly.
     #[must_use]
     pub fn fit(&self, image: &Self) -> Option<u32> {
         const NATIVE: u32 = 1000;

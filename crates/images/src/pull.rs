@@ -19,29 +19,29 @@ use crate::{
     Credentials, Digest, ImageId, ImageStore, Platform, PullError, PullErrorKind, Reference,
     load::{check_count, read_config},
     manifest::{self, Descriptor, Document, Manifest},
-    registry::{OfferedCredentials, RawManifest, Session, Transport},
+    registry::{OfferedCredentials, RawManifest, RegistrySession, Transport},
     store::{LayerLease, LayerSource, NewImage, blocking},
 };
 
 /// Nesting of indexes.
 const MAX_DEPTH: usize = 4;
 
-/// What to pull.
+/// A pull of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest<'a> {
     /// Name, optionally a short one, optionally with a digest.
     pub image: &'a str,
     /// Credentials for the registry.
     pub auth: Option<Credentials>,
-    /// Whether mirrors of the registry may get `auth`, too. They may if it names no server.
+    /// Mirrors of the registry may get `auth`, too. They may if it names no server.
     pub auth_for_mirrors: bool,
-    /// What to choose from an index of images; `None` is this machine's platform.
+    /// The platform to choose from an image index; `None` is this machine's.
     pub platform: Option<Platform>,
 }
 
 /// The current pulls.
 #[derive(Default)]
-pub(crate) struct Pulls {
+pub(crate) struct ActivePulls {
     current: Mutex<HashMap<PullKey, WeakShared<PullFuture>>>,
     /// A lock per layer: only one pull downloads it at a time.
     layers: Mutex<HashMap<Digest, Weak<tokio::sync::Mutex<()>>>>,
@@ -182,7 +182,7 @@ impl ImageStore {
     /// The manifest for this platform and its text, and the digest that the name resolves to.
     async fn manifest(
         &self,
-        session: &Session,
+        session: &RegistrySession,
         reference: &Reference,
         platform: &Platform,
     ) -> Result<(Digest, Manifest, String), PullError> {
@@ -229,12 +229,12 @@ impl ImageStore {
         self: &Arc<Self>,
         reference: &Reference,
         shown: OfferedCredentials,
-    ) -> Result<Session, PullError> {
+    ) -> Result<RegistrySession, PullError> {
         let (store, reference) = (Arc::clone(self), reference.clone());
         blocking(move || {
             let transport = store.transport()?;
             let directories = &store.settings().hosts_dirs;
-            Session::open(&transport, &reference, &shown, directories)
+            RegistrySession::open(&transport, &reference, &shown, directories)
         })
         .await
     }

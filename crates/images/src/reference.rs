@@ -194,7 +194,7 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Whether the first part of a name is a registry, not a user of the default one.
+/// Reports whether the first part of a name is a registry, not a user of the default one.
 fn is_registry_like(part: &str) -> bool {
     part.contains(['.', ':', '['])
         || part == "localhost"

@@ -1,7 +1,7 @@
 //! The client of registries: connections, credentials, redirects, manifests and blobs.
 //!
-//! A [`Session`] serves one pull. It tries the hosts that the registry's settings name, one after
-//! the other, and without such settings the registry itself. After a failure the next host is
+//! A [`RegistrySession`] serves one pull. It tries the hosts that the registry's settings name, one
+//! after the other, and without such settings the registry itself. After a failure the next host is
 //! tried; a host that cannot be reached is skipped for the rest of the pull. Nothing is retried:
 //! back-off is up to the caller.
 //!
@@ -29,7 +29,7 @@ use bytes::Bytes;
 use rubelet_base::ErrorChain;
 
 use self::host::Host;
-pub(crate) use self::{body::Body, tls::try_certificates, transport::Transport};
+pub(crate) use self::{body::ResponseBody, tls::try_certificates, transport::Transport};
 use crate::{
     Credentials, Digest, PullError, PullErrorKind, Reference,
     hosts::{self, HostSettings},
@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// The hosts of a registry, for one pull.
-pub(crate) struct Session {
+pub(crate) struct RegistrySession {
     registry: String,
     hosts: Vec<Host>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct HostSearch {
     failed: Vec<(String, PullError)>,
 }
 
-impl Session {
+impl RegistrySession {
     /// Reads the hosts of the registry. Blocks.
     pub(crate) fn open(
         transport: &Arc<Transport>,
@@ -110,7 +110,7 @@ impl Session {
     ) -> Result<Bytes, PullError> {
         if descriptor.size > most {
             let message = format!(
-                "the image's configuration has {} bytes, more than {most}",
+                "the image configuration has {} bytes, more than {most}",
                 descriptor.size
             );
             return Err(PullError::new(PullErrorKind::Refused, message));
@@ -130,7 +130,7 @@ impl Session {
         &self,
         descriptor: &Descriptor,
         search: &mut HostSearch,
-    ) -> Result<Body, PullError> {
+    ) -> Result<ResponseBody, PullError> {
         while let Some(host) = self.next(search, false) {
             match host.blob(descriptor).await {
                 Ok(body) => return Ok(body),
@@ -140,9 +140,9 @@ impl Session {
         Err(self.failure(std::mem::take(search)))
     }
 
-    /// Whether a host confirms that these credentials may read the blob. Mirrors without the capability
-    /// `resolve` do not count: they do not decide about access. A failure means no: the blob can still
-    /// be downloaded.
+    /// Asks the hosts to confirm that these credentials may read the blob. Mirrors without the
+    /// capability `resolve` do not count: they do not decide about access. A failure means no: the
+    /// blob can still be downloaded.
     pub(crate) async fn confirms(&self, descriptor: &Descriptor) -> bool {
         for host in &self.hosts {
             if host.may(true) && host.down().is_none() && host.has(descriptor).await {

@@ -15,7 +15,7 @@ pub struct ImageSettings {
     /// Directories with a directory for each registry, in which a `hosts.toml` names the mirrors
     /// that are tried before it. The first one with a directory for a registry counts.
     pub hosts_dirs: Vec<PathBuf>,
-    /// How registries are reached.
+    /// The proxy for registries.
     pub proxy: Proxy,
     /// The platform that images are chosen for.
     pub platform: Platform,
@@ -39,7 +39,7 @@ impl Default for ImageSettings {
     }
 }
 
-/// How registries are reached. Loopback, and plain HTTP, are always reached directly.
+/// The proxy for registries. Loopback, and plain HTTP, are always reached directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proxy {
     /// As in `HTTPS_PROXY` and `NO_PROXY`.
@@ -73,7 +73,7 @@ pub struct Limits {
     pub progress: Duration,
     /// Limits for a layer.
     pub unpack: crate::unpack::UnpackLimits,
-    /// How long layers of a failed pull are kept for the next attempt.
+    /// Time for which layers of a failed pull are kept for the next attempt.
     pub keep_orphans: Duration,
 }
 

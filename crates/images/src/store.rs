@@ -26,7 +26,9 @@ pub(crate) use self::directories::open_directory;
 pub(crate) use self::records::LayerSource;
 pub(crate) use self::rootfs::mapped;
 use self::{directories::Directories, records::ImageRecord, state::StoreState};
-use crate::{Image, ImageDetails, ImageSettings, StoreError, pull::Pulls, volumes::CopyThreads};
+use crate::{
+    Image, ImageDetails, ImageSettings, StoreError, pull::ActivePulls, volumes::CopyThreads,
+};
 
 /// All images of this node. One process opens a root at a time.
 pub struct ImageStore {
@@ -38,7 +40,7 @@ pub struct ImageStore {
     /// Held while the disk and `state` change together. Taken before `state`, and only by threads
     /// that may block.
     disk: Mutex<()>,
-    pub(crate) pulls: Pulls,
+    pub(crate) pulls: ActivePulls,
     copies: CopyThreads,
     /// Excludes other processes.
     _lock: FileLock,
@@ -46,7 +48,7 @@ pub struct ImageStore {
 
 /// The ID mappings of a user namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Mappings {
+pub struct IdMappings {
     /// Users.
     pub uids: Vec<IdMapping>,
     /// Groups.
@@ -67,14 +69,14 @@ pub struct RootfsLayers {
 
 /// Space on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Usage {
+pub struct DiskUsage {
     /// Bytes of blocks.
     pub bytes: u64,
-    /// Files, directories and the like.
+    /// Inodes: files and directories.
     pub inodes: u64,
 }
 
-impl std::ops::AddAssign for Usage {
+impl std::ops::AddAssign for DiskUsage {
     fn add_assign(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.inodes += other.inodes;
@@ -87,14 +89,14 @@ pub struct ImageFsInfo {
     /// The directory that contains them.
     pub mountpoint: PathBuf,
     /// Layers of images, each counted once.
-    pub images: Usage,
+    pub images: DiskUsage,
     /// Data that containers wrote, as far as it was measured.
-    pub containers: Usage,
+    pub containers: DiskUsage,
 }
 
 /// The result of a removal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Removed {
+pub struct RemovalResult {
     /// Removed names.
     pub untagged: Vec<String>,
     /// The removed image; `None` if it has other names, or did not exist.
@@ -136,7 +138,7 @@ impl ImageStore {
     #[must_use]
     pub fn fs_info(&self) -> ImageFsInfo {
         let state = self.state();
-        let (mut images, mut containers) = (Usage::default(), Usage::default());
+        let (mut images, mut containers) = (DiskUsage::default(), DiskUsage::default());
         for layer in state.layers.values() {
             images += layer.record.usage;
         }

@@ -30,14 +30,14 @@ use crate::test_image::Blobs;
 
 /// A request as the server saw it.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
 }
 
-impl Asked {
+impl RecordedRequest {
     pub(crate) fn authorization(&self) -> Option<&str> {
         self.headers
             .get(header::AUTHORIZATION)
@@ -50,12 +50,12 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    pub(crate) fault: Fault,
+    pub(crate) fault: ResponseFault,
 }
 
 /// What is wrong with an answer.
 #[derive(Clone)]
-pub(crate) enum Fault {
+pub(crate) enum ResponseFault {
     None,
     /// The connection ends after so many bytes.
     CutAfter(usize),
@@ -71,7 +71,7 @@ impl Reply {
             status,
             headers: Vec::new(),
             body: body.into(),
-            fault: Fault::None,
+            fault: ResponseFault::None,
         }
     }
 
@@ -80,38 +80,40 @@ impl Reply {
         self
     }
 
-    pub(crate) fn fault(mut self, fault: Fault) -> Self {
+    pub(crate) fn fault(mut self, fault: ResponseFault) -> Self {
         self.fault = fault;
         self
     }
 }
 
-type Handler = dyn Fn(&Asked) -> Reply + Send + Sync;
+type Handler = dyn Fn(&RecordedRequest) -> Reply + Send + Sync;
 
 /// A server on loopback; gone when it is dropped.
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<RecordedRequest>>>,
     _stop: oneshot::Sender<()>,
     /// Its certificate, for loopback and `registry.test`, if it has one.
     pub(crate) certificate: Option<String>,
 }
 
 impl TestServer {
-    pub(crate) async fn start(handler: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        handler: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         Self::start_with(false, handler).await
     }
 
     pub(crate) async fn start_with(
         tls: bool,
-        handler: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+        handler: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static,
     ) -> Self {
         Self::start_on(tls.then(|| acceptor(None)), handler).await
     }
 
     /// One that wants a certificate of its clients. Yields that, and its key.
     pub(crate) async fn start_mutual(
-        handler: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+        handler: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static,
     ) -> (Self, (String, String)) {
         let made = rcgen::generate_simple_self_signed(["client.test".to_owned()]).unwrap();
         let client = (pem(made.cert.der()), key_pem(&made.signing_key));
@@ -123,11 +125,11 @@ impl TestServer {
 
     async fn start_on(
         tls: Option<(TlsAcceptor, String)>,
-        handler: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+        handler: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let asked: Arc<Mutex<Vec<RecordedRequest>>> = Arc::default();
         let handler: Arc<Handler> = Arc::new(handler);
         let (stop, mut stopped) = oneshot::channel::<()>();
         let (acceptor, certificate) = tls.unzip();
@@ -161,7 +163,7 @@ impl TestServer {
     }
 
     /// What was asked so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<RecordedRequest> {
         self.asked.lock().clone()
     }
 
@@ -242,7 +244,7 @@ pub(crate) async fn proxy(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Stri
     (address, asked)
 }
 
-async fn serve<S>(stream: TokioIo<S>, handler: Arc<Handler>, log: Arc<Mutex<Vec<Asked>>>)
+async fn serve<S>(stream: TokioIo<S>, handler: Arc<Handler>, log: Arc<Mutex<Vec<RecordedRequest>>>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
@@ -251,7 +253,7 @@ where
         async move {
             let (head, body) = request.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
-            let asked = Asked {
+            let asked = RecordedRequest {
                 method: head.method,
                 path: head.uri.path_and_query().unwrap().to_string(),
                 headers: head.headers,
@@ -273,24 +275,26 @@ fn response(reply: Reply) -> Response<Sent> {
         response = response.header(name, value);
     }
     let length = reply.body.len();
-    if !matches!(reply.fault, Fault::Chunked)
+    if !matches!(reply.fault, ResponseFault::Chunked)
         && !reply.headers.iter().any(|(n, _)| n == "content-length")
     {
         response = response.header(header::CONTENT_LENGTH, length);
     }
     let mut parts = vec![];
     let (first, stop) = match &reply.fault {
-        Fault::CutAfter(at) | Fault::StopAfter(at, _) => (*at, true),
-        Fault::None | Fault::Chunked => (length, false),
+        ResponseFault::CutAfter(at) | ResponseFault::StopAfter(at, _) => (*at, true),
+        ResponseFault::None | ResponseFault::Chunked => (length, false),
     };
     parts.push(Bytes::from(reply.body[..first].to_vec()));
     if stop {
         parts.push(Bytes::from(reply.body[first..].to_vec()));
     }
-    let cut = matches!(reply.fault, Fault::CutAfter(_));
+    let cut = matches!(reply.fault, ResponseFault::CutAfter(_));
     let wait = match reply.fault {
-        Fault::StopAfter(_, notify) => Some(Box::pin(async move { notify.notified().await })
-            as Pin<Box<dyn Future<Output = ()> + Send>>),
+        ResponseFault::StopAfter(_, notify) => {
+            Some(Box::pin(async move { notify.notified().await })
+                as Pin<Box<dyn Future<Output = ()> + Send>>)
+        }
         _ => None,
     };
     response
@@ -344,7 +348,7 @@ pub(crate) struct Content {
 
 impl Content {
     /// The usual answers, for the repository `team/app`.
-    pub(crate) fn answer(&self, asked: &Asked) -> Reply {
+    pub(crate) fn answer(&self, asked: &RecordedRequest) -> Reply {
         let Some(path) = asked.path.strip_prefix("/v2/") else {
             return Reply::new(404, "no registry here");
         };

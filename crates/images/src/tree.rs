@@ -17,7 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::Usage;
+use crate::DiskUsage;
 
 const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -145,9 +145,9 @@ fn names(directory: &OwnedFd) -> io::Result<Vec<CString>> {
 
 /// The disk usage of a directory tree. Files that vanish during the walk are not counted, nor are
 /// those at paths that are too long. Files with several hard links count once.
-pub(crate) fn measure(root: &Path) -> io::Result<Usage> {
+pub(crate) fn measure(root: &Path) -> io::Result<DiskUsage> {
     let root = fs::open(root, DIRECTORY, Mode::empty())?;
-    let mut usage = Usage::default();
+    let mut usage = DiskUsage::default();
     let mut linked = HashSet::new();
     count(&fs::fstat(&root)?, &mut usage);
     let mut pending = vec![PathBuf::new()];
@@ -188,7 +188,7 @@ pub(crate) fn measure(root: &Path) -> io::Result<Usage> {
     Ok(usage)
 }
 
-fn count(stat: &fs::Stat, usage: &mut Usage) {
+fn count(stat: &fs::Stat, usage: &mut DiskUsage) {
     usage.bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
     usage.inodes += 1;
 }

@@ -10,12 +10,12 @@
 //! - Extended attributes: `security.capability`, `user.*` and POSIX access lists are set. Those of
 //!   overlayfs, SELinux and integrity checks belong to the machine that created the archive and are
 //!   skipped.
-//! - Devices: those that every container has anyway (`null`, `zero`, `full`, `random`, `urandom`,
-//!   `tty`, `console`, `ptmx`) are created. Other ones are skipped below `dev`, which a container's
-//!   own `/dev` covers, and rejected anywhere else.
+//! - Devices: those that every container has (`null`, `zero`, `full`, `random`, `urandom`, `tty`,
+//!   `console`, `ptmx`) are created. Others are skipped below `dev`, which a container's own `/dev`
+//!   covers, and rejected anywhere else.
 //! - Owner first, then capabilities and the setuid and setgid bits, which a change of owner clears.
 //! - Size, number of entries, depth, and the compression ratio are limited, and some disk space
-//!   stays free.
+//!   is kept free.
 
 mod applier;
 mod attributes;
@@ -33,9 +33,9 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::attributes::{is_content, is_opaque, is_whiteout};
-use self::{applier::Applier, decompress::Counter};
+use self::{applier::Applier, decompress::ByteCounter};
 use crate::{
-    Digest, Usage,
+    Digest, DiskUsage,
     archive::{Archive, ArchiveError},
     digest::{Algorithm, Hasher},
 };
@@ -53,9 +53,9 @@ pub struct UnpackLimits {
     pub ratio_from: u64,
     /// Nesting of directories.
     pub depth: usize,
-    /// Bytes of the disk that stay free.
+    /// Bytes of the disk to keep free.
     pub spare_bytes: u64,
-    /// Inodes of the disk that stay free, on file systems that have a fixed number.
+    /// Inodes of the disk to keep free, on file systems that have a fixed number.
     pub spare_inodes: u64,
 }
 
@@ -87,12 +87,12 @@ pub enum UnpackError {
     Hostile {
         /// The entry.
         path: String,
-        /// What is wrong.
+        /// The problem.
         why: &'static str,
     },
     /// It exceeds the limits.
     #[error("the layer is refused: {0}")]
-    Bomb(&'static str),
+    LimitExceeded(&'static str),
     /// The disk is full.
     #[error("no space for the layer: {0}")]
     NoSpace(&'static str),
@@ -122,11 +122,11 @@ pub struct DirectoryAttributes {
 /// The result of applying an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedLayer {
-    /// Created files, directories and the like, and the blocks of their content.
-    pub usage: Usage,
+    /// Created files and directories, and the blocks of their content.
+    pub usage: DiskUsage,
     /// The attributes of the root directory, if the archive has an entry for it.
     pub root: Option<DirectoryAttributes>,
-    /// Parent directories without an entry of their own. Their attributes are those of the layers
+    /// Parent directories without their own entry. Their attributes are those of the layers
     /// below, if there are any.
     pub implicit: Vec<PathBuf>,
     /// Devices below `dev` that were skipped.
@@ -189,14 +189,14 @@ pub fn unpack(
     limits: &UnpackLimits,
 ) -> Result<UnpackedLayer, UnpackError> {
     let (blob_algorithm, diff_algorithm) = algorithms;
-    let arrived = Counter::default();
+    let arrived = ByteCounter::default();
     let mut hashing = HashingReader::new(source, blob_algorithm, arrived.clone());
     let plain = decompress::plain(&mut hashing).map_err(UnpackError::Read)?;
-    let bounded = decompress::Bounded::new(plain, arrived.clone(), limits);
+    let bounded = decompress::BoundedReader::new(plain, arrived.clone(), limits);
     let mut archive = Archive::new(HashingReader::new(
         bounded,
         diff_algorithm,
-        Counter::default(),
+        ByteCounter::default(),
     ));
     let applied = apply_archive(&mut archive, target, limits).map_err(bomb)?;
     let mut rest = archive.into_inner();
@@ -213,12 +213,12 @@ pub fn unpack(
     })
 }
 
-/// Whether a file is compressed like a layer, by its first bytes.
+/// Reports whether a file is compressed like a layer, by its first bytes.
 pub(crate) fn is_compressed(file: &std::fs::File) -> io::Result<bool> {
     use std::os::unix::fs::FileExt as _;
     let mut start = [0; 4];
     let read = file.read_at(&mut start, 0)?;
-    Ok(decompress::Form::of(&start[..read]) != decompress::Form::Plain)
+    Ok(decompress::Compression::of(&start[..read]) != decompress::Compression::Plain)
 }
 
 /// Writes the uncompressed content of a compressed file.
@@ -227,10 +227,13 @@ pub(crate) fn plain_copy(
     to: &mut std::fs::File,
     limits: &UnpackLimits,
 ) -> io::Result<()> {
-    let arrived = Counter::default();
+    let arrived = ByteCounter::default();
     let hashing = HashingReader::new(from, Algorithm::Sha256, arrived.clone());
     let plain = decompress::plain(hashing)?;
-    io::copy(&mut decompress::Bounded::new(plain, arrived, limits), to)?;
+    io::copy(
+        &mut decompress::BoundedReader::new(plain, arrived, limits),
+        to,
+    )?;
     Ok(())
 }
 
@@ -242,7 +245,7 @@ fn bomb(error: UnpackError) -> UnpackError {
     };
     let found = source.get_ref().and_then(|inner| inner.downcast_ref());
     match found {
-        Some(decompress::Bomb(why)) => UnpackError::Bomb(why),
+        Some(decompress::LimitExceeded(why)) => UnpackError::LimitExceeded(why),
         None => error,
     }
 }
@@ -251,11 +254,11 @@ fn bomb(error: UnpackError) -> UnpackError {
 struct HashingReader<R> {
     source: R,
     hasher: Hasher,
-    counter: Counter,
+    counter: ByteCounter,
 }
 
 impl<R> HashingReader<R> {
-    fn new(source: R, algorithm: Algorithm, counter: Counter) -> Self {
+    fn new(source: R, algorithm: Algorithm, counter: ByteCounter) -> Self {
         Self {
             source,
             hasher: Hasher::new(algorithm),

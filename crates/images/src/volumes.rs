@@ -27,7 +27,7 @@ pub(crate) use threads::CopyThreads;
 
 use crate::{
     ImageStore, StoreError,
-    store::{Mappings, blocking, disk_error, mapped},
+    store::{IdMappings, blocking, disk_error, mapped},
 };
 
 impl ImageStore {
@@ -70,7 +70,7 @@ impl ImageStore {
         self: &Arc<Self>,
         container_id: &str,
         volumes: Vec<PathBuf>,
-        userns: Option<&Mappings>,
+        userns: Option<&IdMappings>,
     ) -> Result<Vec<PathBuf>, StoreError> {
         let layers = self.rootfs(container_id)?.lower;
         let root = self.directories().image_volumes(container_id);
@@ -78,7 +78,7 @@ impl ImageStore {
         let copied = self.copies().run(container_id, move |progress| {
             let filled = fill_all(&layers, &root, &volumes, userns.as_ref(), progress);
             if progress.is_cancelled() {
-                // Whoever cleaned up may have been quicker than the last file.
+                // A concurrent cleanup may have run before the last file was written.
                 let _ = fs::remove_dir_all(&root);
             }
             filled
@@ -93,7 +93,7 @@ impl ImageStore {
         }
     }
 
-    /// How far the copy of a container's volumes is; `None` if there is none.
+    /// The progress of the copy of a container's volumes; `None` if no copy runs.
     #[must_use]
     pub fn volume_copy(&self, container_id: &str) -> Option<VolumeCopy> {
         self.copies().progress(container_id)
@@ -105,7 +105,7 @@ fn fill_all(
     layers: &[PathBuf],
     root: &Path,
     volumes: &[PathBuf],
-    userns: Option<&Mappings>,
+    userns: Option<&IdMappings>,
     progress: &CopyProgress,
 ) -> Result<Vec<PathBuf>, StoreError> {
     let owner = |uid, gid| match userns {

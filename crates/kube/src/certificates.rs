@@ -28,7 +28,7 @@ mod test_signer;
 mod tests;
 
 pub use client::{ClientCertificate, ClientCertificateError, ClientSetup, Expiry};
-pub use notice::{Hooks, Notice};
+pub use notice::{CertificateHooks, CertificateNotice};
 pub use pair::{Certificate, Leaf, Pair, PairError};
 pub use rules::ServingNames;
 pub use serving::{ClusterServing, ServingCert};

@@ -41,7 +41,7 @@ pub enum ClientError {
     Setup {
         /// The server.
         server: String,
-        /// What is wrong.
+        /// The error.
         problem: String,
     },
     /// The client certificate, token or password.
@@ -52,7 +52,7 @@ pub enum ClientError {
     UserAgent,
 }
 
-/// How a patch is written.
+/// The type of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchKind {
     /// Lists are merged by the keys that their types name.
@@ -240,7 +240,7 @@ impl Client {
         self.shared.transport.reload();
     }
 
-    /// What can't be read of the API server's objects.
+    /// Fields of the API server's objects that can't be decoded.
     #[must_use]
     pub fn unreadable(&self) -> &UnreadableObjects {
         &self.shared.unreadable
@@ -303,7 +303,7 @@ impl Client {
         Ok(answer.into_body())
     }
 
-    /// How long a request may take.
+    /// Timeout of a request.
     pub(crate) fn timeout(&self) -> Duration {
         self.limits.timeout
     }

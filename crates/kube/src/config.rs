@@ -1,4 +1,4 @@
-//! Which server a client connects to, and with which credentials.
+//! The server of a client, and its credentials.
 
 use std::{fmt, io, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -10,13 +10,13 @@ use crate::{
     server_url::{ServerUrl, ServerUrlError},
 };
 
-/// Which server, trusted by what, called by whom. Made by
+/// The server, its certificate authorities, and the credentials. Made by
 /// [`Kubeconfig::client_config`](crate::kubeconfig::Kubeconfig::client_config).
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// The server.
     pub server: ServerUrl,
-    /// Who vouches for the server's certificate.
+    /// The authorities of the server's certificate.
     pub roots: Roots,
     /// Any certificate of the server will do.
     pub insecure_skip_tls_verify: bool,
@@ -26,7 +26,7 @@ pub struct ClientConfig {
     pub proxy: Proxy,
     /// The client certificate.
     pub identity: IdentitySource,
-    /// What the `Authorization` header is made of.
+    /// The source of the `Authorization` header.
     pub credential: Credential,
     /// Another way to the server than TCP, for tests. `server` sets the protocol on it.
     pub connector: Option<Connector>,
@@ -70,7 +70,7 @@ impl ClientConfig {
     }
 }
 
-/// Who vouches for the server's certificate.
+/// The authorities of the server's certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
     /// The authorities of this machine. `SSL_CERT_FILE` and `SSL_CERT_DIR` count.
@@ -92,12 +92,12 @@ pub enum Proxy {
     Http(Box<str>),
 }
 
-/// Where the client certificate comes from.
+/// The source of the client certificate.
 #[derive(Debug, Clone)]
 pub enum IdentitySource {
     /// No client certificate.
     None,
-    /// From a cell that somebody else fills, or that was filled from inline data.
+    /// From a cell that another task fills, or that was filled from inline data.
     Shared(ClientIdentity),
     /// From PEM files, read again when they change.
     Files {
@@ -108,7 +108,7 @@ pub enum IdentitySource {
     },
 }
 
-/// What the `Authorization` header is made of.
+/// The source of the `Authorization` header.
 #[derive(Debug, Clone)]
 pub enum Credential {
     /// No header.
@@ -119,7 +119,7 @@ pub enum Credential {
     TokenFile {
         /// The file.
         path: PathBuf,
-        /// What counts as long as the file can't be read.
+        /// Used if the file can't be read.
         otherwise: Option<Secret>,
     },
     /// User and password.
@@ -162,7 +162,7 @@ pub struct ExecPlugin {
     pub command: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// What is added to this process's environment.
+    /// Variables that are added to this process's environment.
     pub env: Vec<(String, String)>,
     /// The hint for a user who doesn't have the program.
     pub install_hint: Option<String>,

@@ -1,4 +1,4 @@
-//! What a client identifies with, read again when it changes, expires or is refused.
+//! Credentials of a client, read again when they change, expire or are rejected.
 
 mod exec;
 
@@ -30,7 +30,7 @@ pub enum CredentialError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
     /// A plugin gave no credentials.
@@ -38,7 +38,7 @@ pub enum CredentialError {
     Exec {
         /// The program.
         command: String,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
     /// A token or password that no header can carry.
@@ -48,16 +48,16 @@ pub enum CredentialError {
 
 /// Files are read again after this time: upstream's for tokens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
-/// What a plugin gave is renewed so much before it expires, in seconds.
+/// Time before the expiry of a plugin's credentials at which they are renewed, in seconds.
 const MARGIN: i64 = 10;
 /// A plugin that failed is not started again before this time.
 const PLUGIN_PAUSE: Duration = Duration::from_secs(5);
 
-/// What goes with one request.
+/// Credentials of one request.
 #[derive(Debug)]
 pub(crate) struct Authorization {
     pub(crate) header: Option<HeaderValue>,
-    /// Which credentials these are: another number, other credentials.
+    /// Identifies these credentials: other credentials have another number.
     pub(crate) generation: u64,
     /// The client certificate is another one since the last call, so that connections must be opened
     /// again.
@@ -128,12 +128,12 @@ impl Credentials {
         })
     }
 
-    /// What TLS handshakes show.
+    /// The client certificate for TLS handshakes.
     pub(crate) fn identity(&self) -> &ClientIdentity {
         &self.identity
     }
 
-    /// What goes with a request now.
+    /// The current credentials for a request.
     pub(crate) async fn current(&self) -> Result<Authorization, CredentialError> {
         let mut state = self.state.lock().await;
         self.update(&mut state, false).await?;

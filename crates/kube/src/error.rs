@@ -20,7 +20,7 @@ pub enum ApiError {
         reason: String,
         /// The API server's message; never empty.
         message: String,
-        /// How long the server asks to wait.
+        /// `Retry-After` of the response.
         retry_after: Option<Duration>,
     },
     /// The connection failed before the response. Whether the request was carried out is unknown.
@@ -40,12 +40,12 @@ pub enum ApiError {
     Request {
         /// The requested path.
         path: String,
-        /// What is wrong.
+        /// The error.
         problem: String,
     },
 }
 
-/// What is wrong with an answer.
+/// An error of a response body.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     /// It is larger than anything the API server stores.
@@ -78,7 +78,7 @@ impl ApiError {
         }
     }
 
-    /// How long the API server asks to wait before the next try.
+    /// The delay before the next try that the API server asks for.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -168,7 +168,7 @@ impl ApiError {
     }
 }
 
-/// What is read of a `metav1.Status`.
+/// The used fields of a `metav1.Status`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct StatusBody {
@@ -179,7 +179,7 @@ struct StatusBody {
 }
 
 impl StatusBody {
-    /// What can be read of it.
+    /// Decodes as much of it as possible.
     fn read(body: &[u8]) -> Self {
         read_json(body).map_or_else(|_| Self::default(), |read| read.value)
     }

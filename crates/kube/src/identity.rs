@@ -37,7 +37,7 @@ pub enum IdentityError {
     Mismatch(#[source] rustls::Error),
 }
 
-/// The client certificate of a client, or none. Clones share the content: whoever renews the
+/// The client certificate of a client, or none. Clones share the content: a task that renews the
 /// certificate sets the new one, and calls [`Client::reload`](crate::Client::reload).
 #[derive(Clone, Default)]
 pub struct ClientIdentity(Arc<RwLock<Option<Arc<CertifiedKey>>>>);

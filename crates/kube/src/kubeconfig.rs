@@ -43,7 +43,7 @@ pub enum KubeconfigError {
         path: PathBuf,
         /// Such as `users[0].user.token`.
         field: String,
-        /// What is wrong, and what to do.
+        /// The error, and advice.
         problem: String,
     },
 }

@@ -1,11 +1,11 @@
-//! The way to the API server: kubeconfig, requests, watches, certificates.
+//! Client of the API server: kubeconfig, requests, watches, certificates.
 //!
 //! - [`kubeconfig`] reads the file and makes a [`ClientConfig`] of it.
 //! - [`Client`] sends requests. Clones share connections, credentials and the rate limit. Requests
-//!   and watches have connections of their own, so that a watch that nobody reads never delays a
+//!   and watches have connections of their own, so that a watch that is not read never delays a
 //!   lease. HTTP/2 where the server offers it, else HTTP/1.1.
-//! - [`Watcher`] lists and watches one collection and retries for ever.
-//! - [`UnreadableObjects`] lists what of the API server's objects could not be read.
+//! - [`Watcher`] lists and watches one collection and retries forever.
+//! - [`UnreadableObjects`] lists fields of the API server's objects that could not be decoded.
 //! - [`ClientIdentity`] holds the client certificate that may be replaced at any time.
 //!
 //! Tasks: one for each connection, spawned by the dial and ended by the last stream. A [`Watcher`]

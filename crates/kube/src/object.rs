@@ -22,7 +22,7 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-/// Where in the object a map is being read.
+/// The position in the object of a map that is being read.
 #[derive(Clone, Copy)]
 enum Level {
     Object,

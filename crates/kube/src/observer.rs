@@ -1,4 +1,4 @@
-//! Who wants to know about every request: metrics, mostly.
+//! Observers of requests, such as metrics.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub trait RequestObserver: Send + Sync + 'static {
     fn request_ended(&self, method: &'static str, host: &str, code: Option<u16>, took: Duration);
 }
 
-/// The observer of a client that nobody watches.
+/// An observer that does nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IgnoreRequests;
 

@@ -7,7 +7,7 @@ use crate::{
     observer::{IgnoreRequests, RequestObserver},
 };
 
-/// How a client behaves.
+/// Options of a client.
 #[derive(Clone)]
 pub struct ClientOptions {
     /// Requests a second that are allowed in the long run: `kubeAPIQPS`. Zero or less: any number.

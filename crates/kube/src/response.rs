@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const MAX_OBJECT: usize = 16 * 1024 * 1024;
 /// A page of a list.
 pub(crate) const MAX_PAGE: usize = 64 * 1024 * 1024;
-/// What is read of a refusal.
+/// Maximum length of an error response that is read.
 pub(crate) const MAX_REFUSAL: usize = 64 * 1024;
 
 /// Reads a body that may have `limit` bytes.

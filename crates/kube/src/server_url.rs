@@ -1,4 +1,4 @@
-//! Where the API server is.
+//! The URL of the API server.
 
 use std::fmt;
 
@@ -98,7 +98,7 @@ impl ServerUrl {
         &self.authority
     }
 
-    /// What is before the path of each request.
+    /// The prefix of the path of each request.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }

@@ -1,6 +1,6 @@
-//! Connections to the API server, made when they are needed and shared by whoever sends.
+//! Connections to the API server, opened on demand and shared by all requests.
 //!
-//! There are two pools, one for requests and one for watches: a watch that nobody reads holds back
+//! There are two pools, one for requests and one for watches: a watch that is not read holds back
 //! bytes of its whole connection, and a lease must not wait for that. With HTTP/2 each pool is one
 //! connection, or more where there are more watches than the server allows on one. With HTTP/1.1
 //! each answer has a connection for itself; idle ones are used again.
@@ -71,7 +71,7 @@ pub enum TransportError {
         proxy: String,
         /// The requested server.
         target: String,
-        /// What it answered.
+        /// Its response.
         problem: String,
     },
     /// The TLS handshake failed, mostly because of one of the certificates.
@@ -79,9 +79,9 @@ pub enum TransportError {
     Tls {
         /// The server.
         host: String,
-        /// What to do about it, where that is known.
+        /// Advice, if the cause is known.
         advice: &'static str,
-        /// What is wrong.
+        /// The error.
         source: io::Error,
     },
     /// The certificate authorities can't be read.
@@ -95,7 +95,7 @@ pub enum TransportError {
     Lost(#[source] hyper::Error),
 }
 
-/// Which connections a request uses.
+/// The connection pool of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestKind {
     /// A short response.
@@ -136,7 +136,7 @@ pub(crate) struct Transport {
     /// The server spoke HTTP/1.1 last time, so that there is no use in waiting for each other.
     http1: AtomicBool,
     idle: Arc<IdleHttp1>,
-    /// How often connections were closed on purpose.
+    /// Number of times that connections were closed on purpose.
     epoch: watch::Sender<u64>,
 }
 

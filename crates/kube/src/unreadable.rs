@@ -22,7 +22,7 @@ use crate::clock::WallClock;
 const MAX_OBJECTS: usize = 100;
 /// Fields of one object that are remembered.
 const MAX_FIELDS: usize = 10;
-/// How long an entry stays that no watch clears.
+/// Time after which an entry expires that no watch clears.
 const TEMPORARY_FOR: Duration = Duration::from_secs(15 * 60);
 
 /// An object of the API server.
@@ -49,7 +49,7 @@ impl fmt::Display for ObjectName {
 /// An object that can't be read, or not in all its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableObject {
-    /// Which one.
+    /// The object.
     pub object: ObjectName,
     /// Fields that are left out, the first ones of many; a field without a path means the whole
     /// object.
@@ -71,7 +71,7 @@ struct Inner {
     entries: Mutex<BTreeMap<(Reader, ObjectName), Entry>>,
 }
 
-/// Who read the object: others may read other fields of it.
+/// The reader of the object: others may read other fields of it.
 pub(crate) type Reader = &'static str;
 
 struct Entry {
@@ -81,7 +81,7 @@ struct Entry {
     until: Option<Instant>,
 }
 
-/// How long an entry stays.
+/// Retention of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retention {
     /// Until the reader clears it.
@@ -207,7 +207,7 @@ impl fmt::Debug for UnreadableObjects {
     }
 }
 
-/// What a path names: the resource, the namespace, and the name if there is one.
+/// The object of a path: the resource, the namespace, and the name if there is one.
 pub(crate) fn object_of_path(path: &str) -> ObjectName {
     let path = path.split('?').next().unwrap_or_default();
     let mut parts = path.split('/').filter(|part| !part.is_empty());

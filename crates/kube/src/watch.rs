@@ -19,7 +19,7 @@ pub(crate) use self::event::meta;
 pub use self::target::WatchTarget;
 use crate::client::Client;
 
-/// What happened in a collection.
+/// A change in a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change<T> {
     /// The complete state: what is not in it is gone. Comes first, and again whenever the server
@@ -55,7 +55,7 @@ enum WatcherState<T> {
     Starting,
 }
 
-/// How long one watch lasts at least: the kubelet's. At most it is twice that.
+/// Minimum duration of one watch, the same as the kubelet's. The maximum is twice that.
 const MIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 impl<T: DeserializeOwned + Send + 'static> Watcher<T> {
@@ -82,7 +82,7 @@ impl<T: DeserializeOwned + Send + 'static> Watcher<T> {
     }
 
     /// The next change. May be dropped while waiting: nothing is lost. Work is done only while
-    /// somebody waits here.
+    /// a caller waits here.
     pub async fn next(&mut self) -> Change<T> {
         poll_fn(|context| {
             if let WatcherState::Ready(_) = self.state
@@ -122,7 +122,7 @@ impl<T> fmt::Debug for Watcher<T> {
     }
 }
 
-/// Where the run puts a change for the waiter: one place, no queue.
+/// The slot in which the run puts a change for the waiter: one place, no queue.
 struct ChangeSlot<T>(Arc<Mutex<Option<Change<T>>>>);
 
 impl<T> ChangeSlot<T> {
@@ -131,7 +131,7 @@ impl<T> ChangeSlot<T> {
     }
 
     /// Hands over a change and waits until it is taken. It is taken by the task that runs this
-    /// future, so nobody needs to be woken.
+    /// future, so no task needs to be woken.
     async fn put(&self, change: Change<T>) {
         *self.0.lock() = Some(change);
         poll_fn(|_| {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rubelet_kube::certificates::{
-    ClientCertificate, ClientSetup, ClusterServing, Hooks, Notice, ServingNames,
+    CertificateHooks, CertificateNotice, ClientCertificate, ClientSetup, ClusterServing,
+    ServingNames,
 };
 use rubelet_kube::{Client, ClientOptions};
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ async fn cluster(approval: Approval, lifetime: Duration) -> SimApi {
 
 struct Node {
     directory: TempDir,
-    notice: Notice,
+    notice: CertificateNotice,
 }
 
 impl Node {
@@ -44,7 +45,7 @@ impl Node {
         fs::write(directory.path().join("bootstrap.conf"), text).expect("the directory is ours");
         Self {
             directory,
-            notice: Notice::new("client certificate"),
+            notice: CertificateNotice::new("client certificate"),
         }
     }
 
@@ -61,7 +62,7 @@ impl Node {
             rotate: true,
             options: ClientOptions::default(),
             notice: self.notice.clone(),
-            hooks: Hooks::default(),
+            hooks: CertificateHooks::default(),
         })
     }
 }
@@ -144,7 +145,7 @@ async fn the_ports_certificate_is_issued_for_the_nodes_addresses() {
     let client = Client::new(config, ClientOptions::default()).expect("a client");
     let first = ServingNames::of_node([("Hostname", "n1"), ("InternalIP", "10.0.0.1")]);
     let (names, receiver) = watch::channel(first);
-    let notice = Notice::new("serving certificate");
+    let notice = CertificateNotice::new("serving certificate");
     let serving = ClusterServing {
         client,
         cert_dir: node.path("pki"),
@@ -154,7 +155,7 @@ async fn the_ports_certificate_is_issued_for_the_nodes_addresses() {
         dns_only: false,
         clock: Arc::clone(&ClientOptions::default().clock),
         notice,
-        hooks: Hooks::default(),
+        hooks: CertificateHooks::default(),
     };
     let (shown, task) = serving.start().expect("the directory can be written");
     let task = tokio::spawn(task);

@@ -34,47 +34,47 @@ use crate::{
     runtime_watch::watch_runtime,
 };
 
-/// Pods that each source wants to run, level-triggered.
+/// Desired pods of each source, level-triggered.
 pub type PodSources = Vec<watch::Receiver<Arc<Desired>>>;
 
-/// How long a stop of the agent waits for container starts that are under way.
+/// Longest wait for container starts in progress when the agent stops.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// What a node is made from.
+/// The parts and settings of an agent.
 pub struct AgentParts {
     /// The runtime.
     pub runtime: Arc<dyn RuntimeService>,
     /// Its image service.
     pub images: Arc<dyn ImageService>,
-    /// Where the runtime is, for messages.
+    /// Endpoint of the runtime, for messages.
     pub endpoint: Arc<str>,
-    /// The name that it reported last; empty if it never did.
+    /// Name that the runtime reported last; empty if it never did.
     pub runtime_name: Arc<str>,
     /// The host.
     pub host: Arc<dyn PodHost>,
     /// Wall time.
     pub clock: Clock,
-    /// What survives a restart.
+    /// Records that survive a restart.
     pub records: RecordWriter,
     /// Name of the node.
     pub node_name: Arc<str>,
     /// Addresses of the node.
     pub node_ips: NodeIps,
-    /// Settings of plans. Their addresses of the node are those of `node_ips`.
+    /// Settings of plans, with the addresses of `node_ips`.
     pub plan: PlanSettings,
     /// Settings of PLEG.
     pub pleg: PlegSettings,
-    /// Reports exits of container processes, where the kernel is watched for them.
+    /// Reports exits of container processes; `None` if the kernel is not watched for them.
     pub processes: Option<Arc<dyn Processes>>,
-    /// How many images are pulled at the same time.
+    /// Maximum number of concurrent image pulls.
     pub pulls: PullParallelism,
-    /// How many sandboxes and containers the runtime starts at the same time.
+    /// Maximum number of sandboxes and containers that the runtime starts at the same time.
     pub starts_at_once: usize,
-    /// How many it stops at the same time, and how many it removes. A stop waits more than it works.
+    /// Maximum number of concurrent stops, and of concurrent removals. A stop mostly waits.
     pub stops_at_once: usize,
-    /// When logs of containers are rotated; `None` is never.
+    /// Settings of log rotation; `None` disables it.
     pub log_rotation: Option<LogRotationSettings>,
-    /// When unused images are removed; `None` is never.
+    /// Settings of image garbage collection; `None` disables it.
     pub image_collection: Option<ImageCollectionSettings>,
     /// Network probes and hooks.
     pub net: Arc<dyn NetProbe>,
@@ -84,34 +84,34 @@ pub struct AgentParts {
     pub cluster: Arc<dyn ClusterView>,
     /// Credentials for registries that all pods may use.
     pub logins: NodeLogins,
-    /// Who may use images that are present.
+    /// Access of pods to images that are present.
     pub image_access: ImageAccess,
-    /// What pods read from the API server, or [`rubelet_node_state::objects::NoObjects`].
+    /// Objects of pods in the API server, or [`rubelet_node_state::objects::NoObjects`].
     pub objects: Arc<dyn ObjectSource>,
-    /// Where everything that happens is counted.
+    /// Metrics of the node.
     pub metrics: Arc<NodeMetrics>,
 }
 
-/// A node at work. Its tasks end when it is dropped; pods continue.
+/// A running agent. Its tasks are aborted when it is dropped; pods continue.
 pub struct Agent {
     /// Statuses of pods.
     pub pods: Arc<PodBoard>,
     /// Events.
     pub recorder: Recorder,
-    /// The runtime as last seen.
+    /// The last known state of the runtime.
     pub runtime_state: watch::Receiver<RuntimeState>,
-    /// Loops that must go round, by name.
+    /// Heartbeats of the main loops, by name.
     pub heartbeats: Vec<(&'static str, Heartbeat)>,
     context: Arc<PodContext>,
     node_name: Arc<str>,
     table_heartbeat: Heartbeat,
-    /// Started with the pods, whose images it keeps.
+    /// Started with the pods, as it must know their images.
     image_collection: Option<(ImageCollectionSettings, Arc<dyn ImageService>)>,
     tasks: JoinSet<()>,
 }
 
 impl Agent {
-    /// Starts everything but the pods: those come with [`Agent::run_pods`].
+    /// Starts all tasks but those of pods, which [`Agent::run_pods`] starts.
     #[must_use]
     pub fn start(parts: AgentParts, recorder: Recorder) -> Self {
         let pods = Arc::new(Board::new());
@@ -213,7 +213,7 @@ impl Agent {
         }
     }
 
-    /// Observations, for those who wait for the first relist.
+    /// PLEG, to wait for the first relist and for observations.
     #[must_use]
     pub fn pleg(&self) -> &PlegHandle {
         &self.context.pleg
@@ -231,8 +231,8 @@ impl Agent {
         &self.context.intents
     }
 
-    /// The pods of manifests that the runtime holds: their names, UIDs, and what is recorded of the
-    /// manifests that they ran by last.
+    /// The pods of manifests in the runtime: name, UID, and the recorded hash of the manifest that
+    /// the pod ran last.
     pub async fn static_pods(&self) -> Vec<(PodName, PodUid, Option<Box<str>>)> {
         let pods = Arc::clone(&self.context.pleg.relists().borrow().pods);
         let is_static = |pod: &&RuntimePod| matches!(pod.source.as_deref(), Some("file" | "http"));
@@ -250,11 +250,11 @@ impl Agent {
     pub async fn first_relist(&self, limit: Duration) {
         let mut relists = self.context.pleg.relists();
         let listed = relists.wait_for(|state| state.at.is_some());
-        // Either way the sources start: with the runtime away, pods wait for it.
+        // Also after a timeout: the sources start, and pods wait for the runtime.
         let _ = timeout(limit, listed).await;
     }
 
-    /// Starts to keep the pods of these sources running.
+    /// Starts the pod table with these sources.
     pub fn run_pods(&mut self, sources: PodSources) {
         if let Some((settings, images)) = self.image_collection.take() {
             let collection = ImageCollection {
@@ -278,19 +278,19 @@ impl Agent {
         self.tasks.spawn(table.run());
     }
 
-    /// Resolves when a task of the node died, with the known details.
+    /// Resolves with a message when a task of the agent panics or ends.
     pub async fn failed(&mut self) -> String {
         match self.tasks.join_next().await {
-            Some(Err(error)) => format!("a task of the node died: {error}"),
-            Some(Ok(())) => "a task of the node ended".to_owned(),
+            Some(Err(error)) => format!("a task of the agent panicked: {error}"),
+            Some(Ok(())) => "a task of the agent ended unexpectedly".to_owned(),
             None => std::future::pending().await,
         }
     }
 
-    /// Stops all tasks and writes what is not written yet. Starts that are under way may end first.
-    /// Containers continue.
+    /// Stops all tasks and writes pending records. Container starts in progress may end first.
+    /// Containers continue to run.
     pub async fn stop(mut self) {
-        // Before the tasks are aborted, which would cancel calls that are under way.
+        // Before the tasks are aborted, which would cancel calls in progress.
         self.context.drain.shut(DRAIN).await;
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
@@ -299,7 +299,7 @@ impl Agent {
     }
 }
 
-/// Does not let PLEG wait for its next try when the runtime is back.
+/// Has PLEG relist at once when the runtime is ready again, instead of after its back-off.
 async fn relist_when_ready(pleg: PlegHandle, mut state: watch::Receiver<RuntimeState>) {
     loop {
         let down = state.wait_for(|state| !state.is_ready()).await.is_ok();

@@ -1,5 +1,5 @@
-//! Calls to the runtime that must not be interrupted: a runtime treats a start whose caller went
-//! away as failed, and containerd may even keep what it can never remove again.
+//! Calls to the runtime that must not be interrupted: a runtime treats a start whose caller has
+//! disconnected as failed, and containerd may keep a container that it can never remove.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -10,39 +10,39 @@ use tokio::{
     time::timeout,
 };
 
-/// More calls than there will ever be at the same time.
+/// Number of permits, more than there are ever calls at the same time.
 const CALLS: u32 = 1 << 20;
 
-/// The door to such calls. Cheap to clone; calls end with the last clone.
+/// Runs such calls, and waits for them before the agent stops. Cheap to clone; calls are aborted
+/// with the last clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Drain(Arc<Inner>);
+pub(crate) struct Drain(Arc<DrainState>);
 
 #[derive(Debug)]
-struct Inner {
+struct DrainState {
     permits: Arc<Semaphore>,
     detached: Mutex<JoinSet<()>>,
 }
 
 impl Drain {
-    /// An open door.
+    /// Accepts calls until [`Self::shut`].
     #[must_use]
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(DrainState {
             permits: Arc::new(Semaphore::new(CALLS as usize)),
             detached: Mutex::default(),
         }))
     }
 
-    /// Runs a call; it never begins once the agent stops. Whoever stops waiting for it breaks it
-    /// off.
+    /// Runs a call, which never begins once the agent stops. Dropping the future aborts the call.
     pub(crate) async fn run<T>(&self, call: impl Future<Output = T>) -> T {
-        let Ok(_under_way) = self.0.permits.acquire().await else {
+        let Ok(_permit) = self.0.permits.acquire().await else {
             return std::future::pending().await;
         };
         call.await
     }
 
-    /// Runs a call that continues to its end even if nobody waits for its answer any more.
+    /// Runs a call that continues to its end even if the returned future is dropped.
     ///
     /// # Panics
     /// The call panicked.
@@ -51,36 +51,35 @@ impl Drain {
         call: impl Future<Output = T> + Send + 'static,
     ) -> T {
         let permits = Arc::clone(&self.0.permits);
-        let Ok(under_way) = permits.acquire_owned().await else {
+        let Ok(permit) = permits.acquire_owned().await else {
             return std::future::pending().await;
         };
-        let (answer, answered) = oneshot::channel();
+        let (sender, result) = oneshot::channel();
         {
             let mut calls = self.0.detached.lock();
             // A JoinSet keeps ended tasks until they are joined.
             while calls.try_join_next().is_some() {}
             calls.spawn(async move {
                 let value = call.await;
-                drop(under_way);
-                // Perhaps nobody waits any more.
-                let _ = answer.send(value);
+                drop(permit);
+                // The caller may have stopped waiting.
+                let _ = sender.send(value);
             });
         }
-        answered
+        result
             .await
-            .expect("a call to the runtime ends with an answer")
+            .expect("a call to the runtime returns a result")
     }
 
-    /// Closes the semaphore and waits until the calls that are under way have ended, but not longer
-    /// than `limit`.
+    /// Accepts no further calls, and waits at most `limit` until the calls in progress have ended.
     pub(crate) async fn shut(&self, limit: Duration) {
-        // Waiters are served in order, so whoever comes later does not get in any more. Release
-        // neither this place in the queue nor the permits before the semaphore is closed: another
-        // thread would let the next one in at that moment.
+        // Waiters are served in order, so later calls do not begin. Neither this place in the queue
+        // nor the permits are released before the semaphore is closed: otherwise another thread
+        // would let the next call begin at that moment.
         let mut all_ended = pin!(self.0.permits.acquire_many(CALLS));
         let ended = timeout(limit, all_ended.as_mut()).await;
         self.0.permits.close();
-        // Either way nothing more can be done: the agent stops.
+        // Also after a timeout: the agent stops.
         drop(ended);
     }
 }

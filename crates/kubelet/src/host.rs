@@ -1,5 +1,5 @@
-//! The host for real: [`PodHost`] on volumes, cgroups and log files. Blocking work runs on tokio's
-//! threads for it.
+//! [`PodHost`] on the real host: volumes, cgroups and log files. Blocking work runs on tokio's
+//! blocking threads.
 
 mod cgroups;
 mod directories;
@@ -42,14 +42,14 @@ use tracing::warn;
 
 use crate::pod_host::PodHost;
 
-/// What the host is, and how pods use it.
+/// Properties of the host, and settings of pods on it.
 #[derive(Debug, Clone)]
 pub struct HostSettings {
     /// `--root-dir`.
     pub root: PathBuf,
     /// `podLogsDir`.
     pub pod_logs: PathBuf,
-    /// Where log collectors find links to container logs: `/var/log/containers`.
+    /// Directory with links to container logs for log collectors: `/var/log/containers`.
     pub container_logs: PathBuf,
     /// Name of the node.
     pub node_name: Arc<str>,
@@ -57,7 +57,7 @@ pub struct HostSettings {
     pub node_ips: NodeIps,
     /// The machine.
     pub machine: Machine,
-    /// What of it pods can use.
+    /// Resources that pods can use.
     pub allocatable: Allocatable,
     /// Its cgroups.
     pub cgroups: CgroupFs,
@@ -65,7 +65,7 @@ pub struct HostSettings {
     pub cgroup_root: String,
     /// `cgroupsPerQOS`.
     pub cgroups_per_qos: bool,
-    /// `cgroupDriver` is `systemd`; used only for runtimes that do not report theirs.
+    /// True if `cgroupDriver` is `systemd`; used only for runtimes that do not report their driver.
     pub systemd_driver: bool,
     /// `cpuCFSQuota`.
     pub cpu_cfs_quota: bool,
@@ -73,7 +73,7 @@ pub struct HostSettings {
     pub cpu_cfs_quota_period: Duration,
     /// `podPidsLimit`.
     pub pod_pids_limit: Option<u64>,
-    /// `singleProcessOOMKill`; without it, true for cgroup version 1 only.
+    /// `singleProcessOOMKill`; defaults to true for cgroup version 1 only.
     pub single_process_oom_kill: Option<bool>,
     /// `clusterDNS`.
     pub cluster_dns: Vec<String>,
@@ -93,24 +93,24 @@ pub struct HostSettings {
     pub max_pods: u32,
 }
 
-/// The host for real. Cheap to clone.
+/// The real host. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LocalHost {
-    inner: Arc<Inner>,
+    inner: Arc<LocalHostState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct LocalHostState {
     settings: HostSettings,
     container_settings: ContainerSettings,
     cgroups: cgroups::PodCgroups,
     users: users::PodUsers,
-    /// Where the volumes of pods are that were prepared.
+    /// Paths of prepared volumes.
     mounted: Mutex<BTreeMap<PodUid, Arc<MountedVolumes>>>,
 }
 
 impl LocalHost {
-    /// Prepares to work on the host; nothing is changed yet.
+    /// Creates the host without changing anything on it.
     ///
     /// # Errors
     /// `cgroupRoot` can't be the name of a cgroup.
@@ -138,7 +138,7 @@ impl LocalHost {
                 .collect(),
         };
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(LocalHostState {
                 users: users::PodUsers::new(&settings),
                 settings,
                 container_settings,
@@ -150,14 +150,14 @@ impl LocalHost {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Inner) -> T + Send + 'static,
+        work: impl FnOnce(&LocalHostState) -> T + Send + 'static,
     ) -> T {
         let inner = Arc::clone(&self.inner);
         match spawn_blocking(move || work(&inner)).await {
             Ok(value) => value,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The agent stops, and with it whoever waits.
+                // The agent stops, and the caller with it.
                 Err(_) => std::future::pending().await,
             },
         }
@@ -168,7 +168,7 @@ impl LocalHost {
     }
 }
 
-impl Inner {
+impl LocalHostState {
     fn log_dir(&self, name: &PodName, uid: &PodUid) -> Result<PodLogDir, HostError> {
         PodLogDir::new(&self.settings.pod_logs, name, uid)
             .map_err(|error| HostError::sandbox(&error))
@@ -230,8 +230,8 @@ impl PodHost for LocalHost {
 
     async fn env_files(&self, pod: &Arc<Pod>, container: &str) -> Result<EnvFiles, HostError> {
         let named = pod.spec.container(container);
-        let asks = |one: &EnvVar| matches!(one.value, EnvValue::FileKey(_));
-        if !named.is_some_and(|container| container.env.iter().any(asks)) {
+        let from_file = |one: &EnvVar| matches!(one.value, EnvValue::FileKey(_));
+        if !named.is_some_and(|container| container.env.iter().any(from_file)) {
             return Ok(EnvFiles::new());
         }
         let (pod, name) = (Arc::clone(pod), container.to_owned());
@@ -240,7 +240,7 @@ impl PodHost for LocalHost {
     }
 
     fn resources(&self, pod: &Pod, container: &Container) -> v1::LinuxContainerResources {
-        // Whether swap can be limited shows only in a cgroup that exists.
+        // Only an existing cgroup shows whether swap can be limited.
         let swap_controller = self.inner.cgroups.limits_swap();
         let settings = ContainerSettings {
             swap_controller,
@@ -268,8 +268,8 @@ impl PodHost for LocalHost {
         )
     }
 
-    // Of sysfs, which is in memory: nothing here waits for a disk. Read for each container, as
-    // processors come and go.
+    // Not on a blocking thread, as sysfs is in memory. Read for each container, as processors are
+    // hot-plugged.
     fn thermal_throttle(&self) -> Vec<String> {
         rubelet_host::thermal::thermal_throttle(Path::new("/"))
     }
@@ -288,7 +288,7 @@ impl PodHost for LocalHost {
         self.blocking(move |inner| {
             let directory = &inner.settings.container_logs;
             if let Err(error) = rubelet_logs::links::create_link(directory, &link, &log) {
-                warn!(link, error = %ErrorChain(&error), "The link to a container's log can't be made");
+                warn!(link, error = %ErrorChain(&error), "Failed to create the link to a container log");
             }
         })
         .await;
@@ -300,12 +300,12 @@ impl PodHost for LocalHost {
         self.blocking(move |inner| {
             let directory = &inner.settings.container_logs;
             if let Err(error) = rubelet_logs::links::remove_link(directory, &link) {
-                warn!(link, error = %ErrorChain(&error), "The link to a container's log can't be removed");
+                warn!(link, error = %ErrorChain(&error), "Failed to remove the link to a container log");
             }
             if let Ok(dir) = dir
                 && let Err(error) = rubelet_logs::directories::remove_container_logs(&dir, &name, count)
             {
-                warn!(container = name, error = %ErrorChain(&error), "Logs can't be removed");
+                warn!(container = name, error = %ErrorChain(&error), "Failed to remove container logs");
             }
         })
         .await;
@@ -349,7 +349,7 @@ impl PodHost for LocalHost {
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {
         match self.log_dir(pod).map(|dir| dir.log(container, count)) {
             Ok(Ok(path)) => path,
-            // Names were checked when the pod was accepted; if not, the path shows it.
+            // Names were validated when the pod was accepted; otherwise this path shows the bug.
             _ => self.inner.settings.pod_logs.join("invalid"),
         }
     }
@@ -388,7 +388,7 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Reads a file of the host; `None` if it is not there.
+/// Reads a file of the host; `None` if it does not exist.
 fn read_optional(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),

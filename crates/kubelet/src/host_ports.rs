@@ -1,7 +1,8 @@
-//! Ports of the host that pods hold. A pod whose port another one still holds waits for its release
-//! instead of failing: it begins within milliseconds of it, and its back-off does not grow.
+//! Host ports that pods hold. A pod waits for a port that another pod holds instead of failing: it
+//! starts within milliseconds of the release, and its back-off does not grow.
 //!
-//! The runtime decides in the end. Here is only what this agent's pods hold, whatever the runtime.
+//! Only ports of this agent's pods are known here, whatever the runtime. The runtime detects all
+//! other conflicts.
 
 use std::{
     collections::BTreeMap,
@@ -16,18 +17,18 @@ use rubelet_node_plan::HostPort;
 
 use crate::releases::Releases;
 
-/// A port that another pod holds.
+/// A host port that another pod holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PortHeld {
+pub(crate) struct PortConflict {
     port: HostPort,
     by: PodName,
 }
 
-impl fmt::Display for PortHeld {
+impl fmt::Display for PortConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { port, by } = self;
-        write!(f, "host port {port} is held by pod {by}")?;
-        write!(f, "; this pod starts when that one has released it")
+        write!(f, "host port {port} is in use by pod {by}")?;
+        write!(f, "; this pod starts when the port is released")
     }
 }
 
@@ -35,10 +36,10 @@ type Holders = BTreeMap<PodUid, (PodName, Vec<HostPort>)>;
 
 /// The ports that pods hold. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct HostPorts(Arc<Shared>);
+pub(crate) struct HostPorts(Arc<SharedPorts>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedPorts {
     holders: Mutex<Holders>,
     releases: Releases,
 }
@@ -46,7 +47,7 @@ struct Shared {
 /// The ports of one pod, released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldPorts {
-    shared: Weak<Shared>,
+    shared: Weak<SharedPorts>,
     uid: PodUid,
 }
 
@@ -61,23 +62,24 @@ impl Drop for HeldPorts {
 }
 
 impl HostPorts {
-    /// Nobody holds any. Each release is noted there.
+    /// No port is held. Each release is noted in `releases`.
     pub(crate) fn new(releases: Releases) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(SharedPorts {
             holders: Mutex::default(),
             releases,
         }))
     }
 
-    /// Takes all ports of a pod in place of those it has; `None` if it has none.
+    /// Takes all ports of a pod in place of those it holds; `None` if the pod has no host
+    /// port.
     ///
     /// # Errors
-    /// Another pod holds one of them. Then it keeps none.
+    /// Another pod holds one of them. The pod then holds none.
     pub(crate) fn take(
         &self,
         pod: &Pod,
         held: Option<HeldPorts>,
-    ) -> Result<Option<HeldPorts>, PortHeld> {
+    ) -> Result<Option<HeldPorts>, PortConflict> {
         let wanted = ports_of(pod);
         // One lock over the check and the insertion, so that two pods never take one port.
         let holders = self.0.holders.lock();
@@ -85,7 +87,7 @@ impl HostPorts {
         let conflict = others.find_map(|(_, (by, ports))| {
             let taken = |port: &&HostPort| ports.iter().any(|other| port.conflicts_with(other));
             let port = *wanted.iter().find(taken)?;
-            Some(PortHeld {
+            Some(PortConflict {
                 port,
                 by: by.clone(),
             })
@@ -96,7 +98,7 @@ impl HostPorts {
         }
     }
 
-    /// Notes the ports of a pod that has a sandbox already; `None` if it has none.
+    /// Takes the ports of a pod that already has a sandbox; `None` if the pod has no host port.
     pub(crate) fn adopt(&self, pod: &Pod) -> Option<HeldPorts> {
         self.insert(self.0.holders.lock(), pod, &ports_of(pod), None)
     }
@@ -109,7 +111,7 @@ impl HostPorts {
         held: Option<HeldPorts>,
     ) -> Option<HeldPorts> {
         if ports.is_empty() {
-            // What it has is released under the same lock.
+            // Dropping `held` locks the holders again.
             drop(holders);
             return None;
         }
@@ -127,7 +129,7 @@ impl HostPorts {
     }
 }
 
-/// The ports that the runtime maps for a pod. On the host's network it maps none.
+/// The ports that the runtime maps for a pod; none in the host's network namespace.
 fn ports_of(pod: &Pod) -> Vec<HostPort> {
     if pod.spec.host_network {
         return Vec::new();

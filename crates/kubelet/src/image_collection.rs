@@ -1,9 +1,9 @@
-//! Removes unused images: by the use of their disk, and by age.
+//! Garbage collection of images: by disk usage, and by age.
 //!
-//! The kubelet looks at the disk every five minutes. This looks every ten seconds, which costs no call
-//! to the runtime, and lists images only every five minutes or when the disk is full. An image that a
-//! pod of this node asks for counts as used before its container is created, so that it is not removed
-//! between the two.
+//! The kubelet checks the disk every five minutes. This checks it every ten seconds, which needs no
+//! call to the runtime, and lists images only every five minutes or when the disk is full. An image
+//! that a pod of this node names counts as used before its container is created, so that it is not
+//! removed between the pull and the creation.
 
 mod in_use;
 
@@ -30,30 +30,30 @@ use tokio::{
 };
 use tracing::{debug, info, warn};
 
-use self::in_use::{Names, sandbox_image};
+use self::in_use::{ImageNames, sandbox_image};
 use crate::agent::PodSources;
 
-/// Time between two looks at the disk.
+/// Time between two checks of the disk.
 const LOOK: Duration = Duration::from_secs(10);
-/// Time between two lists of images, and between two attempts on a disk that stays full; upstream's
-/// `ImageGCPeriod`.
+/// Time between two lists of images, and between two attempts on a disk that stays full (kubelet:
+/// `ImageGCPeriod`).
 const PERIOD: Duration = Duration::from_secs(5 * 60);
-/// How long sources of pods that can't be read may delay the first attempt.
+/// Longest delay of the first attempt by pod sources that cannot be read.
 const SOURCES: Duration = Duration::from_secs(10 * 60);
 
-/// Reads the use of the file system of a path; may block.
+/// Reads the usage of the file system of a path; may block.
 pub type DiskUsage = Arc<dyn Fn(&Path) -> io::Result<Usage> + Send + Sync>;
 
-/// When unused images are removed.
+/// Settings of image garbage collection.
 #[derive(Clone)]
 pub struct ImageCollectionSettings {
     /// The thresholds and ages.
     pub policy: ImageCollectionPolicy,
-    /// The disk.
+    /// Reads the disk usage.
     pub disk: DiskUsage,
 }
 
-/// The task that removes unused images.
+/// The task of image garbage collection.
 pub(crate) struct ImageCollection {
     pub(crate) settings: ImageCollectionSettings,
     pub(crate) runtime: Arc<dyn RuntimeService>,
@@ -65,34 +65,34 @@ pub(crate) struct ImageCollection {
     pub(crate) node_name: Arc<str>,
 }
 
-/// What the task remembers.
-struct Memory {
+/// The state that is kept between two checks.
+struct ImageCollectionState {
     started: Instant,
     history: ImageHistory,
-    /// Where the images are; `None` until the runtime has said it.
+    /// Directory of the images; `None` until the runtime has reported it.
     directory: Option<PathBuf>,
-    /// When images are listed again, whatever the disk.
+    /// Time of the next list of images, whatever the disk usage.
     list_at: Instant,
-    /// Not before this time on a disk that was full before.
+    /// Earliest next attempt while the disk stays full.
     retry_at: Instant,
     /// Attempts that failed in a row.
     failures: u32,
 }
 
-/// Why an attempt did not do all.
-enum Shortfall {
+/// The reason why an attempt did not free enough.
+enum CollectionError {
     /// A call failed.
     Failed(String),
-    /// There is not enough to remove.
-    TooLittle { wanted: u64, freed: u64 },
+    /// The unused images are too small.
+    NotEnough { wanted: u64, freed: u64 },
 }
 
 impl ImageCollection {
-    /// Looks, removes, and waits, for ever.
+    /// Checks, removes, and waits, for ever.
     pub(crate) async fn run(mut self) {
-        self.know_the_pods().await;
+        self.wait_for_sources().await;
         let now = Instant::now();
-        let mut memory = Memory {
+        let mut state = ImageCollectionState {
             started: now,
             history: ImageHistory::default(),
             directory: None,
@@ -101,38 +101,37 @@ impl ImageCollection {
             failures: 0,
         };
         loop {
-            self.look(&mut memory).await;
+            self.look(&mut state).await;
             sleep(LOOK).await;
         }
     }
 
-    /// Waits until the pods of all sources are known: until then, images of theirs seem unused.
-    async fn know_the_pods(&mut self) {
+    /// Waits until the pods of all sources are known: until then their images seem unused.
+    async fn wait_for_sources(&mut self) {
         let all = async {
             for source in &mut self.sources {
-                // A source that ended knows what it knows.
+                // A source that has ended does not change any more.
                 let _ = source.wait_for(|pods| pods.sources_ready()).await;
             }
         };
         let _ = timeout(SOURCES, all).await;
     }
 
-    async fn look(&self, memory: &mut Memory) {
+    async fn look(&self, state: &mut ImageCollectionState) {
         let now = Instant::now();
-        let may_retry = now >= memory.retry_at;
-        let due =
-            now >= memory.list_at || (may_retry && self.bytes_to_free(memory).await.is_some());
+        let may_retry = now >= state.retry_at;
+        let due = now >= state.list_at || (may_retry && self.bytes_to_free(state).await.is_some());
         if !due {
             return;
         }
-        memory.list_at = now + PERIOD;
-        let message = match self.attempt(memory).await {
+        state.list_at = now + PERIOD;
+        let message = match self.attempt(state).await {
             Ok(()) => {
-                memory.failures = 0;
+                state.failures = 0;
                 return;
             }
-            Err(Shortfall::Failed(message)) => message,
-            Err(Shortfall::TooLittle { wanted, freed }) => {
+            Err(CollectionError::Failed(message)) => message,
+            Err(CollectionError::NotEnough { wanted, freed }) => {
                 let message = format!(
                     "Failed to garbage collect required amount of images. Attempted to free \
                      {wanted} bytes, but only found {freed} bytes eligible to free."
@@ -141,16 +140,16 @@ impl ImageCollection {
                 message
             }
         };
-        // Earlier where an image may be removed soon.
-        let elapsed = memory.started.elapsed();
-        let of_age = memory.history.until_of_age(&self.settings.policy, elapsed);
-        memory.retry_at = now + of_age.map_or(PERIOD, |of_age| of_age.min(PERIOD));
-        memory.failures += 1;
-        // As upstream: a first failure may be the runtime's start.
-        if memory.failures > 1 {
+        // Earlier if an image reaches the minimum age sooner.
+        let elapsed = state.started.elapsed();
+        let of_age = state.history.until_of_age(&self.settings.policy, elapsed);
+        state.retry_at = now + of_age.map_or(PERIOD, |of_age| of_age.min(PERIOD));
+        state.failures += 1;
+        // As in the kubelet: the first failure may be due to the start of the runtime.
+        if state.failures > 1 {
             self.warn("ImageGCFailed", &message);
         } else {
-            debug!(message, "Unused images could not be removed");
+            debug!(message, "Image garbage collection failed");
         }
     }
 
@@ -160,8 +159,8 @@ impl ImageCollection {
             .record(node, EventType::Warning, reason, message);
     }
 
-    async fn bytes_to_free(&self, memory: &Memory) -> Option<u64> {
-        let directory = memory.directory.clone()?;
+    async fn bytes_to_free(&self, state: &ImageCollectionState) -> Option<u64> {
+        let directory = state.directory.clone()?;
         let disk = Arc::clone(&self.settings.disk);
         match spawn_blocking(move || disk(&directory)).await {
             Ok(Ok(usage)) => {
@@ -172,7 +171,7 @@ impl ImageCollection {
                 self.settings.policy.bytes_to_free(available, capacity)
             }
             Ok(Err(error)) => {
-                debug!(%error, "Cannot read the use of the image file system");
+                debug!(%error, "Failed to read the usage of the image file system");
                 None
             }
             // The agent stops.
@@ -180,50 +179,52 @@ impl ImageCollection {
         }
     }
 
-    /// Lists images, and removes what must go.
-    async fn attempt(&self, memory: &mut Memory) -> Result<(), Shortfall> {
-        let failed =
-            |what: &str, error| Shortfall::Failed(format!("cannot {what}: {}", ErrorChain(&error)));
+    /// Lists images, and removes unused ones as the policy requires.
+    async fn attempt(&self, state: &mut ImageCollectionState) -> Result<(), CollectionError> {
+        let failed = |what: &str, error| {
+            CollectionError::Failed(format!("failed to {what}: {}", ErrorChain(&error)))
+        };
         let images = self.images.list_images(v1::ListImagesRequest::default());
         let images = images.await.map_err(|error| failed("list images", error))?;
-        // After the images: a container that is made in between counts as a user of its image.
+        // Listed after the images: a container that is created in between counts as a user of its
+        // image.
         let containers = self
             .runtime
             .list_containers(v1::ListContainersRequest::default());
         let containers = containers
             .await
             .map_err(|error| failed("list containers", error))?;
-        let made_from = Names::of_containers(&containers.containers);
-        let asked_for = self.names_in_pods();
+        let of_containers = ImageNames::of_containers(&containers.containers);
+        let of_pods = self.names_in_pods();
         let listed: Vec<ListedImage> = images
             .images
             .iter()
             .map(|image| ListedImage {
                 id: image.id.clone(),
                 bytes: image.size,
-                in_use: made_from.include(image) || asked_for.include(image),
+                in_use: of_containers.include(image) || of_pods.include(image),
                 pinned: image.pinned,
             })
             .collect();
-        let now = memory.started.elapsed();
-        let unused = memory.history.observe(&listed, &self.settings.policy, now);
-        if memory.directory.is_none() {
-            let asked = self.images.image_fs_info(v1::ImageFsInfoRequest {}).await;
-            memory.directory = asked
+        let now = state.started.elapsed();
+        let unused = state.history.observe(&listed, &self.settings.policy, now);
+        if state.directory.is_none() {
+            let info = self.images.image_fs_info(v1::ImageFsInfoRequest {}).await;
+            state.directory = info
                 .map(image_directory)
                 .map_err(|error| failed("get the image file system from the runtime", error))?;
         }
-        let wanted = self.bytes_to_free(memory).await;
+        let wanted = self.bytes_to_free(state).await;
         self.remove(&images.images, unused, wanted).await
     }
 
-    /// Removes those that are too old, and others in their order until enough is free.
+    /// Removes images that are too old, and further ones in their order until enough is free.
     async fn remove(
         &self,
         images: &[v1::Image],
         unused: Vec<UnusedImage>,
         wanted: Option<u64>,
-    ) -> Result<(), Shortfall> {
+    ) -> Result<(), CollectionError> {
         let missing = wanted.unwrap_or_default();
         if missing == 0 && !unused.iter().any(|image| image.too_old) {
             return Ok(());
@@ -238,7 +239,7 @@ impl ImageCollection {
             let Some(image) = images.iter().find(|image| image.id == unused.id) else {
                 continue;
             };
-            // Removals take time, in which pods may have come.
+            // Removals take time, in which pods may have been added.
             if sandboxes.include(image) || self.names_in_pods().include(image) {
                 continue;
             }
@@ -246,15 +247,19 @@ impl ImageCollection {
             match self.remove_one(image, reason).await {
                 Ok(()) => freed += unused.bytes,
                 Err(failed) => {
-                    let text = format!("cannot remove {}: {}", image.id, ErrorChain(&failed));
+                    let text = format!(
+                        "failed to remove image {}: {}",
+                        image.id,
+                        ErrorChain(&failed)
+                    );
                     warn!("{text}");
                     error = Some(text);
                 }
             }
         }
         match error {
-            Some(error) => Err(Shortfall::Failed(error)),
-            None if freed < missing => Err(Shortfall::TooLittle {
+            Some(error) => Err(CollectionError::Failed(error)),
+            None if freed < missing => Err(CollectionError::NotEnough {
                 wanted: missing,
                 freed,
             }),
@@ -275,15 +280,15 @@ impl ImageCollection {
             names = ?image.repo_tags,
             bytes = image.size,
             reason,
-            "Removed an unused image"
+            "Removed unused image"
         );
         self.metrics.images.collected(reason);
         Ok(())
     }
 
-    /// The images that pods name: those of the sources, and those that still end.
-    fn names_in_pods(&self) -> Names {
-        let mut names = Names::default();
+    /// The images that pods name: desired ones, and ones that still terminate.
+    fn names_in_pods(&self) -> ImageNames {
+        let mut names = ImageNames::default();
         for source in &self.sources {
             for pod in source.borrow().pods.values() {
                 names.add_pod(pod);

@@ -1,19 +1,20 @@
-//! The kubelet's own work: pod sources become tasks; tasks compare the desired with the observed
-//! state, and act. Each part observes, plans (in `pod-plan`, or in a `decide` module) and applies.
+//! The core of the kubelet: each desired pod has a task, which compares the desired with the
+//! observed state, and acts. Each part observes, plans (in `pod-plan`, or in a `decide` module) and
+//! applies.
 //!
 //! | task | in | out |
 //! |---|---|---|
 //! | `pods::PodTable` | desired pods of the sources, relists | starts, updates and ends pod tasks |
 //! | `pod_task::PodTask`, one per pod | control, observations | calls to the runtime, status on the pod board |
 //! | `PlegTask` of the crate `pleg` | marks, the runtime | observations, relists |
-//! | [`rubelet_probes::ProberTask`] | probes that plans want to run | attempts, their outcomes, events |
-//! | [`runtime_watch::watch_runtime`] | the runtime's status | whether pods can be worked on |
+//! | [`rubelet_probes::ProberTask`] | probes of running containers | attempts, their outcomes, events |
+//! | [`runtime_watch::watch_runtime`] | the runtime's status | whether the runtime is ready |
 //! | [`image_collection`] | the disk, images, containers, pods | removed images |
 //! | [`log_rotation`] | statuses of running containers, sizes of logs | rotated logs |
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
 //!
-//! What others show of pods is on the boards of `node-state`. [`agent`] puts the parts together. One of them on a model
-//! runtime:
+//! Other crates read the state of pods from the boards of `node-state`. [`agent`] assembles the
+//! parts. One of them on a simulated runtime:
 //!
 //! ```
 //! use std::time::Duration;
@@ -38,7 +39,7 @@
 //! let (_, pleg) = PlegTask::new(sim.runtime(), settings, None, heartbeat, clock, metrics);
 //! let (sender, mut state) = watch::channel(RuntimeState::default());
 //! tokio::spawn(watch_runtime(sim.runtime(), "unix:///sim".into(), sender, pleg));
-//! state.changed().await.expect("the runtime is asked");
+//! state.changed().await.expect("the runtime is queried");
 //! assert!(state.borrow().is_ready());
 //! assert_eq!(&*state.borrow().name, "rubelet-sim");
 //! # }

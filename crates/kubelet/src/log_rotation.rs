@@ -1,8 +1,8 @@
-//! Rotates the logs of running containers: looks at their sizes, renames those that are large, has
-//! the runtime open new ones, and compresses and removes old ones.
+//! Rotates the logs of running containers: checks their sizes, renames those that are too large,
+//! has the runtime open new ones, and compresses and removes old ones.
 //!
-//! The kubelet looks each `containerLogMonitorInterval`. This looks sooner at logs that grow so fast
-//! that they would be far above their size by then, and never asks the runtime which containers run.
+//! The kubelet checks each `containerLogMonitorInterval`. This checks sooner if a log grows so fast
+//! that it would far exceed its size by then, and does not list containers in the runtime.
 
 mod compressor;
 mod growth;
@@ -31,18 +31,18 @@ use tracing::{debug, info, warn};
 
 use self::{
     compressor::Compressor,
-    growth::{Growth, Sizes},
+    growth::{LogGrowth, LogSizes},
 };
 use crate::{pod_host::PodHost, pod_task::PodContext};
 
-/// When logs are rotated.
+/// Settings of log rotation.
 #[derive(Debug, Clone, Copy)]
 pub struct LogRotationSettings {
-    /// How large they become, and how many files are kept.
+    /// Maximum size, and number of kept files.
     pub policy: RotationPolicy,
     /// `containerLogMonitorInterval`.
     pub interval: Duration,
-    /// `containerLogMaxWorkers`: how many are rotated, and compressed, at the same time.
+    /// `containerLogMaxWorkers`: number of logs that are rotated, and compressed, at the same time.
     pub workers: usize,
 }
 
@@ -56,25 +56,25 @@ pub(crate) struct LogRotation {
     clock: Clock,
 }
 
-/// The log of a container that runs.
+/// The log of a running container.
 #[derive(Debug, Clone)]
 struct RunningLog {
     id: ContainerId,
     path: PathBuf,
 }
 
-/// What the task remembers between two looks.
-struct Memory {
-    sizes: Sizes,
+/// The state that is kept between two checks.
+struct LogRotationState {
+    sizes: LogSizes,
     at: Instant,
-    /// Containers whose log could not be rotated, and how often in a row.
+    /// Number of failed rotations in a row, by container.
     failing: HashMap<ContainerId, u32>,
-    /// Containers without a log, whom the runtime was asked to open one for.
+    /// Containers without a log file, for which the runtime was asked to open one.
     missing: HashSet<ContainerId>,
 }
 
 impl LogRotation {
-    /// For the node of these pods.
+    /// Creates the task for the pods of this node.
     pub(crate) fn new(settings: LogRotationSettings, node: &PodContext) -> Self {
         Self {
             settings,
@@ -86,11 +86,11 @@ impl LogRotation {
         }
     }
 
-    /// Looks, rotates, and waits, for ever.
+    /// Checks, rotates, and waits, for ever.
     pub(crate) async fn run(self) {
         let compressor = Compressor::new(self.settings.workers);
-        let mut memory = Memory {
-            sizes: Sizes::default(),
+        let mut state = LogRotationState {
+            sizes: LogSizes::default(),
             at: Instant::now(),
             failing: HashMap::new(),
             missing: HashSet::new(),
@@ -98,18 +98,18 @@ impl LogRotation {
         let mut wait = self.settings.interval;
         loop {
             sleep(wait).await;
-            wait = self.look(&mut memory, &compressor).await;
+            wait = self.look(&mut state, &compressor).await;
         }
     }
 
-    /// One look at all logs; when the next one is due.
-    async fn look(&self, memory: &mut Memory, compressor: &Compressor) -> Duration {
+    /// Checks all logs once. Returns the time until the next check.
+    async fn look(&self, state: &mut LogRotationState, compressor: &Compressor) -> Duration {
         if !self.runtime_state.borrow().is_ready() {
             // Without the runtime, nothing can be rotated.
             return self.settings.interval;
         }
         let logs = self.running_logs();
-        memory.forget_all_but(&logs);
+        state.forget_all_but(&logs);
         let Ok((logs, found)) = spawn_blocking(move || {
             let found: Vec<_> = logs.iter().map(|log| rotation::size(&log.path)).collect();
             (logs, found)
@@ -121,27 +121,27 @@ impl LogRotation {
         };
         let now = Instant::now();
         let max_bytes = self.settings.policy.max_bytes;
-        let mut sizes = Sizes::default();
+        let mut sizes = LogSizes::default();
         let mut due = Vec::new();
         for (log, size) in logs.into_iter().zip(found) {
             match size {
                 Ok(Some(size)) => {
-                    memory.missing.remove(&log.id);
+                    state.missing.remove(&log.id);
                     sizes.insert(log.id.clone(), size);
                     if size >= max_bytes {
                         due.push(log);
                     }
                 }
-                // A rotation was interrupted between its two halves.
-                Ok(None) if memory.missing.insert(log.id.clone()) => due.push(log),
+                // A rotation was interrupted between the renaming and the reopening.
+                Ok(None) if state.missing.insert(log.id.clone()) => due.push(log),
                 Ok(None) => {}
-                Err(error) => memory.report(&log, &error),
+                Err(error) => state.report(&log, &error),
             }
         }
-        let growth = Growth {
-            before: &memory.sizes,
+        let growth = LogGrowth {
+            before: &state.sizes,
             now: &sizes,
-            between: now - memory.at,
+            between: now - state.at,
             max_bytes,
         };
         let wait = growth.next_look(self.settings.interval);
@@ -151,19 +151,19 @@ impl LogRotation {
         while let Some((done, log)) = work.next().await {
             match done {
                 Ok(waiting) => {
-                    memory.forget_failures(&log);
+                    state.forget_failures(&log);
                     if waiting {
                         compressor.compress(&log.path);
                     }
                     // The new file is empty, and growth counts from there.
                     sizes.insert(log.id, 0);
                 }
-                Err(error) => memory.report(&log, &error),
+                Err(error) => state.report(&log, &error),
             }
         }
         drop(work);
-        memory.sizes = sizes;
-        memory.at = now;
+        state.sizes = sizes;
+        state.at = now;
         wait
     }
 
@@ -183,22 +183,23 @@ impl LogRotation {
         logs
     }
 
-    /// Rotates one log; only has it opened again where there is none. Returns whether files of it wait
-    /// for compression.
+    /// Rotates one log, or only has it reopened if the file is missing. Returns true if rotated
+    /// files wait for compression.
     async fn rotate(&self, log: &RunningLog) -> io::Result<bool> {
         let (path, now) = (log.path.clone(), self.clock.now());
         let rename = move || match RotatedLog::rename(&path, now) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             other => other.map(Some),
         };
-        // Before the runtime opens a new file: until then it writes to the renamed one, and nothing
-        // is lost.
+        // Renamed before the runtime opens a new file: until then it writes to the renamed one, and
+        // no output is lost.
         let renamed = blocking(rename).await?;
         let request = v1::ReopenContainerLogRequest {
             container_id: log.id.as_str().to_owned(),
         };
         if let Err(error) = self.runtime.reopen_container_log(request).await {
-            // If it did so after all, there is a new file, and nothing is undone.
+            // If the runtime has reopened the log after all, there is a new file, and this does
+            // nothing.
             if let Some(renamed) = renamed {
                 blocking(move || {
                     renamed.undo();
@@ -207,18 +208,18 @@ impl LogRotation {
                 .await?;
             }
             let text = format!(
-                "the runtime can't open the log again: {}",
+                "failed to reopen the log in the container runtime: {}",
                 ErrorChain(&error)
             );
             return Err(io::Error::other(text));
         }
-        debug!(log = %log.path.display(), "Rotated a container's log");
+        debug!(log = %log.path.display(), "Rotated container log");
         let (path, policy) = (log.path.clone(), self.settings.policy);
         blocking(move || rotation::remove_excess(&path, policy)).await
     }
 }
 
-impl Memory {
+impl LogRotationState {
     fn forget_all_but(&mut self, logs: &[RunningLog]) {
         if self.failing.is_empty() && self.missing.is_empty() {
             return;
@@ -230,16 +231,17 @@ impl Memory {
 
     fn forget_failures(&mut self, log: &RunningLog) {
         if self.failing.remove(&log.id) > Some(1) {
-            info!(log = %log.path.display(), "A container's log is rotated again");
+            info!(log = %log.path.display(), "Container log is rotated again");
         }
     }
 
     fn report(&mut self, log: &RunningLog, error: &io::Error) {
         let failures = self.failing.entry(log.id.clone()).or_default();
         *failures += 1;
-        // The first time, the container may just have ended. Later ones say nothing new.
+        // The first failure may be due to a container that has just exited; further ones are not
+        // news.
         if *failures == 2 {
-            warn!(log = %log.path.display(), %error, "Cannot rotate a container's log");
+            warn!(log = %log.path.display(), %error, "Failed to rotate container log");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! One task for each pod: it waits for an observation that began after its own last step, plans,
-//! publishes the status, applies the steps, and waits again. Nobody else acts on the pod.
+//! publishes the status, applies the steps, and waits again. No other task acts on the pod.
 
 mod apply;
 mod confirm_absence;
@@ -36,21 +36,21 @@ use crate::{
     releases::Releases,
 };
 
-/// What a pod's task must do. Level-triggered: only the last value counts.
+/// The order to a pod's task. Level-triggered: only the last value counts.
 #[derive(Debug, Clone)]
-pub(crate) enum Control {
+pub(crate) enum PodControl {
     /// Keep this pod running.
     Run(Arc<Pod>),
-    /// End it and remove every trace.
+    /// Terminate the pod and clean up everything.
     Remove {
         /// Time between SIGTERM and SIGKILL.
         grace: Duration,
-        /// Since when it is no longer desired.
+        /// Time since which it is no longer desired.
         since: Timestamp,
     },
 }
 
-/// What all pod tasks share.
+/// The dependencies of all pod tasks.
 pub(crate) struct PodContext {
     /// The runtime.
     pub(crate) runtime: Arc<dyn RuntimeService>,
@@ -64,27 +64,27 @@ pub(crate) struct PodContext {
     pub(crate) recorder: Recorder,
     /// Wall time.
     pub(crate) clock: Clock,
-    /// Where statuses are published.
+    /// The board with the published statuses.
     pub(crate) board: Arc<PodBoard>,
-    /// What survives a restart of the agent.
+    /// Records that survive a restart of the agent.
     pub(crate) records: RecordWriter,
     /// Addresses of the node.
     pub(crate) node_ips: NodeIps,
     /// Settings of the plan.
     pub(crate) settings: PlanSettings,
-    /// A bound on what the runtime starts at the same time.
+    /// Bound on concurrent creations and starts in the runtime.
     pub(crate) starts: Throttle,
-    /// A bound on what it stops at the same time.
+    /// Bound on concurrent stops.
     pub(crate) stops: Throttle,
-    /// A bound on what it removes at the same time, which no start and no stop uses up.
+    /// Bound on concurrent removals, independent of starts and stops.
     pub(crate) removals: Throttle,
-    /// Whether the runtime can be used.
+    /// The state of the runtime.
     pub(crate) runtime_state: watch::Receiver<RuntimeState>,
-    /// Ports of the host that pods hold.
+    /// Host ports that pods hold.
     pub(crate) host_ports: HostPorts,
-    /// What pods release that others may wait for.
+    /// Releases of resources that other pods may wait for.
     pub(crate) releases: Releases,
-    /// Calls that must not be interrupted.
+    /// Runs calls that must not be interrupted.
     pub(crate) drain: Drain,
     /// Probes.
     pub(crate) prober: ProberHandle,
@@ -94,8 +94,8 @@ pub(crate) struct PodContext {
     pub(crate) intents: IntentBoard,
     /// The cluster, if the node is part of one.
     pub(crate) cluster: Arc<dyn ClusterView>,
-    /// What pods read from the API server.
+    /// Objects of pods in the API server.
     pub(crate) objects: Arc<dyn ObjectSource>,
-    /// Where everything that happens is counted.
+    /// Metrics of the node.
     pub(crate) metrics: Arc<NodeMetrics>,
 }

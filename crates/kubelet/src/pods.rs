@@ -1,5 +1,5 @@
-//! Which pods have a task: compares what the sources want with the tasks there are and with what
-//! the runtime holds.
+//! Starts and ends pod tasks: compares the desired pods of the sources with the tasks and with the
+//! pods in the runtime.
 
 mod admission;
 mod admit;

@@ -1,5 +1,5 @@
-//! Reports pods whose inspections hang to operators: that is the pod's trouble, and not the node's.
-//! Reports a slow runtime, too.
+//! Records events for pods whose inspections hang, which concerns the pod and not the node, and for
+//! a slow runtime.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use rubelet_node_state::{
 };
 use rubelet_pleg::{PlegHandle, Quarantine};
 
-/// Reason of the event of a pod that the runtime does not report on.
+/// Event reason: the runtime does not respond to calls about the pod.
 const HANGS: &str = "RuntimeHangs";
-/// Reason of the event at the end of that.
+/// Event reason: it responds again.
 const ANSWERS: &str = "RuntimeAnswers";
-/// Reason of the event of a node whose runtime is slow.
+/// Event reason: the runtime of the node is slow.
 const SLOW: &str = "RuntimeSlow";
-/// Reason of the event at the end of that.
+/// Event reason: it is no longer slow.
 const QUICK: &str = "RuntimeNotSlow";
 
-/// Records an event when a pod comes into quarantine and when it leaves, for ever.
+/// Records an event when a pod enters quarantine and when it leaves, for ever.
 pub(crate) async fn warn(pleg: PlegHandle, board: Arc<PodBoard>, recorder: Recorder) {
     let mut pods = pleg.quarantine();
     let mut before = Quarantine::default();
@@ -28,8 +28,8 @@ pub(crate) async fn warn(pleg: PlegHandle, board: Arc<PodBoard>, recorder: Recor
         for (uid, error) in entered {
             if let Some(entry) = board.get(uid) {
                 let message = format!(
-                    "the runtime does not tell the state of this pod: {error}; nothing is done to \
-                     the pod until it does, and other pods are not affected"
+                    "the container runtime does not report the state of this pod: {error}; the pod \
+                     is left as it is until the runtime responds, other pods are not affected"
                 );
                 recorder.pod(&entry.pod, None, EventType::Warning, HANGS, &message);
             }
@@ -37,7 +37,7 @@ pub(crate) async fn warn(pleg: PlegHandle, board: Arc<PodBoard>, recorder: Recor
         let left = before.iter().filter(|(uid, _)| !now.contains_key(*uid));
         for (uid, _) in left {
             if let Some(entry) = board.get(uid) {
-                let message = "the runtime tells the state of this pod again";
+                let message = "the container runtime reports the state of this pod again";
                 recorder.pod(&entry.pod, None, EventType::Normal, ANSWERS, message);
             }
         }
@@ -49,18 +49,19 @@ pub(crate) async fn warn(pleg: PlegHandle, board: Arc<PodBoard>, recorder: Recor
     }
 }
 
-/// Records an event at the node when its runtime becomes slow and when it is no longer, for ever.
+/// Records an event on the node when its runtime becomes slow and when it is no longer slow, for
+/// ever.
 pub(crate) async fn warn_of_slowness(pleg: PlegHandle, node: Arc<str>, recorder: Recorder) {
     let mut slow = pleg.slow();
     while slow.changed().await.is_ok() {
-        let told = slow.borrow_and_update().clone();
-        let (kind, reason, message) = match told {
-            Some(what) => (
+        let report = slow.borrow_and_update().clone();
+        let (kind, reason, message) = match report {
+            Some(cause) => (
                 EventType::Warning,
                 SLOW,
                 format!(
-                    "the container runtime is slow: {what}; what no event tells is noticed late, \
-                     and the node stays ready as long as anything is answered"
+                    "the container runtime is slow: {cause}; changes without an event are noticed \
+                     late, and the node stays ready while the runtime responds to any call"
                 ),
             ),
             None => (

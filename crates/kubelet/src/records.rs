@@ -1,5 +1,5 @@
-//! Records that survive a restart of the agent: status and history of each pod, in one small file
-//! each.
+//! Records that survive a restart of the agent: the status and history of each pod, one small file
+//! per pod.
 
 use std::{
     collections::HashMap,
@@ -27,13 +27,14 @@ pub struct PodRecord {
     pub name: Box<str>,
     /// The status published last.
     pub status: PodStatus,
-    /// What was tried.
+    /// Failed attempts, restarts and back-offs.
     pub history: History,
-    /// The definition that all this is about; empty in records of versions that did not keep it.
+    /// The definition that status and history belong to; empty in records of versions that did not
+    /// keep it.
     #[serde(default)]
     pub definition: Box<str>,
-    /// The `kubernetes.io/config.hash` of the manifest that the pod ran by last; empty for pods of the
-    /// API server, and in records of versions that did not keep it.
+    /// The `kubernetes.io/config.hash` of the manifest that the pod ran by last; empty for pods of
+    /// the API server, and in records of versions that did not keep it.
     #[serde(default)]
     pub content: Box<str>,
     /// How often the specification was edited, from 1; 0 in records of versions that did not count.
@@ -42,13 +43,14 @@ pub struct PodRecord {
     /// True if the pod was being removed.
     #[serde(default)]
     pub removing: bool,
-    /// What the runtime held of it; empty in records of versions that did not keep it.
+    /// Identifiers of its sandboxes and containers; empty in records of versions that did not keep
+    /// them.
     #[serde(default)]
     pub held: RuntimeIds,
 }
 
 impl PodRecord {
-    /// What can be shown of a pod of which only the published status is known.
+    /// The record of a pod whose published status alone is known.
     #[must_use]
     pub fn of_status(name: &PodName, status: PodStatus) -> Self {
         Self {
@@ -70,17 +72,17 @@ impl Stored for PodRecord {
     const MIGRATIONS: &'static [Migration] = &[];
 }
 
-/// Takes records and writes the newest of each pod. Cheap to clone; never blocks.
+/// Writes the newest record of each pod in the background. Cheap to clone; saving never blocks.
 #[derive(Debug, Clone)]
 pub struct RecordWriter {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRecords>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedRecords {
     directory: PathBuf,
     index: RecordIndex,
-    /// What to write; `None` means: remove the file.
+    /// Records to write; `None` removes the file.
     pending: Mutex<HashMap<PodUid, Option<PodRecord>>>,
     wake: Notify,
     /// Held while files are written.
@@ -88,12 +90,12 @@ struct Shared {
 }
 
 impl RecordWriter {
-    /// A writer into a directory, whose names it reads now.
+    /// A writer into a directory, whose file names are read now.
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
         let (pending, wake) = (Mutex::default(), Notify::new());
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedRecords {
                 index: RecordIndex::of(&directory),
                 directory,
                 pending,
@@ -103,12 +105,12 @@ impl RecordWriter {
         }
     }
 
-    /// Keeps this state of a pod.
+    /// Saves the record of a pod.
     pub fn save(&self, uid: &PodUid, record: PodRecord) {
         self.put(uid, Some(record));
     }
 
-    /// Forgets a pod.
+    /// Removes the record of a pod.
     pub fn remove(&self, uid: &PodUid) {
         self.put(uid, None);
     }
@@ -122,7 +124,7 @@ impl RecordWriter {
         self.shared.wake.notify_one();
     }
 
-    /// Writes what is kept, until it is dropped.
+    /// Writes pending records, until it is dropped.
     pub async fn run(self) {
         loop {
             self.shared.wake.notified().await;
@@ -130,7 +132,7 @@ impl RecordWriter {
         }
     }
 
-    /// Writes everything that waits.
+    /// Writes all pending records.
     pub async fn flush(&self) {
         let _writing = self.shared.writing.lock().await;
         // After the lock: records that another flush took before are on disk when this one returns.
@@ -151,8 +153,8 @@ impl RecordWriter {
         }
     }
 
-    /// Reads the record of a pod; one that is damaged is put aside and counts as missing. A pod that
-    /// never had one is answered without the disk.
+    /// Reads the record of a pod; a damaged one is moved away and counts as missing. For a pod
+    /// without a record the disk is not accessed.
     pub async fn load(&self, uid: &PodUid) -> Option<PodRecord> {
         if !self.shared.index.may_have(uid) {
             return None;
@@ -164,11 +166,11 @@ impl RecordWriter {
             Ok(Loaded::Valid(record)) => Some(record),
             Ok(Loaded::Missing) => None,
             Ok(Loaded::Quarantined { moved_to, why }) => {
-                warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "A damaged record was put aside; it is rebuilt from the runtime");
+                warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "Moved a damaged record away, it is rebuilt from the runtime");
                 None
             }
             Err(error) => {
-                warn!(record = %path.display(), error = %ErrorChain(&error), "A record can't be read");
+                warn!(record = %path.display(), error = %ErrorChain(&error), "Failed to read record");
                 None
             }
         })
@@ -191,7 +193,7 @@ fn write(directory: &Path, uid: &PodUid, record: Option<&PodRecord>) {
             .map_err(|error| ErrorChain(&error).to_string()),
     };
     if let Err(error) = result {
-        warn!(record = %path.display(), error, "A record can't be written");
+        warn!(record = %path.display(), error, "Failed to write record");
     }
 }
 

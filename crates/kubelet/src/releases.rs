@@ -1,11 +1,11 @@
-//! Tells pods that cannot start when another pod has released something: a port of the host, an
-//! address, user IDs. What it was they find out by trying.
+//! Notifies pods that cannot start when another pod has released a resource: a host port, an IP
+//! address, user IDs. They retry, whatever the resource was.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Counts releases. Clones share the count.
+/// Counts releases of resources. Clones share the count.
 #[derive(Debug, Clone)]
 pub(crate) struct Releases(Arc<watch::Sender<u64>>);
 
@@ -14,7 +14,7 @@ impl Releases {
         Self(Arc::new(watch::Sender::new(0)))
     }
 
-    /// Notes that a pod has released something.
+    /// Notes that a pod has released a resource.
     pub(crate) fn note(&self) {
         self.0.send_modify(|count| *count += 1);
     }

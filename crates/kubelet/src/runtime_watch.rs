@@ -1,4 +1,4 @@
-//! Asks the runtime whether it is well, and what it can do.
+//! Queries the status and the features of the runtime.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,14 +12,14 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-/// Time between two status calls while all is well (kubelet: 5 s).
+/// Time between two status calls while the runtime is ready (kubelet: 5 s).
 const PERIOD: Duration = Duration::from_secs(5);
-/// First and longest wait while it is not.
+/// First and longest wait while it is not ready.
 const RETRY_INITIAL: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
-/// Queries the runtime's status and passes each answer to PLEG, every 5 s while it is well and
-/// every 100 ms to 5 s while not.
+/// Queries the runtime's status, every 5 s while it is ready and every 100 ms to 5 s while it is
+/// not. Tells PLEG about each response.
 pub async fn watch_runtime(
     runtime: Arc<dyn RuntimeService>,
     endpoint: Arc<str>,
@@ -43,7 +43,7 @@ pub async fn watch_runtime(
             }
             Some(problem) => {
                 let wait = backoff.advance();
-                // The first time at once, then as often as the longest wait at most.
+                // Logged at once, and then at most as often as the longest wait.
                 let due = last_log.is_none_or(|at: Instant| at.elapsed() >= RETRY_MAX);
                 if due || old.problem != next.problem {
                     warn!(endpoint = %endpoint, retry = ?wait, "skipping pod synchronization: {problem}");
@@ -78,13 +78,13 @@ async fn look(runtime: &dyn RuntimeService, old: &RuntimeState, pleg: &PlegHandl
                 .status
                 .map(|status| status.conditions)
                 .unwrap_or_default();
-            let problem = |kind: &str, what: &str| -> Option<Arc<str>> {
+            let problem = |kind: &str, subject: &str| -> Option<Arc<str>> {
                 let condition = conditions
                     .iter()
                     .find(|condition| condition.r#type == kind)?;
                 (!condition.status).then(|| {
                     format!(
-                        "{what} not ready: {kind}=false reason:{} message:{}",
+                        "{subject} not ready: {kind}=false reason:{} message:{}",
                         condition.reason, condition.message
                     )
                     .into()
@@ -106,7 +106,7 @@ async fn look(runtime: &dyn RuntimeService, old: &RuntimeState, pleg: &PlegHandl
     next
 }
 
-/// The handlers by name: runtimes list them in any order.
+/// Sorts the handlers by name: runtimes list them in any order.
 fn handlers(listed: Vec<v1::RuntimeHandler>) -> Arc<[RuntimeHandler]> {
     let mut handlers: Vec<RuntimeHandler> = listed
         .into_iter()
@@ -123,7 +123,7 @@ fn handlers(listed: Vec<v1::RuntimeHandler>) -> Arc<[RuntimeHandler]> {
     handlers.into()
 }
 
-/// Queries what does not change while the runtime runs.
+/// Queries properties that do not change while the runtime runs.
 async fn identify(runtime: &dyn RuntimeService, next: &mut RuntimeState) {
     if let Ok(answer) = runtime
         .version(v1::VersionRequest {

@@ -12,7 +12,7 @@ use rubelet_base::{PodName, PodUid};
 
 use crate::layout::{LayoutError, PodLogDir, attempt_of, log_name};
 
-/// Why a log directory could not be created, read or removed.
+/// A log directory could not be created, read or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// A name that is not valid in the path.

@@ -97,9 +97,9 @@ pub fn attempt_of(file_name: &str) -> Option<u32> {
     (digits && tail).then(|| attempt.parse().ok())?
 }
 
-/// What the name of a compressed rotated file ends with.
+/// Suffix of compressed rotated files.
 pub const COMPRESSED: &str = ".gz";
-/// What the name of a file ends with while it is being compressed.
+/// Suffix of a file that is being compressed.
 pub const PARTIAL: &str = ".tmp";
 
 /// A rotated file of a log, with the suffix `YYYYMMDD-HHMMSS` of its name.
@@ -109,12 +109,12 @@ pub enum Rotated<'a> {
     Plain(&'a str),
     /// Compressed with gzip.
     Compressed(&'a str),
-    /// Being compressed, or left by a compression that was interrupted.
+    /// Being compressed, or left over from an interrupted compression.
     Partial(&'a str),
 }
 
 impl<'a> Rotated<'a> {
-    /// When the file was rotated, as its name says: names of later files have a larger suffix.
+    /// The time of the rotation in the file name: later files have a larger suffix.
     #[must_use]
     pub fn suffix(self) -> &'a str {
         match self {
@@ -123,7 +123,7 @@ impl<'a> Rotated<'a> {
     }
 }
 
-/// What the file `name` is to the log with the file name `log`; `None` if it is no rotated file of it.
+/// The kind of the rotated file `name` of the log `log`; `None` if it is not a rotated file of it.
 #[must_use]
 pub fn rotated<'a>(log: &str, name: &'a str) -> Option<Rotated<'a>> {
     let rest = name.strip_prefix(log)?.strip_prefix('.')?;

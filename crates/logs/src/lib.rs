@@ -1,11 +1,10 @@
-//! Container logs: where they are, their format, how they are read and followed, and how they are
-//! rotated. Only the runtime writes them.
+//! Container logs: paths, format, reading, following and rotation. Only the runtime writes them.
 //!
-//! - [`layout`]: names of directories, files and links, as the kubelet lays them out; no effects.
+//! - [`layout`]: names of directories, files and links, as the kubelet lays them out; pure.
 //! - [`directories`], [`links`]: creating and removing them.
 //! - [`entry`]: one recorded line of the CRI format.
 //! - [`read`]: the log API: tail, since, limit, timestamps, follow across rotation.
-//! - [`rotation`]: new files for logs that became large, compression and removal of old ones.
+//! - [`rotation`]: rotation of large logs, compression and removal of old files.
 //! - [`place`]: the directory of one log by descriptor, which a container may be able to write to.
 //!
 //! ```

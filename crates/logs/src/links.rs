@@ -9,7 +9,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Why a link could not be created or removed.
+/// A link could not be created or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// Something that is not a link has the link's name.
@@ -86,7 +86,8 @@ pub fn remove_link(directory: &Path, name: &str) -> Result<(), LinkError> {
 /// rotation.
 ///
 /// # Errors
-/// The directory exists and can't be read. A single link that can't be removed is left for later.
+/// The directory exists and can't be read. A single link that can't be removed is kept for the next
+/// call.
 pub fn remove_dangling_links(
     directory: &Path,
     pod_logs: &Path,

@@ -1,9 +1,9 @@
-//! The place of a log: an open directory and a name in it. Calls block.
+//! The location of a log: an open directory and a name in it. Calls block.
 //!
 //! A container that mounts /var/log/pods writable, as log collectors do, can replace the last two
-//! directories and the file. By a symbolic link there, another container's output would be written to
-//! any file of the host, or a file of the host would be renamed or removed. So links are never
-//! followed there, only regular files are used, and later operations use the open directory.
+//! directories and the file. A symbolic link there could redirect output into any file of the host,
+//! or make the agent rename or remove one. So links are never followed there, only regular files
+//! are used, and later operations use the open directory.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -28,8 +28,8 @@ const MODE: u32 = 0o640;
 /// Mode of created directories, less the umask: accessible for log collectors that are not root.
 const DIR_MODE: u32 = 0o755;
 
-/// Most files of one log: a container that can write to the directory must not make the agent read
-/// names without end.
+/// Maximum number of files of one log: a container that can write to the directory must not make
+/// the agent read an unlimited number of names.
 pub const MAX_FILES: usize = 10_000;
 
 /// Splits a log's directory into the administrator's part and the pod's part.
@@ -110,7 +110,7 @@ impl LogPlace {
     /// Opens or creates the file.
     ///
     /// # Errors
-    /// It can't be created, or is no regular file.
+    /// It can't be created, or is not a regular file.
     pub fn file(&self) -> io::Result<File> {
         self.open_file(OFlags::empty())
     }
@@ -133,7 +133,7 @@ impl LogPlace {
     /// Opens another file of the directory to read it.
     ///
     /// # Errors
-    /// It can't be opened, or is no regular file.
+    /// It can't be opened, or is not a regular file.
     pub fn read_other(&self, name: &OsStr) -> io::Result<File> {
         self.open_at(name, OFlags::RDONLY)
     }
@@ -147,8 +147,8 @@ impl LogPlace {
     }
 
     fn open_at(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
-        // Without `NONBLOCK`, opening a FIFO in its place would block until somebody reads or writes
-        // it.
+        // Without `NONBLOCK`, opening a FIFO in its place would block until it has a reader or
+        // writer.
         let always = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.dir, name, flags | always, Mode::from_raw_mode(MODE))?;
         match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
@@ -163,7 +163,7 @@ impl LogPlace {
         &self.name
     }
 
-    /// Names in the directory that begin as the log's: the current file and what was made of it.
+    /// Names in the directory with the log's prefix: the current file and its rotated files.
     ///
     /// # Errors
     /// The directory can't be read, or has more of them than [`MAX_FILES`].
@@ -187,7 +187,7 @@ impl LogPlace {
         Ok(found)
     }
 
-    /// Whether the name still refers to this file.
+    /// True if the name still refers to this file.
     ///
     /// # Errors
     /// The directory can't be read.
@@ -231,17 +231,17 @@ impl LogPlace {
     /// Renames the file in its directory.
     ///
     /// # Errors
-    /// There is no such file, or the new name is in use.
+    /// The file does not exist, or the new name is in use.
     pub fn move_to(&self, name: &OsStr) -> io::Result<()> {
         let flags = RenameFlags::NOREPLACE;
         rustix::fs::renameat_with(&self.dir, &self.name, &self.dir, name, flags)?;
         Ok(())
     }
 
-    /// Renames another file of the directory, and replaces what has the new name.
+    /// Renames another file of the directory, replacing a file with the new name.
     ///
     /// # Errors
-    /// There is no such file.
+    /// The file does not exist.
     pub fn rename_other(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         rustix::fs::renameat(&self.dir, from, &self.dir, to)?;
         Ok(())
@@ -253,7 +253,7 @@ impl LogPlace {
         let _ = rustix::fs::renameat_with(&self.dir, name, &self.dir, &self.name, flags);
     }
 
-    /// Removes a file of the directory; a missing one is no error.
+    /// Removes a file of the directory; a missing one is not an error.
     ///
     /// # Errors
     /// The file can't be removed.

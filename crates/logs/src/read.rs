@@ -1,10 +1,10 @@
 //! The log API: reads the log of one attempt of a container, and follows it. Memory is bounded
-//! whatever the log contains.
+//! regardless of the log's content.
 //!
-//! Unlike the kubelet, which reads the current file only, rotated files belong to the log: all that is
-//! kept is read, a tail is as long as requested right after a rotation too, and a follower misses no
-//! line, however slow its client is. Only a tail does not reach into compressed files, which can't be
-//! read from their end.
+//! Unlike in the kubelet, which only reads the current file, rotated files belong to the log: all
+//! kept files are read, a tail is complete right after a rotation, and a follower misses no line
+//! however slow its client is. Only a tail does not include compressed files, which can't be read
+//! from their end.
 
 mod files;
 mod follow;
@@ -25,13 +25,13 @@ use jiff::Timestamp;
 use tokio::{sync::watch, task::spawn_blocking};
 
 use crate::entry::StdStream;
-use files::{LogFile, Which, open_all};
+use files::{FileSelection, LogFile, open_all};
 use follow::LogReader;
 use pieces::Pieces;
 use render::{Render, Show};
 use tail::{LogOffset, Start};
 
-/// Why a log could not be read.
+/// A log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// There is no log at this path, or it can't be opened.
@@ -141,9 +141,9 @@ pub async fn tail_of(path: PathBuf, max_bytes: usize, max_lines: u64) -> Result<
 
 fn open_at(path: &Path, options: &ReadOptions) -> Result<(Vec<LogFile>, Start), LogError> {
     let which = match options.tail_lines {
-        _ if options.current_file_only => Which::Current,
-        Some(_) => Which::Plain,
-        None => Which::All,
+        _ if options.current_file_only => FileSelection::Current,
+        Some(_) => FileSelection::Plain,
+        None => FileSelection::All,
     };
     let files = open_all(path, which)?;
     let start = match options.tail_lines {

@@ -2,8 +2,9 @@
 //! `ATTEMPT.log.YYYYMMDD-HHMMSS`, the runtime opens a new one, all but the newest rotated file are
 //! compressed, and the oldest ones are removed. Calls block.
 //!
-//! Everything happens below the directory of the log, by descriptor: a container may be able to write
-//! there. A crash at any moment loses no line; what it leaves half done, the next rotation finishes.
+//! Everything happens below the directory of the log, by descriptor: a container may be able to
+//! write there. A crash at any moment loses no line, and the next rotation completes an interrupted
+//! one.
 
 mod compress;
 mod plan;
@@ -18,7 +19,7 @@ use jiff::Timestamp;
 
 use crate::place::LogPlace;
 
-/// How large a log becomes, and how many files of it are kept.
+/// The limits of log size and file count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RotationPolicy {
     /// `containerLogMaxSize` in bytes: a log of this size is rotated.
@@ -27,10 +28,10 @@ pub struct RotationPolicy {
     pub max_files: usize,
 }
 
-/// The size of the current file of a log in bytes; `None` if there is none.
+/// The size of the current file of a log in bytes; `None` if it does not exist.
 ///
 /// # Errors
-/// The directory can't be read, or something else than a file has the name of the log.
+/// The directory can't be read, or the log is not a regular file.
 pub fn size(log: &Path) -> io::Result<Option<u64>> {
     match fs::symlink_metadata(log) {
         Ok(meta) if meta.is_file() => Ok(Some(meta.len())),
@@ -40,8 +41,8 @@ pub fn size(log: &Path) -> io::Result<Option<u64>> {
     }
 }
 
-/// A log whose current file was renamed. The runtime goes on writing to that file until it is told
-/// to open the log again.
+/// A log whose current file was renamed. The runtime keeps writing to that file until the
+/// `ReopenContainerLog` call.
 #[derive(Debug)]
 pub struct RotatedLog {
     place: LogPlace,
@@ -49,10 +50,10 @@ pub struct RotatedLog {
 }
 
 impl RotatedLog {
-    /// Gives the current file of a log a name that is newer than those of all rotated ones.
+    /// Renames the current file of a log to a name that is newer than those of all rotated files.
     ///
     /// # Errors
-    /// There is no such log, or it can't be renamed.
+    /// The log does not exist, or can't be renamed.
     pub fn rename(log: &Path, now: Timestamp) -> io::Result<Self> {
         let place = LogPlace::open(log)?;
         let suffix = plan::next_suffix(&name(&place)?, &place.files()?, now);
@@ -61,35 +62,36 @@ impl RotatedLog {
         Ok(Self { place, rotated })
     }
 
-    /// Gives the file its name back, because the runtime did not open a new one.
+    /// Restores the name, because the runtime did not open a new file.
     pub fn undo(&self) {
         self.place.move_back(&self.rotated);
     }
 }
 
-/// Removes the oldest files of a log beyond `policy.max_files`, and what a crash left. Returns
-/// whether rotated files wait for [`compress`].
+/// Removes the oldest files of a log beyond `policy.max_files`, and leftovers of a crash. Returns
+/// true if rotated files must be compressed with [`compress`].
 ///
 /// # Errors
 /// The directory can't be read, or a file can't be removed.
 pub fn remove_excess(log: &Path, policy: RotationPolicy) -> io::Result<bool> {
     let place = LogPlace::open(log)?;
     let kept = policy.max_files.saturating_sub(1);
-    let plan = plan::tidy(&name(&place)?, &place.files()?, kept);
+    let plan = plan::plan_rotation(&name(&place)?, &place.files()?, kept);
     for file in &plan.remove {
         place.remove(OsStr::new(file))?;
     }
     Ok(!plan.compress.is_empty())
 }
 
-/// Compresses all rotated files of a log but the newest, which the runtime and readers may still use.
+/// Compresses all rotated files of a log but the newest, which the runtime and readers may still
+/// use.
 ///
 /// # Errors
 /// The directory can't be read, or a file can't be compressed, such as when the disk is full. The
-/// uncompressed file is still there then.
+/// uncompressed file is kept then.
 pub fn compress(log: &Path) -> io::Result<()> {
     let place = LogPlace::open(log)?;
-    let plan = plan::tidy(&name(&place)?, &place.files()?, usize::MAX);
+    let plan = plan::plan_rotation(&name(&place)?, &place.files()?, usize::MAX);
     for file in &plan.compress {
         compress::compress(&place, file)?;
     }

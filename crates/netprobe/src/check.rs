@@ -13,7 +13,7 @@ pub mod run;
 
 #[doc(inline)]
 pub use self::{
-    finding::{CheckEvent, CheckKind, Finding, Outcome},
-    inputs::{CheckInputs, CheckTarget, DefaultRoute, InterfaceState, Known},
+    finding::{CheckEvent, CheckKind, CheckOutcome, Finding},
+    inputs::{CheckInput, CheckInputs, CheckTarget, DefaultRoute, InterfaceState},
     run::check,
 };

@@ -20,7 +20,7 @@ const ORIGIN_LOCAL: u8 = 1;
 const ORIGIN_ICMP: u8 = 2;
 const ORIGIN_ICMP6: u8 = 3;
 
-/// What the control messages of one datagram say.
+/// The control messages of one datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ControlData {
     /// The TTL or the hop limit with which it arrived.
@@ -36,7 +36,7 @@ pub struct ControlData {
 pub struct QueuedError {
     /// The error number.
     pub errno: i32,
-    /// Who caused it.
+    /// The origin of the error.
     pub origin: ErrorOrigin,
     /// Next to the origin: the MTU, if the datagram was too long for it; else 0.
     pub info: u32,
@@ -65,7 +65,7 @@ impl QueuedError {
     }
 }
 
-/// Who caused an error.
+/// The origin of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorOrigin {
     /// The kernel of this machine.

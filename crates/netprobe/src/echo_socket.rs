@@ -68,7 +68,7 @@ pub struct EchoSocket {
     message: Vec<u8>,
 }
 
-/// What a socket received.
+/// A received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received<'a> {
     /// An echo reply to this socket.
@@ -77,7 +77,7 @@ pub struct Received<'a> {
     pub bytes: usize,
     /// The sender.
     pub from: IpAddr,
-    /// What the kernel reports with it.
+    /// The kernel's control messages.
     pub control: ControlData,
 }
 
@@ -92,12 +92,12 @@ pub struct EchoError {
     pub icmp: Option<IcmpError>,
     /// The error.
     pub error: QueuedError,
-    /// What the kernel reports with it.
+    /// The kernel's control messages.
     pub control: ControlData,
 }
 
 impl EchoError {
-    /// What it means, in the words of ping.
+    /// The error in the words of ping.
     #[must_use]
     pub fn text(&self) -> String {
         match (self.icmp, self.error.origin) {

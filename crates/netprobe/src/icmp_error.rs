@@ -26,9 +26,9 @@ fn is_zero(mtu: &u32) -> bool {
     *mtu == 0
 }
 
-/// What an ICMP error means to a probe.
+/// The meaning of an ICMP error for a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub enum IcmpMeaning {
     /// A router on the way: the TTL is used up.
     TimeExceeded,
     /// The destination itself: nothing listens on that port.
@@ -42,15 +42,15 @@ pub enum Meaning {
 }
 
 impl IcmpError {
-    /// What it means.
+    /// Its meaning.
     #[must_use]
-    pub fn meaning(self) -> Meaning {
+    pub fn meaning(self) -> IcmpMeaning {
         match (self.family, self.kind, self.code) {
-            (Family::V4, 11, 0) | (Family::V6, 3, 0) => Meaning::TimeExceeded,
-            (Family::V4, 3, 3) | (Family::V6, 1, 4) => Meaning::PortUnreachable,
-            (Family::V4, 3, 4) | (Family::V6, 2, _) => Meaning::TooBig,
-            (Family::V4, 3, _) | (Family::V6, 1, _) => Meaning::Unreachable,
-            _ => Meaning::Other,
+            (Family::V4, 11, 0) | (Family::V6, 3, 0) => IcmpMeaning::TimeExceeded,
+            (Family::V4, 3, 3) | (Family::V6, 1, 4) => IcmpMeaning::PortUnreachable,
+            (Family::V4, 3, 4) | (Family::V6, 2, _) => IcmpMeaning::TooBig,
+            (Family::V4, 3, _) | (Family::V6, 1, _) => IcmpMeaning::Unreachable,
+            _ => IcmpMeaning::Other,
         }
     }
 
@@ -86,21 +86,21 @@ impl IcmpError {
     #[must_use]
     pub fn mark(self) -> String {
         match (self.meaning(), self.family, self.code) {
-            (Meaning::TimeExceeded | Meaning::PortUnreachable, ..) => String::new(),
-            (Meaning::TooBig, ..) => format!("!F-{}", self.mtu),
-            (Meaning::Unreachable, Family::V4, 0 | 6 | 11) => "!N".to_owned(),
-            (Meaning::Unreachable, Family::V4, 1 | 7 | 8 | 12) => "!H".to_owned(),
-            (Meaning::Unreachable, Family::V4, 2) => "!P".to_owned(),
-            (Meaning::Unreachable, Family::V4, 5) => "!S".to_owned(),
-            (Meaning::Unreachable, Family::V4, 9 | 10 | 13) => "!X".to_owned(),
-            (Meaning::Unreachable, Family::V4, 14) => "!V".to_owned(),
-            (Meaning::Unreachable, Family::V4, 15) => "!C".to_owned(),
-            (Meaning::Unreachable, Family::V6, 0) => "!N".to_owned(),
-            (Meaning::Unreachable, Family::V6, 1 | 5 | 6) => "!X".to_owned(),
-            (Meaning::Unreachable, Family::V6, 2) => "!S".to_owned(),
-            (Meaning::Unreachable, Family::V6, 3) => "!H".to_owned(),
-            (Meaning::Unreachable, _, code) => format!("!{code}"),
-            (Meaning::Other, ..) => format!("!<{}-{}>", self.kind, self.code),
+            (IcmpMeaning::TimeExceeded | IcmpMeaning::PortUnreachable, ..) => String::new(),
+            (IcmpMeaning::TooBig, ..) => format!("!F-{}", self.mtu),
+            (IcmpMeaning::Unreachable, Family::V4, 0 | 6 | 11) => "!N".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V4, 1 | 7 | 8 | 12) => "!H".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V4, 2) => "!P".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V4, 5) => "!S".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V4, 9 | 10 | 13) => "!X".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V4, 14) => "!V".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V4, 15) => "!C".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V6, 0) => "!N".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V6, 1 | 5 | 6) => "!X".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V6, 2) => "!S".to_owned(),
+            (IcmpMeaning::Unreachable, Family::V6, 3) => "!H".to_owned(),
+            (IcmpMeaning::Unreachable, _, code) => format!("!{code}"),
+            (IcmpMeaning::Other, ..) => format!("!<{}-{}>", self.kind, self.code),
         }
     }
 }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn codes_have_the_words_and_marks_of_ping_and_traceroute() {
         use Family::{V4, V6};
-        use Meaning::{Other, PortUnreachable, TimeExceeded, TooBig, Unreachable};
+        use IcmpMeaning::{Other, PortUnreachable, TimeExceeded, TooBig, Unreachable};
         for (family, kind, code, meaning, text, mark) in [
             (V4, 11, 0, TimeExceeded, "Time to live exceeded", ""),
             (

@@ -72,7 +72,7 @@ pub struct EchoReply<'a> {
     pub id: u16,
     /// The sequence number.
     pub sequence: u16,
-    /// What follows the header: it repeats that of the request.
+    /// The data after the header: it repeats that of the request.
     pub data: &'a [u8],
 }
 
@@ -131,8 +131,8 @@ pub fn quoted_echo_request(family: Family, quote: &[u8]) -> Option<(u16, u16)> {
     })
 }
 
-/// What follows the IPv4 header of a packet, as raw sockets receive it; `None` if the header is not
-/// one.
+/// The payload of an IPv4 packet, as raw sockets receive it; `None` if the header is not
+/// valid.
 #[must_use]
 pub fn behind_ipv4_header(packet: &[u8]) -> Option<&[u8]> {
     let first = *packet.first()?;

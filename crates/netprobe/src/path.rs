@@ -1,5 +1,5 @@
-//! Where a packet stops on its way out of a pod: requests are looked for at each interface that they
-//! should pass on this machine, and the rules that they meet are followed.
+//! Locates where packets stop on their way out of a pod: captures requests at each interface that
+//! they should pass on this machine, and traces the rules that they meet.
 //!
 //! [`sighting`] recognizes the packets of a session, [`judge`] decides where they stop and why; both
 //! are pure. [`run`] sends and looks, [`tracer`] follows the rules.

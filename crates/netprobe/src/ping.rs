@@ -1,12 +1,12 @@
 //! Ping: echo requests to one target or to several.
 
+pub mod answered;
 pub mod driver;
 pub mod event;
 pub mod mtu;
 pub mod mtu_driver;
 pub mod options;
 pub mod run;
-pub mod seen;
 pub mod text;
 
 #[doc(inline)]

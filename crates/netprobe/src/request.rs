@@ -47,7 +47,7 @@ pub enum ProbeRequest {
         /// The family of addresses; absent for any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         family: Option<Family>,
-        /// How long a packet waits for its answer.
+        /// Timeout of a packet.
         #[serde(with = "millis", rename = "timeoutMs")]
         timeout: Duration,
     },
@@ -73,7 +73,7 @@ pub enum ProbeRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outside: Option<String>,
     },
-    /// Where packets to a host stop on this machine.
+    /// Locates where packets to a host stop on this machine.
     #[serde(rename_all = "camelCase")]
     Path {
         /// The target: an address or a name, or a pod of this node as `pod/NAMESPACE/NAME`.
@@ -84,12 +84,12 @@ pub enum ProbeRequest {
     },
 }
 
-/// What a probe needs besides its document.
+/// Input of a probe besides its document.
 #[derive(Debug)]
 pub enum ProbeInputs {
     /// Nothing.
     None,
-    /// What a check asks about.
+    /// Input of a check.
     Check(Box<CheckInputs>),
     /// The interfaces on the way.
     Path(PathInputs),

@@ -1,5 +1,4 @@
-//! The sockets of probes, and who opens them: this process where it is, or in the network namespace
-//! of somebody else.
+//! The sockets of probes, opened in this process's network namespace or in another one.
 
 use std::{
     io,
@@ -180,7 +179,7 @@ pub fn local_port(socket: impl AsFd) -> io::Result<u16> {
 /// # Errors
 /// The datagram is too long, a queue is full, or there are errors again and again.
 pub fn send_past_errors(socket: impl AsFd, bytes: &[u8]) -> rustix::io::Result<()> {
-    /// More ICMP errors than can arrive between two calls, unless somebody floods the socket.
+    /// More ICMP errors than can arrive between two calls, unless the socket is flooded.
     const TRIES: u32 = 16;
     let mut last = Errno::AGAIN;
     for _ in 0..TRIES {

@@ -15,7 +15,7 @@ pub const STAMP: usize = 24;
 #[derive(Debug, Clone, Copy)]
 pub struct SessionKey(u64);
 
-/// Which request it is, and when it was sent.
+/// The number of a request, and the time at which it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// The number of the request, from 0 without wrapping around.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use self::histogram::Histogram;
 use crate::millis::{self, Millis};
 
-/// What is counted while probes are sent and answered.
+/// Counters of sent and answered probes.
 #[derive(Debug, Clone, Default)]
 pub struct Statistics {
     sent: u64,

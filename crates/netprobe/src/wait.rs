@@ -12,7 +12,7 @@ use rustix::{
     pipe::{PipeFlags, pipe_with},
 };
 
-/// What is there to be read at a socket.
+/// The readiness of a socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ready {
     /// A datagram, or the end of a connection.
@@ -71,7 +71,7 @@ pub fn wait(
 #[derive(Debug)]
 pub struct StopHandle(#[expect(dead_code, reason = "it is closed when this is dropped")] OwnedFd);
 
-/// What a probe waits for besides its sockets.
+/// Wake-ups of a probe besides its sockets.
 #[derive(Debug)]
 pub struct StopSignal(OwnedFd);
 

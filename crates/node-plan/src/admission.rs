@@ -1,4 +1,4 @@
-//! Whether a pod of the API server may run on this node, in upstream's order, reasons and words.
+//! Admission of pods to this node, with upstream's order, reasons and messages.
 //!
 //! Source of the rules: `pkg/kubelet/lifecycle/predicate.go`, the admission handlers around it, and
 //! the scheduler's filters of Kubernetes 1.36.
@@ -36,7 +36,7 @@ use rubelet_api::quantity::Quantity;
 
 const OS: &str = "linux";
 
-/// The node as admission sees it.
+/// The state of the node that admission checks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AdmissionNode {
     /// Name of the node.
@@ -45,22 +45,22 @@ pub struct AdmissionNode {
     pub labels: Texts,
     /// Its taints.
     pub taints: Vec<NodeTaint>,
-    /// What all pods together may request.
+    /// Allocatable resources for all pods together.
     pub allocatable: NodeAmounts,
-    /// The same of devices and of what administrators made up.
+    /// Allocatable extended resources, such as devices.
     pub extended: BTreeMap<Box<str>, u64>,
-    /// Whether the runtime knows `supplementalGroupsPolicy`.
+    /// True if the runtime supports `supplementalGroupsPolicy`.
     pub supplemental_groups_policy: bool,
-    /// What runs short.
+    /// Resource pressure.
     pub pressure: Pressure,
-    /// Whether the kernel enforces AppArmor profiles.
+    /// True if the kernel enforces AppArmor profiles.
     pub apparmor: bool,
     /// `allowedUnsafeSysctls`.
     pub allowed_unsafe_sysctls: Arc<[String]>,
 }
 
 impl AdmissionNode {
-    /// The values of the node object; the rest comes from the machine and has to be filled in.
+    /// The values of the node object. The caller sets the rest from facts of the machine.
     #[must_use]
     pub fn from_node(node: &Node) -> Self {
         let status = &node.status;
@@ -83,12 +83,12 @@ impl AdmissionNode {
     }
 }
 
-/// Why a pod can't run here.
+/// The reason why the node rejects a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// `status.reason`, and that of the event, such as `OutOfcpu`.
+    /// Reason of the status and of the event, such as `OutOfcpu`.
     pub reason: Box<str>,
-    /// The event's message; in the status `Pod was rejected: ` is before it.
+    /// The event's message; the status prepends `Pod was rejected: `.
     pub message: Box<str>,
 }
 
@@ -105,10 +105,10 @@ impl Rejection {
     }
 }
 
-/// Decides whether `pod` may run beside `running`, all other pods of the node that have not ended.
+/// Decides whether `pod` may run beside `running`, the other active pods of the node.
 ///
 /// # Errors
-/// It may not, for that reason: the first of upstream's order.
+/// The pod is rejected, for the first reason in upstream's order.
 pub fn admit(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Result<(), Rejection> {
     under_pressure(pod, node)?;
     check_sysctls(pod, &node.allowed_unsafe_sysctls)
@@ -118,7 +118,7 @@ pub fn admit(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Result<(), Re
     apparmor::check(pod, node.apparmor)
 }
 
-/// The eviction manager's word.
+/// The admission check of the eviction manager.
 fn under_pressure(pod: &Pod, node: &AdmissionNode) -> Result<(), Rejection> {
     let Pressure { memory, disk, pid } = node.pressure;
     if !(memory || disk || pid) || is_critical(pod) {
@@ -150,7 +150,7 @@ fn under_pressure(pod: &Pod, node: &AdmissionNode) -> Result<(), Rejection> {
     ))
 }
 
-/// What no other pod's end could change.
+/// Checks that do not depend on other pods.
 fn fits_system(pod: &Pod, node: &AdmissionNode) -> Result<(), Rejection> {
     // Upstream checks the pod's labels here, not its selector.
     if pod.labels.get(LABEL_OS).is_some_and(|os| **os != *OS) {
@@ -174,13 +174,13 @@ fn fits_system(pod: &Pod, node: &AdmissionNode) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// The scheduler's filters. Of a critical pod's failures those that are no shortage count first.
+/// The scheduler's filters. For a critical pod, failures other than shortages are reported first.
 fn predicates(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Result<(), Rejection> {
     let shortages = resources::shortages(pod, node, running);
     let shortage = shortages.first().map(resources::Shortage::rejection);
-    let other = misfits(pod, node, running).into_iter().next();
-    // Others can be preempted for a critical pod: its shortages count only where nothing else is
-    // wrong.
+    let other = other_failures(pod, node, running).into_iter().next();
+    // Other pods can be preempted for a critical pod: its shortages are reported only if no other
+    // filter fails.
     let first = match is_critical(pod) {
         true => other.or(shortage),
         false => shortage.or(other),
@@ -188,8 +188,8 @@ fn predicates(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Result<(), R
     first.map_or(Ok(()), Err)
 }
 
-/// What else than a shortage keeps a pod away.
-fn misfits(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Vec<Rejection> {
+/// Failed filters other than shortages of resources.
+fn other_failures(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Vec<Rejection> {
     let mut others = Vec::new();
     if !affinity::matches(pod, node) {
         others.push(Rejection::predicate(

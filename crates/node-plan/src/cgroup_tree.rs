@@ -1,5 +1,5 @@
-//! Names of the cgroup tree: `kubepods`, a tier for each quality of service below Guaranteed, and
-//! one cgroup for each pod.
+//! Names of the cgroup tree: `kubepods`, a tier for each QoS class below Guaranteed, and one cgroup
+//! for each pod.
 
 use rubelet_api::resources::QosClass;
 use rubelet_base::{
@@ -15,7 +15,7 @@ impl CgroupRoot {
     /// Reads the setting; an empty text and `/` mean the root of the hierarchy.
     ///
     /// # Errors
-    /// A component that a cgroup can't have, such as `..`.
+    /// A component is not a valid cgroup name, such as `..`.
     pub fn parse(text: &str) -> Result<Self, CgroupPathError> {
         if matches!(text, "" | "/") {
             return Ok(Self(None));
@@ -24,11 +24,11 @@ impl CgroupRoot {
     }
 }
 
-/// Why a name can't be given to a cgroup.
+/// An invalid cgroup name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CgroupNameError {
-    /// The name is empty, or has a `_`, which stands for `-` in the names of slices.
-    #[error("`{0}` can't name a pod's cgroup: it must not be empty and must not have a `_`")]
+    /// The name is empty or contains `_`, which encodes `-` in slice names.
+    #[error("invalid name {0:?} of a pod's cgroup: it must not be empty or contain '_'")]
     Name(String),
     /// The name can't be one component of a path.
     #[error(transparent)]
@@ -49,7 +49,7 @@ impl CgroupTree {
     /// `-` within a name becomes `_`.
     ///
     /// # Errors
-    /// The names grow longer than a file name may be.
+    /// A name exceeds the maximum length of a file name.
     pub fn new(root: &CgroupRoot, driver: CgroupDriver) -> Result<Self, CgroupNameError> {
         let mut names: Vec<&str> = root.0.iter().flat_map(CgroupPath::components).collect();
         names.push("kubepods");
@@ -71,8 +71,7 @@ impl CgroupTree {
         &self.kubepods
     }
 
-    /// The cgroup in which the pods of a quality of service live. Guaranteed pods live directly
-    /// in `kubepods`.
+    /// The parent cgroup of the pods of a QoS class. Guaranteed pods are directly in `kubepods`.
     #[must_use]
     pub fn tier(&self, qos: QosClass) -> &CgroupPath {
         match qos {
@@ -86,7 +85,7 @@ impl CgroupTree {
     /// drivers; runtimes that use systemd use the last component.
     ///
     /// # Errors
-    /// The UID can't be a part of a cgroup's name.
+    /// The UID is not valid in a cgroup name.
     pub fn pod(&self, qos: QosClass, uid: &PodUid) -> Result<CgroupPath, CgroupNameError> {
         let uid = uid.as_str();
         if uid.is_empty() || uid.contains('_') {
@@ -95,8 +94,8 @@ impl CgroupTree {
         child(self.driver, self.tier(qos), &format!("pod{uid}"))
     }
 
-    /// The pod to which a cgroup belongs that was found directly in the tier of `qos`, or `None`
-    /// if it is not the cgroup of a pod.
+    /// The pod of a cgroup that is directly in the tier of `qos`; `None` if it is not the cgroup of
+    /// a pod.
     #[must_use]
     pub fn pod_of(&self, qos: QosClass, name: &str) -> Option<PodUid> {
         let uid = match self.driver {
@@ -107,7 +106,7 @@ impl CgroupTree {
                 name.strip_suffix(SLICE)?.replace('_', "-")
             }
         };
-        // A name that this tree would not have given is not ours to remove.
+        // A cgroup whose name this tree would not create is not ours to remove.
         let uid = PodUid::from(uid);
         let path = self.pod(qos, &uid).ok()?;
         (path.name() == name).then_some(uid)
@@ -130,7 +129,7 @@ fn child(
     }
 }
 
-/// systemd nests slices by the dashes of their names: `a-b.slice` lives in `a.slice`.
+/// systemd nests slices by the dashes in their names: `a-b.slice` is in `a.slice`.
 fn expand_slices(names: &[&str]) -> Result<CgroupPath, CgroupNameError> {
     let mut path = String::new();
     let mut prefix = String::new();

@@ -12,7 +12,7 @@ use rubelet_base::cgroup::page_size_name;
 
 use crate::{cpu, critical::is_critical, oom_score::oom_score_adj};
 
-/// Which version of cgroups the node uses for resources.
+/// The cgroup version for resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CgroupVersion {
     /// One hierarchy per controller, also on hosts that mount version 2 beside them.
@@ -30,7 +30,7 @@ pub enum SwapBehavior {
     LimitedSwap,
 }
 
-/// Settings and facts of the node that take part in a container's values.
+/// Settings and facts of the node that affect the limits of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerSettings {
     /// Version of cgroups.
@@ -45,7 +45,7 @@ pub struct ContainerSettings {
     pub memory_capacity: Bytes,
     /// Swap space of the machine in bytes.
     pub swap_capacity: Bytes,
-    /// Whether the kernel can limit swap.
+    /// True if the kernel can limit swap.
     pub swap_controller: bool,
     /// `memorySwap.swapBehavior`.
     pub swap_behavior: SwapBehavior,
@@ -53,7 +53,7 @@ pub struct ContainerSettings {
     pub page_sizes: Vec<Bytes>,
 }
 
-/// The fields of `LinuxContainerResources`; 0 means not set, as it does there.
+/// The fields of `LinuxContainerResources`; 0 means not set, as in the CRI.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContainerLimits {
     /// `cpu_shares`.
@@ -74,7 +74,7 @@ pub struct ContainerLimits {
     pub unified: BTreeMap<String, String>,
 }
 
-/// Works out the values of one container of a pod.
+/// Computes the limits of one container.
 #[must_use]
 pub fn container_limits(
     pod: &Pod,
@@ -101,7 +101,7 @@ pub fn container_limits(
     }
     if settings.swap_controller {
         match settings.cgroup_version {
-            // Equal limits leave no room for swap; without a memory limit the kernel takes none.
+            // Equal limits disable swap; without a memory limit the kernel accepts no swap limit.
             CgroupVersion::V1 => limits.memory_swap_limit = limits.memory_limit,
             CgroupVersion::V2 => {
                 let swap = swap_limit(pod, container, settings);
@@ -133,7 +133,7 @@ fn hugepages(container: &Container, page_sizes: &[Bytes]) -> Vec<(String, Bytes)
         .collect()
 }
 
-/// Bytes of swap on version 2: the request's part of the machine's memory, applied to its swap.
+/// Bytes of swap on version 2: the machine's swap in proportion to the memory request.
 fn swap_limit(pod: &Pod, container: &Container, settings: &ContainerSettings) -> Bytes {
     let request = container.resources.requests.memory.unwrap_or(0);
     let limit = container.resources.limits.memory.unwrap_or(0);

@@ -3,11 +3,11 @@
 use rubelet_api::resources::MilliCpu;
 use rubelet_base::cgroup::{CpuQuota, CpuShare};
 
-/// The least share the kernel knows; what a pod without a request gets.
+/// The kernel's minimum, for pods without a request.
 pub const MIN_SHARES: u64 = 2;
-/// The largest share the kernel knows.
+/// The kernel's maximum.
 pub const MAX_SHARES: u64 = 262_144;
-/// The kernel takes no quota below a millisecond.
+/// The kernel's minimum quota: one millisecond.
 const MIN_QUOTA_US: u64 = 1_000;
 
 /// `cpu.shares` for a request: 1024 for a core, at least 2, at most 262144.
@@ -16,15 +16,15 @@ pub fn shares(request: MilliCpu) -> u64 {
     (request.saturating_mul(1024) / 1000).clamp(MIN_SHARES, MAX_SHARES)
 }
 
-/// `cpu.weight` for shares, by the straight line that the kubelet uses for the cgroups it makes
-/// itself. (The runtime converts the shares of containers, by a curve of its own.)
+/// `cpu.weight` for shares, by the linear conversion that the kubelet uses for its own cgroups.
+/// (The runtime converts the shares of containers with its own formula.)
 #[must_use]
 pub fn weight(shares: u64) -> u64 {
     let shares = shares.clamp(MIN_SHARES, MAX_SHARES);
     1 + (shares - MIN_SHARES) * 9999 / (MAX_SHARES - MIN_SHARES)
 }
 
-/// A request as both versions of cgroups want it.
+/// A request for both cgroup versions.
 #[must_use]
 pub fn share(request: MilliCpu) -> CpuShare {
     let shares = shares(request);

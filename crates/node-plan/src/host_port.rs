@@ -1,10 +1,10 @@
-//! Ports of the host that pods request, and which of them exclude each other.
+//! Host ports of pods and their conflicts.
 
 use std::{fmt, net::IpAddr};
 
 use rubelet_api::network::{ContainerPort, Protocol};
 
-/// A port of the host that a container's port is mapped to.
+/// A host port of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostPort {
     number: u16,
@@ -25,8 +25,8 @@ impl HostPort {
         })
     }
 
-    /// Whether only one of both can be in use. An unspecified address is every address, as in the
-    /// scheduler, which knows that of IPv4's only.
+    /// True if only one of the two can be in use. An unspecified address means all addresses, as in
+    /// the scheduler, which supports that for IPv4 only.
     #[must_use]
     pub fn conflicts_with(&self, other: &Self) -> bool {
         let addresses = match (self.address, other.address) {

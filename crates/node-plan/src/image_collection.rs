@@ -1,33 +1,33 @@
-//! Which unused images are removed, and when: by the use of the disk, and by age.
+//! Image garbage collection: the unused images to remove, by disk usage and by age.
 //!
-//! Source of the rules: `pkg/kubelet/images/image_gc_manager.go` of Kubernetes 1.36. Times count from the
-//! start of the agent, as with the kubelet: what was used before, nobody remembers. Other than with the
-//! kubelet, an image that is there at the start is as new as one that comes then: it may have been put
-//! there for pods that are about to come.
+//! Source of the rules: `pkg/kubelet/images/image_gc_manager.go` of Kubernetes 1.36. Times count
+//! from the start of the agent, as in the kubelet: earlier use is not recorded. Unlike in the
+//! kubelet, an image that is present at the start counts as new: it may have been preloaded for
+//! future pods.
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// When images are removed.
+/// The thresholds of image garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageCollectionPolicy {
-    /// `imageGCHighThresholdPercent`: use of the disk from which images are removed; 100: never.
+    /// `imageGCHighThresholdPercent`: disk usage that triggers a removal; 100: never.
     pub high_percent: u8,
-    /// `imageGCLowThresholdPercent`: use of the disk down to which they are removed.
+    /// `imageGCLowThresholdPercent`: disk usage at which the removal ends.
     pub low_percent: u8,
-    /// `imageMinimumGCAge`: an image that was seen for the first time less long ago stays.
+    /// `imageMinimumGCAge`: younger images are kept; the age counts from the first detection.
     pub min_age: Duration,
-    /// `imageMaximumGCAge`: an image that was not used for longer goes; `None`: it may stay.
+    /// `imageMaximumGCAge`: images unused for longer are removed; `None`: no limit.
     pub max_age: Option<Duration>,
 }
 
 impl ImageCollectionPolicy {
-    /// Whether no image is ever removed.
+    /// True if no image is ever removed.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.high_percent >= 100 && self.max_age.is_none()
     }
 
-    /// How many bytes must become free on a disk; `None` while it is not full enough.
+    /// The number of bytes to free on a disk; `None` below the high threshold.
     #[must_use]
     pub fn bytes_to_free(&self, available: u64, capacity: u64) -> Option<u64> {
         if capacity == 0 || self.high_percent >= 100 {
@@ -35,7 +35,7 @@ impl ImageCollectionPolicy {
         }
         let share = |percent: u8| u128::from(capacity) * u128::from(percent) / 100;
         let available = available.min(capacity);
-        // Rounded as upstream: 100 minus the whole percent that are available.
+        // Rounded as upstream: 100 minus the whole percentage that is available.
         let used_percent = 100 - u128::from(available) * 100 / u128::from(capacity);
         if used_percent < u128::from(self.high_percent) {
             return None;
@@ -53,25 +53,25 @@ pub struct ListedImage {
     pub id: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Whether a container has been made from it, or a pod of this node asks for it.
+    /// True if a container was created from it, or a pod of this node references it.
     pub in_use: bool,
-    /// Whether the runtime keeps it in any case.
+    /// True if the runtime has pinned it.
     pub pinned: bool,
 }
 
-/// What is remembered of an image.
+/// The use of an image since the start of the agent (upstream: `imageRecord`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    /// When it was listed for the first time.
+struct ImageRecord {
+    /// When it was first listed.
     first: Duration,
-    /// When it was in use for the last time; `None` if it was not since the start.
+    /// When it was last in use; `None` if never since the start.
     used: Option<Duration>,
 }
 
 /// The images of the node and their use since the start of the agent.
 #[derive(Debug, Clone, Default)]
 pub struct ImageHistory {
-    seen: BTreeMap<String, Seen>,
+    seen: BTreeMap<String, ImageRecord>,
 }
 
 /// An image that may be removed.
@@ -79,15 +79,15 @@ pub struct ImageHistory {
 pub struct UnusedImage {
     /// Its identifier.
     pub id: String,
-    /// How many bytes become free.
+    /// The number of bytes that its removal frees.
     pub bytes: u64,
-    /// Whether it must go because of its age.
+    /// True if it must be removed because of its age.
     pub too_old: bool,
 }
 
 impl ImageHistory {
-    /// Takes note of the images that are there; `now` is the time since the start. Returns those that
-    /// may be removed, the one that was not used for longest first.
+    /// Updates the records from the list of images; `now` is the time since the start. Returns the
+    /// images that may be removed, least recently used first.
     pub fn observe(
         &mut self,
         listed: &[ListedImage],
@@ -98,7 +98,7 @@ impl ImageHistory {
         let mut unused = Vec::new();
         let mut seen = BTreeMap::new();
         for image in listed {
-            let fresh = Seen {
+            let fresh = ImageRecord {
                 first: now,
                 used: None,
             };
@@ -124,7 +124,7 @@ impl ImageHistory {
             .collect()
     }
 
-    /// How long until the next image has `policy.min_age`; `None` if all have it.
+    /// The time until the next image reaches `policy.min_age`; `None` if all have.
     #[must_use]
     pub fn until_of_age(&self, policy: &ImageCollectionPolicy, now: Duration) -> Option<Duration> {
         let missing = self
@@ -135,7 +135,7 @@ impl ImageHistory {
     }
 }
 
-impl Seen {
+impl ImageRecord {
     fn age(&self, now: Duration) -> Duration {
         now.saturating_sub(self.first)
     }

@@ -1,17 +1,17 @@
 //! Node decisions: quality of service, cgroup names and values, resources of containers.
 //!
-//! - [`cgroup_tree`]: which cgroup belongs to which pod, for both drivers.
-//! - [`cpu`], [`pod_resources`]: from requests and limits to the numbers of the kernel.
-//! - [`tree_values`]: what each cgroup of the tree is limited to.
-//! - [`critical`]: which pods the node can't do without.
+//! - [`cgroup_tree`]: the cgroups of pods, for both drivers.
+//! - [`cpu`], [`pod_resources`]: conversion of requests and limits to cgroup values.
+//! - [`tree_values`]: the limits of each cgroup of the tree.
+//! - [`critical`]: critical pods.
 //! - [`container_resources`], [`oom_score`]: the resources of one container for the runtime.
-//! - [`user_ranges`]: to which host IDs the user namespaces of pods map.
-//! - [`image_collection`]: which unused images are removed.
-//! - [`host_port`]: which ports of the host exclude each other.
-//! - [`admission`]: whether a pod may run here.
+//! - [`user_ranges`]: the host ID ranges of the pods' user namespaces.
+//! - [`image_collection`]: garbage collection of unused images.
+//! - [`host_port`]: conflicts of host ports.
+//! - [`admission`]: admission and preemption of pods.
 //! - [`node_status`]: the node object, its conditions, and when they are sent.
 //!
-//! Pure: facts of the machine are arguments, results are values that others apply.
+//! Pure: facts of the machine are arguments, results are values that the caller applies.
 //!
 //! ```
 //! use rubelet_api::resources::QosClass;
@@ -53,4 +53,4 @@ pub use sysctl::{SYSCTL_FORBIDDEN, SysctlError, check_sysctls};
 pub use tree_values::{
     KubepodsAmounts, PodSettings, kubepods_values, lifted_limits, pod_values, tier_values,
 };
-pub use user_ranges::{DelegationError, NoUsersLeft, UserRanges, UserSettings};
+pub use user_ranges::{DelegationError, UserRanges, UserRangesExhausted, UserSettings};

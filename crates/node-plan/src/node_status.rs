@@ -1,13 +1,13 @@
 //! The node object: its registration, its status, and when that is sent.
 //!
-//! - [`object`]: the object as far as a kubelet reads or writes it.
-//! - [`resources`]: capacity, reservations and what is left for pods.
-//! - [`pressure`]: eviction thresholds and whether memory, disk or processes run short.
-//! - [`conditions`], [`ready`]: the four conditions, their transitions and the events of those.
+//! - [`object`]: the fields of the object that a kubelet reads or writes.
+//! - [`resources`]: capacity, reservations and allocatable resources.
+//! - [`pressure`]: eviction thresholds and the pressure on memory, disk and PIDs.
+//! - [`conditions`], [`ready`]: the four conditions, their transitions and events.
 //! - [`addresses`], [`images`]: two lists of the status.
-//! - [`registration`]: the first object, and what is corrected on one that was there.
-//! - [`update`]: from the object as last seen and what is measured to the object as it should be.
-//! - [`patch`]: what differs, as a patch; [`schedule`]: when a report is due without a change.
+//! - [`registration`]: the initial object, and the corrections of an existing one.
+//! - [`update`]: the new object from the last known one and measurements.
+//! - [`patch`]: the difference as a patch; [`schedule`]: the time of a report without a change.
 //!
 //! Source of rules, texts and numbers: `pkg/kubelet/kubelet_node_status.go` and
 //! `pkg/kubelet/nodestatus` of Kubernetes 1.36.
@@ -49,7 +49,7 @@ pub struct NodeSettings {
     /// `--node-ip`: none, one, or one of each family. An unspecified one only says which family is
     /// preferred.
     pub node_ips: Vec<IpAddr>,
-    /// `registerNode`: whether the object is created.
+    /// `registerNode`: true if the agent creates the object.
     pub register: bool,
     /// `enableControllerAttachDetach`.
     pub controller_attach_detach: bool,
@@ -65,13 +65,13 @@ pub struct NodeSettings {
     pub pressure_transition: Duration,
     /// `nodeStatusMaxImages`; `None` means all.
     pub max_images: Option<usize>,
-    /// `localStorageCapacityIsolation`: whether ephemeral storage is counted.
+    /// `localStorageCapacityIsolation`: true if ephemeral storage is accounted.
     pub local_storage: bool,
-    /// Features of the node that the scheduler may count on, sorted.
+    /// Features of the node that the scheduler may rely on, sorted.
     pub declared_features: Vec<Box<str>>,
     /// `nodeStatusUpdateFrequency`: how often the status is computed.
     pub update_frequency: Duration,
-    /// `nodeStatusReportFrequency`: how often one that did not change is sent.
+    /// `nodeStatusReportFrequency`: how often an unchanged status is sent.
     pub report_frequency: Duration,
     /// `nodeLeaseDurationSeconds`.
     pub lease_duration: Duration,
@@ -106,7 +106,7 @@ impl NodeSettings {
     }
 }
 
-/// What the machine is. Does not change while the agent runs.
+/// Facts of the machine that do not change while the agent runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeFacts {
     /// Processors.
@@ -135,10 +135,10 @@ pub struct NodeFacts {
     pub kubelet_version: Box<str>,
 }
 
-/// Something that happened to the node and that an event reports.
+/// An event about the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeEvent {
-    /// Whether the event's type is Warning.
+    /// True for the type `Warning`.
     pub warning: bool,
     /// `reason`.
     pub reason: &'static str,
@@ -147,7 +147,7 @@ pub struct NodeEvent {
 }
 
 impl NodeEvent {
-    /// The event of a status that the node took on.
+    /// The event for a new status of the node.
     #[must_use]
     pub fn status(node: &str, reason: &'static str) -> Self {
         Self {

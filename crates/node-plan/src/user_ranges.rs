@@ -32,7 +32,7 @@ pub struct UserRanges {
 #[error(
     "all {total} user IDs from {first} on are in use, and each pod with hostUsers: false needs {per_pod}; remove such pods, or give the user kubelet more in /etc/subuid and /etc/subgid"
 )]
-pub struct NoUsersLeft {
+pub struct UserRangesExhausted {
     first: u32,
     total: u32,
     per_pod: u32,
@@ -124,7 +124,8 @@ impl UserRanges {
         }
     }
 
-    /// Takes a range that a pod has from an earlier run. It keeps it, whatever the settings are now.
+    /// Takes a range that a pod has from an earlier run. It keeps it, whatever the settings are
+    /// now.
     pub fn adopt(&mut self, pod: PodUid, range: UserRange) {
         self.used.insert(pod, range);
     }
@@ -139,7 +140,7 @@ impl UserRanges {
     ///
     /// # Errors
     /// All are in use.
-    pub fn take(&mut self, pod: &PodUid) -> Result<UserRange, NoUsersLeft> {
+    pub fn take(&mut self, pod: &PodUid) -> Result<UserRange, UserRangesExhausted> {
         if let Some(range) = self.get(pod) {
             return Ok(range);
         }
@@ -155,7 +156,7 @@ impl UserRanges {
             })
             // Not by index: an adopted range may be of other settings and lie across two of these.
             .find(|range| !self.used.values().any(|used| overlap(*used, *range)))
-            .ok_or(NoUsersLeft {
+            .ok_or(UserRangesExhausted {
                 first,
                 total,
                 per_pod,

@@ -1,11 +1,11 @@
-//! Objects that others may read: current values, each with the version of its last change.
+//! Boards: current values, each with the version of its last change.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// Objects by key, readable by many. Writers never wait for readers.
+/// Objects by key with many readers. Writers never wait for readers.
 #[derive(Debug)]
 pub struct Board<K, T> {
     inner: Mutex<Inner<K, T>>,
@@ -49,7 +49,7 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
         self.version.send_replace(version);
     }
 
-    /// Removes an object, if it is there.
+    /// Removes an object, if it exists.
     pub fn remove(&self, key: &K) {
         let mut inner = self.inner.lock();
         if inner.objects.remove(key).is_some() {
@@ -79,8 +79,8 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
             .collect()
     }
 
-    /// The version now, and the objects that changed after `version`, in the order of their last
-    /// changes. What was removed is not among them.
+    /// The current version, and the objects that changed after `version`, in the order of their
+    /// last changes. Removed objects are not included.
     #[must_use]
     pub fn since(&self, version: u64) -> (u64, Vec<(K, u64, Arc<T>)>) {
         let inner = self.inner.lock();
@@ -95,13 +95,13 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
         (now, changed)
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.lock().objects.len()
     }
 
-    /// True if there is none.
+    /// True if there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
-/// Returns the wall time, and how long the machine slept. Tests use one that follows tokio's paused
-/// clock.
+/// The wall time and the time that the machine was suspended. Tests use a clock that follows
+/// tokio's paused clock.
 #[derive(Clone)]
 pub struct Clock {
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
@@ -36,7 +36,7 @@ impl Clock {
         }
     }
 
-    /// A clock whose wall time is `tell` and whose time of sleep is `asleep`.
+    /// A clock with these sources of the wall time and of the suspended time.
     #[must_use]
     pub fn telling(
         tell: impl Fn() -> Timestamp + Send + Sync + 'static,
@@ -54,7 +54,7 @@ impl Clock {
         (self.now)()
     }
 
-    /// For how long in all the machine has been suspended. Timers stood still meanwhile.
+    /// The total time that the machine was suspended. Timers do not advance meanwhile.
     #[must_use]
     pub fn asleep(&self) -> Duration {
         (self.asleep)()

@@ -1,4 +1,4 @@
-//! What the node knows of its pods that is not on the node itself.
+//! The view of the pod table on the cluster.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::PodUid;
 use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls};
 
-/// Why a pod can't run on this node.
+/// The reason why the node rejects a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
     /// `status.reason`, such as `OutOfcpu`.
@@ -16,42 +16,41 @@ pub struct Rejection {
     pub message: Box<str>,
 }
 
-/// Which pods end for a critical one.
+/// The pods to preempt for a critical pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preemption {
-    /// The pods.
+    /// The preempted pods.
     pub victims: Vec<PodUid>,
-    /// The resource that the preemption counts under, such as `cpu` or `pods`.
+    /// The resource in the preemption metric, such as `cpu` or `pods`.
     pub resource: Box<str>,
 }
 
 /// Reason of a pod that does not select the node.
 pub const NODE_AFFINITY: &str = "NodeAffinity";
 
-/// The cluster as the pod table sees it. Answers come from memory.
+/// The cluster as the pod table sees it. Implementations respond from memory.
 #[async_trait]
 pub trait ClusterView: Send + Sync + 'static {
-    /// Whether a pod that this node never worked on may start, beside the pods that have.
+    /// Decides whether a pod that is new to this node may start beside the `others`.
     ///
     /// # Errors
-    /// It may not, and fails permanently.
+    /// The pod is rejected and fails permanently.
     fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection>;
 
-    /// Which of the other pods have to end so that a critical pod may start; `None` where that would
-    /// not help it, and it must be rejected.
+    /// The pods to preempt so that a critical pod may start; `None` if preemption would not help
+    /// and the pod must be rejected.
     fn preempt(&self, _: &Pod, _: &[Arc<Pod>]) -> Option<Preemption> {
         None
     }
 
-    /// Reads the node again, for a moment at most: a label may be newer than the known copy.
+    /// Refreshes the node object within a short timeout: a label may be newer than the cached copy.
     async fn refresh_node(&self) {}
 
-    /// The status that the cluster keeps of a pod; `None` where it keeps none. It replaces a record
-    /// that was lost.
+    /// The status of a pod in the API server, if there is one. It replaces a lost record.
     fn published(&self, uid: &PodUid) -> Option<PodStatus>;
 }
 
-/// A node without cluster: admits all pods that request nothing forbidden on the node.
+/// A standalone node: admits all pods except those with forbidden sysctls.
 #[derive(Debug, Clone, Default)]
 pub struct NoCluster {
     /// `allowedUnsafeSysctls`.

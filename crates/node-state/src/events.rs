@@ -1,4 +1,4 @@
-//! Events: what happened to pods, manifests and the node, kept in a bounded record.
+//! Events about pods, manifests and the node, in a bounded history.
 
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
@@ -11,12 +11,12 @@ use tracing::info;
 
 use crate::{board::Board, clock::Clock};
 
-/// How many events are kept.
+/// Maximum number of kept events.
 const KEEP: usize = 1000;
-/// Equal events within this time are counted as one.
+/// Equal events within this time are aggregated.
 const AGGREGATE: Duration = Duration::from_secs(600);
 
-/// How bad an event is.
+/// `type` of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventType {
     /// Part of normal work.
@@ -36,7 +36,7 @@ impl EventType {
     }
 }
 
-/// What an event is about.
+/// The object of an event.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A pod, or one of its containers by field path such as `spec.containers{web}`.
@@ -55,7 +55,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The namespace of its events: that of the pod, `default` where the object has none.
+    /// The namespace of its events: that of the pod, else `default`.
     #[must_use]
     pub fn namespace(&self) -> &str {
         match self {
@@ -103,41 +103,40 @@ pub fn pod_reference(name: &PodName, uid: Option<&PodUid>, field_path: &str) -> 
 pub struct Event {
     /// Unique on this node.
     pub name: Box<str>,
-    /// What it is about.
+    /// Its object.
     pub subject: Subject,
     /// Normal or Warning.
     pub kind: EventType,
-    /// Kind of event in one word.
+    /// `reason`.
     pub reason: Box<str>,
-    /// What happened.
+    /// `message`.
     pub message: Box<str>,
-    /// When it first happened.
+    /// When it first occurred.
     pub first: Timestamp,
-    /// When it last happened.
+    /// When it last occurred.
     pub last: Timestamp,
-    /// How often it happened.
+    /// How often it occurred.
     pub count: u32,
 }
 
-/// Takes events and keeps the newest. Cheap to clone; never blocks on readers.
+/// Records events and keeps the newest. Cheap to clone; never blocks on readers.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     board: Arc<Board<Box<str>, Event>>,
-    order: Arc<Mutex<Order>>,
+    order: Arc<Mutex<EventHistory>>,
     clock: Clock,
 }
 
 #[derive(Debug, Default)]
-struct Order {
+struct EventHistory {
     /// By their last occurrence, oldest first.
     events: VecDeque<Event>,
-    /// The number in the name that was given last.
+    /// The number in the last assigned name.
     number: u64,
 }
 
-impl Order {
-    /// A name as upstream gives them, by the time in nanoseconds, and of two events of one instant
-    /// the second a little later.
+impl EventHistory {
+    /// A unique name in upstream's form, from the time in nanoseconds.
     fn fresh_name(&mut self, subject: &Subject, now: Timestamp) -> Box<str> {
         let nanos = u64::try_from(now.as_nanosecond()).unwrap_or_default();
         self.number = nanos.max(self.number + 1);
@@ -161,7 +160,7 @@ impl Recorder {
         }
     }
 
-    /// Where events can be read.
+    /// The board with the kept events.
     #[must_use]
     pub fn board(&self) -> &Arc<Board<Box<str>, Event>> {
         &self.board

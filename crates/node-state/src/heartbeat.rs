@@ -1,30 +1,30 @@
-//! Proof that a loop still goes round.
+//! Heartbeats of loops.
 
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// How often a loop that has nothing to do shows that it is alive.
+/// The interval of the heartbeats of an idle loop.
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// When a loop last went round. Cheap to clone.
+/// The time of a loop's last iteration. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Heartbeat(Arc<Mutex<Instant>>);
 
 impl Heartbeat {
-    /// A loop that begins now.
+    /// The heartbeat of a loop that starts now.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(Instant::now())))
     }
 
-    /// The loop went round.
+    /// Records an iteration.
     pub fn beat(&self) {
         *self.0.lock() = Instant::now();
     }
 
-    /// Time since it last did.
+    /// The time since the last iteration.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.0.lock().elapsed()

@@ -1,4 +1,4 @@
-//! Why a node could not do something for a pod.
+//! Failed operations on the host for a pod.
 
 use std::error::Error;
 
@@ -6,7 +6,7 @@ use rubelet_base::ErrorChain;
 
 use crate::objects::{FAILED_SANDBOX, failed_sandbox};
 
-/// Why the host could not do something for a pod.
+/// A failed operation on the host for a pod.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct HostError {
@@ -26,7 +26,7 @@ impl HostError {
         }
     }
 
-    /// The same, of something without which there can be no sandbox.
+    /// An error that prevents the creation of the sandbox.
     #[must_use]
     pub fn sandbox(error: &(dyn Error + 'static)) -> Self {
         Self {
@@ -36,5 +36,5 @@ impl HostError {
     }
 }
 
-/// Something that an operator should know, although all continues: reason and message of an event.
+/// A warning that does not stop the operation: reason and message of an event.
 pub type HostWarning = (&'static str, String);

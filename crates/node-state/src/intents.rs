@@ -12,7 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 use rubelet_base::{ErrorChain, PodUid};
-use rubelet_pod_plan::Intents;
+use rubelet_pod_plan::OperatorIntents;
 use rubelet_store::{Loaded, Migration, Record, RemoveError, SaveError, Stored};
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -23,7 +23,7 @@ use tracing::warn;
 
 use crate::record_index::RecordIndex;
 
-/// The intents of every pod, each in a small file of its own. Cheap to clone.
+/// The intents of all pods, one small file for each pod. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct IntentBoard {
     shared: Arc<Shared>,
@@ -35,21 +35,21 @@ struct Shared {
     index: RecordIndex,
     known: Mutex<HashMap<PodUid, PodIntents>>,
     version: watch::Sender<u64>,
-    /// Held while files are read and written; whoever holds it is the only one to change `known`, but
-    /// for pods without a file that nobody follows yet.
+    /// Held while files are read and written. Only its holder changes `known`, except for pods
+    /// without a file that have no receivers yet.
     disk: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug)]
 struct PodIntents {
-    intents: watch::Sender<Arc<Intents>>,
+    intents: watch::Sender<Arc<OperatorIntents>>,
     version: u64,
 }
 
-/// Why intents could not be kept; nothing has changed.
+/// A request could not be stored; nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum IntentError {
-    /// The disk fails.
+    /// An I/O error.
     #[error("cannot store the request for pod {uid}")]
     Save {
         /// The pod.
@@ -57,7 +57,7 @@ pub enum IntentError {
         /// Why.
         source: SaveError,
     },
-    /// The disk fails.
+    /// An I/O error.
     #[error("cannot delete the requests for pod {uid}")]
     Remove {
         /// The pod.
@@ -66,14 +66,14 @@ pub enum IntentError {
         source: RemoveError,
     },
     /// The agent is stopping.
-    #[error("the agent stops")]
+    #[error("the agent is stopping")]
     Stops,
 }
 
 /// The file of one pod.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
-struct IntentRecord(Intents);
+struct IntentRecord(OperatorIntents);
 
 impl Stored for IntentRecord {
     const KIND: &'static str = "intents";
@@ -81,7 +81,7 @@ impl Stored for IntentRecord {
 }
 
 impl IntentBoard {
-    /// A board over a directory, which must be there.
+    /// A board with files in this directory, which must exist.
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
         Self {
@@ -95,34 +95,33 @@ impl IntentBoard {
         }
     }
 
-    /// Follows the intents of a pod; reads them from disk at first use. Level-triggered. A record
-    /// that is damaged is put aside and counts as empty.
-    pub async fn watch(&self, uid: &PodUid) -> watch::Receiver<Arc<Intents>> {
+    /// Follows the intents of a pod; reads them from disk at first use. Level-triggered. A
+    /// corrupt record is moved aside and counts as empty.
+    pub async fn watch(&self, uid: &PodUid) -> watch::Receiver<Arc<OperatorIntents>> {
         if let Some(known) = self.shared.known.lock().get(uid) {
             return known.intents.subscribe();
         }
-        // The loop that takes new pods in waits for no disk.
+        // The loop that admits new pods does not wait for the disk.
         if !self.shared.index.may_have(uid) {
-            return self.shared.follow(uid, Intents::default());
+            return self.shared.follow(uid, OperatorIntents::default());
         }
         let disk = self.lock().await;
         self.load(&disk, uid).await
     }
 
-    /// Changes the intents of a pod. When this returns `Ok`, they survive the death of the agent, and
-    /// a moment later a power cut. `change`
-    /// may decide to change nothing; what it returns is handed on.
+    /// Changes the intents of a pod. Once this returns `Ok`, they survive a crash of the agent, and
+    /// shortly later a power failure. `change` may change nothing; its result is returned.
     ///
     /// # Errors
     /// See [`IntentError`]; the intents are then as they were.
     pub async fn update<R>(
         &self,
         uid: &PodUid,
-        change: impl FnOnce(&mut Intents) -> R + Send,
+        change: impl FnOnce(&mut OperatorIntents) -> R + Send,
     ) -> Result<R, IntentError> {
         let disk = self.lock().await;
         let old = self.load(&disk, uid).await.borrow().clone();
-        let mut new = Intents::clone(&old);
+        let mut new = OperatorIntents::clone(&old);
         let answer = change(&mut new);
         if new != *old {
             self.keep(disk, uid, new).await?;
@@ -130,25 +129,25 @@ impl IntentBoard {
         Ok(answer)
     }
 
-    /// Forgets a pod that is gone.
+    /// Forgets a removed pod.
     pub async fn remove(&self, uid: &PodUid) {
         let disk = self.lock().await;
-        if let Err(error) = self.keep(disk, uid, Intents::default()).await {
+        if let Err(error) = self.keep(disk, uid, OperatorIntents::default()).await {
             warn!(%uid, error = %ErrorChain(&error), "Cannot delete the requests for a removed pod from disk");
         }
         self.shared.known.lock().remove(uid);
     }
 
-    /// The intents of a pod, if somebody has followed or changed them.
+    /// The intents of a pod, if they are loaded.
     #[must_use]
-    pub fn current(&self, uid: &PodUid) -> Option<Arc<Intents>> {
+    pub fn current(&self, uid: &PodUid) -> Option<Arc<OperatorIntents>> {
         let known = self.shared.known.lock();
         known
             .get(uid)
             .map(|known| Arc::clone(&known.intents.borrow()))
     }
 
-    /// Follows the version of the whole, which grows with each change; level-triggered.
+    /// Follows the version of the board, which grows with each change; level-triggered.
     #[must_use]
     pub fn versions(&self) -> watch::Receiver<u64> {
         self.shared.version.subscribe()
@@ -172,7 +171,7 @@ impl IntentBoard {
         &self,
         _disk: &OwnedMutexGuard<()>,
         uid: &PodUid,
-    ) -> watch::Receiver<Arc<Intents>> {
+    ) -> watch::Receiver<Arc<OperatorIntents>> {
         if let Some(known) = self.shared.known.lock().get(uid) {
             return known.intents.subscribe();
         }
@@ -181,18 +180,18 @@ impl IntentBoard {
             let loaded = tokio::task::spawn_blocking(move || read(&path)).await;
             loaded.unwrap_or_default()
         } else {
-            Intents::default()
+            OperatorIntents::default()
         };
         self.shared.follow(uid, intents)
     }
 
-    /// Writes intents, then notifies the tasks. Runs to its end even if the caller is dropped:
-    /// tasks get what is on disk.
+    /// Writes intents, then notifies the tasks. Completes even if the caller is dropped, so that
+    /// tasks only get intents that are on disk.
     async fn keep(
         &self,
         disk: OwnedMutexGuard<()>,
         uid: &PodUid,
-        intents: Intents,
+        intents: OperatorIntents,
     ) -> Result<(), IntentError> {
         let (shared, uid) = (Arc::clone(&self.shared), uid.clone());
         let kept = tokio::spawn(async move {
@@ -202,7 +201,7 @@ impl IntentBoard {
                 tokio::task::spawn_blocking(move || write(&path, uid, intents)).await
             };
             finished(written)?;
-            if intents == Intents::default() {
+            if intents == OperatorIntents::default() {
                 shared.index.remove(&uid);
             } else {
                 shared.index.insert(&uid);
@@ -216,8 +215,12 @@ impl IntentBoard {
 }
 
 impl Shared {
-    /// Follows the intents of a pod, from these on if nobody does yet.
-    fn follow(&self, uid: &PodUid, intents: Intents) -> watch::Receiver<Arc<Intents>> {
+    /// Follows the intents of a pod, starting with these if it is not followed yet.
+    fn follow(
+        &self,
+        uid: &PodUid,
+        intents: OperatorIntents,
+    ) -> watch::Receiver<Arc<OperatorIntents>> {
         let mut known = self.known.lock();
         let of = known.entry(uid.clone()).or_insert_with(|| PodIntents {
             intents: watch::Sender::new(Arc::new(intents)),
@@ -226,7 +229,7 @@ impl Shared {
         of.intents.subscribe()
     }
 
-    fn tell(&self, uid: &PodUid, intents: Intents) {
+    fn tell(&self, uid: &PodUid, intents: OperatorIntents) {
         let mut known = self.known.lock();
         let Some(known) = known.get_mut(uid) else {
             return;
@@ -238,7 +241,7 @@ impl Shared {
     }
 }
 
-/// The result of a task that ran to its end; its panic continues in the caller.
+/// The result of a completed task; a panic is resumed in the caller.
 fn finished<T>(ended: Result<Result<T, IntentError>, JoinError>) -> Result<T, IntentError> {
     match ended {
         Ok(result) => result,
@@ -249,25 +252,25 @@ fn finished<T>(ended: Result<Result<T, IntentError>, JoinError>) -> Result<T, In
     }
 }
 
-fn read(path: &Path) -> Intents {
+fn read(path: &Path) -> OperatorIntents {
     match Record::at(path).load() {
         Ok(Loaded::Valid(IntentRecord(intents))) => intents,
-        Ok(Loaded::Missing) => Intents::default(),
+        Ok(Loaded::Missing) => OperatorIntents::default(),
         Ok(Loaded::Quarantined { moved_to, why }) => {
             warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "Moved a corrupt record aside; the pending requests for its pod are lost");
-            Intents::default()
+            OperatorIntents::default()
         }
         Err(error) => {
             warn!(record = %path.display(), error = %ErrorChain(&error), "Cannot read a record; the pending requests for its pod are lost");
-            Intents::default()
+            OperatorIntents::default()
         }
     }
 }
 
-/// Writes the record; removes it where nothing is requested.
-fn write(path: &Path, uid: PodUid, intents: Intents) -> Result<(), IntentError> {
+/// Writes the record; removes it if nothing is requested.
+fn write(path: &Path, uid: PodUid, intents: OperatorIntents) -> Result<(), IntentError> {
     let record = Record::at(path);
-    if intents == Intents::default() {
+    if intents == OperatorIntents::default() {
         return record
             .remove()
             .map_err(|source| IntentError::Remove { uid, source });

@@ -1,4 +1,4 @@
-//! Which credentials for registries fit an image.
+//! Registry credentials and their lookup for an image.
 //!
 //! Source of the rules: `pkg/credentialprovider` of Kubernetes 1.36.
 
@@ -16,13 +16,13 @@ use serde::Deserialize;
 
 pub use login::{LoginSource, PullLogin};
 
-/// Of secrets of this type, the file `.docker/config.json` counts.
+/// Type of secrets with a `.docker/config.json`.
 const JSON_TYPE: &str = "kubernetes.io/dockerconfigjson";
 const JSON_KEY: &str = ".dockerconfigjson";
-/// Of secrets of this type, the older file `.dockercfg` counts.
+/// Type of secrets with a `.dockercfg`, the older format.
 const OLD_TYPE: &str = "kubernetes.io/dockercfg";
 const OLD_KEY: &str = ".dockercfg";
-/// The host that images without a host come from, as credentials name it.
+/// The registry of images without a host, as credentials name it.
 const DEFAULT_REGISTRY: &str = "index.docker.io";
 
 /// Base64 as registry tools write it, with or without padding.
@@ -31,8 +31,7 @@ const AUTH: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Credentials by the registry that they are for: a host, perhaps with globs and a port, perhaps with
-/// the begin of a path.
+/// Credentials by registry: a host, optionally with globs, a port and a path prefix.
 #[derive(Default)]
 pub struct Keyring {
     registries: BTreeMap<String, Vec<Login>>,
@@ -44,14 +43,14 @@ struct Login {
     password: String,
 }
 
-/// Why a secret or file has no credentials. Its contents are never shown.
+/// A secret or file without valid credentials. Its contents are never shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadLogins {
+pub enum InvalidLogins {
     /// Not the JSON of such a file.
-    #[error("it holds no JSON of registry credentials")]
+    #[error("not valid JSON of registry credentials")]
     Json,
     /// The field `auth`.
-    #[error("a field `auth` is not the base64 form of a user name, a colon and a password")]
+    #[error("a field `auth` is not base64 of <user>:<password>")]
     Auth,
 }
 
@@ -72,11 +71,11 @@ struct Entry {
 }
 
 impl Keyring {
-    /// Adds what a secret holds; nothing if it is not one for pulls.
+    /// Adds the credentials of a secret; none if it is not a pull secret.
     ///
     /// # Errors
-    /// The secret is one for pulls, and can't be read. Nothing of it was added.
-    pub fn add_secret(&mut self, secret: &Secret) -> Result<(), BadLogins> {
+    /// It is an invalid pull secret. Nothing was added.
+    pub fn add_secret(&mut self, secret: &Secret) -> Result<(), InvalidLogins> {
         let content = |key| secret.data.get(key).filter(|data| !data.is_empty());
         match &*secret.kind {
             JSON_TYPE => content(JSON_KEY).map_or(Ok(()), |data| self.add_config(data)),
@@ -88,21 +87,21 @@ impl Keyring {
     /// Adds the logins of a `config.json`.
     ///
     /// # Errors
-    /// It can't be read. Nothing of it was added.
-    pub fn add_config(&mut self, content: &[u8]) -> Result<(), BadLogins> {
-        let file: ConfigFile = serde_json::from_slice(content).map_err(|_| BadLogins::Json)?;
+    /// It is invalid. Nothing was added.
+    pub fn add_config(&mut self, content: &[u8]) -> Result<(), InvalidLogins> {
+        let file: ConfigFile = serde_json::from_slice(content).map_err(|_| InvalidLogins::Json)?;
         self.add(file.auths.unwrap_or_default())
     }
 
     /// Adds the logins of a `.dockercfg`.
     ///
     /// # Errors
-    /// It can't be read. Nothing of it was added.
-    pub fn add_dockercfg(&mut self, content: &[u8]) -> Result<(), BadLogins> {
-        self.add(serde_json::from_slice(content).map_err(|_| BadLogins::Json)?)
+    /// It is invalid. Nothing was added.
+    pub fn add_dockercfg(&mut self, content: &[u8]) -> Result<(), InvalidLogins> {
+        self.add(serde_json::from_slice(content).map_err(|_| InvalidLogins::Json)?)
     }
 
-    /// Adds a login for a registry; nothing if that names no host.
+    /// Adds a login for a registry; ignored if the registry has no host.
     pub fn add_login(&mut self, registry: &str, username: &str, password: &str) {
         self.add_one(
             registry,
@@ -113,7 +112,7 @@ impl Keyring {
         );
     }
 
-    fn add(&mut self, entries: BTreeMap<String, Entry>) -> Result<(), BadLogins> {
+    fn add(&mut self, entries: BTreeMap<String, Entry>) -> Result<(), InvalidLogins> {
         let logins: Result<Vec<_>, _> = entries
             .into_iter()
             .map(|(registry, entry)| Ok((registry, entry.login()?)))
@@ -125,26 +124,27 @@ impl Keyring {
     }
 
     fn add_one(&mut self, registry: &str, login: Login) {
-        if let Some(key) = place_key(registry) {
+        if let Some(key) = registry_key(registry) {
             self.registries.entry(key).or_default().push(login);
         }
     }
 
-    /// The credentials for an image, the most exact registry first. `image` may have a tag or digest.
+    /// The credentials for an image, the most specific registry first. `image` may have a tag or
+    /// digest.
     #[must_use]
     pub fn lookup(&self, image: &str) -> Vec<AuthConfig> {
-        let found = self.lookup_with_places(image).into_iter();
+        let found = self.lookup_with_registries(image).into_iter();
         found.map(|(_, auth)| auth).collect()
     }
 
-    /// The same, each with the registry that it is for. Credentials for images without a
-    /// host have an empty registry: they are used where nothing else fits.
+    /// As [`Self::lookup`], each with its registry. Credentials for images without a host have an
+    /// empty registry: they are used if nothing else matches.
     #[must_use]
-    pub fn lookup_with_places(&self, image: &str) -> Vec<(String, AuthConfig)> {
+    pub fn lookup_with_registries(&self, image: &str) -> Vec<(String, AuthConfig)> {
         let repository = repository(image);
         let mut found: Vec<(&str, &Login)> = Vec::new();
         for (registry, logins) in self.registries.iter().rev() {
-            if matches_place(registry, &repository) {
+            if matches_registry(registry, &repository) {
                 found.extend(logins.iter().map(|login| (&**registry, login)));
             }
         }
@@ -165,16 +165,16 @@ impl Keyring {
 }
 
 impl Entry {
-    fn login(self) -> Result<Login, BadLogins> {
+    fn login(self) -> Result<Login, InvalidLogins> {
         let Some(auth) = self.auth.filter(|auth| !auth.is_empty()) else {
             return Ok(Login {
                 username: self.username.unwrap_or_default(),
                 password: self.password.unwrap_or_default(),
             });
         };
-        let decoded = AUTH.decode(auth.trim()).map_err(|_| BadLogins::Auth)?;
-        let text = String::from_utf8(decoded).map_err(|_| BadLogins::Auth)?;
-        let (username, password) = text.split_once(':').ok_or(BadLogins::Auth)?;
+        let decoded = AUTH.decode(auth.trim()).map_err(|_| InvalidLogins::Auth)?;
+        let text = String::from_utf8(decoded).map_err(|_| InvalidLogins::Auth)?;
+        let (username, password) = text.split_once(':').ok_or(InvalidLogins::Auth)?;
         Ok(Login {
             username: username.to_owned(),
             password: password.to_owned(),
@@ -182,8 +182,8 @@ impl Entry {
     }
 }
 
-/// A registry without scheme; `/v1/` and `/v2/` mean the host itself. `None` if it names no host.
-fn place_key(registry: &str) -> Option<String> {
+/// A registry without scheme; `/v1/` and `/v2/` mean the host itself. `None` without a host.
+fn registry_key(registry: &str) -> Option<String> {
     let rest = registry
         .strip_prefix("https://")
         .or_else(|| registry.strip_prefix("http://"))
@@ -199,7 +199,7 @@ fn place_key(registry: &str) -> Option<String> {
     (!host.is_empty()).then(|| format!("{host}{path}"))
 }
 
-/// Host and path of an image, with what is meant where they are not written.
+/// Host and path of an image, with the defaults for missing parts.
 #[must_use]
 pub fn repository(image: &str) -> String {
     let name = image.split_once('@').map_or(image, |(name, _)| name);
@@ -222,10 +222,10 @@ pub fn repository(image: &str) -> String {
     }
 }
 
-/// Whether a registry, as credentials name it, fits an image's [`repository`]: ports are equal, each part of
-/// the host fits, and the path is a begin of the image's.
+/// True if a registry of credentials matches an image's [`repository`]: the ports are equal, each
+/// part of the host matches, and the path is a prefix of the image's path.
 #[must_use]
-pub fn matches_place(registry: &str, repository: &str) -> bool {
+pub fn matches_registry(registry: &str, repository: &str) -> bool {
     let split = |text: &'_ str| -> (String, String) {
         let (host, path) = text.split_at(text.find('/').unwrap_or(text.len()));
         (host.to_owned(), path.to_owned())
@@ -250,7 +250,7 @@ fn split_port(host: &str) -> (&str, &str) {
     }
 }
 
-/// `*` stands for any characters. A `?` would end the host in upstream's reading.
+/// `*` matches any characters. `?` is no wildcard: upstream parses it as the end of the host.
 fn fits(glob: &str, text: &str) -> bool {
     let mut glob_chars = glob.chars();
     let Some(first) = glob_chars.next() else {
@@ -374,7 +374,7 @@ mod tests {
     fn a_bad_secret_adds_nothing_and_its_error_tells_nothing_of_it() {
         let mut ring = Keyring::default();
         let bad = secret(JSON_TYPE, JSON_KEY, "hunter2");
-        assert_eq!(ring.add_secret(&bad), Err(BadLogins::Json));
+        assert_eq!(ring.add_secret(&bad), Err(InvalidLogins::Json));
         let auth = r#"{"auths": {"a.io": {"username": "u"}, "r.io": {"auth": "aHVudGVyMg=="}}}"#;
         let bad = secret(JSON_TYPE, JSON_KEY, auth);
         let error = ring.add_secret(&bad).unwrap_err();

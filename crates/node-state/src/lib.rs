@@ -1,8 +1,9 @@
-//! What the parts of an agent share about its node: boards with the present state of pods, events, operators' requests,
-//! the runtime's own report, the traits behind which an API server is, metrics, the clock, and bounds on calls. It runs no
-//! task and makes no call to a runtime or an API server.
+//! State of the node that the parts of the agent share: boards with the current state of pods,
+//! events, operators' requests, the runtime's status, the traits for access to the API server,
+//! metrics, the clock, and limits on concurrent calls. It runs no task and makes no call to a
+//! runtime or an API server.
 //!
-//! What is shown of pods is on boards, which hold the current values and never overflow:
+//! The state of pods is published on boards, which hold current values and never overflow:
 //!
 //! ```
 //! use rubelet_node_state::board::Board;
@@ -11,7 +12,7 @@
 //! board.set("web", "Pending");
 //! board.set("web", "Running");
 //! let (version, changes) = board.since(0);
-//! assert_eq!(changes.len(), 1, "a reader that is late skips what is over");
+//! assert_eq!(changes.len(), 1, "a late reader only sees current values");
 //! assert_eq!(*changes[0].2, "Running");
 //! assert!(board.since(version).1.is_empty());
 //! ```

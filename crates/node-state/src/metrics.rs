@@ -1,13 +1,13 @@
-//! Numbers of the node for Prometheus, under the kubelet's names where the kubelet has them.
+//! Prometheus metrics of the node, with the kubelet's names where the kubelet has them.
 //!
-//! Whoever does something counts it here; reading changes nothing. Durations are in seconds.
-//! Source of names, help texts, types and buckets: Kubernetes, `pkg/kubelet/metrics`. What is
-//! Rubelet's own begins with `rubelet_`.
+//! The parts of the agent count their own operations here; a scrape changes nothing. Durations are
+//! in seconds. Source of names, help texts, types and buckets: Kubernetes, `pkg/kubelet/metrics`.
+//! Rubelet's own metrics begin with `rubelet_`.
 
 mod api;
+mod factory;
 mod http;
 mod images;
-mod make;
 mod peers;
 mod pleg;
 mod pods;
@@ -17,18 +17,18 @@ use std::sync::Arc;
 
 use prometheus::{Registry, TextEncoder};
 
-use self::make::Maker;
+use self::factory::MetricFactory;
 pub use self::{
     api::ApiMetrics,
     http::{HttpLabels, HttpMetrics},
     images::ImageMetrics,
     peers::{PeerMetrics, PeerPing},
-    pleg::{PlegMetrics, PlegNow},
+    pleg::{PlegMetrics, PlegSnapshot},
     pods::{PodMetrics, SyncKind},
     runtime::{RuntimeMetrics, operation_type},
 };
 
-/// All numbers of a node. Shared by `Arc`; counting takes no lock that a reader holds for long.
+/// All metrics of a node. Shared by `Arc`; counting takes no lock that a scrape holds for long.
 pub struct NodeMetrics {
     registry: Registry,
     /// Of PLEG.
@@ -41,31 +41,31 @@ pub struct NodeMetrics {
     pub images: ImageMetrics,
     /// Of requests to the agent.
     pub http: HttpMetrics,
-    /// Of requests to the API server; without samples on a node that has none.
+    /// Of requests to the API server; without samples on a standalone node.
     pub api: ApiMetrics,
     /// Of pings to other nodes.
     pub peers: PeerMetrics,
 }
 
 impl NodeMetrics {
-    /// Numbers that nothing was counted in yet.
+    /// Creates metrics with initial values.
     #[must_use]
     pub fn new() -> Arc<Self> {
         let registry = Registry::new();
-        let maker = Maker::new(&registry);
+        let factory = MetricFactory::new(&registry);
         Arc::new(Self {
-            pleg: PlegMetrics::new(&maker),
-            runtime: RuntimeMetrics::new(&maker),
-            pods: PodMetrics::new(&maker),
-            images: ImageMetrics::new(&maker),
-            http: HttpMetrics::new(&maker),
-            api: ApiMetrics::new(&maker),
-            peers: PeerMetrics::new(&maker),
+            pleg: PlegMetrics::new(&factory),
+            runtime: RuntimeMetrics::new(&factory),
+            pods: PodMetrics::new(&factory),
+            images: ImageMetrics::new(&factory),
+            http: HttpMetrics::new(&factory),
+            api: ApiMetrics::new(&factory),
+            peers: PeerMetrics::new(&factory),
             registry,
         })
     }
 
-    /// All numbers in Prometheus' text format 0.0.4.
+    /// All metrics in Prometheus' text format 0.0.4.
     #[must_use]
     pub fn render(&self) -> String {
         self.pleg.look();

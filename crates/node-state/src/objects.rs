@@ -1,6 +1,6 @@
-//! What pods read from the API server, as a node sees it: config maps, secrets, tokens, the
-//! variables of services, credentials of image pulls and runtime classes. A node without an API
-//! server has [`NoObjects`]; tests have their own.
+//! Objects of the API server that pods use: config maps, secrets, tokens, service variables, pull
+//! credentials and runtime classes. A node without an API server uses [`NoObjects`]; tests have
+//! their own implementations.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,11 +18,11 @@ use crate::{
     keyring::PullLogin,
 };
 
-/// Reason of the event for a volume that can't be filled.
+/// Reason of the event for a volume that can't be set up.
 pub const FAILED_MOUNT: &str = "FailedMount";
-/// Waiting reason of a container whose configuration can't be completed.
+/// Waiting reason of a container whose configuration can't be generated.
 pub const CONFIG_ERROR: &str = "CreateContainerConfigError";
-/// Reason of the event for a sandbox that can't be made.
+/// Reason of the event for a sandbox that can't be created.
 pub const FAILED_SANDBOX: &str = "FailedCreatePodSandBox";
 
 /// The message of that event.
@@ -31,8 +31,8 @@ pub fn failed_sandbox(why: &str) -> String {
     format!("Failed to create pod sandbox: {why}")
 }
 
-/// What the objects are read for. A pod reads only what it needs at the time, so that one thing
-/// that is missing holds up nothing else.
+/// The use of the objects. A pod reads only the objects that it needs at the time, so that a
+/// missing one does not delay other uses.
 #[derive(Debug, Clone, Copy)]
 pub enum ObjectRefs<'a> {
     /// The files of all its volumes.
@@ -41,7 +41,7 @@ pub enum ObjectRefs<'a> {
     Environment(&'a Container),
 }
 
-/// A ServiceAccount, as far as image pulls need it.
+/// The fields of a ServiceAccount that image pulls need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceAccount {
     /// `metadata.uid`.
@@ -50,8 +50,7 @@ pub struct ServiceAccount {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Why a service account, or a token of one, is not available; in the words that the API server or the
-/// node has for it.
+/// A service account or its token is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ServiceAccountError(Box<str>);
@@ -62,17 +61,17 @@ impl From<String> for ServiceAccountError {
     }
 }
 
-/// Service accounts of pods, and tokens of them for others than the pods themselves.
+/// Service accounts of pods, and their tokens for use by the node.
 #[async_trait]
 pub trait ServiceAccounts: Send + Sync {
-    /// The service account that the pod names.
+    /// The pod's service account.
     ///
     /// # Errors
-    /// It does not exist, or the API server does not answer.
+    /// It does not exist, or the API server is not reachable.
     async fn service_account(&self, pod: &Pod) -> Result<ServiceAccount, ServiceAccountError>;
 
-    /// A token of the pod's service account that is valid now: for this audience, bound to the pod, and to the
-    /// service account with this UID and no later one of the same name.
+    /// A valid token of the pod's service account for this audience. It is bound to the pod, and to
+    /// the service account with this UID: not to a later one of the same name.
     ///
     /// # Errors
     /// The API server issues none.
@@ -87,51 +86,51 @@ pub trait ServiceAccounts: Send + Sync {
 /// Reads the objects of pods from the API server.
 #[async_trait]
 pub trait ObjectSource: ServiceAccounts + 'static {
-    /// The pod has a task from now on, or was edited: keep its objects in memory. Never blocks, and
-    /// may be repeated.
+    /// Starts to cache the objects of a new or edited pod. Never blocks, and may be repeated.
     fn track(&self, pod: &Arc<Pod>);
 
-    /// The pod needs nothing any more. Safe to repeat.
+    /// Stops caching the objects of a pod. May be repeated.
     fn forget(&self, uid: &PodUid);
 
-    /// The pod's objects, as they are now. An object that does not exist is absent; the caller that
-    /// needs it reports that.
+    /// The pod's current objects. An object that does not exist is absent; the caller reports that
+    /// if it needs the object.
     ///
     /// # Errors
-    /// It is not known yet whether an object exists, or there is no token; with the reason for that
-    /// use, and upstream's message.
+    /// It is unknown yet whether an object exists, or no token is available; with the reason for
+    /// this use and upstream's message.
     async fn objects(&self, pod: &Arc<Pod>, refs: ObjectRefs<'_>) -> Result<PodObjects, HostError>;
 
-    /// Credentials to pull an image with, in the order in which they must be tried, and notes for
-    /// an operator on missing ones.
+    /// Credentials for the pull of an image, in the order in which they must be tried, and warnings
+    /// about missing ones.
     async fn pull_credentials(
         &self,
         pod: &Arc<Pod>,
         image: &str,
     ) -> (Vec<PullLogin>, Vec<HostWarning>);
 
-    /// The handler of a runtime class, by which the runtime knows it.
+    /// The runtime handler of a runtime class.
     ///
     /// # Errors
-    /// There is no such class, or it is not known yet whether there is.
+    /// The class does not exist, or this is unknown yet.
     async fn runtime_handler(&self, class: &str) -> Result<String, HostError>;
 
-    /// Counts the changes of the objects that a tracked pod uses: its volumes must then be updated.
+    /// Counts the changes of objects that a tracked pod uses, after which its volumes must be
+    /// updated.
     fn changes(&self, uid: &PodUid) -> watch::Receiver<u64>;
 
-    /// The pod's objects that are not confirmed: the API server is unreachable, and an earlier
-    /// answer is used. In words such as `secret "login"`; empty if all are confirmed.
+    /// The pod's unconfirmed objects, such as `secret "login"`: the API server is unreachable, and
+    /// a cached version is used. Empty if all are confirmed.
     fn unconfirmed(&self, _uid: &PodUid) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A node without an API server: there are no objects.
+/// The source of a node without an API server: no objects exist.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObjects;
 
-/// Why a node without an API server has no service accounts.
-const ALONE: &str = "this node has no API server to ask";
+/// The error of a node without an API server.
+const ALONE: &str = "this node has no API server";
 
 #[async_trait]
 impl ServiceAccounts for NoObjects {
@@ -175,14 +174,14 @@ impl ObjectSource for NoObjects {
     }
 }
 
-/// Follows something that does not change.
+/// A receiver that never changes.
 #[must_use]
 pub fn never() -> watch::Receiver<u64> {
     watch::channel(0).1
 }
 
-/// Whether a volume of the pod holds files that change while it runs: those made from objects, and
-/// those made from the pod's own labels and annotations.
+/// True if the files of a volume may change while the pod runs: those from objects, and those from
+/// the pod's labels and annotations.
 #[must_use]
 pub fn needs_volume_refresh(pod: &Pod) -> bool {
     let mut volumes = pod.spec.volumes.iter();

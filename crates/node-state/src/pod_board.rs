@@ -1,33 +1,33 @@
-//! The board of pods: what this node publishes of each, for the API server, the socket and metrics.
+//! The board of pods: the published state of each, for the API server, the socket and metrics.
 
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::PodUid;
-use rubelet_pod_plan::{History, Why};
+use rubelet_pod_plan::{History, PlanReason};
 
 use crate::board::Board;
 
 /// Statuses by UID.
 pub type PodBoard = Board<PodUid, PodEntry>;
 
-/// What is published of a pod.
+/// The published state of a pod.
 #[derive(Debug, Clone)]
 pub struct PodEntry {
     /// The pod.
     pub pod: Arc<Pod>,
     /// Its status.
     pub status: PodStatus,
-    /// When its removal began, and with which grace.
+    /// The start of its removal, and the grace period.
     pub deletion: Option<(Timestamp, Duration)>,
-    /// Why the last plan was what it was.
-    pub why: Vec<Why>,
-    /// What was tried, and the result.
+    /// The reasons of the last plan.
+    pub why: Vec<PlanReason>,
+    /// Past attempts and their results.
     pub history: Arc<History>,
-    /// When the next plan is due even if nothing changes.
+    /// The time of the next plan if nothing changes.
     pub wake_at: Option<Timestamp>,
-    /// Nothing of the pod is left on this node; it stays here as long as its source lists it.
+    /// True if nothing of the pod is left on this node; the entry stays while its source lists it.
     pub finished: bool,
 }
 

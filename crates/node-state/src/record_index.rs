@@ -1,5 +1,5 @@
-//! Which pods have a record in a directory. A pod that is new to the node has none, and the loop
-//! that takes it in needs no disk, nor a thread that other pods may keep busy, to know that.
+//! The index of pods with a record in a directory. For a pod without a record, the loop that admits
+//! it needs no disk access and no blocking thread.
 
 use std::{collections::HashSet, io, path::Path};
 
@@ -10,17 +10,17 @@ use tracing::warn;
 /// The pods with a record.
 #[derive(Debug)]
 pub struct RecordIndex {
-    /// `None` if the directory could not be read: each pod may have one.
+    /// `None` if the directory could not be read: each pod may have a record.
     uids: Mutex<Option<HashSet<PodUid>>>,
 }
 
 impl RecordIndex {
-    /// Reads the names of a directory's files. From then on only this process may change it.
+    /// Reads the file names of a directory. From then on only this process may change it.
     #[must_use]
     pub fn of(directory: &Path) -> Self {
         let uids = read(directory).map_or_else(
             |error| {
-                warn!(directory = %directory.display(), %error, "A directory of records can't be read; each pod is looked up in it");
+                warn!(directory = %directory.display(), %error, "Cannot read a record directory, looking up each pod in it");
                 None
             },
             Some,
@@ -30,7 +30,7 @@ impl RecordIndex {
         }
     }
 
-    /// Whether a pod may have a record.
+    /// True if a pod may have a record.
     #[must_use]
     pub fn may_have(&self, uid: &PodUid) -> bool {
         self.uids
@@ -48,7 +48,7 @@ impl RecordIndex {
         }
     }
 
-    /// Notes that a pod has none any more.
+    /// Notes that a pod no longer has a record.
     pub fn remove(&self, uid: &PodUid) {
         if let Some(all) = self.uids.lock().as_mut() {
             all.remove(uid);

@@ -1,6 +1,6 @@
-//! Why a container does not start.
+//! Failed starts of containers.
 
-/// Why a container could not be started: the waiting reason and the message.
+/// A failed start of a container: waiting reason and message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartFailure {
     /// The waiting reason, such as `ErrImagePull`.

@@ -1,22 +1,21 @@
-//! A bound on work that the runtime does at the same time. More of it at once does not end sooner:
-//! each sandbox costs processes and locks of the runtime.
+//! A limit on concurrent calls to the runtime. More concurrency does not complete them sooner: each
+//! sandbox costs processes and locks of the runtime.
 
 use std::{future::Future, pin::pin, time::Duration};
 
 use tokio::{sync::Semaphore, time::sleep};
 
-/// Work that takes longer than this no longer counts: a call that hangs must not hold up the
-/// other pods.
+/// A call that takes longer no longer counts: a call that hangs must not delay other pods.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// Lets a number of calls through at the same time.
+/// Limits the number of concurrent calls.
 #[derive(Debug)]
 pub struct Throttle {
     permits: Semaphore,
 }
 
 impl Throttle {
-    /// At most `at_once` calls, and those that turned out to be slow.
+    /// At most `at_once` concurrent calls, not counting slow ones.
     #[must_use]
     pub fn new(at_once: usize) -> Self {
         Self {
@@ -24,13 +23,13 @@ impl Throttle {
         }
     }
 
-    /// Waits for a turn and runs the call.
+    /// Waits for a permit and runs the call.
     pub async fn run<T>(&self, call: impl Future<Output = T>) -> T {
         self.run_counting(SLOW, call).await
     }
 
-    /// Waits for a turn and runs a call that may well take long without doing anything: it counts
-    /// for the time of `busy` only.
+    /// Waits for a permit and runs a call that may be idle for long: it counts only for the
+    /// duration `busy`.
     pub async fn run_counting<T>(&self, busy: Duration, call: impl Future<Output = T>) -> T {
         // The semaphore is never closed.
         let permit = self.permits.acquire().await.ok();

@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Empty {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImageFile {
-    /// When it was built, as RFC 3339 writes it.
+    /// Build time, in the format of RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     /// Architecture, in Go's names: `amd64`, `arm64`.

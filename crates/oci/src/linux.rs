@@ -10,7 +10,7 @@ use crate::{LinuxResources, Seccomp, nullable::nullable};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Linux {
-    /// Namespaces to create or join; a missing type stays the runtime's own.
+    /// Namespaces to create or join; the runtime's own is used for a missing type.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<Namespace>,
     /// User IDs of the user namespace.
@@ -52,7 +52,7 @@ pub struct Linux {
 }
 
 impl Linux {
-    /// The namespace of that type, if the container does not stay in the runtime's.
+    /// The namespace of that type, unless the container uses the runtime's.
     #[must_use]
     pub fn namespace(&self, kind: NamespaceKind) -> Option<&Namespace> {
         self.namespaces.iter().find(|one| one.kind == kind)
@@ -102,7 +102,7 @@ pub struct IdMapping {
     /// The first ID outside.
     #[serde(rename = "hostID")]
     pub host_id: u32,
-    /// How many.
+    /// Number of IDs.
     pub size: u32,
 }
 

@@ -10,7 +10,7 @@ use crate::nullable::nullable;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Process {
-    /// Whether it gets a pseudo terminal as its standard input, output and error.
+    /// It gets a pseudo terminal as its standard input, output and error.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
     /// Size of that terminal at the start.
@@ -49,7 +49,7 @@ pub struct Process {
 /// Size of a terminal in characters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsoleSize {
-    /// Lines.
+    /// Rows.
     pub height: u32,
     /// Columns.
     pub width: u32,

@@ -36,7 +36,7 @@ pub struct LinuxResources {
 /// One rule of the devices cgroup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceRule {
-    /// Whether it allows or denies.
+    /// True if it allows, false if it denies.
     pub allow: bool,
     /// Type of device; [`DeviceKind::All`] is any.
     #[serde(rename = "type", default = "any")]

@@ -64,11 +64,11 @@ pub struct SyscallRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArgRule {
-    /// Which argument, 0 to 5.
+    /// Index of the argument, 0 to 5.
     pub index: u32,
-    /// What it is compared with; the mask of [`Operator::MaskedEqual`].
+    /// The value to compare it with; the mask of [`Operator::MaskedEqual`].
     pub value: u64,
-    /// What the masked argument is compared with.
+    /// The value to compare the masked argument with.
     #[serde(default)]
     pub value_two: u64,
     /// The comparison.

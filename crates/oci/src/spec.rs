@@ -44,7 +44,7 @@ pub struct Spec {
 pub struct Root {
     /// Its path on the host, absolute or relative to the bundle.
     pub path: PathBuf,
-    /// Whether it is read-only for processes. Mounts below it are not affected.
+    /// It is read-only for processes. Mounts below it are not affected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub readonly: bool,
 }
@@ -88,19 +88,19 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Whether it is a bind mount rather than a new file system.
+    /// Reports whether it is a bind mount rather than a new file system.
     #[must_use]
     pub fn is_bind(&self) -> bool {
         self.kind == "bind" || self.has("bind") || self.has("rbind")
     }
 
-    /// Whether it mounts layers of an image, see [`LOWER_DIR`].
+    /// Reports whether it mounts layers of an image, see [`LOWER_DIR`].
     #[must_use]
     pub fn is_layers(&self) -> bool {
         self.kind == "overlay" && !self.is_bind()
     }
 
-    /// Whether it has that option.
+    /// Reports whether it has that option.
     #[must_use]
     pub fn has(&self, option: &str) -> bool {
         self.options.iter().any(|one| one == option)

@@ -214,9 +214,13 @@ pub const EVENTS: &[EventText] = &[
     own(
         false,
         "HostPortHeld",
-        "host port {} is held by pod {}; this pod starts when that one has released it",
+        "host port {} is in use by pod {}; this pod starts when the port is released",
     ),
-    own(true, "TaskDied", "the agent's task of this pod died: {}"),
+    own(
+        true,
+        "TaskDied",
+        "the agent's task for this pod panicked and is restarted: {}",
+    ),
     own(
         true,
         "Unconfirmed",

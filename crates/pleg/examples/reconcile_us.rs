@@ -1,5 +1,5 @@
-//! How long a relist takes that finds nothing new, for 1000 pods with 3 containers each: prints the
-//! median in microseconds. The time in which the model runtime makes its answers does not count.
+//! Measures a relist without changes for 1000 pods with 3 containers each; prints the median in
+//! microseconds. The time in which the simulated runtime builds its responses does not count.
 
 use std::{
     io::{self, Write},
@@ -19,7 +19,7 @@ use tokio::{task::yield_now, time::Instant};
 
 const PODS: usize = 1000;
 const CONTAINERS: usize = 3;
-/// How many relists are measured, after some that still lead to inspections.
+/// Number of measured relists, after some that still lead to inspections.
 const RELISTS: usize = 200;
 /// The pause between two relists.
 const PERIOD: Duration = Duration::from_millis(2);
@@ -28,7 +28,7 @@ const PERIOD: Duration = Duration::from_millis(2);
 async fn main() -> io::Result<()> {
     let sim = Sim::new();
     sim.populate(PODS, CONTAINERS);
-    let model = Arc::new(Model {
+    let model = Arc::new(CountingRuntime {
         inner: sim.runtime(),
         inspected: AtomicU64::new(0),
         listing_ns: AtomicU64::new(0),
@@ -68,15 +68,15 @@ async fn main() -> io::Result<()> {
     writeln!(io::stdout(), "{:.1}", times[RELISTS / 2] * 1e6)
 }
 
-/// The model runtime, with PLEG's calls to it counted.
-struct Model {
+/// The simulated runtime, which counts PLEG's calls.
+struct CountingRuntime {
     inner: Arc<dyn RuntimeService>,
     inspected: AtomicU64,
     listing_ns: AtomicU64,
 }
 
-impl Model {
-    /// The time in seconds in which lists were made until now.
+impl CountingRuntime {
+    /// The time in seconds that lists have taken so far.
     fn listing(&self) -> f64 {
         Duration::from_nanos(self.listing_ns.load(Ordering::Relaxed)).as_secs_f64()
     }
@@ -91,7 +91,7 @@ impl Model {
 }
 
 #[async_trait]
-impl RuntimeService for Model {
+impl RuntimeService for CountingRuntime {
     async fn list_pod_sandbox(
         &self,
         request: v1::ListPodSandboxRequest,

@@ -1,36 +1,36 @@
-//! Causes of inspections.
+//! Causes of inspections, with the priority of each.
 
 use std::fmt;
 
 use rubelet_cri::v1::ContainerEventType;
 
-use super::inspection_queue::Urgency;
+use super::inspection_queue::Priority;
 
-/// What first requested an inspection.
+/// The first cause of an inspection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum InspectionCause {
     /// An event of the runtime.
     Event(ContainerEventType),
     /// A step of this agent ended.
     Step,
-    /// A pod's task wants to know.
-    Demand,
+    /// A pod's task requested a newer observation.
+    Requested,
     /// The kernel reports that the process of a container is gone.
     Kernel,
-    /// A list differed from the record.
+    /// A relist differed from the record.
     Relist,
-    /// A state that changes without an event, or an inspection that failed, is checked again.
+    /// A retry after a failed inspection, or a check of a state that changes without an event.
     Recheck,
 }
 
-impl Cause {
+impl InspectionCause {
     /// One word for metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Event(_) => "event",
             Self::Step => "step",
-            Self::Demand => "demand",
+            Self::Requested => "demand",
             Self::Kernel => "kernel",
             Self::Relist => "relist",
             Self::Recheck => "recheck",
@@ -38,18 +38,18 @@ impl Cause {
     }
 
     /// The priority of the inspection.
-    pub(super) fn urgency(self) -> Urgency {
+    pub(super) fn priority(self) -> Priority {
         match self {
-            Self::Demand => Urgency::Waiting,
-            Self::Event(ContainerEventType::ContainerStoppedEvent) => Urgency::Stopped,
-            Self::Kernel => Urgency::Stopped,
-            Self::Event(_) | Self::Step => Urgency::Change,
-            Self::Relist | Self::Recheck => Urgency::Reconcile,
+            Self::Requested => Priority::Waiting,
+            Self::Event(ContainerEventType::ContainerStoppedEvent) => Priority::Stopped,
+            Self::Kernel => Priority::Stopped,
+            Self::Event(_) | Self::Step => Priority::Change,
+            Self::Relist | Self::Recheck => Priority::Reconcile,
         }
     }
 
-    /// Of two causes of one inspection, the one to name: an event, else the first.
-    pub(super) fn named(self, later: Self) -> Self {
+    /// The reported one of two causes of an inspection: an event if there is one, else the first.
+    pub(super) fn reported(self, later: Self) -> Self {
         match (self, later) {
             (Self::Event(_), _) => self,
             (_, Self::Event(_)) => later,
@@ -58,7 +58,7 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for InspectionCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Event(kind) => write!(f, "event {}", event_name(*kind)),

@@ -1,4 +1,4 @@
-//! From the runtime's messages to what plans see.
+//! Converts CRI messages to the types that plans use.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -12,14 +12,14 @@ use rubelet_cri::v1;
 use rubelet_pod_plan::{
     ContainerPhase, ObservedContainer, ObservedSandbox, ProcessState,
     cri_config::labels::{
-        AHEAD_OF, CONTAINER_HASH, CONTAINER_NAME, DELETION_GRACE_PERIOD, GRACE_PERIOD, PORTS,
-        PRE_STOP, RESTART_COUNT,
+        CONTAINER_HASH, CONTAINER_NAME, DELETION_GRACE_PERIOD, GRACE_PERIOD, PORTS, PRE_STOP,
+        PRECREATED_AFTER, RESTART_COUNT,
     },
     definition::DEFINITION_ANNOTATION,
     observed::Exit,
 };
 
-/// A sandbox's status.
+/// Converts the status of a sandbox.
 pub(super) fn sandbox(status: v1::PodSandboxStatus) -> ObservedSandbox {
     let ready = status.state == i32::from(v1::PodSandboxState::SandboxReady);
     let host_network = status
@@ -49,7 +49,7 @@ pub(super) fn sandbox(status: v1::PodSandboxStatus) -> ObservedSandbox {
     }
 }
 
-/// A container's status and what it left as termination message.
+/// Converts the status of a container, and adds its termination message.
 pub(super) fn container(
     status: v1::ContainerStatus,
     sandbox: SandboxId,
@@ -102,9 +102,9 @@ pub(super) fn container(
         definition: take(&status.annotations, DEFINITION_ANNOTATION),
         pre_stop: pre_stop(&status.annotations),
         grace: grace(&status.annotations),
-        ahead_of: status
+        precreated_after: status
             .annotations
-            .get(AHEAD_OF)
+            .get(PRECREATED_AFTER)
             .map(|id| id.as_str().into()),
         recursive_read_only: recursive_read_only(status.mounts),
         user: status.user.and_then(|user| user.linux).map(user),
@@ -127,8 +127,8 @@ fn user(user: v1::LinuxContainerUser) -> Box<ContainerUser> {
     })
 }
 
-/// The state of a container. A value that CRI does not define counts as unknown, as upstream:
-/// decoders map it to the first of the enumeration, which would have the container started.
+/// The state of a container. A value that CRI does not define counts as unknown, as in the kubelet:
+/// decoders map it to the first of the enumeration, so that the plan would start the container.
 pub(super) fn container_state(state: i32) -> v1::ContainerState {
     v1::ContainerState::try_from(state).unwrap_or(v1::ContainerState::ContainerUnknown)
 }
@@ -149,18 +149,18 @@ fn pre_stop(annotations: &BTreeMap<String, String>) -> Option<Arc<Hook>> {
     hook_from_annotation(annotations.get(PRE_STOP)?, ports).map(Arc::new)
 }
 
-/// The period of a deletion comes first, as with upstream's kubelet.
+/// The grace period in annotations. That of a deletion has precedence, as in the kubelet.
 fn grace(annotations: &BTreeMap<String, String>) -> Option<Duration> {
     let seconds = |key| annotations.get(key)?.parse::<i64>().ok();
     let seconds = seconds(DELETION_GRACE_PERIOD).or_else(|| seconds(GRACE_PERIOD))?;
     Some(Duration::from_secs(seconds.max(0).unsigned_abs()))
 }
 
-fn join_messages(runtime: String, own: String) -> String {
-    match (runtime.is_empty(), own.is_empty()) {
+fn join_messages(runtime: String, termination: String) -> String {
+    match (runtime.is_empty(), termination.is_empty()) {
         (_, true) => runtime,
-        (true, false) => own,
-        (false, false) => format!("{runtime}: {own}"),
+        (true, false) => termination,
+        (false, false) => format!("{runtime}: {termination}"),
     }
 }
 

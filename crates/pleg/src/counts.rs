@@ -4,7 +4,7 @@ use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 
 /// Counts over all pods.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct RunningCounts {
     /// Pods with a sandbox that is ready.
     pub(super) pods: usize,
     by_state: [usize; 4],
@@ -12,8 +12,8 @@ pub(super) struct Counts {
 
 const STATES: [&str; 4] = ["created", "running", "exited", "unknown"];
 
-impl Counts {
-    /// Counts `new` instead of `old`, of one pod.
+impl RunningCounts {
+    /// Replaces the counts of one pod: those of `old` by those of `new`.
     pub(super) fn replace(&mut self, old: &ObservedPod, new: &ObservedPod) {
         let (old, new) = (Self::of(old), Self::of(new));
         self.pods = (self.pods + new.pods).saturating_sub(old.pods);
@@ -26,7 +26,7 @@ impl Counts {
         }
     }
 
-    /// Containers by upstream's names of their states.
+    /// Numbers of containers by state, with the kubelet's names of the states.
     pub(super) fn containers(&self) -> [(&'static str, usize); 4] {
         std::array::from_fn(|index| (STATES[index], self.by_state[index]))
     }

@@ -1,4 +1,4 @@
-//! A pod's state as one number, so that a relist that finds nothing new costs nothing.
+//! A pod's state as one number, so that a relist without changes allocates nothing.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,13 +7,13 @@ use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 
 use super::convert::container_state;
 
-/// The sum over a pod's sandboxes and containers of a hash of identifier and state: the order does
-/// not count. Two states of one pod share a number once in 2^64.
+/// The sum of the hashes of a pod's sandboxes and containers, each of identifier and state. It does
+/// not depend on their order. Two states of one pod have the same number once in 2^64.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Fingerprint(pub(super) u64);
 
 impl Fingerprint {
-    /// Of an observation.
+    /// The fingerprint of an observation.
     pub(super) fn of(pod: &ObservedPod) -> Self {
         let mut sum = Self::default();
         for sandbox in &pod.sandboxes {
@@ -66,7 +66,7 @@ mod tests {
     use super::{super::convert, *};
 
     #[test]
-    fn a_list_and_an_inspection_agree_on_states_that_do_not_exist() {
+    fn a_list_and_an_inspection_agree_on_undefined_states() {
         for state in [0, 1, 2, 3, 4, -1, i32::MAX] {
             let sandbox = v1::PodSandboxStatus {
                 id: "s".into(),

@@ -1,4 +1,4 @@
-//! The side of PLEG that the rest of the agent holds.
+//! The API of PLEG for the rest of the agent.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,30 +17,30 @@ use tokio::{
 use tracing::info;
 
 use super::{
-    cadence::Cadence,
-    cause::Cause,
-    counts::Counts,
+    cause::InspectionCause,
+    counts::RunningCounts,
     health::RuntimeActivity,
-    index::Index,
-    inspection_queue::Urgency,
+    index::PodIndex,
+    inspection_queue::Priority,
     observation::Observation,
     record::LifecycleRecord,
-    start_events::StartEvents,
-    trace::{Trace, Traced},
-    tracked_pod::{Marks, Request, TrackedPod},
+    relist_schedule::RelistSchedule,
+    start_event_watchdog::StartEventWatchdog,
+    trace::{Trace, TraceEvent},
+    tracked_pod::{InspectionRequest, PendingChanges, TrackedPod},
 };
 
-/// A machine that slept for less was not suspended: the two clocks are read one after the other.
+/// Shortest sleep that counts as a suspend: the two clocks are not read at the same instant.
 const SUSPENDED: Duration = Duration::from_millis(500);
 
-/// A pod of which the runtime has a record.
+/// A pod that the runtime has a sandbox or container of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimePod {
     /// Its UID, from the label.
     pub uid: PodUid,
     /// Its namespace and name, from the labels.
     pub name: PodName,
-    /// The longest termination grace that its containers were made with.
+    /// The longest termination grace period of its containers, from their annotations.
     pub grace: Option<Duration>,
     /// The annotation `kubernetes.io/config.source`.
     pub source: Option<Box<str>>,
@@ -49,39 +49,41 @@ pub struct RuntimePod {
 /// The outcome of the last relist.
 #[derive(Debug, Clone, Default)]
 pub struct RelistState {
-    /// When the last complete list began; `Seq::ZERO` before the first.
+    /// Sequence number of the last complete list, taken before it; `Seq::ZERO` before the first.
     pub seq: Seq,
-    /// When it began by tokio's clock.
+    /// Start of the list by tokio's clock.
     pub at: Option<Instant>,
-    /// All pods it named, by UID.
+    /// All pods in the list, by UID.
     pub pods: Arc<Vec<RuntimePod>>,
 }
 
 /// Marks pods and waits for observations. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct PlegHandle {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<PlegShared>,
 }
 
 /// Pods whose inspections hang, with the reason of each.
 pub type Quarantine = Arc<BTreeMap<PodUid, Arc<str>>>;
 
 #[derive(Debug)]
-pub(super) struct Shared {
-    // Order of locks: `pods`, then a pod's marks, then its observation; `flow` before `activity`.
-    // The queue and `flow` are taken only after the marks are released.
+pub(super) struct PlegShared {
+    // Order of locks: `pods`, then a pod's pending changes, then its observation; `event_stream`
+    // before
+    // `activity`. The queue and `event_stream` are locked only after the pending changes are
+    // released.
     pub(super) seq: SeqSource,
     pub(super) pods: Mutex<HashMap<PodUid, Arc<TrackedPod>>>,
-    /// Pods to be inspected, which the task moves to the queues of its slots.
-    pub(super) queue: Mutex<BTreeMap<PodUid, Urgency>>,
+    /// Marked pods, which the task moves to the queues of its slots.
+    pub(super) queue: Mutex<BTreeMap<PodUid, Priority>>,
     pub(super) wake: Notify,
     pub(super) relist: watch::Sender<RelistState>,
-    pub(super) index: Mutex<Index>,
-    pub(super) flow: Mutex<EventFlow>,
-    /// The stream of events must be opened, or tried, again.
-    pub(super) renew: Notify,
+    pub(super) index: Mutex<PodIndex>,
+    pub(super) event_stream: Mutex<EventStreamState>,
+    /// Wakes the reader of events to open the stream again.
+    pub(super) reconnect: Notify,
     pub(super) activity: Mutex<RuntimeActivity>,
-    pub(super) counts: Mutex<Counts>,
+    pub(super) counts: Mutex<RunningCounts>,
     pub(super) quarantine: watch::Sender<Quarantine>,
     /// The reason why the runtime counts as slow; `None` while it does not.
     pub(super) slow: watch::Sender<Option<Arc<str>>>,
@@ -91,18 +93,18 @@ pub(super) struct Shared {
     pub(super) trace: Trace,
 }
 
-/// The state of the flow of events, and so of the next relist.
+/// The state of the runtime's event stream, and the schedule of relists that depends on it.
 #[derive(Debug)]
-pub(super) struct EventFlow {
-    pub(super) cadence: Cadence,
-    pub(super) start_events: StartEvents,
-    /// The events are not relied on, although they come.
-    pub(super) distrusted: bool,
-    /// When the last relist began.
+pub(super) struct EventStreamState {
+    pub(super) schedule: RelistSchedule,
+    pub(super) start_watchdog: StartEventWatchdog,
+    /// True if the stream omits events, so that they are not relied on.
+    pub(super) incomplete: bool,
+    /// Start of the last relist.
     pub(super) relisted: Option<Instant>,
-    /// When the relist began that is under way.
+    /// Start of the relist in progress.
     pub(super) relisting: Option<Instant>,
-    /// How long the machine had slept at the last check.
+    /// Total sleep of the machine at the last check.
     pub(super) asleep: Duration,
 }
 
@@ -110,22 +112,22 @@ impl PlegHandle {
     pub(super) fn new(polling: Duration, clock: Clock, metrics: Arc<NodeMetrics>) -> Self {
         let now = Instant::now();
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PlegShared {
                 seq: SeqSource::default(),
                 pods: Mutex::default(),
                 queue: Mutex::default(),
                 wake: Notify::new(),
                 relist: watch::Sender::default(),
                 index: Mutex::default(),
-                flow: Mutex::new(EventFlow {
-                    cadence: Cadence::new(polling, now),
-                    start_events: StartEvents::default(),
-                    distrusted: false,
+                event_stream: Mutex::new(EventStreamState {
+                    schedule: RelistSchedule::new(polling, now),
+                    start_watchdog: StartEventWatchdog::default(),
+                    incomplete: false,
                     relisted: None,
                     relisting: None,
                     asleep: clock.asleep(),
                 }),
-                renew: Notify::new(),
+                reconnect: Notify::new(),
                 activity: Mutex::new(RuntimeActivity::new(now)),
                 counts: Mutex::default(),
                 quarantine: watch::Sender::default(),
@@ -138,7 +140,7 @@ impl PlegHandle {
         }
     }
 
-    /// Takes a number that is larger than that of every inspection which has begun.
+    /// Takes a sequence number; it is larger than that of every inspection that has begun.
     #[must_use]
     pub fn now(&self) -> Seq {
         self.shared.seq.next()
@@ -168,19 +170,19 @@ impl PlegHandle {
         self.shared.slow.subscribe()
     }
 
-    /// Why the runtime as a whole counts as gone; `None` while it answers.
+    /// The reason why the runtime as a whole counts as down; `None` while it responds.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         self.shared.activity.lock().problem(Instant::now())
     }
 
-    /// The runtime answered a call.
+    /// Records that the runtime responded to a call.
     pub fn answered(&self) {
         self.shared.activity.lock().answered = Some(Instant::now());
     }
 
-    /// Follows the observations of a pod. Before the first inspection the observation is that the
-    /// runtime has nothing of the pod, as of the last complete list.
+    /// Follows the observations of a pod. Before the first inspection the observation is empty,
+    /// with the number of the last complete list.
     #[must_use]
     pub fn observe(&self, uid: &PodUid, name: &PodName) -> watch::Receiver<Observation> {
         let tracked = self.track(uid);
@@ -189,55 +191,59 @@ impl PlegHandle {
         tracked.observation.subscribe()
     }
 
-    /// A step of this agent ended: inspect the pod soon.
+    /// Marks the pod after a step of this agent: it is inspected soon.
     pub fn mark(&self, uid: &PodUid) {
         self.mark_step(uid, |_| {});
     }
 
-    /// A call's outcome is unknown: identifiers may exist that nobody knows.
+    /// Marks the pod after a call with an unknown outcome: the next inspection lists first, as
+    /// there may be objects whose identifiers are unknown.
     pub fn mark_unknown(&self, uid: &PodUid) {
-        self.mark_step(uid, |marks| marks.needs_list = true);
+        self.mark_step(uid, |pending| pending.needs_list = true);
     }
 
-    /// This agent made a sandbox.
+    /// Adds a sandbox that this agent created.
     pub fn learned_sandbox(&self, uid: &PodUid, id: &SandboxId) {
-        self.mark_step(uid, |marks| {
-            marks.learned_sandboxes.insert(id.clone());
+        self.mark_step(uid, |pending| {
+            pending.learned_sandboxes.insert(id.clone());
         });
     }
 
-    /// This agent made a container in that sandbox.
+    /// Adds a container that this agent created in that sandbox.
     pub fn learned_container(&self, uid: &PodUid, id: &ContainerId, sandbox: &SandboxId) {
-        self.mark_step(uid, |marks| {
-            marks.learned_containers.insert(id.clone(), sandbox.clone());
+        self.mark_step(uid, |pending| {
+            pending
+                .learned_containers
+                .insert(id.clone(), sandbox.clone());
         });
     }
 
-    /// This agent stopped or removed a sandbox.
+    /// Notes that this agent stopped or removed a sandbox.
     pub fn changed_sandbox(&self, uid: &PodUid, id: &SandboxId) {
-        self.mark_step(uid, |marks| {
-            marks.changed_sandboxes.insert(id.clone());
+        self.mark_step(uid, |pending| {
+            pending.changed_sandboxes.insert(id.clone());
         });
     }
 
-    /// This agent removed a container.
+    /// Notes that this agent removed a container.
     pub fn removed_container(&self, uid: &PodUid, id: &ContainerId) {
-        self.mark_step(uid, |marks| {
-            marks.removed_containers.insert(id.clone());
+        self.mark_step(uid, |pending| {
+            pending.removed_containers.insert(id.clone());
         });
     }
 
-    /// This agent is about to start a container.
+    /// Notes that this agent is about to call StartContainer.
     pub fn starting(&self, id: &ContainerId) {
-        self.shared.flow.lock().start_events.called(id);
+        self.shared.event_stream.lock().start_watchdog.called(id);
     }
 
-    /// The start was answered.
+    /// Notes the response to StartContainer.
     pub fn started(&self, uid: &PodUid, id: &ContainerId, is_ok: bool) {
         let due = {
-            let mut flow = self.shared.flow.lock();
-            let relied_on = flow.cadence.relies_on_events();
-            flow.start_events
+            let mut event_stream = self.shared.event_stream.lock();
+            let relied_on = event_stream.schedule.relies_on_events();
+            event_stream
+                .start_watchdog
                 .answered(id, is_ok && relied_on, Instant::now())
         };
         if due {
@@ -246,8 +252,8 @@ impl PlegHandle {
         self.mark(uid);
     }
 
-    /// A call that changes `changed` was answered, or failed, after its caller stopped waiting: it
-    /// may have left something that nobody knows of.
+    /// Notes a response that came after its caller stopped waiting, if only an error: the call may
+    /// have changed `changed`, or created an object whose identifier is unknown.
     pub fn answered_late(&self, changed: &ChangedObject) {
         let uid = match changed {
             ChangedObject::Pod(uid) => Some(uid.as_str().into()),
@@ -256,69 +262,72 @@ impl PlegHandle {
             }
         };
         let Some(tracked) = uid.and_then(|uid| self.shared.known(&uid)) else {
-            // Of a pod that is gone: what was made for it goes, too.
-            self.shared.flow.lock().cadence.unknown_pod(Instant::now());
+            // The pod was removed; a relist finds what the call created, and it is removed, too.
+            self.shared
+                .event_stream
+                .lock()
+                .schedule
+                .unknown_pod(Instant::now());
             return self.shared.wake.notify_one();
         };
-        self.mark_pod(&tracked, Cause::Step, |marks| {
-            marks.needs_list = true;
+        self.mark_pod(&tracked, InspectionCause::Step, |pending| {
+            pending.needs_list = true;
             match changed {
                 ChangedObject::Pod(_) => {}
                 ChangedObject::Sandbox(id) => {
-                    marks.changed_sandboxes.insert(id.as_str().into());
+                    pending.changed_sandboxes.insert(id.as_str().into());
                 }
                 ChangedObject::Container(id) => {
-                    marks.reread.insert(id.as_str().into());
+                    pending.reread.insert(id.as_str().into());
                 }
             }
         });
     }
 
-    /// The runtime is back: relist now, and subscribe to events if no stream is open.
+    /// Relists now, as the runtime is back, and subscribes to events if no stream is open.
     pub fn relist_now(&self) {
-        let deaf = {
-            let mut flow = self.shared.flow.lock();
-            flow.cadence.at_once(Instant::now());
-            !flow.cadence.relies_on_events()
+        let without_events = {
+            let mut event_stream = self.shared.event_stream.lock();
+            event_stream.schedule.at_once(Instant::now());
+            !event_stream.schedule.relies_on_events()
         };
         self.shared.wake.notify_one();
-        if deaf {
-            self.shared.renew.notify_one();
+        if without_events {
+            self.shared.reconnect.notify_one();
         }
     }
 
-    /// Relists now, and often for a while, if the machine was suspended since the last time. Called
-    /// at every occasion at which something is awake anyway.
+    /// Relists now, and often for a while, if the machine was suspended since the last call. Called
+    /// whenever a task is awake anyway.
     pub fn look_for_suspend(&self) {
         let asleep = self.shared.clock.asleep();
         let slept = {
-            let mut flow = self.shared.flow.lock();
-            let slept = asleep.saturating_sub(flow.asleep);
-            flow.asleep = asleep;
+            let mut event_stream = self.shared.event_stream.lock();
+            let slept = asleep.saturating_sub(event_stream.asleep);
+            event_stream.asleep = asleep;
             if slept < SUSPENDED {
                 return;
             }
-            flow.cadence.suspect(Instant::now());
+            event_stream.schedule.suspect(Instant::now());
             slept
         };
-        info!(
-            ?slept,
-            "The machine was suspended; all containers are listed"
-        );
+        info!(?slept, "Machine was suspended, relisting all containers");
         self.shared.wake.notify_one();
     }
 
-    /// The pod's task begins to work on its latest observation. Until it ends, the pod is inspected
-    /// at most once a second.
+    /// Notes that the pod's task begins to handle the observation with this number. Until
+    /// [`Self::sync_ended`], the pod is inspected at most once a second.
     pub fn sync_began(&self, uid: &PodUid, seq: Seq) {
-        self.shared.trace.note(|| Traced::Handed(uid.clone(), seq));
+        self.shared
+            .trace
+            .note(|| TraceEvent::Handed(uid.clone(), seq));
         let Some(tracked) = self.shared.known(uid) else {
             return;
         };
         let now = Instant::now();
-        let mut marks = tracked.marks();
-        marks.busy = true;
-        for unsynced in marks
+        let mut pending = tracked.pending();
+        pending.busy = true;
+        for unsynced in pending
             .unsynced
             .iter_mut()
             .filter(|unsynced| unsynced.seq <= seq)
@@ -337,41 +346,43 @@ impl PlegHandle {
         }
     }
 
-    /// The pod's task has done what it had to. Returns the number of that moment.
+    /// Notes that the pod's task has executed its steps. Returns a sequence number taken now.
     pub fn sync_ended(&self, uid: &PodUid) -> Seq {
         let end = self.now();
-        self.shared.trace.note(|| Traced::Done(uid.clone(), end));
+        self.shared
+            .trace
+            .note(|| TraceEvent::Done(uid.clone(), end));
         let Some(tracked) = self.shared.known(uid) else {
             return end;
         };
         let now = Instant::now();
-        let mut marks = tracked.marks();
-        marks.busy = false;
-        let again = std::mem::take(&mut marks.held).then_some(marks.request.urgency);
-        let done: Vec<_> = marks
+        let mut pending = tracked.pending();
+        pending.busy = false;
+        let again = std::mem::take(&mut pending.held).then_some(pending.request.priority);
+        let done: Vec<_> = pending
             .unsynced
             .extract_if(.., |unsynced| unsynced.begun)
             .collect();
-        drop(marks);
+        drop(pending);
         for unsynced in done {
             let took = now.saturating_duration_since(unsynced.delivered);
             self.shared
                 .record
                 .change(unsynced.number, |event| event.to_sync = Some(took));
         }
-        if let Some(urgency) = again {
-            self.shared.enqueue(uid, urgency);
+        if let Some(priority) = again {
+            self.shared.enqueue(uid, priority);
         }
         end
     }
 
-    /// Drops the record of a pod of which nothing is left.
+    /// Drops the record of a removed pod.
     pub fn forget(&self, uid: &PodUid) {
         let Some(tracked) = self.shared.pods.lock().remove(uid) else {
             return;
         };
-        // If a later list names it after all, that is news. Lists between the two find nothing that
-        // differs from the records, and leave the names as they are.
+        // A later list that names the pod after all must count as a change, so the pod is removed
+        // here: a list that equals the records does not replace `pods`.
         self.shared.relist.send_if_modified(|state| {
             if state.pods.iter().any(|found| found.uid == *uid) {
                 let others = state.pods.iter().filter(|found| found.uid != *uid);
@@ -379,7 +390,9 @@ impl PlegHandle {
             }
             false
         });
-        self.shared.trace.note(|| Traced::Forgotten(uid.clone()));
+        self.shared
+            .trace
+            .note(|| TraceEvent::Forgotten(uid.clone()));
         let last = Arc::clone(&tracked.observation.borrow().pod);
         self.shared.index.lock().forget(&last);
         self.shared.count(&last, &Default::default());
@@ -388,14 +401,14 @@ impl PlegHandle {
 
     /// Waits for an observation that began after `after`; requests an inspection if there is none
     /// yet. Failed inspections are repeated with backoff until one succeeds.
-    pub async fn newer(
+    pub async fn newer_than(
         &self,
         uid: &PodUid,
         observations: &mut watch::Receiver<Observation>,
         after: Seq,
     ) -> Observation {
         if observations.borrow().seq <= after {
-            self.mark_as(uid, Cause::Demand, |_| {});
+            self.mark_as(uid, InspectionCause::Requested, |_| {});
         }
         let seen = observations
             .wait_for(|seen| seen.seq > after)
@@ -403,7 +416,7 @@ impl PlegHandle {
             .map(|seen| seen.clone());
         match seen {
             Ok(seen) => seen,
-            // The pod was forgotten: nobody will ever write it again.
+            // The pod was forgotten: no observation will follow.
             Err(_) => std::future::pending().await,
         }
     }
@@ -419,8 +432,8 @@ impl PlegHandle {
         )
     }
 
-    /// The record of a pod that a list names. Before the first inspection it claims nothing about
-    /// the pod, least of all that it is absent.
+    /// Creates the record of a pod that a list names. Until the first inspection it does not state
+    /// that the pod is absent.
     pub(super) fn track_listed(&self, uid: &PodUid) {
         let new = || Arc::new(TrackedPod::new(uid.clone(), Seq::ZERO));
         self.shared
@@ -430,86 +443,96 @@ impl PlegHandle {
             .or_insert_with(new);
     }
 
-    /// How much is kept: pods, identifiers, causes, lifecycle events.
+    /// Number of kept entries: pods, identifiers, causes, lifecycle events.
     #[must_use]
     pub fn kept(&self) -> usize {
         let shared = &self.shared;
         let pods: Vec<_> = shared.pods.lock().values().cloned().collect();
-        let marks = pods.iter().map(|tracked| {
-            let marks = tracked.marks();
-            let learned = marks.learned_sandboxes.len() + marks.learned_containers.len();
-            let changed = marks.changed_sandboxes.len() + marks.removed_containers.len();
-            learned + changed + marks.reread.len() + marks.unsynced.len() + marks.rechecks.len()
+        let pending = pods.iter().map(|tracked| {
+            let pending = tracked.pending();
+            let learned = pending.learned_sandboxes.len() + pending.learned_containers.len();
+            let changed = pending.changed_sandboxes.len() + pending.removed_containers.len();
+            learned
+                + changed
+                + pending.reread.len()
+                + pending.unsynced.len()
+                + pending.rechecks.len()
         });
-        let marks: usize = marks.sum();
+        let pending: usize = pending.sum();
         let (queue, index) = (shared.queue.lock().len(), shared.index.lock().len());
-        let start_events = shared.flow.lock().start_events.len();
-        pods.len() + marks + queue + index + start_events + self.record().board().list().len()
+        let start_watchdog = shared.event_stream.lock().start_watchdog.len();
+        pods.len() + pending + queue + index + start_watchdog + self.record().board().list().len()
     }
 
-    /// Keeps what is reported to whom from now on, for [`PlegHandle::take_trace`]: its reader must not stop.
+    /// Starts to record entries for [`PlegHandle::take_trace`], which must be called again and
+    /// again, as the trace grows without a bound.
     pub fn start_trace(&self) {
         self.shared.trace.start();
     }
 
-    /// What was reported to whom since the last time; nothing before [`PlegHandle::start_trace`].
+    /// Takes the entries since the last call; none before [`PlegHandle::start_trace`].
     #[must_use]
-    pub fn take_trace(&self) -> Vec<Traced> {
+    pub fn take_trace(&self) -> Vec<TraceEvent> {
         self.shared.trace.take()
     }
 
-    fn mark_step(&self, uid: &PodUid, change: impl FnOnce(&mut Marks)) {
-        self.mark_as(uid, Cause::Step, change);
-        self.shared.trace.note(|| Traced::Stepped(uid.clone()));
+    fn mark_step(&self, uid: &PodUid, change: impl FnOnce(&mut PendingChanges)) {
+        self.mark_as(uid, InspectionCause::Step, change);
+        self.shared.trace.note(|| TraceEvent::Stepped(uid.clone()));
     }
 
-    pub(super) fn mark_as(&self, uid: &PodUid, cause: Cause, change: impl FnOnce(&mut Marks)) {
+    pub(super) fn mark_as(
+        &self,
+        uid: &PodUid,
+        cause: InspectionCause,
+        change: impl FnOnce(&mut PendingChanges),
+    ) {
         self.mark_pod(&self.track(uid), cause, change);
     }
 
     pub(super) fn mark_pod(
         &self,
         tracked: &TrackedPod,
-        cause: Cause,
-        change: impl FnOnce(&mut Marks),
+        cause: InspectionCause,
+        change: impl FnOnce(&mut PendingChanges),
     ) {
-        let urgency = {
-            let mut marks = tracked.marks();
-            change(&mut marks);
-            marks.request.join(Request {
+        let priority = {
+            let mut pending = tracked.pending();
+            change(&mut pending);
+            pending.request.join(InspectionRequest {
                 cause: Some(cause),
-                event_at: matches!(cause, Cause::Event(_)).then(Instant::now),
-                urgency: cause.urgency(),
+                event_at: matches!(cause, InspectionCause::Event(_)).then(Instant::now),
+                priority: cause.priority(),
             });
-            if !marks.inspection.mark(&self.shared.seq) {
+            if !pending.inspection.mark(&self.shared.seq) {
                 return;
             }
-            marks.request.urgency
+            pending.request.priority
         };
-        self.shared.enqueue(&tracked.uid, urgency);
+        self.shared.enqueue(&tracked.uid, priority);
     }
 }
 
-impl Shared {
+impl PlegShared {
     /// The record of a pod, if there is one.
     pub(super) fn known(&self, uid: &PodUid) -> Option<Arc<TrackedPod>> {
         self.pods.lock().get(uid).cloned()
     }
 
-    pub(super) fn enqueue(&self, uid: &PodUid, urgency: Urgency) {
+    pub(super) fn enqueue(&self, uid: &PodUid, priority: Priority) {
         {
             let mut queue = self.queue.lock();
             let waits = queue.entry(uid.clone()).or_default();
-            *waits = urgency.max(*waits);
+            *waits = priority.max(*waits);
         }
         self.wake.notify_one();
     }
 
-    pub(super) fn take_queue(&self) -> BTreeMap<PodUid, Urgency> {
+    pub(super) fn take_queue(&self) -> BTreeMap<PodUid, Priority> {
         std::mem::take(&mut *self.queue.lock())
     }
 
-    /// Counts what runs now instead of what ran.
+    /// Replaces the counts of one pod.
     pub(super) fn count(
         &self,
         old: &rubelet_pod_plan::ObservedPod,

@@ -5,20 +5,20 @@ use std::time::Duration;
 use rubelet_base::duration::format_go;
 use tokio::time::Instant;
 
-/// How long no list may have succeeded (kubelet: `relistThreshold`).
+/// Longest time without a successful list (kubelet: `relistThreshold`).
 const NO_LIST: Duration = Duration::from_secs(180);
-/// And how long nothing at all may have been answered. One container that hangs, or twenty, are
-/// their pods' trouble; a list that is slow is slow.
+/// Longest time without a response to any call. Calls that hang for a few containers do not make
+/// the runtime unhealthy, nor does a slow list.
 const NO_ANSWER: Duration = Duration::from_secs(30);
 
-/// The times of the runtime's last signs of life.
+/// Times of the runtime's last responses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RuntimeActivity {
-    /// When this process began to query.
+    /// Time of the first call of this process.
     pub(super) began: Instant,
-    /// When the last complete list came; `None` before the first.
+    /// Time of the last complete list; `None` before the first.
     pub(super) listed: Option<Instant>,
-    /// When any call was last answered, if only with an error of its own.
+    /// Time of the last response to any call, including errors that the runtime returned.
     pub(super) answered: Option<Instant>,
 }
 
@@ -31,7 +31,7 @@ impl RuntimeActivity {
         }
     }
 
-    /// The problem in the kubelet's words; `None` if there is none.
+    /// The problem as the kubelet words it; `None` if the runtime is healthy.
     pub(super) fn problem(&self, now: Instant) -> Option<String> {
         let silent = now.duration_since(self.answered.unwrap_or(self.began));
         let unlisted = now.duration_since(self.listed.unwrap_or(self.began));
@@ -41,7 +41,7 @@ impl RuntimeActivity {
         let threshold = format_go(NO_LIST);
         Some(match self.listed {
             Some(_) => {
-                // Whole milliseconds read well, and nobody needs more.
+                // Milliseconds are precise enough.
                 let millis = u64::try_from(unlisted.as_millis()).unwrap_or(u64::MAX);
                 let ago = format_go(Duration::from_millis(millis));
                 format!(

@@ -1,17 +1,17 @@
-//! Identifiers of sandboxes and containers, each with its pod.
+//! Finds the pod of a sandbox or container by its identifier.
 
 use std::collections::{HashMap, VecDeque};
 
 use rubelet_base::PodUid;
 use rubelet_pod_plan::ObservedPod;
 
-/// How many identifiers of deleted objects are kept: the runtime's last events of them may still
-/// arrive, and must not look like those of an unknown pod.
+/// Number of identifiers of deleted objects that are kept: the runtime's last events for them may
+/// still arrive, and must not count as events of an unknown pod.
 const GONE: usize = 1024;
 
-/// Identifiers of sandboxes and containers.
+/// Identifiers of sandboxes and containers, each with its pod.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct PodIndex {
     pods: HashMap<Box<str>, IndexedPod>,
     gone: VecDeque<Box<str>>,
 }
@@ -19,11 +19,11 @@ pub(super) struct Index {
 #[derive(Debug)]
 struct IndexedPod {
     uid: PodUid,
-    /// The object was deleted. One that an incomplete list left out comes back.
+    /// True if the object was deleted. Reset if it reappears after an incomplete list.
     gone: bool,
 }
 
-impl Index {
+impl PodIndex {
     /// The pod of a sandbox or container.
     pub(super) fn pod(&self, id: &str) -> Option<&PodUid> {
         self.pods.get(id).map(|pod| &pod.uid)
@@ -47,20 +47,20 @@ impl Index {
         }
     }
 
-    /// Nothing is left of a pod.
+    /// Retires the identifiers of a removed pod.
     pub(super) fn forget(&mut self, last: &ObservedPod) {
         for id in ids(last) {
             self.retire(id);
         }
     }
 
-    /// How many identifiers are kept.
+    /// Number of kept identifiers.
     pub(super) fn len(&self) -> usize {
         self.pods.len() + self.gone.len()
     }
 
     fn retire(&mut self, id: &str) {
-        // It stays in `pods` for now: a late event of it is then not one of an unknown pod.
+        // It stays in `pods` for now, so that a late event does not count as one of an unknown pod.
         if let Some(known) = self.pods.get_mut(id) {
             known.gone = true;
         }
@@ -97,8 +97,8 @@ mod tests {
     }
 
     #[test]
-    fn deleted_objects_are_known_for_a_while_and_those_that_came_back_for_good() {
-        let mut index = Index::default();
+    fn deleted_objects_are_kept_for_a_while_and_those_that_reappear_for_good() {
+        let mut index = PodIndex::default();
         let uid = PodUid::from("1");
         index.update(&uid, &pod(&[]), &pod(&["back", "gone"]));
         // A list that leaves out both, and one that shows the first again.

@@ -15,32 +15,32 @@ use rubelet_pod_plan::{
 
 use super::{
     convert,
-    kernel_marks::KernelExit,
+    kernel_exits::KernelExit,
     termination_message,
-    tracked_pod::{Request, TrackedPod},
+    tracked_pod::{InspectionRequest, TrackedPod},
 };
 
-/// Known state before an inspection: records that need no second look, and identifiers that do.
+/// Known state before an inspection: final records, and identifiers to read.
 #[derive(Debug, Default)]
 pub(super) struct InspectionPlan {
-    /// List the pod's sandboxes and containers by label first.
+    /// True if the pod's sandboxes and containers are listed by label first.
     pub(super) list: bool,
-    /// Sandboxes to read; those with a record that is final are not read again.
+    /// Sandboxes to read; those with a final record are not read again.
     pub(super) sandboxes: BTreeMap<SandboxId, Option<ObservedSandbox>>,
-    /// Containers to read; those with a record that is final are not read again.
+    /// Containers to read; those with a final record are not read again.
     pub(super) containers: BTreeMap<ContainerId, KnownContainer>,
 }
 
-/// A container of which the identifier is known.
+/// A container whose identifier is known.
 #[derive(Debug)]
 pub(super) struct KnownContainer {
-    /// Where it belongs; no status reports it.
+    /// Its sandbox, which its status does not contain.
     pub(super) sandbox: SandboxId,
     /// Its record, if that is final.
     pub(super) record: Option<ObservedContainer>,
-    /// Query its process, too.
+    /// True if its PID is queried, too.
     pub(super) with_process: bool,
-    /// How its process exited, if the kernel has reported it.
+    /// The exit of its process, if the kernel has reported it.
     pub(super) ended: Option<KernelExit>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct KnownContainer {
 pub(super) struct FinishedInspection {
     pub(super) tracked: Arc<TrackedPod>,
     pub(super) began: Seq,
-    pub(super) request: Request,
+    pub(super) request: InspectionRequest,
     /// `None` if it was slow and was aborted.
     pub(super) result: Option<Result<InspectionResult, CriError>>,
 }
@@ -57,12 +57,12 @@ pub(super) struct FinishedInspection {
 #[derive(Debug, Default)]
 pub(super) struct InspectionResult {
     pub(super) pod: ObservedPod,
-    /// The processes that were queried, as far as the runtime reports them.
+    /// PIDs of the containers that were queried for them; `None` where the runtime reports none.
     pub(super) processes: Vec<(ContainerId, Option<u32>)>,
 }
 
-/// Reads everything that is not final, all at the same time. Identifiers that the runtime does not
-/// know are gone.
+/// Reads everything that is not final, concurrently. What the runtime answers with `NotFound` is
+/// gone.
 pub(super) async fn inspect(
     runtime: &Arc<dyn RuntimeService>,
     uid: &PodUid,
@@ -93,7 +93,7 @@ pub(super) async fn inspect(
         }
     }
     let (sandboxes, mut containers) = join(join_all(sandboxes), join_all(containers)).await;
-    // One read that fails fails all: a snapshot with a hole would show what runs as gone.
+    // If one read fails, all fail: an incomplete snapshot would show a running container as gone.
     let mut gone = BTreeSet::new();
     for (id, sandbox) in asked.into_iter().zip(sandboxes) {
         match sandbox? {
@@ -129,9 +129,9 @@ pub(super) async fn inspect(
     Ok(InspectionResult { pod, processes })
 }
 
-/// Adds what the runtime lists to the identifiers; final records of listed ones stay. What is known
-/// and not listed is read, too: only its own status proves that it is gone. A list that leaves out a
-/// container which runs would have it started a second time.
+/// Adds the listed identifiers to the plan; final records of listed ones stay. A known identifier
+/// that the list omits is read, too: only its own status proves that it is gone. Otherwise an
+/// incomplete list would have a running container started a second time.
 async fn list(
     runtime: &Arc<dyn RuntimeService>,
     uid: &PodUid,
@@ -224,15 +224,14 @@ async fn read_container(
     Ok(Some((container, process)))
 }
 
-/// Identifiers also come from events, and those may be wrong: do not attribute another pod's object
-/// to this one.
+/// True unless the labels name another pod: identifiers also come from events, which may be wrong.
 fn is_of(labels: &BTreeMap<String, String>, uid: &PodUid) -> bool {
     labels
         .get(POD_UID)
         .is_none_or(|owner| owner == uid.as_str())
 }
 
-/// `None` where the runtime does not know the identifier.
+/// Maps `NotFound` to `None`.
 async fn known<T>(call: impl Future<Output = Result<T, CriError>>) -> Result<Option<T>, CriError> {
     match call.await {
         Ok(answer) => Ok(Some(answer)),

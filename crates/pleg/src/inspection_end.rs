@@ -10,16 +10,16 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::{
-    cause::Cause,
+    cause::InspectionCause,
     fingerprint::Fingerprint,
     handle::PlegHandle,
     inspect::{FinishedInspection, InspectionResult},
-    inspection_slots::Pace,
-    lifecycle::{LifecycleKind, happened},
+    inspection_slots::LatencyClass,
+    lifecycle::{LifecycleKind, changes_between},
     observation::Observation,
     record::LifecycleEvent,
     task::PlegTask,
-    tracked_pod::{Marks, Request, TrackedPod, UnsyncedEvent},
+    tracked_pod::{InspectionRequest, PendingChanges, TrackedPod, UnsyncedEvent},
 };
 
 /// First wait after a failed inspection; doubles up to [`RETRY_MAX`].
@@ -28,7 +28,7 @@ const RETRY_INITIAL: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
 impl PlegTask {
-    /// Applies what an inspection found.
+    /// Publishes the result of an inspection, or schedules a retry.
     pub(super) fn finish(&mut self, inspected: FinishedInspection) {
         match inspected.result {
             Some(Ok(seen)) => {
@@ -39,65 +39,69 @@ impl PlegTask {
         }
     }
 
-    /// The pod waits for a place where it may take its time.
-    fn put_back(&self, tracked: &TrackedPod, request: Request) {
-        let urgency = {
-            let mut marks = tracked.marks();
-            marks.inspection.give_up();
-            marks.request.join(request);
-            marks.pace = marks.pace.max(Pace::Slow);
-            marks.request.urgency
+    /// Queues the pod for a slot without a time limit of one second.
+    fn put_back(&self, tracked: &TrackedPod, request: InspectionRequest) {
+        let priority = {
+            let mut pending = tracked.pending();
+            pending.inspection.give_up();
+            pending.request.join(request);
+            pending.latency = pending.latency.max(LatencyClass::Slow);
+            pending.request.priority
         };
-        self.handle.shared.enqueue(&tracked.uid, urgency);
+        self.handle.shared.enqueue(&tracked.uid, priority);
     }
 
     fn publish(
         &mut self,
         tracked: &TrackedPod,
         began: Seq,
-        request: Request,
+        request: InspectionRequest,
         seen: InspectionResult,
     ) {
         let InspectionResult { mut pod, processes } = seen;
         let now = Instant::now();
         let old = Arc::clone(&tracked.observation.borrow().pod);
-        // Held until the record is complete: whoever marks the pod meanwhile finds the end noted,
-        // and queues the pod.
-        let mut marks = tracked.marks();
+        // Held until the record is complete: a mark that comes meanwhile then finds the inspection
+        // ended, and queues the pod.
+        let mut pending = tracked.pending();
         // A mark that came after the first call may not be in this result: inspect again.
-        let again = marks.inspection.end(began).then_some(marks.request.urgency);
-        marks.failures = 0;
-        if std::mem::take(&mut marks.pace) == Pace::Hangs {
+        let again = pending
+            .inspection
+            .end(began)
+            .then_some(pending.request.priority);
+        pending.failures = 0;
+        if std::mem::take(&mut pending.latency) == LatencyClass::Hung {
             self.handle.shared.release_pod(&tracked.uid);
         }
         // First: the other checks see the pod as it will be published.
-        marks.rechecks.hold_back(&old, &mut pod, now);
+        pending.rechecks.hold_back(&old, &mut pod, now);
         // Nothing is published: a task that acted on "unknown" would replace what may still run.
-        if let Some(at) = marks.unknown_until(&pod, now) {
-            marks.request.join(request);
-            self.reinspect_at(tracked, &mut marks, at);
-            drop(marks);
-            // What came meanwhile may be that it is known again.
-            if let Some(urgency) = again {
-                self.handle.shared.enqueue(&tracked.uid, urgency);
+        if let Some(at) = pending.unknown_until(&pod, now) {
+            pending.request.join(request);
+            self.reinspect_at(tracked, &mut pending, at);
+            drop(pending);
+            // The mark that came meanwhile may be an event by which the state is known again.
+            if let Some(priority) = again {
+                self.handle.shared.enqueue(&tracked.uid, priority);
             }
             return;
         }
-        let late = marks.late_reasons.note(&pod, now);
+        let late = pending.oom_reasons.note(&pod, now);
         let reinspect_at = [
             late,
-            marks.rechecks.note(&pod, now),
-            marks.kernel.note(&mut pod, now),
+            pending.rechecks.note(&pod, now),
+            pending.kernel_exits.note(&mut pod, now),
         ];
         for at in reinspect_at.into_iter().flatten() {
-            self.reinspect_at(tracked, &mut marks, at);
+            self.reinspect_at(tracked, &mut pending, at);
         }
         // Identifiers learned during the inspection are not in its list; the next one needs them.
         if again.is_none() {
-            marks.forget_learned();
+            pending.forget_learned();
         }
-        marks.fingerprint = Fingerprint::of(&pod);
-        self.kernel.note(tracked, &mut marks, &pod, processes, now);
+        pending.fingerprint = Fingerprint::of(&pod);
+        self.process_watcher
+            .note(tracked, &mut pending, &pod, processes, now);
         let changed = *old != pod;
         // An equal observation keeps the old allocation: at idle an inspection costs no memory.
         let pod = if changed {
@@ -107,9 +111,9 @@ impl PlegTask {
         };
         if changed {
             self.handle
-                .record_events(tracked, &mut marks, began, request, &old, &pod, now);
+                .record_events(tracked, &mut pending, began, request, &old, &pod, now);
         }
-        drop(marks);
+        drop(pending);
         self.handle
             .shared
             .trace
@@ -123,33 +127,34 @@ impl PlegTask {
             self.handle.shared.count(&old, &pod);
             self.handle.count_lost(tracked, &old, &pod);
         }
-        // Sent even if nothing changed: a task may wait for an observation that began after its step.
+        // Sent even if nothing changed: a task may wait for an observation that began after its
+        // step.
         tracked.observation.send_replace(Observation {
             seq: began,
             pod,
             error: None,
         });
-        if let Some(urgency) = again {
-            self.handle.shared.enqueue(&tracked.uid, urgency);
+        if let Some(priority) = again {
+            self.handle.shared.enqueue(&tracked.uid, priority);
         }
     }
 
-    fn retry_later(&mut self, tracked: &TrackedPod, request: Request, error: &CriError) {
-        let mut marks = tracked.marks();
-        marks.inspection.give_up();
-        marks.request.join(request);
+    fn retry_later(&mut self, tracked: &TrackedPod, request: InspectionRequest, error: &CriError) {
+        let mut pending = tracked.pending();
+        pending.inspection.give_up();
+        pending.request.join(request);
         // A failed call may have missed something that only a list can find.
-        marks.needs_list = true;
-        marks.failures = marks.failures.saturating_add(1);
+        pending.needs_list = true;
+        pending.failures = pending.failures.saturating_add(1);
         if error.is_deadline_exceeded() {
-            marks.pace = Pace::Hangs;
+            pending.latency = LatencyClass::Hung;
         }
-        let failures = marks.failures;
+        let failures = pending.failures;
         let wait = RETRY_INITIAL
             .saturating_mul(1 << (failures - 1).min(6))
             .min(RETRY_MAX);
-        self.reinspect_at(tracked, &mut marks, Instant::now() + wait);
-        drop(marks);
+        self.reinspect_at(tracked, &mut pending, Instant::now() + wait);
+        drop(pending);
         let text: Arc<str> = ErrorChain(error).to_string().into();
         if error.is_deadline_exceeded() {
             self.handle.shared.quarantine_pod(&tracked.uid, &text);
@@ -157,15 +162,15 @@ impl PlegTask {
         if failures == 1 && !error.is_unavailable() {
             warn!(pod = %tracked.uid, error = %text, "Inspection of a pod failed");
         }
-        // The number stays: those who wait for a newer observation go on waiting.
+        // The number stays, so that tasks which wait for a newer observation continue to wait.
         tracked
             .observation
             .send_modify(|observation| observation.error = Some(text));
     }
 }
 
-impl Marks {
-    /// What was learned before this inspection began is part of its result.
+impl PendingChanges {
+    /// Drops the identifiers and requests that the result of this inspection covers.
     fn forget_learned(&mut self) {
         self.needs_list = false;
         self.reread_all = false;
@@ -180,14 +185,14 @@ impl Marks {
 impl PlegHandle {
     #[expect(
         clippy::too_many_arguments,
-        reason = "both states and what led from one to the other"
+        reason = "both observations and the cause of the change"
     )]
     fn record_events(
         &self,
         tracked: &TrackedPod,
-        marks: &mut Marks,
+        pending: &mut PendingChanges,
         seq: Seq,
-        request: Request,
+        request: InspectionRequest,
         old: &ObservedPod,
         new: &ObservedPod,
         now: Instant,
@@ -201,13 +206,13 @@ impl PlegHandle {
             kind,
             container: container.map(Into::into),
             id: id.into(),
-            cause: request.cause.unwrap_or(Cause::Recheck),
+            cause: request.cause.unwrap_or(InspectionCause::Recheck),
             from_stamp: stamp(new, kind, id).map(|at| since(at, wall)),
             from_event: request.event_at.map(|at| now.saturating_duration_since(at)),
             to_start: None,
             to_sync: None,
         };
-        let mut events: Vec<_> = happened(old, new)
+        let mut events: Vec<_> = changes_between(old, new)
             .into_iter()
             .map(|what| event(what.kind, what.name, what.id))
             .collect();
@@ -221,7 +226,7 @@ impl PlegHandle {
                 let seconds = took.as_secs_f64();
                 self.shared.metrics.pleg.exit_to_delivery.observe(seconds);
             }
-            marks.unsynced.push(UnsyncedEvent {
+            pending.unsynced.push(UnsyncedEvent {
                 number: self.shared.record.add(event),
                 seq,
                 delivered: now,
@@ -232,7 +237,7 @@ impl PlegHandle {
     }
 }
 
-/// The runtime's time of what happened to a container.
+/// The runtime's timestamp of a lifecycle event.
 fn stamp(pod: &ObservedPod, kind: LifecycleKind, id: &str) -> Option<Timestamp> {
     let found = pod
         .containers

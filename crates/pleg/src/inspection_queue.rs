@@ -12,24 +12,24 @@ use tokio::{
     time::Instant,
 };
 
-/// The priority of an inspection, the lowest first.
+/// The priority of an inspection; the lowest comes first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Urgency {
-    /// A list differs, or something is checked again: nobody waits for it.
+pub(super) enum Priority {
+    /// A relist differs, or a state is checked again: no task waits for it.
     #[default]
     Reconcile,
-    /// Something has changed.
+    /// The pod has changed.
     Change,
-    /// A container has ended, and is perhaps to be started again.
+    /// A container has exited, and may have to be restarted.
     Stopped,
     /// The pod's task can't continue without it.
     Waiting,
 }
 
-impl Urgency {
-    /// How much later a pod comes than one that was queued at the same time and whose task waits.
-    /// So the more urgent one is first, and none starves.
-    fn patience(self) -> Duration {
+impl Priority {
+    /// The delay of a pod relative to one that was queued at the same time with the highest
+    /// priority. The higher priority comes first, and no pod starves.
+    fn max_delay(self) -> Duration {
         Duration::from_secs(match self {
             Self::Waiting => 0,
             Self::Stopped => 1,
@@ -39,11 +39,11 @@ impl Urgency {
     }
 }
 
-/// A number of slots, and the pods that wait for one. Each is in it at most once.
+/// A number of slots, and the pods that wait for one. A pod is queued at most once.
 #[derive(Debug)]
 pub(super) struct InspectionQueue {
     slots: Arc<Semaphore>,
-    /// Pods waiting for a slot, by the time of their turn and then by arrival.
+    /// Pods waiting for a slot, by due time and then by arrival.
     waiting: BTreeSet<(Instant, u64, PodUid)>,
     order: HashMap<PodUid, (Instant, u64)>,
     came: u64,
@@ -60,16 +60,16 @@ impl InspectionQueue {
         }
     }
 
-    /// The slots, for others who may have one of them.
+    /// The slots, for inspections of another queue that may take one of them.
     pub(super) fn slots(&self) -> Arc<Semaphore> {
         Arc::clone(&self.slots)
     }
 
-    /// The pod waits from `now` on, if it does not wait already, or is more urgent than it was.
-    pub(super) fn push(&mut self, uid: PodUid, urgency: Urgency, now: Instant) {
-        let at = now + urgency.patience();
+    /// Queues the pod, or moves it forward if it is queued with a lower priority.
+    pub(super) fn push(&mut self, uid: PodUid, priority: Priority, now: Instant) {
+        let at = now + priority.max_delay();
         if let Some((old, came)) = self.order.get(&uid).copied() {
-            // A pod that has waited for long keeps its place, even if the new cause is more urgent.
+            // A pod that has waited for long keeps its place, even if the new priority is higher.
             if old <= at {
                 return;
             }
@@ -80,7 +80,7 @@ impl InspectionQueue {
         self.waiting.insert((at, self.came, uid));
     }
 
-    /// Whether a pod waits although all slots are taken.
+    /// True if a pod waits because all slots are taken.
     pub(super) fn is_crowded(&self) -> bool {
         !self.waiting.is_empty() && self.slots.available_permits() == 0
     }
@@ -108,53 +108,53 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_comes_first_and_those_that_are_equal_in_their_order() {
+    fn the_highest_priority_comes_first_and_equal_ones_in_order_of_arrival() {
         let (mut queue, now) = (InspectionQueue::new(1), Instant::now());
-        for (uid, urgency) in [
-            ("list", Urgency::Reconcile),
-            ("started", Urgency::Change),
-            ("ended-1", Urgency::Stopped),
-            ("task", Urgency::Waiting),
-            ("ended-2", Urgency::Stopped),
+        for (uid, priority) in [
+            ("list", Priority::Reconcile),
+            ("started", Priority::Change),
+            ("ended-1", Priority::Stopped),
+            ("task", Priority::Waiting),
+            ("ended-2", Priority::Stopped),
         ] {
-            queue.push(uid.into(), urgency, now);
+            queue.push(uid.into(), priority, now);
         }
         let order = ["task", "ended-1", "ended-2", "started", "list"];
         assert_eq!(names(&mut queue), order);
     }
 
     #[test]
-    fn a_pod_waits_once_and_for_its_most_urgent_cause() {
+    fn a_pod_is_queued_once_with_its_highest_priority() {
         let (mut queue, now) = (InspectionQueue::new(1), Instant::now());
-        queue.push("a".into(), Urgency::Stopped, now);
-        for urgency in [Urgency::Reconcile, Urgency::Waiting, Urgency::Change] {
-            queue.push("b".into(), urgency, now);
+        queue.push("a".into(), Priority::Stopped, now);
+        for priority in [Priority::Reconcile, Priority::Waiting, Priority::Change] {
+            queue.push("b".into(), priority, now);
         }
         assert_eq!(names(&mut queue), ["b", "a"]);
         assert!(queue.order.is_empty());
     }
 
     #[test]
-    fn nobody_is_put_off_for_ever() {
+    fn no_pod_is_delayed_for_ever() {
         let (mut queue, start) = (InspectionQueue::new(1), Instant::now());
-        queue.push("list".into(), Urgency::Reconcile, start);
+        queue.push("list".into(), Priority::Reconcile, start);
         for second in 0..60 {
             let now = start + Duration::from_secs(second);
-            queue.push("busy".into(), Urgency::Waiting, now);
+            queue.push("busy".into(), Priority::Waiting, now);
             let (uid, _) = queue.next().expect("two wait");
             if uid.as_str() == "list" {
                 assert_eq!(second, 30);
                 return;
             }
         }
-        panic!("it was put off");
+        panic!("the pod was never inspected");
     }
 
     #[test]
-    fn no_more_than_the_places_are_given_away() {
+    fn no_more_slots_are_given_away_than_there_are() {
         let (mut queue, now) = (InspectionQueue::new(2), Instant::now());
         for uid in ["a", "b", "c"] {
-            queue.push(uid.into(), Urgency::Change, now);
+            queue.push(uid.into(), Priority::Change, now);
         }
         let taken = [queue.next(), queue.next()];
         assert!(queue.next().is_none());

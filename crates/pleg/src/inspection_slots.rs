@@ -1,5 +1,5 @@
-//! Slots for inspections: at most [`AT_ONCE`] run at the same time, and pods that respond soon have
-//! slots that no other pod holds for longer than [`SLOW`].
+//! Slots for inspections: at most [`MAX_INSPECTIONS`] run at the same time, and pods whose
+//! inspections are fast have slots that no other pod holds for longer than [`SLOW`].
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -9,85 +9,91 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::inspection_queue::{InspectionQueue, Urgency};
+use super::inspection_queue::{InspectionQueue, Priority};
 
 /// Slots for inspections in their first second.
-pub const QUICK_AT_ONCE: usize = 16;
-/// Slots for inspections that take longer. When all of them are taken, an inspection that becomes
-/// slow is aborted, and started again when one of them is free.
-pub(super) const SLOW_AT_ONCE: usize = 32;
+pub const FAST_SLOTS: usize = 16;
+/// Slots for inspections that take longer. While all of them are taken, an inspection that becomes
+/// slow is aborted, and is repeated when one of them is free.
+pub(super) const SLOW_SLOTS: usize = 32;
 /// Slots for pods whose last inspection exceeded its deadline.
-pub(super) const HANGING_AT_ONCE: usize = 4;
+pub(super) const HUNG_SLOTS: usize = 4;
 /// All slots together.
-pub const AT_ONCE: usize = QUICK_AT_ONCE + SLOW_AT_ONCE + HANGING_AT_ONCE;
+pub const MAX_INSPECTIONS: usize = FAST_SLOTS + SLOW_SLOTS + HUNG_SLOTS;
 /// An inspection that takes longer than this is slow.
 pub(super) const SLOW: Duration = Duration::from_secs(1);
 
-/// The latency class of a pod: which slots its next inspection may take.
+/// The latency class of a pod, which determines the slots that its next inspection may take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Pace {
-    /// Nothing is known against it.
+pub(super) enum LatencyClass {
+    /// No inspection of it was slow.
     #[default]
-    Quick,
-    /// An inspection was slow and had to be aborted, and none has succeeded since.
+    Fast,
+    /// An inspection was slow and was aborted, and none has succeeded since.
     Slow,
-    /// An inspection ran into its deadline, and none has succeeded since.
-    Hangs,
+    /// An inspection exceeded its deadline, and none has succeeded since.
+    Hung,
 }
 
 /// The slots, and the pods that wait for one.
 #[derive(Debug)]
 pub(super) struct InspectionSlots {
-    quick: InspectionQueue,
+    fast: InspectionQueue,
     slow: InspectionQueue,
-    hanging: InspectionQueue,
+    hung: InspectionQueue,
 }
 
 impl InspectionSlots {
     pub(super) fn new() -> Self {
         Self {
-            quick: InspectionQueue::new(QUICK_AT_ONCE),
-            slow: InspectionQueue::new(SLOW_AT_ONCE),
-            hanging: InspectionQueue::new(HANGING_AT_ONCE),
+            fast: InspectionQueue::new(FAST_SLOTS),
+            slow: InspectionQueue::new(SLOW_SLOTS),
+            hung: InspectionQueue::new(HUNG_SLOTS),
         }
     }
 
-    /// Whether more pods hang than are inspected at a time.
-    pub(super) fn many_hang(&self) -> bool {
-        self.hanging.is_crowded()
+    /// True if more pods hang than are inspected at a time.
+    pub(super) fn hung_pods_wait(&self) -> bool {
+        self.hung.is_crowded()
     }
 
-    pub(super) fn push(&mut self, uid: PodUid, pace: Pace, urgency: Urgency, now: Instant) {
-        let queue = match pace {
-            Pace::Quick => &mut self.quick,
-            Pace::Slow => &mut self.slow,
-            Pace::Hangs => &mut self.hanging,
+    pub(super) fn push(
+        &mut self,
+        uid: PodUid,
+        latency: LatencyClass,
+        priority: Priority,
+        now: Instant,
+    ) {
+        let queue = match latency {
+            LatencyClass::Fast => &mut self.fast,
+            LatencyClass::Slow => &mut self.slow,
+            LatencyClass::Hung => &mut self.hung,
         };
-        queue.push(uid, urgency, now);
+        queue.push(uid, priority, now);
     }
 
     /// The next pod with its slot.
     pub(super) fn next(&mut self) -> Option<(PodUid, InspectionSlot)> {
-        if let Some((uid, held)) = self.quick.next() {
+        if let Some((uid, held)) = self.fast.next() {
             let slow = Some(self.slow.slots());
             return Some((uid, InspectionSlot { held, slow }));
         }
-        let (uid, held) = self.slow.next().or_else(|| self.hanging.next())?;
+        let (uid, held) = self.slow.next().or_else(|| self.hung.next())?;
         Some((uid, InspectionSlot { held, slow: None }))
     }
 }
 
-/// A slot, as long as this lives.
+/// A slot, released when this is dropped.
 #[derive(Debug)]
 pub(super) struct InspectionSlot {
     held: OwnedSemaphorePermit,
-    /// The slots for the time after [`SLOW`], where the held one is for the first second only.
+    /// The slots for the time after [`SLOW`]; `None` if the held slot has no time limit.
     slow: Option<Arc<Semaphore>>,
 }
 
 impl InspectionSlot {
-    /// Waits for the inspection; `None` if that takes long and there is no slot for it. `freed` is
-    /// called when a slot gets free before the inspection ends.
+    /// Runs the inspection; `None` if it becomes slow and no slot for slow ones is free. `freed` is
+    /// called when the fast slot is released before the inspection ends.
     pub(super) async fn wait<T>(
         mut self,
         inspection: impl Future<Output = T>,
@@ -99,7 +105,7 @@ impl InspectionSlot {
                 return Some(done);
             }
             // Without a slot the inspection is dropped, which cancels calls that only read. With
-            // one, the assignment releases the quick slot.
+            // one, the assignment releases the fast slot.
             self.held = slow.try_acquire_owned().ok()?;
             freed();
         }

@@ -1,4 +1,4 @@
-//! The start of an inspection: which pods get a slot, and what has to be read.
+//! The start of an inspection: assigns slots to pods, and plans the reads.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,19 +10,19 @@ use super::{
     inspect::{FinishedInspection, InspectionPlan, KnownContainer, inspect},
     inspection_slots::InspectionSlot,
     task::PlegTask,
-    tracked_pod::{Request, TrackedPod},
+    tracked_pod::{InspectionRequest, TrackedPod},
 };
 
-/// A pod whose task is at work is inspected this often at most.
+/// Shortest time between two inspections of a pod while its task executes steps.
 const WHILE_BUSY: Duration = Duration::from_secs(1);
 
 impl PlegTask {
     pub(super) fn start_inspections(&mut self) {
         let now = Instant::now();
-        for (uid, urgency) in self.handle.shared.take_queue() {
+        for (uid, priority) in self.handle.shared.take_queue() {
             let tracked = self.handle.shared.known(&uid);
-            if let Some(pace) = tracked.map(|tracked| tracked.marks().pace) {
-                self.slots.push(uid, pace, urgency, now);
+            if let Some(latency) = tracked.map(|tracked| tracked.pending().latency) {
+                self.slots.push(uid, latency, priority, now);
             }
         }
         while let Some((uid, slot)) = self.slots.next() {
@@ -35,33 +35,35 @@ impl PlegTask {
             return;
         };
         {
-            let mut marks = tracked.marks();
-            // Marked after the queue was read and before the claim. The inspection under way takes
-            // its number after that mark, and so it sees the cause.
-            if marks.inspection.is_claimed() {
+            let mut pending = tracked.pending();
+            // The pod was marked after the queue was read and before the claim. The inspection in
+            // progress takes its number after that mark, so it sees the cause.
+            if pending.inspection.is_claimed() {
                 return;
             }
-            // Each step of a task marks its pod. One inspection behind them shows all of them:
-            // `sync_ended` queues it at once.
-            if let Some(began) = marks.began_at.filter(|_| marks.busy) {
+            // Each step of a task marks its pod. One inspection after the last step shows the
+            // effects of all: `sync_ended` queues it at once.
+            if let Some(began) = pending.began_at.filter(|_| pending.busy) {
                 let next = began + WHILE_BUSY;
                 if next > Instant::now() {
-                    marks.held = true;
-                    self.reinspect_at(&tracked, &mut marks, next);
+                    pending.held = true;
+                    self.reinspect_at(&tracked, &mut pending, next);
                     return;
                 }
             }
-            marks.inspection.claim();
-            marks.held = false;
-            // What this one sees decides on the next.
-            if let Some(at) = marks.reinspect_at.take() {
+            pending.inspection.claim();
+            pending.held = false;
+            // The result of this inspection decides when the next one is due.
+            if let Some(at) = pending.reinspect_at.take() {
                 self.retries.remove(&(at, tracked.uid.clone()));
             }
         }
         let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
         self.inspections.spawn(async move {
             let (began, request, plan) = plan_inspection(&handle, &tracked);
-            let cause = request.cause.map_or("recheck", super::Cause::as_str);
+            let cause = request
+                .cause
+                .map_or("recheck", super::InspectionCause::as_str);
             let (metrics, at) = (&handle.shared.metrics.pleg, Instant::now());
             metrics.inspection(cause);
             let look = inspect(&runtime, &tracked.uid, plan);
@@ -81,54 +83,56 @@ impl PlegTask {
     }
 }
 
-/// Takes the number of an inspection, its cause, and what it has to read.
-fn plan_inspection(handle: &PlegHandle, tracked: &TrackedPod) -> (Seq, Request, InspectionPlan) {
-    let mut marks = tracked.marks();
-    // Taken under the lock: a mark that this plan does not hold has a larger number.
-    let began = marks.inspection.begin(&handle.shared.seq);
-    marks.began_at = Some(Instant::now());
-    let request = std::mem::take(&mut marks.request);
+/// Takes the number and the request of an inspection, and plans its reads.
+fn plan_inspection(
+    handle: &PlegHandle,
+    tracked: &TrackedPod,
+) -> (Seq, InspectionRequest, InspectionPlan) {
+    let mut pending = tracked.pending();
+    // Taken under the lock: a mark that is not part of this plan has a larger number.
+    let began = pending.inspection.begin(&handle.shared.seq);
+    pending.began_at = Some(Instant::now());
+    let request = std::mem::take(&mut pending.request);
     let seen = tracked.observation.borrow();
     let mut plan = InspectionPlan {
         // An event may name one container of many of a pod that was never inspected.
-        list: marks.needs_list || seen.seq == Seq::ZERO,
+        list: pending.needs_list || seen.seq == Seq::ZERO,
         ..InspectionPlan::default()
     };
     for sandbox in &seen.pod.sandboxes {
         let id = &sandbox.id;
         // A sandbox that is not ready does not become ready again: its record costs no call.
         let open = sandbox.ready
-            || marks.reread_all
-            || marks.changed_sandboxes.contains(id)
-            || marks.rechecks.rereads_sandbox(id);
+            || pending.reread_all
+            || pending.changed_sandboxes.contains(id)
+            || pending.rechecks.rereads_sandbox(id);
         let record = (!open).then(|| sandbox.clone());
         plan.sandboxes.insert(id.clone(), record);
     }
     for found in &seen.pod.containers {
         let id = &found.id;
-        // The runtime has confirmed the removal. If the container is there all the same, a list
-        // shows it.
-        if marks.removed_containers.contains(id) {
+        // The runtime has confirmed the removal. If the container still exists, a list shows it.
+        if pending.removed_containers.contains(id) {
             continue;
         }
         let open = found.phase.exit().is_none()
-            || marks.reread_all
-            || marks.reread.contains(id)
-            || marks.late_reasons.rereads(id)
-            || marks.rechecks.rereads_container(id);
+            || pending.reread_all
+            || pending.reread.contains(id)
+            || pending.oom_reasons.rereads(id)
+            || pending.rechecks.rereads_container(id);
         let known = KnownContainer {
             sandbox: found.sandbox.clone(),
             record: (!open).then(|| found.clone()),
-            with_process: marks.kernel.asks(found),
-            ended: marks.kernel.end_of(found),
+            with_process: pending.kernel_exits.needs_pid(found),
+            ended: pending.kernel_exits.end_of(found),
         };
         plan.containers.insert(id.clone(), known);
     }
     // Only those without a record: a final record of the same identifier stays final.
-    for id in &marks.learned_sandboxes {
+    for id in &pending.learned_sandboxes {
         plan.sandboxes.entry(id.clone()).or_default();
     }
-    for (id, sandbox) in &marks.learned_containers {
+    for (id, sandbox) in &pending.learned_containers {
         let known = || KnownContainer {
             sandbox: sandbox.clone(),
             record: None,

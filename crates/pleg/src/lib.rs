@@ -1,15 +1,16 @@
 //! The Pod Lifecycle Event Generator: the only writer of observed state.
 //!
-//! - [`PlegHandle`] is what others hold: they mark pods dirty, learn of new identifiers, and wait
-//!   for an observation that began after a point in this process's order.
-//! - [`PlegTask`] runs the inspections, one at a time for each pod, and the periodic relist.
+//! - [`PlegHandle`] is the API for other tasks: it marks pods as changed, adds identifiers, and
+//!   waits for an observation that began after a sequence number.
+//! - [`PlegTask`] runs the inspections, at most one at a time for each pod, and the periodic
+//!   relist.
 //!
 //! The sequence rule: an inspection takes its number before its first call. A cause of change takes
 //! its number when it happens. An observation is fresh for a caller if its number is larger than
-//! that of the caller's last step. Arrival order, age and wall clocks play no part.
+//! that of the caller's last step. Arrival order, age and wall clocks are irrelevant.
 //!
-//! It never decides what is done about a pod, and makes no call that changes anything. On a model runtime that has no
-//! pods yet:
+//! PLEG decides nothing about pods, and makes no call that changes anything. On a model runtime
+//! without pods:
 //!
 //! ```
 //! use std::time::Duration;
@@ -36,7 +37,6 @@
 //! # }
 //! ```
 
-mod cadence;
 mod cause;
 mod convert;
 mod counts;
@@ -50,32 +50,33 @@ mod inspection_queue;
 mod inspection_slots;
 mod inspection_start;
 mod inspection_state;
-mod kernel;
-mod kernel_marks;
-mod late_reason;
+mod kernel_exits;
 mod lifecycle;
 mod listing;
 mod missed_changes;
 mod observation;
+mod oom_reasons;
+mod process_watcher;
 pub mod processes;
 mod rechecks;
 mod record;
 mod relist;
+mod relist_schedule;
 mod runtime_ids;
 mod slow;
-mod start_events;
+mod start_event_watchdog;
 mod stream;
 mod task;
 mod termination_message;
 pub mod trace;
 mod tracked_pod;
 
-pub use cause::{Cause, event_name};
+pub use cause::{InspectionCause, event_name};
 pub use handle::{PlegHandle, Quarantine, RelistState, RuntimePod};
-pub use inspection_slots::{AT_ONCE, QUICK_AT_ONCE};
-pub use kernel::PID_QUERY_IDLE;
+pub use inspection_slots::{FAST_SLOTS, MAX_INSPECTIONS};
 pub use lifecycle::LifecycleKind;
 pub use observation::Observation;
+pub use process_watcher::PID_QUERY_IDLE;
 pub use record::{LifecycleEvent, LifecycleRecord};
 pub use runtime_ids::RuntimeIds;
 pub use task::{PlegSettings, PlegTask};

@@ -1,4 +1,4 @@
-//! Lifecycle events: the differences between two observations of a pod, by the names of the
+//! Lifecycle events: the differences between two observations of a pod, with the names of the
 //! kubelet's PLEG.
 
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
@@ -6,15 +6,15 @@ use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 /// The kind of a lifecycle event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LifecycleKind {
-    /// It runs.
+    /// It started.
     Started,
-    /// It has ended.
+    /// It exited.
     Died,
-    /// The runtime has no record of it any more.
+    /// It was removed from the runtime.
     Removed,
-    /// The runtime is not sure of its state.
+    /// Its state is now unknown.
     Changed,
-    /// Nothing happened to any of them, and the pod was due for a sync.
+    /// The pod changed without a change of state of any container or sandbox.
     PodSync,
 }
 
@@ -32,7 +32,7 @@ impl LifecycleKind {
     }
 }
 
-/// One thing that happened.
+/// A change of state of one container or sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LifecycleChange<'a> {
     pub(super) kind: LifecycleKind,
@@ -44,38 +44,53 @@ pub(super) struct LifecycleChange<'a> {
 
 /// The state of a container or sandbox, as far as lifecycle events distinguish it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SeenState {
+enum LifecycleState {
     Running,
     Exited,
     Unknown,
     Gone,
 }
 
-/// All that happened from `old` to `new`, in the order of the records. Of what was seen only at its
-/// end, the end is reported and no start is made up.
-pub(super) fn happened<'a>(old: &'a ObservedPod, new: &'a ObservedPod) -> Vec<LifecycleChange<'a>> {
+/// All changes from `old` to `new`, in the order of the records. For a container that was first
+/// seen after its exit, no start is reported.
+pub(super) fn changes_between<'a>(
+    old: &'a ObservedPod,
+    new: &'a ObservedPod,
+) -> Vec<LifecycleChange<'a>> {
     let mut found = Vec::new();
     for now in &new.containers {
         let before = old.containers.iter().find(|before| before.id == now.id);
-        let before = before.map_or(SeenState::Gone, |before| state(&before.phase));
+        let before = before.map_or(LifecycleState::Gone, |before| state(&before.phase));
         let name = Some(&*now.name);
         tell(&mut found, before, state(&now.phase), now.id.as_str(), name);
     }
     for before in &old.containers {
         if !new.containers.iter().any(|now| now.id == before.id) {
             let (state, name) = (state(&before.phase), Some(&*before.name));
-            tell(&mut found, state, SeenState::Gone, before.id.as_str(), name);
+            tell(
+                &mut found,
+                state,
+                LifecycleState::Gone,
+                before.id.as_str(),
+                name,
+            );
         }
     }
     for now in &new.sandboxes {
         let before = old.sandboxes.iter().find(|before| before.id == now.id);
-        let before = before.map_or(SeenState::Gone, |before| ready(before.ready));
+        let before = before.map_or(LifecycleState::Gone, |before| ready(before.ready));
         tell(&mut found, before, ready(now.ready), now.id.as_str(), None);
     }
     for before in &old.sandboxes {
         if !new.sandboxes.iter().any(|now| now.id == before.id) {
             let state = ready(before.ready);
-            tell(&mut found, state, SeenState::Gone, before.id.as_str(), None);
+            tell(
+                &mut found,
+                state,
+                LifecycleState::Gone,
+                before.id.as_str(),
+                None,
+            );
         }
     }
     found
@@ -83,38 +98,38 @@ pub(super) fn happened<'a>(old: &'a ObservedPod, new: &'a ObservedPod) -> Vec<Li
 
 fn tell<'a>(
     found: &mut Vec<LifecycleChange<'a>>,
-    before: SeenState,
-    now: SeenState,
+    before: LifecycleState,
+    now: LifecycleState,
     id: &'a str,
     name: Option<&'a str>,
 ) {
     let mut add = |kind| found.push(LifecycleChange { kind, id, name });
     match (before, now) {
         (before, now) if before == now => {}
-        (_, SeenState::Running) => add(LifecycleKind::Started),
-        (_, SeenState::Exited) => add(LifecycleKind::Died),
-        (_, SeenState::Unknown) => add(LifecycleKind::Changed),
-        (SeenState::Exited, SeenState::Gone) => add(LifecycleKind::Removed),
-        (_, SeenState::Gone) => {
+        (_, LifecycleState::Running) => add(LifecycleKind::Started),
+        (_, LifecycleState::Exited) => add(LifecycleKind::Died),
+        (_, LifecycleState::Unknown) => add(LifecycleKind::Changed),
+        (LifecycleState::Exited, LifecycleState::Gone) => add(LifecycleKind::Removed),
+        (_, LifecycleState::Gone) => {
             add(LifecycleKind::Died);
             add(LifecycleKind::Removed);
         }
     }
 }
 
-/// A container that was made and not started is unknown to upstream's generator, too.
-fn state(phase: &ContainerPhase) -> SeenState {
+/// A container that was created and not started is unknown, as in the kubelet's PLEG.
+fn state(phase: &ContainerPhase) -> LifecycleState {
     match phase {
-        ContainerPhase::Running { .. } => SeenState::Running,
-        ContainerPhase::Exited(_) => SeenState::Exited,
-        ContainerPhase::Created | ContainerPhase::Unknown => SeenState::Unknown,
+        ContainerPhase::Running { .. } => LifecycleState::Running,
+        ContainerPhase::Exited(_) => LifecycleState::Exited,
+        ContainerPhase::Created | ContainerPhase::Unknown => LifecycleState::Unknown,
     }
 }
 
-fn ready(ready: bool) -> SeenState {
+fn ready(ready: bool) -> LifecycleState {
     if ready {
-        SeenState::Running
+        LifecycleState::Running
     } else {
-        SeenState::Exited
+        LifecycleState::Exited
     }
 }

@@ -1,4 +1,4 @@
-//! The complete list of the runtime, by pod, and how a pod in it differs from its record.
+//! The complete list of the runtime, grouped by pod and compared with the records.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,15 +13,15 @@ use super::{
     convert::container_state, fingerprint::state_of, handle::RuntimePod, observation::Observation,
 };
 
-/// A complete list.
+/// A complete list of sandboxes and containers.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct RuntimeList {
     pub(super) sandboxes: Vec<v1::PodSandbox>,
     pub(super) containers: Vec<v1::Container>,
 }
 
-/// Sandboxes first: a container's sandbox is then never missing from an older list.
-pub(super) async fn list(runtime: &dyn RuntimeService) -> Result<Listed, CriError> {
+/// Lists sandboxes first, so that no container is listed without its sandbox.
+pub(super) async fn list(runtime: &dyn RuntimeService) -> Result<RuntimeList, CriError> {
     let sandboxes = runtime
         .list_pod_sandbox(v1::ListPodSandboxRequest::default())
         .await?
@@ -30,7 +30,7 @@ pub(super) async fn list(runtime: &dyn RuntimeService) -> Result<Listed, CriErro
         .list_containers(v1::ListContainersRequest::default())
         .await?
         .containers;
-    Ok(Listed {
+    Ok(RuntimeList {
         sandboxes,
         containers,
     })
@@ -43,8 +43,8 @@ pub(super) struct ListedPod<'a> {
     pub(super) containers: Vec<&'a v1::Container>,
 }
 
-/// Groups a full list by the pods' UID labels. What carries no such label is not a pod of a
-/// kubelet and is left alone.
+/// Groups a full list by the pods' UID labels. Sandboxes and containers without this label do not
+/// belong to a kubelet and are ignored.
 pub(super) fn group<'a>(
     sandboxes: &'a [v1::PodSandbox],
     containers: &'a [v1::Container],
@@ -66,11 +66,11 @@ pub(super) fn group<'a>(
 /// The difference between a listed pod and its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Difference {
-    /// Not at all.
+    /// None.
     None,
-    /// Something changed state.
+    /// A sandbox or container changed state.
     State,
-    /// Something came or went.
+    /// A sandbox or container was added or removed.
     Identifiers,
 }
 
@@ -85,7 +85,7 @@ impl Difference {
     }
 }
 
-/// Compares a list that began at `began` with the record.
+/// Compares a pod in a list that began at `began` with its observation.
 pub(super) fn compare(listed: &ListedPod<'_>, seen: &Observation, began: Seq) -> Difference {
     // The record is newer than the list.
     if seen.seq > began {

@@ -1,4 +1,4 @@
-//! Changes that a relist found although events should have reported them.
+//! Changes that a relist found and no event reported.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 use super::listing::Difference;
 
-/// Longest delay of an event after a list has shown its change.
+/// Longest delay of an event after a relist has shown its change.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Differences that wait for their event.
+/// Changes that a relist found and whose event may still arrive.
 #[derive(Debug, Default)]
 pub(super) struct MissedChanges(Vec<UnreportedChange>);
 
@@ -18,13 +18,13 @@ pub(super) struct MissedChanges(Vec<UnreportedChange>);
 pub(super) struct UnreportedChange {
     until: Instant,
     pub(super) uid: PodUid,
-    /// When the list began, in the order of this process.
+    /// Sequence number of the list.
     pub(super) began: Seq,
     pub(super) difference: Difference,
 }
 
 impl MissedChanges {
-    /// A list showed a change that nothing had reported.
+    /// Adds a change that a list showed and no event had reported.
     pub(super) fn note(&mut self, uid: &PodUid, began: Seq, difference: Difference, now: Instant) {
         self.0.push(UnreportedChange {
             until: now + GRACE,
@@ -34,12 +34,12 @@ impl MissedChanges {
         });
     }
 
-    /// When the first of them will count as missed.
+    /// Time at which the first of them counts as missed.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.first().map(|change| change.until)
     }
 
-    /// Those whose event has not come in time.
+    /// Removes and returns the changes whose event has not arrived in time.
     pub(super) fn take_due(&mut self, now: Instant) -> impl Iterator<Item = UnreportedChange> {
         let due = self.0.partition_point(|change| change.until <= now);
         self.0.drain(..due)

@@ -8,10 +8,10 @@ use rubelet_pod_plan::ObservedPod;
 /// The result of the last inspection of a pod.
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
-    /// When the inspection began, in this process's order.
+    /// Sequence number of the inspection, taken before its first call.
     pub seq: Seq,
-    /// What it saw.
+    /// State of the pod's sandboxes and containers.
     pub pod: Arc<ObservedPod>,
-    /// Why the last try to inspect failed, if it did; `pod` is then older than that try.
+    /// Error of the last attempt to inspect; `pod` is then older than that attempt.
     pub error: Option<Arc<str>>,
 }

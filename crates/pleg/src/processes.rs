@@ -19,19 +19,19 @@ use tokio::{
 };
 use tracing::debug;
 
-/// Longest time to wait until the parent has reaped an exited process; then the exit is reported
-/// without its code.
+/// Longest wait until the parent has reaped an exited process; after that the exit is reported
+/// without its exit code.
 const REAPED_WITHIN: Duration = Duration::from_millis(20);
 
-/// Reports when processes exit.
+/// Reports exits of container processes.
 pub trait Processes: Send + Sync {
-    /// Resolves when the container's init process exits, with its exit code (128 + signal for signals)
-    /// where the kernel reports it. `None` if the process is gone, its PID was reused, or it cannot be
-    /// watched.
+    /// Resolves when the container's init process exits, with its exit code (128 + signal for
+    /// signals) where the kernel reports it. `None` if the process is gone, its PID was reused, or
+    /// it cannot be watched.
     fn end(&self, pid: u32, container: &ContainerId) -> Option<BoxFuture<'static, Option<i32>>>;
 }
 
-/// Processes of this machine, each watched by a pidfd: no call is made while they run.
+/// Processes of this machine, each watched by a pidfd: no system call is needed while they run.
 #[derive(Debug)]
 pub struct HostProcesses {
     watched: Arc<AtomicUsize>,
@@ -39,7 +39,7 @@ pub struct HostProcesses {
 }
 
 impl HostProcesses {
-    /// Leaves half of the descriptors that this process may open to everything else.
+    /// Uses at most half of the file descriptors that this process may open.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -61,13 +61,13 @@ impl Processes for HostProcesses {
         let opened = init_process::open(pid, container.as_str());
         let process = opened.and_then(|process| process.map(watched).transpose());
         let process = process.unwrap_or_else(|error| {
-            debug!(%container, pid, %error, "The process of a container can't be watched");
+            debug!(%container, pid, %error, "Failed to watch the process of a container");
             None
         })?;
         Some(Box::pin(async move {
             let _slot = slot;
             if process.readable().await.is_err() {
-                // The reactor is gone, and the agent with it.
+                // The tokio runtime shuts down, and the agent with it.
                 std::future::pending::<()>().await;
             }
             timeout(REAPED_WITHIN, exit_code(&process))
@@ -81,17 +81,17 @@ impl Processes for HostProcesses {
 /// does not report it (Linux before 6.15).
 async fn exit_code(process: &AsyncFd<OwnedFd>) -> Option<i32> {
     loop {
-        let mut news = process.readable().await.ok()?;
+        let mut guard = process.readable().await.ok()?;
         match init_process::exit_code(process.get_ref()) {
-            // A pidfd is readable from the exit on, and hangs up when the process is reaped. Only
-            // then does the kernel report the code.
-            Ok(None) if !news.ready().is_read_closed() => news.clear_ready(),
-            told => return told.ok().flatten(),
+            // A pidfd becomes readable on exit, and hangs up when the process is reaped. Only then
+            // does the kernel report the exit code.
+            Ok(None) if !guard.ready().is_read_closed() => guard.clear_ready(),
+            code => return code.ok().flatten(),
         }
     }
 }
 
-/// Becomes readable when the process has ended.
+/// Registers a pidfd with tokio; it becomes readable when the process exits.
 #[expect(
     deprecated,
     reason = "its successor is unsafe, for types whose descriptor may change; this one's can't"
@@ -100,7 +100,7 @@ fn watched(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(process, Interest::READABLE)
 }
 
-/// One of the descriptors that may be used for this.
+/// The right to use one file descriptor, released on drop.
 struct WatchSlot(Arc<AtomicUsize>);
 
 impl WatchSlot {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_are_watched_than_there_are_places() {
+    fn no_more_processes_are_watched_than_the_limit_allows() {
         let taken = Arc::default();
         let first = WatchSlot::take(&taken, 2);
         let second = WatchSlot::take(&taken, 2);

@@ -1,4 +1,4 @@
-//! Looks at states that change without an event.
+//! States that change without an event, and the times at which they are read again.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -6,56 +6,57 @@ use rubelet_base::{ContainerId, SandboxId};
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use tokio::time::Instant;
 
-/// Runtimes report that a sandbox is deleted before it leaves their records.
+/// Rechecks of a sandbox that an event reported as deleted: runtimes send that event before they
+/// remove the sandbox.
 const DELETED: [Duration; 3] = [
     Duration::from_millis(50),
     Duration::from_millis(250),
     Duration::from_secs(1),
 ];
-/// A container that was made should be started soon.
+/// Recheck of a container that was created: it should be started soon.
 const CREATED: Duration = Duration::from_secs(1);
 /// First and longest wait for the address of a sandbox that is ready.
 const ADDRESS: Duration = Duration::from_millis(200);
 const ADDRESS_MAX: Duration = Duration::from_secs(10);
-/// A container that had exited and runs is read again before it is believed.
+/// Recheck of an exited container that is reported as running again, before that is believed.
 const REVIVED: Duration = Duration::from_millis(100);
 
-/// The states of one pod that are checked again without an event.
+/// The states of one pod that are read again without an event.
 #[derive(Debug, Default)]
 pub(super) struct Rechecks {
-    /// Sandboxes that an event reported as deleted, and when.
+    /// Sandboxes that an event reported as deleted, with the time of the event.
     deleted: BTreeMap<SandboxId, Instant>,
-    /// Containers that are made and not started, and since when they were seen.
+    /// Containers that are created and not started, with the time of the first observation.
     created: BTreeMap<ContainerId, Instant>,
-    /// Looks for an address so far.
+    /// Number of inspections that found no address of the sandbox.
     addressless: u32,
-    /// Containers that came back to life, and when that was first seen.
+    /// Exited containers that are reported as running again, with the time of the first report.
     revived: BTreeMap<ContainerId, Instant>,
 }
 
 impl Rechecks {
-    /// An event reported that this sandbox is deleted.
+    /// Records an event which reported that this sandbox is deleted.
     pub(super) fn sandbox_deleted(&mut self, id: &SandboxId, now: Instant) {
         self.deleted.entry(id.clone()).or_insert(now);
     }
 
-    /// How many of them are kept.
+    /// Number of kept entries.
     pub(super) fn len(&self) -> usize {
         self.deleted.len() + self.created.len() + self.revived.len()
     }
 
-    /// Whether a record of this sandbox is not final, although it is not ready.
+    /// True if the record of this sandbox is not final, although the sandbox is not ready.
     pub(super) fn rereads_sandbox(&self, id: &SandboxId) -> bool {
         self.deleted.contains_key(id)
     }
 
-    /// Whether a record of this container is not final, although it has ended.
+    /// True if the record of this container is not final, although the container has exited.
     pub(super) fn rereads_container(&self, id: &ContainerId) -> bool {
         self.revived.contains_key(id)
     }
 
-    /// Reverts what is impossible: a container that had exited never runs again. A runtime that
-    /// reports it twice is believed.
+    /// Keeps the old state of an exited container that is reported as running again, which is
+    /// impossible. A runtime that reports it twice is believed.
     pub(super) fn hold_back(&mut self, old: &ObservedPod, new: &mut ObservedPod, now: Instant) {
         let known = std::mem::take(&mut self.revived);
         for found in &mut new.containers {
@@ -74,7 +75,8 @@ impl Rechecks {
         }
     }
 
-    /// Notes what an inspection observed; returns when to inspect again, if that is needed.
+    /// Records the states of an observation; returns the time of the next inspection, if one is
+    /// needed.
     pub(super) fn note(&mut self, pod: &ObservedPod, now: Instant) -> Option<Instant> {
         let mut soonest: Option<Instant> = None;
         let mut at = |time: Instant| soonest = Some(soonest.map_or(time, |old| old.min(time)));
@@ -91,8 +93,8 @@ impl Rechecks {
         for found in &pod.containers {
             if found.phase == ContainerPhase::Created {
                 let since = seen.get(&found.id).copied().unwrap_or(now);
-                // One look, and the entry stays, so that there is no second one. A later start
-                // comes with an event or a list.
+                // One recheck only: the entry stays, so that there is no second one. An event or a
+                // relist reports a later start.
                 if now < since + CREATED {
                     at(since + CREATED);
                 }

@@ -9,38 +9,38 @@ use jiff::Timestamp;
 use rubelet_base::{PodName, PodUid};
 use rubelet_node_state::board::Board;
 
-use super::{cause::Cause, lifecycle::LifecycleKind};
+use super::{cause::InspectionCause, lifecycle::LifecycleKind};
 
-/// How many are kept.
+/// Number of kept events.
 const KEEP: u64 = 512;
 
-/// One lifecycle event and how long its parts took.
+/// One lifecycle event and its delays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LifecycleEvent {
     /// Grows by one with each event of this process.
     pub number: u64,
-    /// When it was delivered to the pod's task, by the wall clock.
+    /// Time of its delivery to the pod's task, by the wall clock.
     pub at: Timestamp,
     /// UID of the pod.
     pub uid: PodUid,
     /// Its name; `None` for a pod that has no task yet.
     pub pod: Option<PodName>,
-    /// What happened.
+    /// Kind of the change.
     pub kind: LifecycleKind,
     /// Name of the container; `None` for a sandbox or the pod as a whole.
     pub container: Option<Box<str>>,
     /// The runtime's identifier of the container or the sandbox; empty for the pod as a whole.
     pub id: Box<str>,
-    /// What led to the inspection that found it.
-    pub cause: Cause,
-    /// From the runtime's stamp on the change to the delivery. Both are wall clocks; 0 if they
-    /// contradict each other. `None` where the runtime has no stamp.
+    /// Cause of the inspection that found it.
+    pub cause: InspectionCause,
+    /// Time from the runtime's timestamp of the change to the delivery, both by wall clocks; 0 if
+    /// the timestamp is in the future. `None` where the runtime has no timestamp.
     pub from_stamp: Option<Duration>,
-    /// From the arrival of the runtime's event to the delivery; `None` without an event.
+    /// Time from the arrival of the runtime's event to the delivery; `None` without an event.
     pub from_event: Option<Duration>,
-    /// From the delivery until the pod's task began to work on it; `None` until then.
+    /// Time from the delivery until the pod's task began to work on it; `None` until then.
     pub to_start: Option<Duration>,
-    /// From the delivery to the end of that work; `None` until then.
+    /// Time from the delivery to the end of that work; `None` until then.
     pub to_sync: Option<Duration>,
 }
 
@@ -52,7 +52,7 @@ pub struct LifecycleRecord {
 }
 
 impl LifecycleRecord {
-    /// The events, each replaced as more of it becomes known.
+    /// The events; an event is replaced when one of its delays becomes known.
     #[must_use]
     pub fn board(&self) -> &Board<u64, LifecycleEvent> {
         &self.board
@@ -69,7 +69,7 @@ impl LifecycleRecord {
         number
     }
 
-    /// Changes an event that is still kept.
+    /// Updates an event, if it is still kept.
     pub(super) fn change(&self, number: u64, change: impl FnOnce(&mut LifecycleEvent)) {
         if let Some(event) = self.board.get(&number) {
             let mut event = LifecycleEvent::clone(&event);

@@ -1,4 +1,4 @@
-//! The complete list of the runtime, compared with the records.
+//! Compares a complete list of the runtime with the records.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,18 +8,18 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use super::{
-    cause::Cause,
+    cause::InspectionCause,
     handle::{RelistState, RuntimePod},
-    listing::{Difference, Listed, ListedPod, compare, group, runtime_pods},
-    start_events::StreamVerdict,
+    listing::{Difference, ListedPod, RuntimeList, compare, group, runtime_pods},
+    start_event_watchdog::StreamAction,
     task::PlegTask,
     tracked_pod::TrackedPod,
 };
 
 impl PlegTask {
-    /// Compares a complete list with the records: marks what differs, and makes records for pods
-    /// that are new.
-    pub(super) fn reconcile(&mut self, began: Seq, at: Instant, listed: &Listed) {
+    /// Compares a complete list with the records: marks pods that differ, and creates records for
+    /// new pods.
+    pub(super) fn reconcile(&mut self, began: Seq, at: Instant, listed: &RuntimeList) {
         let first = self.handle.shared.relist.borrow().at.is_none();
         let differs = !self.is_as_recorded(began, listed);
         let pods = (differs || first).then(|| self.compare_all(began, listed));
@@ -34,41 +34,41 @@ impl PlegTask {
                 at: Some(at),
                 pods,
             };
-            // Nobody is woken for a list like the last one.
+            // A list that equals the last one wakes no task.
             changed || first
         });
     }
 
-    /// Whether a list matches the records; allocates nothing.
-    fn is_as_recorded(&self, began: Seq, listed: &Listed) -> bool {
+    /// True if a list matches the records. Allocates nothing.
+    fn is_as_recorded(&self, began: Seq, listed: &RuntimeList) -> bool {
         let pods = self.handle.shared.pods.lock();
         let tracked = |labels: &Labels| pods.get(labels.get(POD_UID)?.as_str());
         let mut known = true;
         for item in &listed.sandboxes {
             match tracked(&item.labels) {
-                Some(tracked) => tracked.marks().listed.add_sandbox(item),
+                Some(tracked) => tracked.pending().listed.add_sandbox(item),
                 None => known &= !item.labels.contains_key(POD_UID),
             }
         }
         for item in &listed.containers {
             match tracked(&item.labels) {
-                Some(tracked) => tracked.marks().listed.add_container(item),
+                Some(tracked) => tracked.pending().listed.add_container(item),
                 None => known &= !item.labels.contains_key(POD_UID),
             }
         }
         let mut same = true;
         for tracked in pods.values() {
-            let mut marks = tracked.marks();
-            let sum = std::mem::take(&mut marks.listed);
-            // What was inspected since the list began is newer than the list.
+            let mut pending = tracked.pending();
+            let sum = std::mem::take(&mut pending.listed);
+            // An inspection that began after the list is newer than the list.
             let seen = tracked.observation.borrow().seq;
-            same &= seen > began || seen > Seq::ZERO && sum == marks.fingerprint;
+            same &= seen > began || seen > Seq::ZERO && sum == pending.fingerprint;
         }
         known && same
     }
 
-    /// Compares pod by pod and marks those that differ; all pods that the list names.
-    fn compare_all(&mut self, began: Seq, listed: &Listed) -> Vec<RuntimePod> {
+    /// Compares pod by pod and marks pods that differ. Returns all pods in the list.
+    fn compare_all(&mut self, began: Seq, listed: &RuntimeList) -> Vec<RuntimePod> {
         let grouped = group(&listed.sandboxes, &listed.containers);
         let pods = runtime_pods(&grouped);
         for pod in &pods {
@@ -76,7 +76,7 @@ impl PlegTask {
         }
         let all: Vec<_> = self.handle.shared.pods.lock().values().cloned().collect();
         let nothing = ListedPod::default();
-        let gapless = self.handle.shared.flow.lock().cadence.is_gapless();
+        let gapless = self.handle.shared.event_stream.lock().schedule.is_gapless();
         for tracked in all {
             let found = grouped.get(tracked.uid.as_str()).unwrap_or(&nothing);
             let difference = compare(found, &tracked.observation.borrow(), began);
@@ -84,21 +84,22 @@ impl PlegTask {
                 continue;
             }
             debug!(pod = %tracked.uid, ?difference, "Relist found a difference");
-            // A difference counts as missed only where an event was due, and if none comes within a
-            // moment.
-            if gapless && is_untold(&tracked) {
+            // A difference counts as missed only if an event should have reported it, and none
+            // comes within half a second.
+            if gapless && is_unreported(&tracked) {
                 self.missed
                     .note(&tracked.uid, began, difference, Instant::now());
             }
-            self.handle.mark_pod(&tracked, Cause::Relist, |marks| {
-                marks.reread_all = true;
-                marks.needs_list |= difference == Difference::Identifiers;
-            });
+            self.handle
+                .mark_pod(&tracked, InspectionCause::Relist, |pending| {
+                    pending.reread_all = true;
+                    pending.needs_list |= difference == Difference::Identifiers;
+                });
         }
         pods
     }
 
-    /// Counts the changes without an event in time.
+    /// Counts changes whose event has not arrived in time.
     pub(super) fn look_for_missed(&mut self, now: Instant) {
         let mut missed = false;
         for change in self.missed.take_due(now) {
@@ -106,26 +107,26 @@ impl PlegTask {
                 continue;
             };
             // An event or a step of this agent explains it.
-            if tracked.marks().last_event > change.began {
+            if tracked.pending().last_event > change.began {
                 continue;
             }
             missed = true;
             let kind = change.difference.as_str();
             self.handle.shared.metrics.pleg.missed_change(kind);
-            tracing::warn!(pod = %change.uid, kind, "A relist found a change without an event");
+            tracing::warn!(pod = %change.uid, kind, "Relist found a change without an event");
         }
         if missed {
-            self.suspect(StreamVerdict::Renew);
+            self.suspect(StreamAction::Reconnect);
         }
     }
 }
 
 type Labels = BTreeMap<String, String>;
 
-/// Whether no inspection has been requested that would show the same.
-fn is_untold(tracked: &TrackedPod) -> bool {
+/// True if no inspection is requested or in progress that would show the same.
+fn is_unreported(tracked: &TrackedPod) -> bool {
     let seen = tracked.observation.borrow().seq;
-    let marks = tracked.marks();
-    // A task at work changes the pod itself, and its steps are inspected when it is done.
-    !marks.inspection.is_claimed() && !marks.busy && !marks.is_dirty(seen)
+    let pending = tracked.pending();
+    // While a task executes steps, it changes the pod itself; they are inspected when it is done.
+    !pending.inspection.is_claimed() && !pending.busy && !pending.is_dirty(seen)
 }

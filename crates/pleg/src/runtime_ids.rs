@@ -1,9 +1,9 @@
 //! Identifiers of sandboxes and containers that an earlier process of this agent knew.
 //!
-//! A process that has just started knows nothing, and a list that omits a running container would
+//! A process that has just started knows no containers, and a list that omits a running one would
 //! have it started a second time. So the identifiers are kept with the pod's record, and each is
-//! queried by its own status call. What was created after the record was written has the number
-//! that is used next, and the runtime rejects a name that is taken.
+//! queried by its own status call. A container that was created after the record was written has
+//! the next attempt number, and the runtime rejects the duplicate name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ use rubelet_base::{ContainerId, PodUid, SandboxId, Seq};
 use rubelet_pod_plan::ObservedPod;
 use serde::{Deserialize, Serialize};
 
-use super::{cause::Cause, handle::PlegHandle};
+use super::{cause::InspectionCause, handle::PlegHandle};
 
-/// Identifiers of what the runtime held of one pod.
+/// Identifiers of one pod's sandboxes and containers in the runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuntimeIds {
     /// Its sandboxes.
@@ -23,7 +23,7 @@ pub struct RuntimeIds {
 }
 
 impl RuntimeIds {
-    /// Those of all that was seen of a pod.
+    /// The identifiers in an observation.
     #[must_use]
     pub fn of(pod: &ObservedPod) -> Self {
         let sandboxes = pod.sandboxes.iter().map(|found| found.id.clone());
@@ -36,13 +36,13 @@ impl RuntimeIds {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are no identifiers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sandboxes.is_empty() && self.containers.is_empty()
     }
 
-    /// Whether all of them are among what was seen.
+    /// True if the observation contains all of them.
     fn are_in(&self, pod: &ObservedPod) -> bool {
         let sandbox = |id: &SandboxId| pod.sandboxes.iter().any(|found| found.id == *id);
         let container = |id: &ContainerId| pod.containers.iter().any(|found| found.id == *id);
@@ -51,24 +51,24 @@ impl RuntimeIds {
 }
 
 impl PlegHandle {
-    /// What to keep of a pod: what was seen, and what this agent has made since.
+    /// The identifiers to keep with a pod's record: those observed, and those created since.
     #[must_use]
     pub fn runtime_ids(&self, uid: &PodUid) -> RuntimeIds {
         let Some(tracked) = self.shared.known(uid) else {
             return RuntimeIds::default();
         };
-        let marks = tracked.marks();
+        let pending = tracked.pending();
         let mut ids = RuntimeIds::of(&tracked.observation.borrow().pod);
         ids.sandboxes
-            .extend(marks.learned_sandboxes.iter().cloned());
-        let containers = marks.learned_containers.iter();
+            .extend(pending.learned_sandboxes.iter().cloned());
+        let containers = pending.learned_containers.iter();
         ids.containers
             .extend(containers.map(|(id, sandbox)| (id.clone(), sandbox.clone())));
         ids
     }
 
-    /// Restores what an earlier process knew of a pod. What may be acted on is an observation with
-    /// a larger number than the one that this returns: an older one was taken from lists alone.
+    /// Restores the identifiers that an earlier process knew. Only an observation with a larger
+    /// number than the returned one may be acted on: an older one may be based on lists alone.
     #[must_use]
     pub fn restore_ids(&self, uid: &PodUid, ids: &RuntimeIds) -> Seq {
         if ids.is_empty() {
@@ -79,12 +79,12 @@ impl PlegHandle {
         if ids.are_in(&tracked.observation.borrow().pod) {
             return Seq::ZERO;
         }
-        self.mark_pod(&tracked, Cause::Demand, |marks| {
-            marks
+        self.mark_pod(&tracked, InspectionCause::Requested, |pending| {
+            pending
                 .learned_sandboxes
                 .extend(ids.sandboxes.iter().cloned());
             let containers = ids.containers.iter();
-            marks
+            pending
                 .learned_containers
                 .extend(containers.map(|(id, sandbox)| (id.clone(), sandbox.clone())));
         });
@@ -92,11 +92,13 @@ impl PlegHandle {
         self.now()
     }
 
-    /// Has the pod listed again. Only an observation with a larger number than the returned one may
-    /// be acted on.
+    /// Requests an inspection that lists the pod first. Only an observation with a larger number
+    /// than the returned one may be acted on.
     #[must_use]
     pub fn relist_pod(&self, uid: &PodUid) -> Seq {
-        self.mark_as(uid, Cause::Demand, |marks| marks.needs_list = true);
+        self.mark_as(uid, InspectionCause::Requested, |pending| {
+            pending.needs_list = true;
+        });
         self.now()
     }
 }

@@ -1,5 +1,6 @@
 //! The task that reads the runtime's events. It marks pods and does nothing else, so that the
-//! runtime never waits for this agent: containerd 2 starts and stops nothing while a reader stalls.
+//! runtime never waits for this agent: containerd 2 starts and stops no container while a reader
+//! stalls.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,78 +11,84 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
 use super::{
-    cause::{Cause, event_name},
+    cause::{InspectionCause, event_name},
     handle::PlegHandle,
 };
 
-/// First and longest wait before a lost stream is made again; it is tried for ever.
+/// First and longest wait before a lost stream is opened again; there is no limit on attempts.
 const RETRY_INITIAL: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Wait before a runtime without events is queried again: it may have been replaced by another.
+/// Wait before a stream is requested again from a runtime without events: another runtime may have
+/// taken its place.
 const UNSUPPORTED: Duration = Duration::from_secs(60);
-/// A connection that lasted this long was a stream.
+/// Shortest duration of a stream that counts as established.
 const LASTING: Duration = Duration::from_secs(1);
-/// After so many streams in a row that ended at once, the runtime counts as one without events.
+/// Number of streams that end at once, in a row, after which the runtime counts as one without
+/// events.
 const EARLY_ENDS: u32 = 4;
 
-/// Most identifiers, known from events alone, that are kept of a pod until its next inspection.
+/// Maximum number of a pod's identifiers from events that are kept until its next inspection.
 const LEARNED: usize = 64;
 
-/// The end of a stream.
+/// The reason why a stream ended.
 enum StreamEnd {
     /// The runtime has no events.
     Unsupported,
-    /// It broke.
+    /// The connection failed.
     Lost,
     /// The runtime closed it.
     Closed,
     /// It must be opened again.
-    Renew,
-    /// It is not relied on any more.
-    Distrusted,
+    Reconnect,
+    /// It omits events and is not relied on any more.
+    Incomplete,
 }
 
 /// Reads events for ever.
 pub(super) async fn read(runtime: Arc<dyn RuntimeService>, handle: PlegHandle) {
     let mut backoff = Backoff::new(RETRY_INITIAL, RETRY_MAX);
-    let (mut early, mut told) = (0, false);
+    let (mut early, mut logged) = (0, false);
     loop {
         let began = Instant::now();
-        let end = follow(&*runtime, &handle, &mut told).await;
+        let end = follow(&*runtime, &handle, &mut logged).await;
         let lasting = began.elapsed() >= LASTING;
         if lasting {
             backoff.reset();
         }
         early = if lasting { 0 } else { early + 1 };
         let wait = match end {
-            StreamEnd::Renew => {
-                debug!("Opening the stream of events again");
+            StreamEnd::Reconnect => {
+                debug!("Reopening the event stream");
                 Duration::ZERO
             }
             StreamEnd::Lost => backoff.advance(),
-            // As a runtime does that stops, or one that has events switched off.
+            // A runtime that stops closes the stream; so does one with events disabled.
             StreamEnd::Closed if early < EARLY_ENDS => backoff.advance(),
-            StreamEnd::Closed | StreamEnd::Unsupported | StreamEnd::Distrusted => {
-                if !told {
-                    let why = match end {
-                        StreamEnd::Distrusted => "some of its events do not arrive here",
-                        _ => "the runtime offers none",
+            StreamEnd::Closed | StreamEnd::Unsupported | StreamEnd::Incomplete => {
+                if !logged {
+                    let reason = match end {
+                        StreamEnd::Incomplete => "the event stream omits events",
+                        _ => "the runtime does not support container events",
                     };
-                    info!(why, "Relisting often, as events can not be used");
-                    told = true;
+                    info!(reason, "Falling back to frequent relists");
+                    logged = true;
                 }
                 UNSUPPORTED
             }
         };
         handle
             .shared
-            .flow
+            .event_stream
             .lock()
-            .cadence
+            .schedule
             .disconnected(Instant::now());
         handle.shared.wake.notify_one();
-        // `renew` ends the wait: the runtime is back, or another one took its place.
-        if !wait.is_zero() && timeout(wait, handle.shared.renew.notified()).await.is_ok() {
+        // `reconnect` ends the wait: the runtime is back, or another one has taken its place.
+        if !wait.is_zero()
+            && timeout(wait, handle.shared.reconnect.notified())
+                .await
+                .is_ok()
+        {
             backoff.reset();
             early = 0;
         }
@@ -89,25 +96,25 @@ pub(super) async fn read(runtime: Arc<dyn RuntimeService>, handle: PlegHandle) {
 }
 
 /// Reads one stream to its end.
-async fn follow(runtime: &dyn RuntimeService, handle: &PlegHandle, told: &mut bool) -> StreamEnd {
+async fn follow(runtime: &dyn RuntimeService, handle: &PlegHandle, logged: &mut bool) -> StreamEnd {
     let shared = &handle.shared;
     let began = Instant::now();
     let mut events = runtime.container_events();
     {
-        let mut flow = shared.flow.lock();
-        flow.start_events.forget();
-        flow.cadence.connected(began);
-        flow.distrusted = false;
+        let mut event_stream = shared.event_stream.lock();
+        event_stream.start_watchdog.forget();
+        event_stream.schedule.connected(began);
+        event_stream.incomplete = false;
     }
     shared.wake.notify_one();
     let mut settled = false;
     loop {
-        // Cancel safety: a stream keeps what was not taken, Notify its permit.
+        // Cancel safety: a stream keeps events that were not taken, Notify its permit.
         tokio::select! {
             event = events.next() => match event {
                 Some(Ok(event)) => {
-                    // CRI acknowledges no subscription: the first event, or a second without an
-                    // error, shows that there is a stream.
+                    // CRI does not acknowledge a subscription: the stream counts as established
+                    // after the first event, or a second without an error.
                     if !std::mem::replace(&mut settled, true) {
                         shared.metrics.pleg.connection_successes.inc();
                     }
@@ -119,28 +126,27 @@ async fn follow(runtime: &dyn RuntimeService, handle: &PlegHandle, told: &mut bo
                 Some(Err(error)) => {
                     shared.metrics.pleg.connection_errors.inc();
                     if settled && !error.is_unavailable() {
-                        warn!(error = %ErrorChain(&error), "The stream of events broke");
+                        warn!(error = %ErrorChain(&error), "Event stream failed");
                     }
                     return StreamEnd::Lost;
                 }
                 None => return StreamEnd::Closed,
             },
-            () = shared.renew.notified() => {
-                return if shared.flow.lock().distrusted { StreamEnd::Distrusted } else { StreamEnd::Renew };
+            () = shared.reconnect.notified() => {
+                return if shared.event_stream.lock().incomplete { StreamEnd::Incomplete } else { StreamEnd::Reconnect };
             }
             () = sleep_until(began + LASTING), if !settled => {
                 settled = true;
-                *told = false;
+                *logged = false;
                 shared.metrics.pleg.connection_successes.inc();
-                info!("Events of the runtime are followed");
+                info!("Receiving events of the container runtime");
             }
         }
     }
 }
 
 impl PlegHandle {
-    /// Takes an event as a hint: marks the pod that it is about. The states in the event are not
-    /// trusted.
+    /// Takes an event as a hint: marks the pod that it names. The states in the event are not used.
     pub(super) fn event(&self, event: &ContainerEvent) {
         let metrics = &self.shared.metrics.pleg;
         metrics.event(event_name(event.kind));
@@ -150,11 +156,15 @@ impl PlegHandle {
             let age = Duration::from_nanos(age).as_secs_f64();
             metrics.connection_latency.observe(age);
         }
-        // CREATED comes before the start and says nothing about it.
+        // CREATED comes before the start.
         if event.kind != ContainerEventType::ContainerCreatedEvent {
-            self.shared.flow.lock().start_events.heard(&event.container);
+            self.shared
+                .event_stream
+                .lock()
+                .start_watchdog
+                .event_received(&event.container);
         }
-        // What the identifiers belong to is known better here than by the event.
+        // The index is more reliable than the pod UID in the event.
         let known = {
             let index = self.shared.index.lock();
             let sandbox = event.sandbox.as_deref();
@@ -168,10 +178,14 @@ impl PlegHandle {
         let tracked = uid.and_then(|uid| self.shared.known(&uid));
         match tracked {
             Some(tracked) => self.mark_event(&tracked, event),
-            // Of a pod that is gone, and of which this agent knew.
+            // A late event of a pod that was removed.
             None if indexed => {}
             None => {
-                self.shared.flow.lock().cadence.unknown_pod(Instant::now());
+                self.shared
+                    .event_stream
+                    .lock()
+                    .schedule
+                    .unknown_pod(Instant::now());
                 self.shared.wake.notify_one();
             }
         }
@@ -181,43 +195,42 @@ impl PlegHandle {
         use ContainerEventType as Kind;
         let seen = tracked.observation.borrow().pod.clone();
         let id = &*event.container;
-        self.mark_pod(tracked, Cause::Event(event.kind), |marks| {
-            // Compared with the number of a list: an event after it explains a difference in that
-            // list.
-            marks.last_event = self.shared.seq.next();
+        self.mark_pod(tracked, InspectionCause::Event(event.kind), |pending| {
+            // Compared with the number of a list: an event after the list explains a difference.
+            pending.last_event = self.shared.seq.next();
             let knows_sandbox = seen.sandboxes.iter().any(|it| it.id.as_str() == id)
-                || marks.learned_sandboxes.contains(id);
+                || pending.learned_sandboxes.contains(id);
             let knows_container = seen.containers.iter().any(|it| it.id.as_str() == id)
-                || marks.learned_containers.contains_key(id);
-            let learned = marks.learned_sandboxes.len() + marks.learned_containers.len();
+                || pending.learned_containers.contains_key(id);
+            let learned = pending.learned_sandboxes.len() + pending.learned_containers.len();
             // Too many unknown identifiers, or one without its sandbox: only a list shows their
             // true state.
             let learns = learned < LEARNED;
             match (event.is_sandbox() || knows_sandbox, event.kind) {
                 (true, Kind::ContainerStoppedEvent) if knows_sandbox => {
-                    marks.changed_sandboxes.insert(id.into());
+                    pending.changed_sandboxes.insert(id.into());
                 }
                 (true, Kind::ContainerDeletedEvent) if knows_sandbox => {
                     let sandbox = id.into();
-                    marks.rechecks.sandbox_deleted(&sandbox, Instant::now());
-                    marks.changed_sandboxes.insert(sandbox);
+                    pending.rechecks.sandbox_deleted(&sandbox, Instant::now());
+                    pending.changed_sandboxes.insert(sandbox);
                 }
                 (false, Kind::ContainerDeletedEvent) if knows_container => {
-                    marks.reread.insert(id.into());
+                    pending.reread.insert(id.into());
                 }
                 // Nothing that could be wrong is recorded of it.
                 (_, Kind::ContainerDeletedEvent) => {}
                 (true, _) if learns => {
-                    marks.learned_sandboxes.insert(id.into());
+                    pending.learned_sandboxes.insert(id.into());
                 }
-                (true, _) => marks.needs_list |= !knows_sandbox,
+                (true, _) => pending.needs_list |= !knows_sandbox,
                 (false, _) if knows_container => {}
                 (false, _) => match &event.sandbox {
                     Some(sandbox) if learns => {
                         let sandbox = sandbox.as_str().into();
-                        marks.learned_containers.insert(id.into(), sandbox);
+                        pending.learned_containers.insert(id.into(), sandbox);
                     }
-                    _ => marks.needs_list = true,
+                    _ => pending.needs_list = true,
                 },
             }
         });

@@ -7,7 +7,7 @@ use rubelet_cri::{CriError, RuntimeService};
 use rubelet_node_state::{
     clock::Clock,
     heartbeat::{HEARTBEAT, Heartbeat},
-    metrics::{NodeMetrics, PlegNow},
+    metrics::{NodeMetrics, PlegSnapshot},
 };
 use tokio::{
     task::JoinSet,
@@ -19,13 +19,13 @@ use super::{
     handle::PlegHandle,
     inspect::FinishedInspection,
     inspection_slots::InspectionSlots,
-    kernel::Kernel,
-    listing::{self, Listed},
+    listing::{self, RuntimeList},
     missed_changes::MissedChanges,
+    process_watcher::ProcessWatcher,
     slow::Slowness,
-    start_events::StreamVerdict,
+    start_event_watchdog::StreamAction,
     stream,
-    tracked_pod::{Marks, TrackedPod},
+    tracked_pod::{PendingChanges, TrackedPod},
 };
 use crate::processes::Processes;
 
@@ -39,13 +39,14 @@ const RELIST_RETRY_MAX: Duration = Duration::from_secs(5);
 pub struct PlegSettings {
     /// Time from the end of a relist to the start of the next one, while there are no events.
     pub relist_period: Duration,
-    /// Whether the runtime's events are used, if it has some.
+    /// True if the runtime's events are used, where it supports them.
     pub events: bool,
-    /// Idle time before container PIDs are queried, one pod at a time: starts come first.
+    /// Idle time before container PIDs are queried, one pod at a time, so that container starts
+    /// come first.
     pub pid_query_idle: Duration,
 }
 
-/// The body of PLEG. Runs until it is dropped.
+/// The task of PLEG. Runs until it is dropped.
 pub struct PlegTask {
     pub(super) runtime: Arc<dyn RuntimeService>,
     settings: PlegSettings,
@@ -55,14 +56,14 @@ pub struct PlegTask {
     /// Pods to inspect again, after a failure or because a state may still change; soonest first.
     pub(super) retries: BTreeSet<(Instant, PodUid)>,
     pub(super) missed: MissedChanges,
-    pub(super) kernel: Kernel,
+    pub(super) process_watcher: ProcessWatcher,
     slow: Slowness,
     heartbeat: Heartbeat,
 }
 
 impl PlegTask {
-    /// Makes the task and the handle that the rest of the agent holds. With `processes`, the kernel
-    /// reports exits of containers as well.
+    /// Creates the task and its handle. With `processes`, the kernel reports exits of containers as
+    /// well.
     #[must_use]
     pub fn new(
         runtime: Arc<dyn RuntimeService>,
@@ -82,7 +83,7 @@ impl PlegTask {
             slots: InspectionSlots::new(),
             retries: BTreeSet::new(),
             missed: MissedChanges::default(),
-            kernel: Kernel::new(processes, settings.pid_query_idle, watched),
+            process_watcher: ProcessWatcher::new(processes, settings.pid_query_idle, watched),
             slow: Slowness::default(),
             heartbeat,
         };
@@ -90,14 +91,16 @@ impl PlegTask {
         let weak = Arc::downgrade(&handle.shared);
         handle.shared.metrics.pleg.set_probe(move || {
             let shared = weak.upgrade();
-            shared.map_or_else(PlegNow::default, |shared| PlegHandle { shared }.numbers())
+            shared.map_or_else(PlegSnapshot::default, |shared| {
+                PlegHandle { shared }.numbers()
+            })
         });
         (task, handle)
     }
 
-    /// Inspects, relists and follows events for ever.
+    /// Inspects, relists and reads events for ever.
     pub async fn run(mut self) {
-        let mut relists: JoinSet<Relisted> = JoinSet::new();
+        let mut relists: JoinSet<FinishedRelist> = JoinSet::new();
         let mut streams = JoinSet::new();
         if self.settings.events {
             let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
@@ -107,20 +110,27 @@ impl PlegTask {
         let shared = Arc::clone(&self.handle.shared);
         loop {
             self.heartbeat.beat();
-            // Timers of tokio do not run while the machine sleeps, so the clocks are compared in each round.
+            // Timers of tokio do not run while the machine is suspended, so the clocks are compared
+            // in each round.
             self.handle.look_for_suspend();
-            let (next_relist, echo, relisting) = {
-                let flow = shared.flow.lock();
+            let (next_relist, start_event, relisting) = {
+                let event_stream = shared.event_stream.lock();
                 (
-                    flow.cadence.next(),
-                    flow.start_events.next(),
-                    flow.relisting,
+                    event_stream.schedule.next(),
+                    event_stream.start_watchdog.next(),
+                    event_stream.relisting,
                 )
             };
-            self.look_for_slowness(relisting);
+            self.check_slowness(relisting);
             let retry = self.retries.first().map(|(at, _)| *at);
             let slow = self.slow.next(relisting);
-            let timers = [retry, echo, self.missed.next(), self.kernel.next(), slow];
+            let timers = [
+                retry,
+                start_event,
+                self.missed.next(),
+                self.process_watcher.next(),
+                slow,
+            ];
             let timer = timers.into_iter().flatten().min();
             // Cancel safety: Notify keeps its permit, JoinSets keep finished tasks, timers are
             // computed in each round.
@@ -129,7 +139,8 @@ impl PlegTask {
                 // round.
                 Some(done) = self.inspections.join_next() => match done {
                     Ok(inspected) => self.finish(inspected),
-                    // A PLEG without one of its parts would show stale pods for ever; the agent restarts instead.
+                    // Without one of its parts PLEG would publish stale observations for ever; the
+                    // agent restarts instead.
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
                 Some(done) = relists.join_next() => match done {
@@ -139,16 +150,16 @@ impl PlegTask {
                 Some(Err(error)) = streams.join_next() => {
                     std::panic::resume_unwind(error.into_panic());
                 }
-                Some(end) = self.kernel.ended() => self.handle.process_ended(&end),
+                Some(end) = self.process_watcher.ended() => self.handle.process_ended(&end),
                 // Nothing to do here: the queue is read below, and the timers at the start of each
                 // round.
                 () = shared.wake.notified() => {}
-                // One at a time: a runtime that hangs must not collect lists.
+                // One at a time: lists must not accumulate in a runtime that hangs.
                 () = sleep_until(next_relist), if relists.is_empty() => {
                     relists.spawn(self.relist());
                 }
                 () = sleep_until(timer.unwrap_or(next_relist)), if timer.is_some() => self.timers(),
-                // An idle loop, too, has to show that it is alive, and to notice a suspend.
+                // An idle loop also has to beat its heart and to notice a suspend.
                 () = sleep(HEARTBEAT) => {}
             }
             self.start_inspections();
@@ -161,60 +172,69 @@ impl PlegTask {
             && let Some((_, uid)) = self.retries.pop_first()
         {
             if let Some(tracked) = self.handle.shared.known(&uid) {
-                let urgency = {
-                    let mut marks = tracked.marks();
-                    marks.reinspect_at = None;
-                    marks.request.urgency
+                let priority = {
+                    let mut pending = tracked.pending();
+                    pending.reinspect_at = None;
+                    pending.request.priority
                 };
-                self.handle.shared.enqueue(&uid, urgency);
+                self.handle.shared.enqueue(&uid, priority);
             }
         }
-        let verdict = self.handle.shared.flow.lock().start_events.check(now);
-        if let Some(verdict) = verdict {
+        let action = self
+            .handle
+            .shared
+            .event_stream
+            .lock()
+            .start_watchdog
+            .check(now);
+        if let Some(action) = action {
             self.handle.shared.metrics.pleg.missed_change("echo");
-            warn!(
-                "A container started without an event; the event stream of the runtime is incomplete"
-            );
-            self.suspect(verdict);
+            warn!("No event arrived for a started container; the event stream is incomplete");
+            self.suspect(action);
         }
         self.look_for_missed(now);
-        self.kernel.ask(&self.handle, now);
+        self.process_watcher.query_next_pod(&self.handle, now);
     }
 
-    /// Has the pod inspected at that time, or earlier if that is due already. What an inspection
-    /// then sees decides on the next one, so there is one time for each pod.
-    pub(super) fn reinspect_at(&mut self, tracked: &TrackedPod, marks: &mut Marks, at: Instant) {
-        if let Some(old) = marks.reinspect_at {
+    /// Schedules an inspection of the pod at that time, unless an earlier one is scheduled. The
+    /// result of an inspection decides when the next one is due, so there is one time for each pod.
+    pub(super) fn reinspect_at(
+        &mut self,
+        tracked: &TrackedPod,
+        pending: &mut PendingChanges,
+        at: Instant,
+    ) {
+        if let Some(old) = pending.reinspect_at {
             if old <= at {
                 return;
             }
             self.retries.remove(&(old, tracked.uid.clone()));
         }
-        marks.reinspect_at = Some(at);
+        pending.reinspect_at = Some(at);
         self.retries.insert((at, tracked.uid.clone()));
     }
 
-    /// Events are missing: list, and open the stream again or do without.
-    pub(super) fn suspect(&self, verdict: StreamVerdict) {
+    /// Reacts to missing events: relists, and opens the stream again or falls back to polling.
+    pub(super) fn suspect(&self, action: StreamAction) {
         let shared = &self.handle.shared;
         {
-            let mut flow = shared.flow.lock();
-            flow.cadence.suspect(Instant::now());
-            flow.distrusted = verdict == StreamVerdict::Distrust;
+            let mut event_stream = shared.event_stream.lock();
+            event_stream.schedule.suspect(Instant::now());
+            event_stream.incomplete = action == StreamAction::FallBackToPolling;
         }
-        // After the lock: the reader of events looks at `distrusted` when it wakes.
-        shared.renew.notify_one();
+        // After the lock: the reader of events looks at `incomplete` when it wakes.
+        shared.reconnect.notify_one();
         shared.wake.notify_one();
     }
 
-    fn relist(&self) -> impl Future<Output = Relisted> + 'static {
+    fn relist(&self) -> impl Future<Output = FinishedRelist> + 'static {
         let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
-        // The number comes before the call: whatever changes from here on is newer than the list.
+        // The number is taken before the call: any change from here on is newer than the list.
         let (began, at) = (self.handle.now(), Instant::now());
         let last = {
-            let mut flow = handle.shared.flow.lock();
-            flow.relisting = Some(at);
-            flow.relisted.replace(at)
+            let mut event_stream = handle.shared.event_stream.lock();
+            event_stream.relisting = Some(at);
+            event_stream.relisted.replace(at)
         };
         let pleg = &handle.shared.metrics.pleg;
         if let Some(last) = last {
@@ -223,29 +243,29 @@ impl PlegTask {
         async move {
             let listed = listing::list(&*runtime).await;
             handle.note_answer(listed.as_ref().err());
-            Relisted { began, at, listed }
+            FinishedRelist { began, at, listed }
         }
     }
 
-    fn relisted(&mut self, relisted: Relisted, backoff: &mut Backoff) {
-        let Relisted { began, at, listed } = relisted;
+    fn relisted(&mut self, relisted: FinishedRelist, backoff: &mut Backoff) {
+        let FinishedRelist { began, at, listed } = relisted;
         let shared = Arc::clone(&self.handle.shared);
         let result = listed.map(|listed| self.reconcile(began, at, &listed));
         let now = Instant::now();
-        let mut flow = shared.flow.lock();
-        flow.relisting = None;
+        let mut event_stream = shared.event_stream.lock();
+        event_stream.relisting = None;
         let succeeded = result.is_ok();
         match result {
             Ok(()) => {
                 backoff.reset();
-                // The time at which the list began, as with the kubelet: the list shows nothing
+                // The time at which the list began, as in the kubelet: the list shows nothing
                 // newer.
                 shared.activity.lock().listed = Some(at);
-                flow.cadence.listed(at, now);
+                event_stream.schedule.listed(at, now);
             }
             Err(error) => {
-                flow.cadence.failed(now, backoff.advance());
-                // A runtime that is down is reported by the watch of its status.
+                event_stream.schedule.failed(now, backoff.advance());
+                // The watch of the runtime's status reports a runtime that is down.
                 if !error.is_unavailable() {
                     warn!(error = %ErrorChain(&error), "Relist failed");
                 }
@@ -257,43 +277,43 @@ impl PlegTask {
         shared.metrics.pleg.relist_duration.observe(took);
     }
 
-    fn look_for_slowness(&mut self, relisting: Option<Instant>) {
-        let crowded = self.slots.many_hang();
-        let told = self.slow.look(Instant::now(), relisting, crowded);
-        if let Some(told) = told {
-            self.handle.shared.slow.send_replace(told);
+    fn check_slowness(&mut self, relisting: Option<Instant>) {
+        let crowded = self.slots.hung_pods_wait();
+        let report = self.slow.check(Instant::now(), relisting, crowded);
+        if let Some(report) = report {
+            self.handle.shared.slow.send_replace(report);
         }
     }
 }
 
-/// A relist that has ended.
-struct Relisted {
+/// The result of a relist.
+struct FinishedRelist {
     began: Seq,
     at: Instant,
-    listed: Result<Listed, CriError>,
+    listed: Result<RuntimeList, CriError>,
 }
 
 impl PlegHandle {
-    /// Takes note of an answer, if only of an error that the runtime sent itself.
+    /// Notes a response of the runtime, including errors that it returned.
     pub(super) fn note_answer(&self, error: Option<&CriError>) {
         if error.is_none_or(|error| !error.is_unavailable() && !error.is_deadline_exceeded()) {
             self.answered();
         }
     }
 
-    fn numbers(&self) -> PlegNow {
+    fn numbers(&self) -> PlegSnapshot {
         let now = Instant::now();
         let shared = &self.shared;
         let pods: Vec<_> = shared.pods.lock().values().cloned().collect();
         let oldest = pods.iter().filter_map(|tracked| {
-            let marks = tracked.marks();
-            marks.began_at.filter(|_| marks.inspection.is_claimed())
+            let pending = tracked.pending();
+            pending.began_at.filter(|_| pending.inspection.is_claimed())
         });
         let age = |at: Instant| now.saturating_duration_since(at);
         let listed = shared.activity.lock().listed;
-        PlegNow {
+        PlegSnapshot {
             last_seen: listed.and_then(|at| shared.clock.now().checked_sub(age(at)).ok()),
-            relist: shared.flow.lock().relisting.map(age),
+            relist: shared.event_stream.lock().relisting.map(age),
             oldest_inspection: oldest.min().map(age),
             quarantined_pods: shared.quarantine.borrow().len(),
         }

@@ -1,4 +1,4 @@
-//! The termination message of a container.
+//! Reads the termination message of a container.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ use rubelet_pod_plan::cri_config::labels::{TERMINATION_PATH, TERMINATION_POLICY}
 use rubelet_volumes::termination_log;
 use tokio::task::spawn_blocking;
 
-/// The most that is taken from the log instead (kubelet: 2048 bytes or 80 lines).
+/// Limits of the part of the log that is used instead (kubelet: 2048 bytes or 80 lines).
 const MAX_LOG_BYTES: usize = 2048;
 const MAX_LOG_LINES: u64 = 80;
 
-/// Reads the message of an exited container: the file it was given, or the end of its log where the
-/// policy says so, the file is empty and the container failed. Of a container that the runtime
-/// reports as running though its process is `gone`, the file: its log may not be complete yet.
-/// Empty for all others.
+/// Reads the message of an exited container: from its file, or from the end of its log if the
+/// policy is `FallbackToLogsOnError`, the file is empty and the container failed. For a container
+/// that the runtime reports as running although its process is `gone`, only the file is read, as
+/// its log may not be complete yet. Empty for all others.
 pub(super) async fn read(status: &v1::ContainerStatus, gone: bool) -> String {
     let state = status.state();
     let gone = gone && state == v1::ContainerState::ContainerRunning;
@@ -79,8 +79,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_container_whose_process_is_gone_has_left_its_message_though_the_runtime_says_it_runs()
-     {
+    async fn the_message_is_read_when_the_process_is_gone_though_the_runtime_reports_running() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("message"), "out of coffee").unwrap();
         let running = status(directory.path(), v1::ContainerState::ContainerRunning);

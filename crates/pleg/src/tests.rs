@@ -1,4 +1,4 @@
-//! What a relist finds, and what an observation is taken from.
+//! Tests of relists and observations.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -80,7 +80,7 @@ pub(super) fn seen_container(id: &str, phase: ContainerPhase) -> ObservedContain
         definition: None,
         pre_stop: None,
         grace: None,
-        ahead_of: None,
+        precreated_after: None,
         user: None,
         recursive_read_only: Vec::new(),
         process: rubelet_pod_plan::ProcessState::AsReported,
@@ -187,7 +187,7 @@ fn a_sandbox_that_changed_state_is_a_difference() {
 }
 
 #[test]
-fn what_came_went_or_was_exchanged_is_a_difference_of_identifiers() {
+fn added_removed_and_replaced_objects_are_a_difference_of_identifiers() {
     let state = v1::ContainerState::ContainerCreated;
     let one = || ObservedPod {
         sandboxes: vec![seen_sandbox("s", true)],
@@ -248,7 +248,7 @@ fn what_came_went_or_was_exchanged_is_a_difference_of_identifiers() {
 }
 
 #[test]
-fn what_carries_no_uid_label_is_no_pod_of_ours() {
+fn objects_without_a_uid_label_belong_to_no_pod() {
     let mut foreign = listed_sandbox("s", true);
     foreign.labels.clear();
     let mut container = listed_container("c", v1::ContainerState::ContainerRunning);
@@ -257,7 +257,7 @@ fn what_carries_no_uid_label_is_no_pod_of_ours() {
 }
 
 #[test]
-fn the_longest_grace_of_its_containers_is_that_of_the_pod() {
+fn the_grace_of_a_pod_is_the_longest_of_its_containers() {
     let with_grace = |id: &str, grace: &str| {
         let mut container = listed_container(id, v1::ContainerState::ContainerRunning);
         container
@@ -289,7 +289,7 @@ fn the_longest_grace_of_its_containers_is_that_of_the_pod() {
 }
 
 #[test]
-fn an_unknown_container_is_believed_to_be_so_only_after_a_second() {
+fn an_unknown_state_is_believed_only_after_a_second() {
     let tracked = TrackedPod::new(PodUid::from("u"), Seq::ZERO);
     let seen = |phase| ObservedPod {
         sandboxes: Vec::new(),
@@ -301,19 +301,19 @@ fn an_unknown_container_is_believed_to_be_so_only_after_a_second() {
         .expect("a runtime")
         .block_on(async { Instant::now() });
     let at = |millis| start + Duration::from_millis(millis);
-    let mut marks = tracked.marks();
-    assert_eq!(marks.unknown_until(&known, at(0)), None);
-    assert_eq!(marks.unknown_until(&unknown, at(100)), Some(at(1100)));
-    assert_eq!(marks.unknown_until(&unknown, at(600)), Some(at(1100)));
+    let mut pending = tracked.pending();
+    assert_eq!(pending.unknown_until(&known, at(0)), None);
+    assert_eq!(pending.unknown_until(&unknown, at(100)), Some(at(1100)));
+    assert_eq!(pending.unknown_until(&unknown, at(600)), Some(at(1100)));
     // It was found again, so that the time starts again.
-    assert_eq!(marks.unknown_until(&known, at(700)), None);
-    assert_eq!(marks.unknown_until(&unknown, at(900)), Some(at(1900)));
-    assert_eq!(marks.unknown_until(&unknown, at(1900)), None);
-    assert_eq!(marks.unknown_until(&unknown, at(5000)), None);
+    assert_eq!(pending.unknown_until(&known, at(700)), None);
+    assert_eq!(pending.unknown_until(&unknown, at(900)), Some(at(1900)));
+    assert_eq!(pending.unknown_until(&unknown, at(1900)), None);
+    assert_eq!(pending.unknown_until(&unknown, at(5000)), None);
 }
 
 #[test]
-fn an_observation_is_as_fresh_as_its_beginning() {
+fn an_observation_is_as_fresh_as_its_start() {
     let handle = PlegHandle::new(Duration::from_secs(1), Clock::system(), NodeMetrics::new());
     let uid = PodUid::from("u");
     let first = handle.observe(&uid, &PodName::new("x", "p")).borrow().seq;
@@ -321,7 +321,7 @@ fn an_observation_is_as_fresh_as_its_beginning() {
     let step = handle.now();
     assert!(handle.now() > step);
     handle.mark(&uid);
-    assert!(handle.track(&uid).marks().is_dirty(step));
+    assert!(handle.track(&uid).pending().is_dirty(step));
     assert_eq!(handle.shared.take_queue().len(), 1);
     // Marks of one pod coalesce.
     for _ in 0..1000 {

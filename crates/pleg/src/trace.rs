@@ -1,5 +1,5 @@
-//! A record of what PLEG reported to whom, in order, for tests that compare it with the guarantees.
-//! Nothing is kept before it is started.
+//! A trace of PLEG's reports to pod tasks, in order, for tests that check its guarantees. Empty
+//! until it is started.
 
 use std::sync::OnceLock;
 
@@ -7,43 +7,42 @@ use parking_lot::Mutex;
 use rubelet_base::{PodUid, Seq};
 use rubelet_pod_plan::ObservedPod;
 
-use super::lifecycle::{LifecycleKind, happened};
+use super::lifecycle::{LifecycleKind, changes_between};
 
-/// One thing that happened.
+/// One entry of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Traced {
+pub enum TraceEvent {
     /// A step of this agent on a pod has ended.
     Stepped(PodUid),
-    /// A container was seen to have ended, with this exit code, by the inspection with this number.
-    /// Of one that is gone there is no code.
+    /// The inspection with this number found that a container has exited.
     Died {
         /// Its pod.
         uid: PodUid,
         /// Its identifier.
         id: Box<str>,
-        /// Its exit code.
+        /// Its exit code; `None` if the container is gone.
         code: Option<i32>,
         /// The number of the inspection.
         seq: Seq,
     },
     /// A pod's task began to work on the observation with this number.
     Handed(PodUid, Seq),
-    /// It has done what it had to, at this number.
+    /// The pod's task has executed its steps, at this number.
     Done(PodUid, Seq),
-    /// Nothing is left of a pod, and its task has ended.
+    /// The pod was removed, and its task has ended.
     Forgotten(PodUid),
 }
 
-/// All of it since it was last taken; nothing before it is started.
+/// The entries since the trace was last taken; none before it is started.
 #[derive(Debug, Default)]
-pub(super) struct Trace(OnceLock<Mutex<Vec<Traced>>>);
+pub(super) struct Trace(OnceLock<Mutex<Vec<TraceEvent>>>);
 
 impl Trace {
     pub(super) fn start(&self) {
         self.0.get_or_init(Mutex::default);
     }
 
-    pub(super) fn note(&self, what: impl FnOnce() -> Traced) {
+    pub(super) fn note(&self, what: impl FnOnce() -> TraceEvent) {
         if let Some(list) = self.0.get() {
             list.lock().push(what());
         }
@@ -53,11 +52,11 @@ impl Trace {
         if self.0.get().is_none() {
             return;
         }
-        for what in happened(old, new) {
+        for what in changes_between(old, new) {
             if what.kind == LifecycleKind::Died && what.name.is_some() {
                 let mut all = new.containers.iter();
                 let found = all.find(|found| found.id.as_str() == what.id);
-                self.note(|| Traced::Died {
+                self.note(|| TraceEvent::Died {
                     uid: uid.clone(),
                     id: what.id.into(),
                     code: found.and_then(|found| Some(found.phase.exit()?.code)),
@@ -67,7 +66,7 @@ impl Trace {
         }
     }
 
-    pub(super) fn take(&self) -> Vec<Traced> {
+    pub(super) fn take(&self) -> Vec<TraceEvent> {
         let list = self.0.get();
         list.map(|list| std::mem::take(&mut *list.lock()))
             .unwrap_or_default()

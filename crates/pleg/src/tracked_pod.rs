@@ -12,116 +12,117 @@ use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    cause::Cause, fingerprint::Fingerprint, inspection_queue::Urgency, inspection_slots::Pace,
-    inspection_state::InspectionState, kernel_marks::KernelMarks, late_reason::LateReasons,
-    observation::Observation, rechecks::Rechecks,
+    cause::InspectionCause, fingerprint::Fingerprint, inspection_queue::Priority,
+    inspection_slots::LatencyClass, inspection_state::InspectionState, kernel_exits::KernelExits,
+    observation::Observation, oom_reasons::PendingOomReasons, rechecks::Rechecks,
 };
 
-/// A container that was unknown for this long is unknown.
+/// Time after which the state `Unknown` of a container is believed.
 const BELIEVE_UNKNOWN: Duration = Duration::from_secs(1);
 
-/// One pod's record. The inspection task writes it, everyone else marks it.
+/// One pod's record. Only PLEG writes the observation; other tasks mark the pod as changed.
 #[derive(Debug)]
 pub(super) struct TrackedPod {
     pub(super) uid: PodUid,
-    /// For the record; set by the pod's task.
+    /// Name for the record of lifecycle events; set by the pod's task.
     pub(super) name: OnceLock<PodName>,
-    marks: Mutex<Marks>,
+    pending: Mutex<PendingChanges>,
     pub(super) observation: watch::Sender<Observation>,
 }
 
-/// Changes and identifiers that wait for the pod's next inspection.
+/// Causes, identifiers and times that determine the pod's next inspection.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
-    /// The latest cause, and whether an inspection is under way.
+pub(super) struct PendingChanges {
+    /// The latest cause, and whether an inspection is in progress.
     pub(super) inspection: InspectionState,
-    /// When the last inspection began.
+    /// Start of the last inspection.
     pub(super) began_at: Option<Instant>,
-    /// When the pod is inspected again without being marked.
+    /// Time at which the pod is inspected again without being marked.
     pub(super) reinspect_at: Option<Instant>,
-    /// True while the pod's task works: its effects are inspected when it is done.
+    /// True while the pod's task executes steps, which are inspected when it is done.
     pub(super) busy: bool,
-    /// An inspection waits for the end of that work.
+    /// True if an inspection waits for the end of these steps.
     pub(super) held: bool,
     /// The request for the next inspection.
-    pub(super) request: Request,
+    pub(super) request: InspectionRequest,
     /// The latest event that named the pod.
     pub(super) last_event: Seq,
-    /// State of the last observation, to compare lists with.
+    /// Fingerprint of the last observation, to compare lists with.
     pub(super) fingerprint: Fingerprint,
-    /// State by the list that is being read.
+    /// Fingerprint by the list that is being read.
     pub(super) listed: Fingerprint,
     /// Failed inspections in a row.
     pub(super) failures: u32,
-    /// How long its inspections take.
-    pub(super) pace: Pace,
-    /// The identifiers are not known for sure: list before looking.
+    /// Latency class of its inspections.
+    pub(super) latency: LatencyClass,
+    /// True if identifiers may be missing: the next inspection lists first.
     pub(super) needs_list: bool,
-    /// Identifiers from the answers to this agent's own calls.
+    /// Sandboxes from events and from the responses to this agent's own calls.
     pub(super) learned_sandboxes: BTreeSet<SandboxId>,
-    /// Identifiers from the answers to this agent's own calls.
+    /// Containers from events and from the responses to this agent's own calls.
     pub(super) learned_containers: BTreeMap<ContainerId, SandboxId>,
-    /// Containers that this agent removed: final records must go too.
+    /// Containers that this agent removed: their final records are dropped.
     pub(super) removed_containers: BTreeSet<ContainerId>,
-    /// Sandboxes that this agent stopped or removed: records of them are not final any more.
+    /// Sandboxes that this agent stopped or removed: their records are not final any more.
     pub(super) changed_sandboxes: BTreeSet<SandboxId>,
     /// Containers whose records are not final, whatever their state.
     pub(super) reread: BTreeSet<ContainerId>,
-    /// No record is final: a list contradicts one of them.
+    /// True if no record is final, as a list contradicts one of them.
     pub(super) reread_all: bool,
-    /// Lifecycle events that the pod's task has not worked on, and when they were delivered.
+    /// Lifecycle events that the pod's task has not handled.
     pub(super) unsynced: Vec<UnsyncedEvent>,
-    /// Containers that the runtime lost track of, and since when.
+    /// Containers in the state `Unknown`, with the time of the first such observation.
     pub(super) unknown_since: BTreeMap<ContainerId, Instant>,
-    /// Exits whose reason may still change.
-    pub(super) late_reasons: LateReasons,
+    /// Exits whose reason may still become `OOMKilled`.
+    pub(super) oom_reasons: PendingOomReasons,
     /// States that change without an event.
     pub(super) rechecks: Rechecks,
-    /// What the kernel reported of its containers.
-    pub(super) kernel: KernelMarks,
+    /// Exits of its containers that the kernel reported.
+    pub(super) kernel_exits: KernelExits,
 }
 
 /// A request for an inspection.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Request {
-    /// The cause to name.
-    pub(super) cause: Option<Cause>,
-    /// When the first event came.
+pub(super) struct InspectionRequest {
+    /// The reported cause.
+    pub(super) cause: Option<InspectionCause>,
+    /// Arrival of the first event.
     pub(super) event_at: Option<Instant>,
-    /// The urgency of the most urgent cause.
-    pub(super) urgency: Urgency,
+    /// The highest priority of all causes.
+    pub(super) priority: Priority,
 }
 
-impl Request {
+impl InspectionRequest {
     /// Merges another request for the same inspection.
     pub(super) fn join(&mut self, later: Self) {
         self.cause = match (self.cause, later.cause) {
-            (Some(first), Some(later)) => Some(first.named(later)),
+            (Some(first), Some(later)) => Some(first.reported(later)),
             (first, later) => first.or(later),
         };
         self.event_at = match (self.event_at, later.event_at) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        self.urgency = self.urgency.max(later.urgency);
+        self.priority = self.priority.max(later.priority);
     }
 }
 
-/// A lifecycle event that its pod's task has not worked on.
+/// A lifecycle event that its pod's task has not handled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnsyncedEvent {
     pub(super) number: u64,
-    /// The number of the observation that it came with.
+    /// The number of the observation that contains it.
     pub(super) seq: Seq,
     pub(super) delivered: Instant,
-    /// When the runtime's event came.
+    /// Arrival of the runtime's event.
     pub(super) event_at: Option<Instant>,
-    /// The pod's task has begun to work on it.
+    /// True once the pod's task has begun to handle it.
     pub(super) begun: bool,
 }
 
 impl TrackedPod {
-    /// A record which states that the runtime had nothing of this pod when the list of `seq` began.
+    /// A record which states that the runtime had no sandbox or container of this pod when the list
+    /// of `seq` began.
     pub(super) fn new(uid: PodUid, seq: Seq) -> Self {
         let (observation, _) = watch::channel(Observation {
             seq,
@@ -130,20 +131,20 @@ impl TrackedPod {
         Self {
             uid,
             name: OnceLock::new(),
-            marks: Mutex::default(),
+            pending: Mutex::default(),
             observation,
         }
     }
 
-    pub(super) fn marks(&self) -> MutexGuard<'_, Marks> {
-        self.marks.lock()
+    pub(super) fn pending(&self) -> MutexGuard<'_, PendingChanges> {
+        self.pending.lock()
     }
 }
 
-impl Marks {
-    /// When the containers that this observation calls unknown will have been so for long enough
-    /// to be believed; `None` if all of them have. A runtime that has just been restarted may call
-    /// unknown what it finds a moment later.
+impl PendingChanges {
+    /// Time at which the state `Unknown` of all such containers of this observation is believed;
+    /// `None` if it is now. A runtime that has just been restarted may report a container as
+    /// unknown that it finds a moment later.
     pub(super) fn unknown_until(&mut self, pod: &ObservedPod, now: Instant) -> Option<Instant> {
         let since: BTreeMap<_, _> = pod
             .containers

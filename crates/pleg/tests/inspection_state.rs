@@ -1,5 +1,6 @@
-//! The rule of inspections, explored in many orders of its threads: no cause is lost, no pod is
-//! inspected twice at a time, and who waits for what follows a step gets it.
+//! Explores many interleavings of threads that share an inspection state: no cause is lost, no two
+//! inspections of a pod run at a time, and a task that waits for an observation after its step gets
+//! it.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
@@ -26,14 +27,14 @@ const STEPS: usize = 3;
 const INSPECTORS: usize = 2;
 const ORDERS: usize = 1500;
 
-/// A pod as PLEG keeps it, and as the runtime has it.
+/// The state of a pod in PLEG and in the runtime.
 #[derive(Default)]
 struct Pod {
     inspection: Mutex<InspectionState>,
-    /// What was seen last, and the number of that inspection.
+    /// The number and the result of the last inspection.
     seen: Mutex<(Seq, usize)>,
     changed: Condvar,
-    /// The truth.
+    /// The actual state.
     state: AtomicUsize,
     inspections: AtomicUsize,
 }
@@ -53,7 +54,7 @@ struct Queue {
 }
 
 impl Node {
-    /// A cause: an event, a step that ended, or somebody who waits.
+    /// Records a cause: an event, the end of a step, or a task that waits.
     fn mark(&self, pod: usize) {
         let queued = {
             let mut inspection = self.pods[pod].inspection.lock().unwrap();
@@ -69,8 +70,8 @@ impl Node {
         self.wake.notify_one();
     }
 
-    /// Waits for what was seen by an inspection that began after `after`.
-    fn newer(&self, pod: usize, after: Seq) -> (Seq, usize) {
+    /// Waits for the result of an inspection that began after `after`.
+    fn newer_than(&self, pod: usize, after: Seq) -> (Seq, usize) {
         let row = &self.pods[pod];
         let old = *row.seen.lock().unwrap();
         if old.0 <= after {
@@ -83,7 +84,7 @@ impl Node {
         *seen
     }
 
-    /// Inspects what is queued until all is over.
+    /// Inspects queued pods until the queue is closed.
     fn inspect(&self) {
         loop {
             let mut queue = self.queue.lock().unwrap();
@@ -148,7 +149,7 @@ fn live() {
                 let done = node.pods[pod].state.fetch_add(1, Ordering::SeqCst) + 1;
                 node.mark(pod);
                 let end = node.order.next();
-                let (seq, state) = node.newer(pod, end);
+                let (seq, state) = node.newer_than(pod, end);
                 assert!(seq > end, "it began before the step had ended");
                 assert!(state >= done, "it does not show the step");
             }
@@ -189,6 +190,6 @@ fn no_cause_is_lost_in_any_order_of_the_threads() {
 }
 
 #[test]
-fn no_cause_is_lost_when_a_thread_is_held_up_for_long() {
+fn no_cause_is_lost_when_a_thread_is_delayed() {
     check_pct(live, ORDERS, 3);
 }

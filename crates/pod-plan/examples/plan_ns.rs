@@ -16,7 +16,7 @@ use rubelet_api::{
     pod::{Pod, PodSource},
 };
 use rubelet_pod_plan::{
-    ContainerPhase, History, Intents, ObservedContainer, ObservedPod, ObservedSandbox,
+    ContainerPhase, History, ObservedContainer, ObservedPod, ObservedSandbox, OperatorIntents,
     PlanSettings, PodSnapshot, ProbeResults, Target, definition, observed::Exit, plan,
 };
 
@@ -103,7 +103,7 @@ fn snapshot<'a>(
     pod: &'a Pod,
     observed: &'a ObservedPod,
     history: &'a History,
-    (settings, probes, intents): (&'a PlanSettings, &'a ProbeResults, &'a Intents),
+    (settings, probes, intents): (&'a PlanSettings, &'a ProbeResults, &'a OperatorIntents),
 ) -> PodSnapshot<'a> {
     PodSnapshot {
         pod,
@@ -150,7 +150,7 @@ fn observed(pod: &Pod, phase: ContainerPhase) -> ObservedPod {
             .map(|hash| hash.0),
         pre_stop: None,
         grace: None,
-        ahead_of: None,
+        precreated_after: None,
         user: None,
         recursive_read_only: Vec::new(),
         process: rubelet_pod_plan::ProcessState::AsReported,

@@ -1,12 +1,12 @@
-//! Which sandbox and containers to stop and start: the rules of the kubelet's `computePodActions`
+//! The sandboxes and containers to stop and start: the rules of the kubelet's `computePodActions`
 //! and `SyncPod`, on a snapshot.
 //!
 //! Two rules differ on purpose. Only containers of the current sandbox count as progress of the
 //! init sequence, so that their records (and restart counts) need not be removed before a new
-//! sandbox is made. And a container that was created but never started is started rather than
-//! replaced, so that an agent which died between the two calls leaves no trace.
+//! sandbox is created. And a container that was created but never started is started rather than
+//! replaced, so that a crash of the agent between the two calls has no effect.
 
-mod draft;
+mod builder;
 mod init;
 mod kill;
 mod precreate;
@@ -23,42 +23,44 @@ use jiff::Timestamp;
 use rubelet_api::status::PodStatus;
 
 pub(crate) use init::init_exit_code;
-pub(crate) use restart::{is_asked, restarts_all};
 pub use restart::{policy_of, should_restart};
+pub(crate) use restart::{restart_requested, restarts_all};
 pub(crate) use stop::remove_volumes;
 
 use crate::{
     intents::Eviction,
+    reason::PlanReason,
     snapshot::{PodSnapshot, Target},
     step::Step,
-    why::Why,
 };
 
-/// The decision, before it is turned into a status.
+/// The decision for one pod, before the status is generated from it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Actions {
     /// Steps in order.
     pub steps: Vec<Step>,
     /// Reasons.
-    pub why: Vec<Why>,
-    /// The earliest time at which the decision could be another one.
+    pub why: Vec<PlanReason>,
+    /// The earliest time at which the decision could change.
     pub wake_at: Option<Timestamp>,
-    /// Why the pod ends before its containers do: `activeDeadlineSeconds`, or an eviction.
-    pub early_end: Option<Eviction>,
-    /// True if the newest sandbox can't be used any more.
+    /// Why the pod is terminated before its containers exit: `activeDeadlineSeconds` or an
+    /// eviction.
+    pub pod_failure: Option<Eviction>,
+    /// True if the newest sandbox is no longer usable.
     pub sandbox_unusable: bool,
-    /// True if the sandbox is lost and the pod is not started again.
-    pub given_up: bool,
+    /// True if the sandbox is lost and the pod will not be started again.
+    pub never_restarts: bool,
     /// True while all containers are being restarted in place.
     pub restarting_all: bool,
-    /// True when nothing is left of a pod that had to be removed.
+    /// True once nothing is left of a pod that is being removed.
     pub finished: bool,
 }
 
 impl Actions {
-    /// Whether the pod is over with this status, or ends as `Failed`: nothing of it is probed then.
+    /// True if the pod has terminated with this status, or is being terminated as `Failed`: it is
+    /// not probed then.
     pub(crate) fn ends_the_pod(&self, status: &PodStatus) -> bool {
-        status.phase.is_terminal() || self.early_end.is_some()
+        status.phase.is_terminal() || self.pod_failure.is_some()
     }
 
     fn wake_by(&mut self, at: Timestamp) {

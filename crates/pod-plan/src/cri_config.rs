@@ -1,5 +1,5 @@
-//! The messages from which a runtime makes sandboxes and containers, in the form in which the
-//! kubelet writes them, so that a node can be taken over and handed back.
+//! The CRI messages that create sandboxes and containers, in the kubelet's form, so that a node can
+//! be migrated from the kubelet and back.
 
 mod container;
 pub mod env;

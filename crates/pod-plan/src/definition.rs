@@ -1,4 +1,4 @@
-//! Whether the running containers were made from the pod's current definition.
+//! Compares running sandboxes and containers with the pod's current definition.
 
 use rubelet_api::{
     container::Container,
@@ -7,12 +7,12 @@ use rubelet_api::{
 
 use crate::observed::{ObservedContainer, ObservedSandbox};
 
-/// The annotation that carries the definition a sandbox or container was made from.
+/// The annotation with the definition from which a sandbox or container was created.
 pub const DEFINITION_ANNOTATION: &str = "rubelet.dev/definition";
 
-/// The definition of a pod's sandbox: what is fixed when it is created, and the init containers
-/// that run to their end, because they run again only in a new sandbox. `None` for pods that can't
-/// be edited.
+/// The definition of a pod's sandbox: everything that is fixed at its creation, and the init
+/// containers except sidecars, because they run again only in a new sandbox. `None` for pods that
+/// can't be edited.
 #[must_use]
 pub fn sandbox_definition(pod: &Pod) -> Option<Box<str>> {
     let own = pod.sandbox_definition.as_ref()?;
@@ -36,8 +36,8 @@ pub fn sandbox_definition(pod: &Pod) -> Option<Box<str>> {
     Some(format!("v1:{:016x}", fnv1a_64(text.as_bytes())).into())
 }
 
-/// True if a container must be replaced because its definition changed. A container that another
-/// kubelet made is judged by upstream's hash alone.
+/// True if a container must be replaced because its definition changed. For a container that
+/// another kubelet created, only upstream's hash is compared.
 #[must_use]
 pub fn container_changed(wanted: &Container, found: &ObservedContainer) -> bool {
     match (&wanted.definition, &found.definition) {
@@ -46,7 +46,7 @@ pub fn container_changed(wanted: &Container, found: &ObservedContainer) -> bool 
     }
 }
 
-/// True if the sandbox must be replaced because what it was made from changed.
+/// True if the sandbox must be replaced because its definition changed.
 #[must_use]
 pub fn sandbox_changed(pod: &Pod, found: &ObservedSandbox) -> bool {
     match (sandbox_definition(pod), &found.definition) {

@@ -1,5 +1,5 @@
-//! What this agent tried for a pod, what failed, and when it may try again. Owned by the pod's
-//! task and kept across restarts of the agent.
+//! Past attempts of this agent for a pod, their failures and back-offs. Owned by the pod's task and
+//! kept across restarts of the agent.
 
 #[cfg(test)]
 mod tests;
@@ -24,55 +24,56 @@ pub const CRASH_RESET: Duration = Duration::from_secs(600);
 pub const PULL_INITIAL: Duration = Duration::from_secs(10);
 /// Longest back-off after a failed image pull.
 pub const PULL_MAX: Duration = Duration::from_secs(300);
-/// First wait after a step failed for another cause; doubles up to [`RETRY_MAX`].
+/// First back-off after a step failed for another reason; doubles up to [`RETRY_MAX`].
 pub const RETRY_INITIAL: Duration = Duration::from_secs(1);
-/// Why no sandbox can be made while the runtime's network is not there; tried again each second.
+/// Reason of a sandbox that can't be created because the runtime's network is not ready; retried
+/// every second.
 pub const NETWORK_NOT_READY: &str = "NetworkNotReady";
-/// Reason of a sandbox that waits for a port of the host which another pod holds.
+/// Reason of a sandbox that waits for a host port that another pod holds.
 pub const HOST_PORT_HELD: &str = "HostPortHeld";
-/// Longest wait after a step failed.
+/// Longest back-off after a step failed.
 pub const RETRY_MAX: Duration = Duration::from_secs(10);
 
-/// What was tried for one pod.
+/// Past attempts for one pod.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct History {
     /// By container name.
     pub containers: BTreeMap<Box<str>, ContainerHistory>,
-    /// The last failure to make or prepare the sandbox; cleared by success.
-    pub sandbox: Option<Failure>,
+    /// The last failure to create or prepare the sandbox; cleared by success.
+    pub sandbox: Option<StepFailure>,
     /// The last failure to stop or remove something; cleared by success.
-    pub teardown: Option<Failure>,
-    /// `metadata.attempt` of the sandbox that was requested last. A runtime keeps the name of a
-    /// sandbox, which the attempt is part of, for as long as it has it: one that was made while the
-    /// agent died, and that an incomplete list does not show, can't be made a second time.
+    pub teardown: Option<StepFailure>,
+    /// `metadata.attempt` of the last requested sandbox. The attempt is part of the name, which the
+    /// runtime reserves while the sandbox exists: a sandbox that was created when the agent died,
+    /// and that an incomplete list does not contain, can't be created a second time.
     #[serde(default)]
     pub sandbox_attempt: u32,
     /// State of the pod's volumes on the host.
     #[serde(default, skip_serializing_if = "VolumeState::is_unknown")]
     pub volumes: VolumeState,
-    /// The pod whose place this one took when its manifest was edited or written again.
+    /// The pod that this one replaced when its manifest was edited or written again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<ReplacedPod>,
 }
 
-/// A pod that has ended so that another one of its name could start.
+/// A pod that was terminated so that another one of its name could start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplacedPod {
     /// Its UID.
     pub uid: PodUid,
-    /// When nothing was left of it.
+    /// When its removal was complete.
     pub at: Timestamp,
 }
 
 /// State of a pod's volumes on the host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VolumeState {
-    /// Nothing: another kubelet made them, or the record is lost.
+    /// Unknown: another kubelet created them, or the record is lost.
     #[default]
     Unknown,
-    /// They were made, perhaps not all.
+    /// Created, perhaps not all.
     Made,
-    /// The pod has ended, and they were removed.
+    /// Removed after the pod terminated.
     Removed,
 }
 
@@ -82,46 +83,46 @@ impl VolumeState {
     }
 }
 
-/// What was tried for one container.
+/// Past attempts for one container.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContainerHistory {
-    /// The last failed start; cleared by a start that worked.
-    pub failure: Option<Failure>,
+    /// The last failed start; cleared by a successful one.
+    pub failure: Option<StepFailure>,
     /// The crash back-off.
-    pub crash: Option<CrashEntry>,
+    pub crash: Option<CrashBackoff>,
     /// The instance whose postStart hook has not ended yet.
     #[serde(default)]
     pub post_start: Option<ContainerId>,
-    /// Why the agent last stopped an instance.
+    /// The instance that the agent stopped last.
     #[serde(default)]
-    pub killed: Option<Killed>,
-    /// The instance whose successor was precreated, or whose precreation was tried.
+    pub killed: Option<StoppedInstance>,
+    /// The instance whose successor the agent precreated or tried to precreate.
     #[serde(skip)]
-    pub ahead_of: Option<ContainerId>,
-    /// The instance that was made ahead and whose start counts in the back-off: from then on it is
-    /// like any other that was made and not started.
+    pub precreated_after: Option<ContainerId>,
+    /// The precreated instance whose start counts in the back-off: from then on it is like any
+    /// other created container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_counted: Option<ContainerId>,
-    /// How the last instances ended, newest first; at most [`TERMINATIONS_KEPT`].
+    /// The last terminations, newest first; at most [`TERMINATIONS_KEPT`].
     #[serde(default)]
     pub ends: Vec<Termination>,
 }
 
-/// How many ends are kept of each container.
+/// Number of terminations kept for each container.
 pub const TERMINATIONS_KEPT: usize = 5;
 
 /// An instance that the agent stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Killed {
-    /// Which.
+pub struct StoppedInstance {
+    /// Its identifier.
     pub id: ContainerId,
-    /// Why, in words.
+    /// The reason.
     pub why: Box<str>,
-    /// When that was ordered.
+    /// When the stop began.
     pub at: Timestamp,
 }
 
-/// How an instance of a container exited, for the explanation of its restart.
+/// The termination of an instance of a container, for the explanation of its restart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Termination {
     /// The instance.
@@ -130,7 +131,7 @@ pub struct Termination {
     pub restart_count: u32,
     /// When it started; `None` if it never ran.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// When it exited.
     pub finished_at: Timestamp,
     /// Exit code; 128 + signal for signals.
     pub exit_code: i32,
@@ -139,7 +140,7 @@ pub struct Termination {
     /// The termination message.
     #[serde(default)]
     pub message: Box<str>,
-    /// Why the agent stopped it; empty if it ended by itself.
+    /// Why the agent stopped it; empty if it exited on its own.
     #[serde(default)]
     pub stopped_because: Box<str>,
     /// The last lines of its log.
@@ -149,56 +150,56 @@ pub struct Termination {
 
 /// A step that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct StepFailure {
     /// The waiting reason that the kubelet reports, such as `ErrImagePull`.
     pub reason: Box<str>,
     /// What went wrong.
     pub message: Box<str>,
     /// When it failed.
     pub at: Timestamp,
-    /// How long to wait before the next try.
+    /// Back-off before the next attempt.
     pub delay: Duration,
-    /// What was tried; another definition is tried at once.
+    /// Key of the definition that was tried; another definition is tried at once.
     pub key: Box<str>,
 }
 
 /// The crash back-off of one container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CrashEntry {
-    /// The wait before the next start, counted from the end of the last run.
+pub struct CrashBackoff {
+    /// Back-off before the next start, counted from the last exit.
     pub delay: Duration,
     /// When a start was last allowed.
     pub last_start: Timestamp,
-    /// What was started; another definition starts without back-off.
+    /// Key of the definition that was started; another definition starts without back-off.
     pub key: Box<str>,
 }
 
-/// How far the clock of the runtime may be ahead.
-const AHEAD: Duration = Duration::from_secs(1);
+/// Tolerated difference between the clocks of the runtime and the agent.
+const CLOCK_SKEW: Duration = Duration::from_secs(1);
 
-impl Failure {
-    /// When the next try may begin.
+impl StepFailure {
+    /// When the next attempt may begin.
     #[must_use]
     pub fn retry_at(&self) -> Timestamp {
         after(self.at, self.delay)
     }
 
-    /// When the next try may begin; `None` if that is now.
+    /// When the next attempt may begin; `None` if it may begin now.
     #[must_use]
     pub fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
-        still_waits(self.at, self.delay, now)
+        backoff_end(self.at, self.delay, now)
     }
 }
 
-/// Until when something that happened at `at` has to be waited for. After the wall clock was set
-/// back, what happened before lies in the future, and nobody knows how long ago it really was: it is
-/// not waited for, rather than for hours. A little ahead are the clocks of other processes.
-fn still_waits(at: Timestamp, delay: Duration, now: Timestamp) -> Option<Timestamp> {
+/// The end of a back-off that began at `at`; `None` if it is over. After the wall clock was set
+/// back, `at` lies in the future and the real age is unknown: the back-off then counts as over, as
+/// it could last for hours otherwise. The clocks of other processes may be slightly ahead.
+fn backoff_end(at: Timestamp, delay: Duration, now: Timestamp) -> Option<Timestamp> {
     let until = after(at, delay);
-    (until > now && at <= after(now, AHEAD)).then_some(until)
+    (until > now && at <= after(now, CLOCK_SKEW)).then_some(until)
 }
 
-/// What resets a back-off: the definition of the container.
+/// The key of a container's definition; a change of it resets the back-off.
 #[must_use]
 pub fn backoff_key(container: &Container) -> Box<str> {
     container
@@ -208,7 +209,8 @@ pub fn backoff_key(container: &Container) -> Box<str> {
 }
 
 impl History {
-    /// Until when a container that ended at `finished_at` has to wait, if it has to.
+    /// End and delay of the crash back-off of a container that exited at `finished_at`; `None` if
+    /// it may start now.
     #[must_use]
     pub fn crash_wait(
         &self,
@@ -217,16 +219,16 @@ impl History {
         now: Timestamp,
     ) -> Option<(Timestamp, Duration)> {
         let entry = self.containers.get(&container.name)?.crash.as_ref()?;
-        // It was edited, or it ran for long: a crash now counts as the first.
+        // Edited, or ran long enough: this crash counts as the first.
         if entry.key != backoff_key(container) || after(entry.last_start, CRASH_RESET) < finished_at
         {
             return None;
         }
-        still_waits(finished_at, entry.delay, now).map(|until| (until, entry.delay))
+        backoff_end(finished_at, entry.delay, now).map(|until| (until, entry.delay))
     }
 
-    /// Notes that a container which ended at `finished_at` is started again now, within back-offs
-    /// of at most `max`.
+    /// Notes that a container which exited at `finished_at` is restarted now, with back-offs of at
+    /// most `max`.
     pub fn note_restart(
         &mut self,
         container: &Container,
@@ -243,7 +245,7 @@ impl History {
             Some(entry) if !fresh => entry.delay.saturating_mul(2).min(max),
             _ => CRASH_INITIAL.min(max),
         };
-        history.crash = Some(CrashEntry {
+        history.crash = Some(CrashBackoff {
             delay,
             last_start: now,
             key,
@@ -283,43 +285,43 @@ impl History {
 
     /// True if the postStart hook of this instance has not ended yet.
     #[must_use]
-    pub fn owes_post_start(&self, name: &str, id: &ContainerId) -> bool {
+    pub fn post_start_pending(&self, name: &str, id: &ContainerId) -> bool {
         let history = self.containers.get(name);
         history.is_some_and(|history| history.post_start.as_ref() == Some(id))
     }
 
-    /// True if the successor of this instance was precreated already, or that was tried.
+    /// True if the agent precreated the successor of this instance, or tried to.
     #[must_use]
     pub fn tried_precreate(&self, name: &str, before: &ContainerId) -> bool {
         let history = self.containers.get(name);
-        history.is_some_and(|history| history.ahead_of.as_ref() == Some(before))
+        history.is_some_and(|history| history.precreated_after.as_ref() == Some(before))
     }
 
-    /// Notes that the next instance is made ahead for this one.
+    /// Notes that the successor of this instance is being precreated.
     pub fn note_precreate(&mut self, name: &str, before: &ContainerId) {
         let history = self.containers.entry(name.into()).or_default();
-        history.ahead_of = Some(before.clone());
+        history.precreated_after = Some(before.clone());
     }
 
-    /// True if this instance was made ahead and its start counts in the back-off.
+    /// True if this instance was precreated and its start counts in the back-off.
     #[must_use]
     pub fn precreated_counts(&self, name: &str, id: &ContainerId) -> bool {
         let history = self.containers.get(name);
         history.is_some_and(|history| history.ahead_counted.as_ref() == Some(id))
     }
 
-    /// Notes that the start of an instance which was made ahead counts from now on.
+    /// Notes that the start of a precreated instance counts in the back-off from now on.
     pub fn count_precreated(&mut self, name: &str, id: &ContainerId) {
         let history = self.containers.entry(name.into()).or_default();
         history.ahead_counted = Some(id.clone());
     }
 
-    /// Notes why an instance is stopped; of several causes, the first.
+    /// Notes why an instance is stopped; the first of several reasons counts.
     pub fn note_killed(&mut self, name: &str, id: &ContainerId, why: &str, now: Timestamp) {
         let history = self.containers.entry(name.into()).or_default();
         let known = history.killed.as_ref();
         if known.is_none_or(|killed| killed.id != *id) {
-            history.killed = Some(Killed {
+            history.killed = Some(StoppedInstance {
                 id: id.clone(),
                 why: why.into(),
                 at: now,
@@ -327,7 +329,8 @@ impl History {
         }
     }
 
-    /// Why an instance that ended then was stopped; empty if it ended by itself.
+    /// Why the agent stopped an instance that exited at `finished_at`; empty if it exited on its
+    /// own.
     #[must_use]
     pub fn stopped_because(&self, name: &str, id: &ContainerId, finished_at: Timestamp) -> &str {
         let history = self.containers.get(name);
@@ -337,7 +340,7 @@ impl History {
             .map_or("", |killed| &killed.why)
     }
 
-    /// True if [`History::note_termination`] would keep the end of this instance and does not have it yet.
+    /// True if [`History::note_termination`] would add the termination of this instance.
     #[must_use]
     pub fn lacks_termination(&self, name: &str, id: &ContainerId, finished_at: Timestamp) -> bool {
         let Some(history) = self.containers.get(name) else {
@@ -348,7 +351,7 @@ impl History {
         ends.iter().all(|known| known.id != *id) && oldest.is_none_or(|oldest| oldest < finished_at)
     }
 
-    /// Notes another reason for an end that is noted already.
+    /// Corrects the reason of a recorded termination.
     pub fn correct_termination(&mut self, name: &str, id: &ContainerId, reason: &str) {
         let history = self.containers.get_mut(name);
         let ends = history.into_iter().flat_map(|history| &mut history.ends);
@@ -357,7 +360,7 @@ impl History {
         }
     }
 
-    /// Notes how an instance ended, once.
+    /// Records the termination of an instance, once.
     pub fn note_termination(&mut self, name: &str, end: Termination) {
         if !self.lacks_termination(name, &end.id, end.finished_at) {
             return;
@@ -376,7 +379,7 @@ impl History {
         }
     }
 
-    /// Notes that a start worked.
+    /// Notes that a start succeeded.
     pub fn note_started(&mut self, name: &str) {
         if let Some(history) = self.containers.get_mut(name) {
             // The crash back-off stays: a container that starts may crash again.
@@ -384,7 +387,8 @@ impl History {
         }
     }
 
-    /// Forgets failures of what is there all the same: only the answer was lost.
+    /// Clears failures of containers and sandboxes that exist nevertheless: only the response was
+    /// lost.
     pub fn note_observed(&mut self, observed: &ObservedPod) {
         for (name, history) in &mut self.containers {
             let runs = observed
@@ -399,9 +403,10 @@ impl History {
         }
     }
 
-    /// Notes that the sandbox could not be prepared or made.
+    /// Notes that preparing or creating the sandbox failed.
     pub fn note_sandbox_failed(&mut self, reason: &str, message: &str, now: Timestamp) {
-        // The network becomes ready for all pods at once, and then they must start at once.
+        // No growing back-off: the network becomes ready for all pods at the same time, and they
+        // must start immediately then.
         let waited = self.waits_for_host_port() || reason == NETWORK_NOT_READY;
         let previous = self.sandbox.take().filter(|_| !waited);
         let (initial, max, key) = (RETRY_INITIAL, RETRY_MAX, Box::default());
@@ -416,15 +421,15 @@ impl History {
         ));
     }
 
-    /// Notes that the sandbox waits for something that another pod holds. Its release is noticed at
-    /// once; the longest wait is only for what is not.
+    /// Notes that the sandbox waits for a resource that another pod holds. A release normally ends
+    /// the wait at once; the longest back-off covers a release that goes unnoticed.
     pub fn note_sandbox_waits(&mut self, reason: &str, message: &str, now: Timestamp) {
         let (max, key) = (RETRY_MAX, Box::default());
         self.sandbox = Some(failure(None, reason, message, now, max, max, key));
     }
 
-    /// Notes that another pod has released something. What the sandbox waits for may be that: a port
-    /// is tried at once, anything else a second after the last attempt.
+    /// Notes that another pod has released a resource, which the sandbox may be waiting for: a port
+    /// is retried at once, anything else one second after the last attempt.
     pub fn note_release(&mut self) {
         if self.waits_for_host_port() {
             self.sandbox = None;
@@ -434,13 +439,13 @@ impl History {
         }
     }
 
-    /// Whether the sandbox waits for a port that another pod holds.
+    /// True if the sandbox waits for a host port that another pod holds.
     fn waits_for_host_port(&self) -> bool {
         let reason = self.sandbox.as_ref().map(|failure| &*failure.reason);
         reason == Some(HOST_PORT_HELD)
     }
 
-    /// Notes that something could not be stopped or removed.
+    /// Notes that stopping or removing a container or sandbox failed.
     pub fn note_teardown_failed(&mut self, reason: &str, message: &str, now: Timestamp) {
         let previous = self.teardown.take();
         let (initial, max, key) = (RETRY_INITIAL, RETRY_MAX, Box::default());
@@ -455,7 +460,7 @@ impl History {
         ));
     }
 
-    /// Forgets containers that the pod no longer has, and waits that an edit made pointless.
+    /// Forgets containers that the pod no longer has, and back-offs of edited definitions.
     pub fn retain(&mut self, containers: &[&Container]) {
         self.containers
             .retain(|name, _| containers.iter().any(|c| c.name == *name));
@@ -470,16 +475,16 @@ impl History {
 }
 
 fn failure(
-    previous: Option<&Failure>,
+    previous: Option<&StepFailure>,
     reason: &str,
     message: &str,
     at: Timestamp,
     initial: Duration,
     max: Duration,
     key: Box<str>,
-) -> Failure {
+) -> StepFailure {
     let delay = previous.map_or(initial, |old| old.delay.saturating_mul(2).min(max));
-    Failure {
+    StepFailure {
         reason: reason.into(),
         message: message.into(),
         at,

@@ -1,16 +1,16 @@
-//! Whether to pull an image, and how a failed pull is reported.
+//! Image pull policies, and the reasons and messages of failed pulls.
 
 use jiff::Timestamp;
 use rubelet_api::container::PullPolicy;
 
-use crate::{after, history::Failure};
+use crate::{after, history::StepFailure};
 use std::time::Duration;
 
 /// The pull failed.
 pub const ERR_IMAGE_PULL: &str = "ErrImagePull";
-/// The pull failed and waits before the next try.
+/// The pull failed and is in back-off.
 pub const IMAGE_PULL_BACK_OFF: &str = "ImagePullBackOff";
-/// The image is not there and may not be pulled.
+/// The image is not present and must not be pulled.
 pub const ERR_IMAGE_NEVER_PULL: &str = "ErrImageNeverPull";
 /// The reference can't be parsed.
 pub const INVALID_IMAGE_NAME: &str = "InvalidImageName";
@@ -21,14 +21,14 @@ pub const REGISTRY_UNAVAILABLE: &str = "RegistryUnavailable";
 /// The image's signature is not valid.
 pub const SIGNATURE_VALIDATION_FAILED: &str = "SignatureValidationFailed";
 
-/// What to do about an image before a container starts.
+/// How the image of a container is provided before its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullDecision {
-    /// Use what is there.
+    /// Use the present image.
     UsePresent,
     /// Pull it.
     Pull,
-    /// It is not there and the policy forbids to pull it.
+    /// The image is not present and the policy forbids a pull.
     Refuse,
 }
 
@@ -42,7 +42,7 @@ pub fn pull_decision(policy: PullPolicy, present: bool) -> PullDecision {
     }
 }
 
-/// True for reasons that back off as pulls do.
+/// True for reasons with the back-off of image pulls.
 #[must_use]
 pub fn is_pull_failure(reason: &str) -> bool {
     matches!(
@@ -51,7 +51,7 @@ pub fn is_pull_failure(reason: &str) -> bool {
     )
 }
 
-/// True for all reasons that are about the image. What is wrong was reported by an event of its own.
+/// True for all reasons that concern the image. An event of its own has reported the failure.
 #[must_use]
 pub fn is_image_failure(reason: &str) -> bool {
     is_pull_failure(reason)
@@ -61,17 +61,17 @@ pub fn is_image_failure(reason: &str) -> bool {
         )
 }
 
-/// From when on a failed pull is shown as `ImagePullBackOff`: the cause is shown for a while first,
-/// so that an operator can read it.
+/// The time from which a failed pull is shown as `ImagePullBackOff`. Before that the cause is
+/// shown, so that an operator can read it.
 #[must_use]
-pub fn backoff_shown_from(failure: &Failure) -> Option<Timestamp> {
+pub fn backoff_shown_from(failure: &StepFailure) -> Option<Timestamp> {
     is_pull_failure(&failure.reason)
         .then(|| after(failure.at, (failure.delay / 2).min(Duration::from_secs(5))))
 }
 
-/// The waiting reason and message for a failed start, as the kubelet words them.
+/// The waiting reason and message of a failed start, as the kubelet words them.
 #[must_use]
-pub fn shown(failure: &Failure, image: &str, now: Timestamp) -> (Box<str>, Box<str>) {
+pub fn shown(failure: &StepFailure, image: &str, now: Timestamp) -> (Box<str>, Box<str>) {
     match backoff_shown_from(failure) {
         Some(from) if now >= from => (
             IMAGE_PULL_BACK_OFF.into(),

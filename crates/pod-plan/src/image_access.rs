@@ -1,17 +1,17 @@
-//! May a pod use an image that is present? `imagePullCredentialsVerificationPolicy`.
+//! Access of pods to images that are present: `imagePullCredentialsVerificationPolicy`.
 //!
 //! Source of the rules: `pkg/kubelet/images/pullmanager` of Kubernetes 1.36. The records have the
-//! form that the kubelet writes, so that either one continues with what the other one left.
+//! kubelet's format, so that either agent can use the records of the other.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Known secrets of one image beyond which none is added without a pull; upstream's.
-const MOST_LEARNED: usize = 100;
+/// Number of known secrets of one image from which on none is added without a pull; upstream's.
+const MAX_SECRETS_WITHOUT_PULL: usize = 100;
 
-/// A pull secret, and what it held.
+/// A pull secret and the hash of its credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PullSecret {
@@ -25,7 +25,7 @@ pub struct PullSecret {
     pub credential_hash: String,
 }
 
-/// A service account whose credentials a provider took.
+/// A service account whose token a credential provider used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct PullServiceAccount {
@@ -37,7 +37,7 @@ pub struct PullServiceAccount {
     pub name: String,
 }
 
-/// With what an image was pulled.
+/// The credentials with which an image was pulled.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PullCredentials {
@@ -47,32 +47,33 @@ pub struct PullCredentials {
     /// Service accounts of pods.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kubernetes_service_accounts: Vec<PullServiceAccount>,
-    /// Nothing, or what all pods of the node may use.
+    /// True if it was pulled without credentials, or with credentials that all pods of the node may
+    /// use.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub node_pods_accessible: bool,
 }
 
-/// An image that was pulled, and who may use it: upstream's `ImagePulledRecord`.
+/// A pulled image and the credentials that grant access to it: upstream's `ImagePulledRecord`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PulledRecord {
-    /// When it was changed last, in whole seconds.
+    /// When it was last changed, in whole seconds.
     pub last_updated_time: Timestamp,
     /// The runtime's identifier of the image.
     pub image_ref: String,
-    /// By the name that it was pulled by, without tag and digest.
+    /// By the name with which the image was pulled, without tag and digest.
     #[serde(default)]
     pub credential_mapping: BTreeMap<String, PullCredentials>,
 }
 
-/// Which present images a pod has to prove its access to.
+/// The present images for which a pod must show credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerificationPolicy {
     /// `NeverVerify`: none.
     Never,
-    /// `NeverVerifyPreloadedImages`: those that this node pulled.
+    /// `NeverVerifyPreloadedImages`: those pulled by this node.
     NeverPreloaded,
-    /// `NeverVerifyAllowlistedImages`: all but these.
+    /// `NeverVerifyAllowlistedImages`: all except these.
     NeverAllowlisted(Vec<String>),
     /// `AlwaysVerify`: all.
     Always,
@@ -80,7 +81,7 @@ pub enum VerificationPolicy {
 
 impl VerificationPolicy {
     /// From `imagePullCredentialsVerificationPolicy` and `preloadedImagesVerificationAllowlist`.
-    /// `None` for a policy that there is not.
+    /// `None` for an unknown policy.
     #[must_use]
     pub fn parse(policy: &str, allowlist: &[String]) -> Option<Self> {
         Some(match policy {
@@ -108,50 +109,50 @@ impl VerificationPolicy {
     }
 }
 
-/// Whether a pod may use a present image.
+/// The access of a pod to a present image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access<'a> {
-    /// Whatever it shows.
+pub enum ImageGrant<'a> {
+    /// Granted without credentials.
     Granted,
-    /// It has to pull.
+    /// Denied: the pod must pull the image.
     Denied,
-    /// If it shows one of these.
+    /// Granted with one of these credentials.
     With(&'a PullCredentials),
 }
 
 /// Decides what a pod needs to use a present image. `repository` is the image's name with host and
-/// without tag and digest. `pulling`: a pull of the image was begun on this node and its outcome is
-/// not recorded.
+/// without tag and digest. `pulling`: a pull of the image was begun on this node, and its outcome
+/// is not recorded yet.
 #[must_use]
 pub fn access<'a>(
     policy: &VerificationPolicy,
     repository: &str,
     record: Option<&'a PulledRecord>,
     pulling: bool,
-) -> Access<'a> {
+) -> ImageGrant<'a> {
     if !policy.verifies(repository, record.is_some() || pulling) {
-        return Access::Granted;
+        return ImageGrant::Granted;
     }
     match record.and_then(|record| record.credential_mapping.get(repository)) {
-        Some(known) if known.node_pods_accessible => Access::Granted,
+        Some(known) if known.node_pods_accessible => ImageGrant::Granted,
         Some(known)
             if !known.kubernetes_secrets.is_empty()
                 || !known.kubernetes_service_accounts.is_empty() =>
         {
-            Access::With(known)
+            ImageGrant::With(known)
         }
-        _ => Access::Denied,
+        _ => ImageGrant::Denied,
     }
 }
 
-/// What a pod's credentials amount to.
+/// The result of comparing a pod's credentials with the recorded ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
-    /// One is known.
+pub enum CredentialMatch {
+    /// One of the credentials is recorded.
     Known,
-    /// One is known by its content or by its name; it must be recorded.
+    /// One matches a recorded secret by content or by name, and must be recorded itself.
     Learned(PullSecret),
-    /// None is known.
+    /// None of the credentials is recorded.
     Unknown,
 }
 
@@ -161,26 +162,26 @@ pub fn compare(
     known: &PullCredentials,
     secrets: &[PullSecret],
     account: Option<&PullServiceAccount>,
-) -> Shown {
-    let room = known.kubernetes_secrets.len() < MOST_LEARNED;
+) -> CredentialMatch {
+    let room = known.kubernetes_secrets.len() < MAX_SECRETS_WITHOUT_PULL;
     for shown in secrets {
         for old in &known.kubernetes_secrets {
             let same_content =
                 !old.credential_hash.is_empty() && old.credential_hash == shown.credential_hash;
             let same_name = is_same_secret(old, shown);
             match (same_content, same_name) {
-                (true, false) if room => return Shown::Learned(shown.clone()),
-                (true, _) => return Shown::Known,
-                // The secret was edited: who may use it has not changed.
-                (false, true) if room => return Shown::Learned(shown.clone()),
+                (true, false) if room => return CredentialMatch::Learned(shown.clone()),
+                (true, _) => return CredentialMatch::Known,
+                // The secret was edited: access to it has not changed.
+                (false, true) if room => return CredentialMatch::Learned(shown.clone()),
                 (false, _) => {}
             }
         }
     }
     let accounts = &known.kubernetes_service_accounts;
     match account.is_some_and(|account| accounts.contains(account)) {
-        true => Shown::Known,
-        false => Shown::Unknown,
+        true => CredentialMatch::Known,
+        false => CredentialMatch::Unknown,
     }
 }
 
@@ -188,8 +189,8 @@ fn is_same_secret(one: &PullSecret, other: &PullSecret) -> bool {
     (&one.uid, &one.namespace, &one.name) == (&other.uid, &other.namespace, &other.name)
 }
 
-/// The record after a pull with `credentials`; `None` if it need not be changed. Without
-/// credentials it is only noted that this node pulled the image.
+/// The record after a pull with `credentials`; `None` if it does not change. Without credentials it
+/// only states that this node pulled the image.
 #[must_use]
 pub fn recorded(
     old: Option<&PulledRecord>,
@@ -221,7 +222,7 @@ pub fn recorded(
     Some(record)
 }
 
-/// The time as records have it.
+/// The time in the precision of the records.
 #[must_use]
 pub fn whole_seconds(now: Timestamp) -> Timestamp {
     Timestamp::from_second(now.as_second()).unwrap_or(now)

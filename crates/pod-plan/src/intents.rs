@@ -1,6 +1,5 @@
-//! What an operator requested of one pod beside its manifest. Level-triggered: an intent stays
-//! until it is fulfilled or the pod is removed, so that repeating one, or losing the answer to it,
-//! does no harm.
+//! Requests of an operator for one pod beside its manifest. Level-triggered: an intent stays until
+//! it is fulfilled or the pod is removed, so repeating it, or losing the response, is harmless.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,31 +10,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::after;
 
-/// All requests for one pod. Kept across restarts of the agent.
+/// All requests of operators for one pod. Kept across restarts of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Intents {
+pub struct OperatorIntents {
     /// Containers to restart, by name.
     #[serde(default)]
     pub restarts: BTreeMap<Box<str>, RestartIntent>,
-    /// Conditions that others than the agent set, such as those of readiness gates.
+    /// Conditions that are set from outside the agent, such as those of readiness gates.
     #[serde(default)]
     pub conditions: Vec<ExternalCondition>,
     /// Ephemeral containers, each the JSON of a v1 EphemeralContainer.
     #[serde(default)]
     pub ephemeral: Vec<Box<str>>,
-    /// Why the pod must end and fail, though its source wants it.
+    /// The reason to terminate the pod with phase `Failed` although its source still defines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eviction: Option<Eviction>,
-    /// A grace that is shorter than the one with which the pod's end began.
+    /// A grace period shorter than the one with which the pod's termination began.
     #[serde(default)]
     pub grace: Option<Duration>,
-    /// When that grace was requested: it counts from then on.
+    /// When that grace period was requested, which is when it starts to count.
     #[serde(default)]
     pub grace_from: Option<Timestamp>,
 }
 
-impl Intents {
-    /// When SIGKILL is due of a pod whose end began then, with this grace.
+impl OperatorIntents {
+    /// When SIGKILL is due for a pod whose termination began at `since` with the grace period
+    /// `planned`.
     #[must_use]
     pub fn kill_at(&self, since: Timestamp, planned: Duration) -> Timestamp {
         let due = after(since, planned);
@@ -47,7 +47,7 @@ impl Intents {
     }
 }
 
-/// Why a pod ends before its containers do.
+/// Reason and message of a pod that is terminated before its containers exit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Eviction {
     /// `status.reason`.
@@ -56,17 +56,17 @@ pub struct Eviction {
     pub message: Box<str>,
 }
 
-/// A container to be restarted now, without any back-off.
+/// A request to restart a container now, without back-off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RestartIntent {
-    /// The instance to be replaced; `None` if there was none, so that only what keeps it
-    /// from starting must be tried again at once. Fulfilled once another instance is there.
+    /// The instance to replace; `None` if the container had none: then only its failed start is
+    /// retried at once. Fulfilled once another instance exists.
     pub instance: Option<ContainerId>,
     /// When it was requested.
     pub at: Timestamp,
 }
 
-/// A condition set by others.
+/// A condition set from outside the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExternalCondition {
     /// `type`.
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shorter_grace_counts_from_when_it_was_asked_for_and_never_makes_the_end_later() {
+    fn a_shorter_grace_counts_from_its_request_and_never_delays_the_end() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let rows = [
             (None, None, 160),
@@ -96,14 +96,14 @@ mod tests {
             (Some(5), Some(158), 160),
             (Some(70), Some(110), 160),
             (Some(5), None, 105),
-            // Asked for while an earlier pod of this UID ended.
+            // Requested while an earlier pod of this UID was terminating.
             (Some(5), Some(50), 105),
         ];
         for (grace, from, due) in rows {
-            let intents = Intents {
+            let intents = OperatorIntents {
                 grace: grace.map(Duration::from_secs),
                 grace_from: from.map(at),
-                ..Intents::default()
+                ..OperatorIntents::default()
             };
             let found = intents.kill_at(at(100), Duration::from_secs(60));
             assert_eq!(found, at(due), "{grace:?} {from:?}");

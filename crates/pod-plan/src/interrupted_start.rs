@@ -1,9 +1,9 @@
 //! Interrupted starts: the agent died, or its call timed out, while the runtime was starting a
-//! container. The container never ran, so its record is removed and counts as if it had never been
-//! there: no restart is counted, and a pod that never restarts has not failed.
+//! container. The container never ran, so its record is removed and does not count: no restart is
+//! counted, and a pod with the restart policy Never has not failed.
 //!
-//! containerd can't always remove such a record. Then it stays, and is ignored except for the
-//! number of the next instance, because two can't have the same.
+//! containerd can't always remove such a record. It then stays and is ignored, except that the next
+//! instance gets a higher restart count, because two instances can't have the same.
 
 use jiff::Timestamp;
 
@@ -11,13 +11,13 @@ use crate::{
     actions::{self, Actions},
     observed::{Exit, ObservedContainer, ObservedPod},
     probe,
+    reason::PlanReason,
     snapshot::{PodSnapshot, Target},
     status,
     step::{DeadContainer, PodPlan, Step},
-    why::Why,
 };
 
-/// The plan for a pod with such records; `None` if there are none.
+/// The plan for a pod with records of interrupted starts; `None` if it has none.
 pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan> {
     let ended = snapshot
         .previous
@@ -44,7 +44,7 @@ pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan
     };
     let actions = match snapshot.history.teardown {
         None => remove(broken),
-        Some(_) => go_on(&without, &broken, now),
+        Some(_) => plan_without(&without, &broken, now),
     };
     let status = status::generate(&without, &actions, now);
     Some(PodPlan {
@@ -60,7 +60,7 @@ pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan
 fn remove(broken: Vec<ObservedContainer>) -> Actions {
     let why = broken.iter().map(|found| found.name.clone());
     Actions {
-        why: why.map(Why::StartInterrupted).collect(),
+        why: why.map(PlanReason::StartInterrupted).collect(),
         steps: vec![Step::RemoveContainers(
             broken
                 .into_iter()
@@ -76,8 +76,13 @@ fn remove(broken: Vec<ObservedContainer>) -> Actions {
     }
 }
 
-/// The removal has failed: decides without the records, past their numbers.
-fn go_on(without: &PodSnapshot<'_>, broken: &[ObservedContainer], now: Timestamp) -> Actions {
+/// Decides after the removal of the records failed: without them, and with restart counts above
+/// theirs.
+fn plan_without(
+    without: &PodSnapshot<'_>,
+    broken: &[ObservedContainer],
+    now: Timestamp,
+) -> Actions {
     let mut actions = actions::decide(without, now);
     for step in &mut actions.steps {
         if let Step::StartContainer {

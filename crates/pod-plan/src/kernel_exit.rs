@@ -1,6 +1,6 @@
 //! Exits that the kernel has reported and the runtime has not: the status shows them at once, so
-//! that nobody sends a request to a container that is gone while the runtime cleans up. Steps wait
-//! for the runtime's report, and so does everything irreversible.
+//! that no client sends requests to an exited container while the runtime cleans up. Steps, and
+//! everything irreversible, wait for the runtime's report.
 
 use jiff::Timestamp;
 use rubelet_api::{container::TerminationMessagePolicy, pod::Pod};
@@ -11,11 +11,11 @@ use crate::{
     step::PodPlan,
 };
 
-/// What SIGKILL leaves.
+/// Exit code after SIGKILL.
 const KILLED: i32 = 137;
 
-/// The plan that `rest` makes from the runtime's reports, with the status and the probes that it
-/// would make if the runtime had reported the kernel's exits.
+/// The plan that `rest` makes from the runtime's reports, with the status and the probes that
+/// `rest` makes if the exits that the kernel reported are included.
 pub(crate) fn plan(
     snapshot: &PodSnapshot<'_>,
     now: Timestamp,
@@ -23,8 +23,8 @@ pub(crate) fn plan(
 ) -> PodPlan {
     let mut plan = rest(snapshot, now);
     let pod = snapshot.pod;
-    let told = |found: &ObservedContainer| reportable_exit(pod, found).is_some();
-    if snapshot.target != Target::Run || !snapshot.observed.containers.iter().any(told) {
+    let reported = |found: &ObservedContainer| reportable_exit(pod, found).is_some();
+    if snapshot.target != Target::Run || !snapshot.observed.containers.iter().any(reported) {
         return plan;
     }
     let mut observed = snapshot.observed.clone();
@@ -33,15 +33,16 @@ pub(crate) fn plan(
             found.phase = ContainerPhase::Exited(exit.clone());
         }
     }
-    let ahead = PodSnapshot {
+    let with_exits = PodSnapshot {
         observed: &observed,
         ..*snapshot
     };
-    let ahead = rest(&ahead, now);
-    // Others take the place of a pod that has ended, though the runtime may still hold what it used.
-    if !ahead.status.phase.is_terminal() {
-        plan.status = ahead.status;
-        plan.probes = ahead.probes;
+    let with_exits = rest(&with_exits, now);
+    // A terminal phase frees the pod's resources for other pods, but the runtime may still use
+    // them.
+    if !with_exits.status.phase.is_terminal() {
+        plan.status = with_exits.status;
+        plan.probes = with_exits.probes;
     }
     plan
 }
@@ -50,14 +51,13 @@ pub(crate) fn plan(
 fn reportable_exit<'a>(pod: &Pod, found: &'a ObservedContainer) -> Option<&'a Exit> {
     let exit = found.kernel_exit.as_deref()?;
     let container = pod.spec.container(&found.name)?;
-    // What the file lacks is taken from the log, which may not be whole yet.
-    let log_tells = exit.failed()
+    // An empty message is taken from the log, which may be incomplete yet.
+    let log_pending = exit.failed()
         && exit.message.is_empty()
         && container.termination_message_policy == TerminationMessagePolicy::FallbackToLogsOnError;
-    // Only the runtime knows whether memory was short.
+    // Only the runtime knows whether it was an OOM kill.
     let mut all = pod.spec.all_containers();
-    let memory_may_tell =
-        exit.code == KILLED && all.any(|one| one.resources.limits.memory.is_some());
+    let may_be_oom = exit.code == KILLED && all.any(|one| one.resources.limits.memory.is_some());
     let runs = matches!(found.phase, ContainerPhase::Running { .. });
-    (runs && !log_tells && !memory_may_tell).then_some(exit)
+    (runs && !log_pending && !may_be_oom).then_some(exit)
 }

@@ -1,24 +1,25 @@
 //! Pod lifecycle decisions: a snapshot goes in; steps, a status, the time of the next plan and the
 //! reasons come out. No clock, no runtime, no files: `now` is an argument.
 //!
-//! - [`observed`]: what an inspection saw.
-//! - [`history`]: what this agent tried and when it may try again.
-//! - [`intents`]: what an operator requested beside the manifest.
-//! - [`grace`]: how much time a container has to end.
-//! - [`probe`]: which probes to run, and the results of their attempts.
-//! - [`actions`]: which sandbox and containers to stop and start (upstream's `computePodActions`).
+//! - [`observed`]: the pod's sandboxes and containers as the last inspection found them.
+//! - [`history`]: failed and successful attempts of this agent, and their back-offs.
+//! - [`intents`]: requests of an operator beside the manifest.
+//! - [`grace`]: deadlines of terminating containers.
+//! - [`probe`]: the probes to run, and the results of their attempts.
+//! - [`actions`]: the sandboxes and containers to stop and start (upstream's `computePodActions`).
 //! - [`status`]: phase, conditions and container states.
-//! - [`plan()`]: puts these together: from a [`snapshot`] to [`step`]s.
+//! - [`plan()`]: combines these: from a [`snapshot`] to [`step`]s.
 //! - [`cri_config`]: the CRI messages that create sandboxes and containers.
-//! - [`image`]: whether to pull. [`image_access`]: who may use what is present.
-//! - [`transitions`]: what a change of status means to an operator: the events to raise.
+//! - [`image`]: image pull policies. [`image_access`]: pods that may use an image on the node.
+//! - [`transitions`]: the events to raise for a change of the status.
 //!
-//! A pod that nothing runs of yet gets a sandbox first:
+//! A new pod gets a sandbox first:
 //!
 //! ```
 //! use rubelet_api::{manifest, parse::{ParseContext, parse}, pod::PodSource};
 //! use rubelet_pod_plan::{
-//!     History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Step, Target, plan,
+//!     History, ObservedPod, OperatorIntents, PlanSettings, PodSnapshot, ProbeResults, Step,
+//!     Target, plan,
 //! };
 //!
 //! let text = "
@@ -45,7 +46,7 @@
 //!     target: Target::Run,
 //!     settings: &PlanSettings::default(),
 //!     probes: &ProbeResults::default(),
-//!     intents: &Intents::default(),
+//!     intents: &OperatorIntents::default(),
 //!     generation: 1,
 //! };
 //! let plan = plan(&snapshot, now);
@@ -67,25 +68,25 @@ pub mod plan;
 pub mod pod_ips;
 mod precreate;
 pub mod probe;
+pub mod reason;
 pub mod snapshot;
 pub mod status;
 pub mod step;
 pub mod transitions;
-pub mod why;
 
 pub use history::{History, VolumeState};
-pub use intents::{Eviction, ExternalCondition, Intents};
+pub use intents::{Eviction, ExternalCondition, OperatorIntents};
 pub use observed::{ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox, ProcessState};
 pub use plan::plan;
 pub use probe::{ProbeKind, ProbeResult, ProbeResults, ProbeTarget};
+pub use reason::PlanReason;
 pub use snapshot::{PlanSettings, PodSnapshot, Target};
 pub use step::{PodPlan, Step};
-pub use why::Why;
 
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// `at` plus `by`; the end of time where that overflows.
+/// `at` plus `by`; [`Timestamp::MAX`] on overflow.
 #[must_use]
 pub fn after(at: Timestamp, by: Duration) -> Timestamp {
     at.checked_add(by).unwrap_or(Timestamp::MAX)

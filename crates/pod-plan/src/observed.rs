@@ -1,4 +1,4 @@
-//! What an inspection saw of one pod in the runtime.
+//! The state of one pod in the runtime, as an inspection found it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ pub struct ObservedSandbox {
     pub host_network: bool,
     /// Its addresses, the primary one first; empty for host network.
     pub ips: Vec<Box<str>>,
-    /// The definition it was made from; `None` if another kubelet made it.
+    /// The definition it was created from; `None` if another kubelet created it.
     pub definition: Option<Box<str>>,
 }
 
@@ -47,7 +47,7 @@ pub struct ObservedContainer {
     pub restart_count: u32,
     /// When it was created.
     pub created_at: Timestamp,
-    /// What it does now.
+    /// Its current state.
     pub phase: ContainerPhase,
     /// The image's name as the runtime resolved it.
     pub image: Box<str>,
@@ -55,23 +55,23 @@ pub struct ObservedContainer {
     pub image_ref: Box<str>,
     /// Upstream's hash from the annotation; empty if there is none.
     pub hash: Box<str>,
-    /// The definition it was made from; `None` if another kubelet made it.
+    /// The definition it was created from; `None` if another kubelet created it.
     pub definition: Option<Box<str>>,
-    /// The preStop hook it was made with, from its annotations.
+    /// The preStop hook it was created with, from its annotations.
     pub pre_stop: Option<Arc<Hook>>,
-    /// The pod's grace period when it was made, from its annotations.
+    /// The pod's grace period at its creation, from its annotations.
     pub grace: Option<Duration>,
-    /// The instance that this one was created to follow, before the exit of that one was reported;
-    /// from its annotations.
-    pub ahead_of: Option<ContainerId>,
-    /// As whom its first process was started, as far as the runtime reports it.
+    /// For a precreated container: the previous instance, whose exit the runtime had not reported
+    /// yet; from its annotations.
+    pub precreated_after: Option<ContainerId>,
+    /// User and groups of its first process, if the runtime reports them.
     pub user: Option<Box<ContainerUser>>,
     /// Paths of its mounts that the runtime reports as recursively read-only.
     pub recursive_read_only: Vec<Box<str>>,
     /// The kernel's report on its process.
     pub process: ProcessState,
-    /// The exit of its process by the kernel's report, while the runtime reports it as running.
-    /// `None` where the kernel does not report exit codes: Linux before 6.15.
+    /// The exit that the kernel reported while the runtime still reports the container as running.
+    /// `None` on Linux before 6.15, which does not report exit codes.
     pub kernel_exit: Option<Box<Exit>>,
 }
 
@@ -80,32 +80,32 @@ pub struct ObservedContainer {
 /// it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProcessState {
-    /// The same as the runtime's.
+    /// The kernel reports nothing different.
     #[default]
     AsReported,
-    /// It is gone. The runtime will most likely report that soon.
+    /// The process has exited. The runtime will most likely report the exit soon.
     Gone,
-    /// It exited a while ago, and the runtime seems to have lost its exit.
+    /// The process exited a while ago, and the runtime seems to have missed the exit.
     Lost,
 }
 
 /// State of a container.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ContainerPhase {
-    /// Made, not started.
+    /// Created, not started.
     Created,
-    /// Running since then.
+    /// Running.
     Running {
         /// `startedAt`.
         started_at: Timestamp,
     },
-    /// Ended. Final: an inspection never reads it again.
+    /// Exited. Final: an inspection never reads its status again.
     Exited(Exit),
-    /// The runtime does not know.
+    /// The runtime does not know the state.
     Unknown,
 }
 
-/// How a container ended.
+/// The exit of a container.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exit {
     /// Exit code; 128 + signal for signals.
@@ -116,7 +116,7 @@ pub struct Exit {
     pub message: Box<str>,
     /// When it started; `None` if it never did.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// When it exited.
     pub finished_at: Timestamp,
 }
 
@@ -127,9 +127,9 @@ impl Exit {
         self.code != 0 || &*self.reason == "OOMKilled"
     }
 
-    /// True if the container never ran because the caller that started it went away before the
-    /// answer. containerd records that like a failed start; only its message tells them apart. A shim
-    /// that is just being started is killed then.
+    /// True if the container never ran because the client that started it disconnected before the
+    /// call returned. containerd records this like a failed start; only the message differs. A shim
+    /// that is being started at that moment is killed.
     #[must_use]
     pub fn start_was_interrupted(&self) -> bool {
         let canceled = self.message.contains("context canceled");
@@ -156,7 +156,7 @@ impl ObservedPod {
             .find(|container| *container.name == *name && container.sandbox == *sandbox)
     }
 
-    /// The newest container of that name that has ended.
+    /// The exit of the newest container of that name that has exited.
     #[must_use]
     pub fn newest_exit(&self, name: &str) -> Option<&Exit> {
         let mut found = self.containers.iter();
@@ -182,7 +182,7 @@ impl ObservedPod {
         self.sandboxes.iter().find(|sandbox| sandbox.ready)
     }
 
-    /// True if nothing of the pod runs: no container that may run and no READY sandbox.
+    /// True if the pod is stopped: no container that may run and no READY sandbox.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         !self.sandboxes.iter().any(|sandbox| sandbox.ready)
@@ -200,9 +200,9 @@ impl ObservedPod {
 
     /// Sorts both lists newest first; ties by identifier, so that equal input gives equal output.
     ///
-    /// The attempt shows which sandbox is newer, because each gets a higher one than all before.
-    /// Times may be wrong: the clock may be set back, and containerd gives none to a sandbox whose
-    /// start failed and that it could not clean up.
+    /// Sandboxes are ordered by attempt, because each one gets a higher attempt than all before it.
+    /// Times may be wrong: the clock may be set back, and containerd sets no creation time for a
+    /// sandbox whose start failed and that it could not clean up.
     pub fn sort(&mut self) {
         self.sandboxes.sort_by(|a, b| {
             (b.attempt, b.created_at, &b.id).cmp(&(a.attempt, a.created_at, &a.id))
@@ -214,13 +214,13 @@ impl ObservedPod {
 }
 
 impl ContainerPhase {
-    /// True for Running and Unknown: a process may be there.
+    /// True for Running and Unknown: a process may exist.
     #[must_use]
     pub fn may_run(&self) -> bool {
         matches!(self, Self::Running { .. } | Self::Unknown)
     }
 
-    /// How it ended, if it has.
+    /// The exit, if the container has exited.
     #[must_use]
     pub fn exit(&self) -> Option<&Exit> {
         match self {

@@ -17,7 +17,7 @@ pub fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
     })
 }
 
-/// The plan for a pod without containers that were made ahead.
+/// The plan for a pod without precreated containers, from the runtime's reports.
 fn plan_by_runtime(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
     if let Some(plan) = interrupted_start::plan(snapshot, now) {
         return plan;
@@ -26,8 +26,8 @@ fn plan_by_runtime(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
     let status = status::generate(snapshot, &actions, now);
     let ended = snapshot.target == Target::Run && status.phase.is_terminal();
     if ended && actions.steps.iter().any(Step::creates_something) {
-        // What was found ends the pod, though no record is left that would have kept it from
-        // starting again.
+        // The observed state makes the phase terminal, though no container record is left that
+        // would keep the pod from starting again.
         let over = PodSnapshot {
             previous: Some(&status),
             ..*snapshot

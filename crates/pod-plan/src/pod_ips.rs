@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 /// The first address of the node's primary family, then the first of the other one (kubelet:
-/// `sortPodIPs`). A node without addresses prefers IPv4; what is no address is left out.
+/// `sortPodIPs`). A node without addresses prefers IPv4; invalid addresses are left out.
 #[must_use]
 pub fn in_family_order(ips: &[Box<str>], node_ips: &[Box<str>]) -> Vec<Box<str>> {
     let parse = |ip: &str| ip.parse::<IpAddr>().ok();

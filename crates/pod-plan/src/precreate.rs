@@ -1,7 +1,7 @@
-//! Containers that were made ahead: between the kernel's word that a process is gone and the
-//! runtime's that its container has ended. They count as not there, and so restart counts,
-//! back-offs and statuses are what they would be without them. Where the plan then starts an
-//! instance, the one that was made for it is started; where it starts none, what was made goes.
+//! Precreated containers: created after the kernel reported the exit of a process, before the
+//! runtime reported the exit of its container. The plan is made without them, so restart counts,
+//! back-offs and statuses are the same as without precreation. If the plan then starts an instance,
+//! the precreated one is started; if it starts none, the precreated one is removed.
 
 use std::time::Duration;
 
@@ -11,23 +11,25 @@ use crate::{
     after, definition,
     history::History,
     observed::{ContainerPhase, ObservedContainer, ObservedPod},
+    reason::PlanReason,
     snapshot::{PodSnapshot, Target},
     step::{DeadContainer, PodPlan, Step},
-    why::Why,
 };
 
-/// A container that is older than this may hold an outdated environment.
+/// A precreated container older than this may have an outdated environment.
 const STALE: Duration = Duration::from_secs(60);
 
-/// The plan that `rest` makes for the pod without such containers, and what it means for them.
+/// The plan that `rest` makes for the pod without precreated containers, with the steps that start
+/// or remove those.
 pub(crate) fn plan(
     snapshot: &PodSnapshot<'_>,
     now: Timestamp,
     rest: impl Fn(&PodSnapshot<'_>, Timestamp) -> PodPlan,
 ) -> PodPlan {
     let observed = snapshot.observed;
-    let is_ahead = |found: &ObservedContainer| is_ahead(found, observed, snapshot.history);
-    if !observed.containers.iter().any(is_ahead) {
+    let is_precreated =
+        |found: &ObservedContainer| is_precreated(found, observed, snapshot.history);
+    if !observed.containers.iter().any(is_precreated) {
         let mut plan = rest(snapshot, now);
         plan.steps.retain(|step| match step {
             Step::PrecreateContainer { name, before, .. } => {
@@ -37,7 +39,8 @@ pub(crate) fn plan(
         });
         return plan;
     }
-    let (made, others): (Vec<_>, Vec<_>) = observed.containers.iter().cloned().partition(is_ahead);
+    let (precreated, others): (Vec<_>, Vec<_>) =
+        observed.containers.iter().cloned().partition(is_precreated);
     let without = ObservedPod {
         sandboxes: observed.sandboxes.clone(),
         containers: others,
@@ -47,24 +50,24 @@ pub(crate) fn plan(
         ..*snapshot
     };
     let mut plan = rest(&without, now);
-    let dropped: Vec<_> = made
+    let dropped: Vec<_> = precreated
         .into_iter()
-        .filter(|made| !take_up(snapshot, &mut plan.steps, made, now))
+        .filter(|found| !start_precreated(snapshot, &mut plan.steps, found, now))
         .collect();
     plan.steps
         .retain(|step| !matches!(step, Step::PrecreateContainer { .. }));
     let waits = snapshot.history.teardown.as_ref();
     let waits = waits.is_some_and(|failure| failure.waits_until(now).is_some());
     if !dropped.is_empty() && !waits {
-        drop_all(snapshot, &mut plan, &dropped);
+        remove_precreated(snapshot, &mut plan, &dropped);
     }
     plan
 }
 
-/// True for a container that was made for the time after another one whose record is there, and
-/// whose start does not count yet.
-fn is_ahead(found: &ObservedContainer, observed: &ObservedPod, history: &History) -> bool {
-    let Some(before) = &found.ahead_of else {
+/// True for a precreated container whose previous instance still has a record, and whose start does
+/// not count yet.
+fn is_precreated(found: &ObservedContainer, observed: &ObservedPod, history: &History) -> bool {
+    let Some(before) = &found.precreated_after else {
         return false;
     };
     found.phase == ContainerPhase::Created
@@ -72,9 +75,9 @@ fn is_ahead(found: &ObservedContainer, observed: &ObservedPod, history: &History
         && observed.containers.iter().any(|other| other.id == *before)
 }
 
-/// Makes the step that starts this instance start the precreated container. False if there is no
-/// such step, and none that would create it.
-fn take_up(
+/// Makes the step that starts this instance start the precreated container. False if no step starts
+/// or precreates this instance.
+fn start_precreated(
     snapshot: &PodSnapshot<'_>,
     steps: &mut [Step],
     found: &ObservedContainer,
@@ -97,12 +100,12 @@ fn take_up(
         }
         Step::PrecreateContainer {
             sandbox, before, ..
-        } => *sandbox == found.sandbox && Some(before) == found.ahead_of.as_ref(),
+        } => *sandbox == found.sandbox && Some(before) == found.precreated_after.as_ref(),
         _ => false,
     });
     match step.filter(|_| usable) {
-        Some(Step::StartContainer { made, .. }) if made.is_none() => {
-            *made = Some(found.id.clone());
+        Some(Step::StartContainer { precreated, .. }) if precreated.is_none() => {
+            *precreated = Some(found.id.clone());
             true
         }
         Some(Step::PrecreateContainer { .. }) => true,
@@ -110,15 +113,20 @@ fn take_up(
     }
 }
 
-/// Removes what was made for nothing, before anything that takes its number is made.
-fn drop_all(snapshot: &PodSnapshot<'_>, plan: &mut PodPlan, dropped: &[ObservedContainer]) {
-    // A pod that ends removes all its records once everything has stopped.
+/// Removes precreated containers that will not be started, before a step that reuses their restart
+/// count.
+fn remove_precreated(
+    snapshot: &PodSnapshot<'_>,
+    plan: &mut PodPlan,
+    dropped: &[ObservedContainer],
+) {
+    // A terminating pod removes all its records once it is stopped.
     if matches!(snapshot.target, Target::Remove { .. }) && !snapshot.observed.is_stopped() {
         return;
     }
     let names = dropped.iter().map(|found| found.name.clone());
-    plan.why.retain(|why| *why != Why::Converged);
-    plan.why.extend(names.map(Why::DiscardsPrecreated));
+    plan.why.retain(|why| *why != PlanReason::Converged);
+    plan.why.extend(names.map(PlanReason::DiscardsPrecreated));
     plan.finished = false;
     plan.steps.retain(|step| *step != Step::CleanUp);
     let dead = dropped.iter().map(|found| DeadContainer {
@@ -129,7 +137,7 @@ fn drop_all(snapshot: &PodSnapshot<'_>, plan: &mut PodPlan, dropped: &[ObservedC
     });
     let takes_its_place = |step: &Step| match step {
         Step::StartContainer { name, .. } => dropped.iter().any(|found| found.name == *name),
-        // It removes all other records; one that is left would make the pod look as if it were
+        // It removes all other records: a remaining one would make the pod look as if it were
         // starting.
         Step::NoteRestart { .. } => true,
         _ => false,

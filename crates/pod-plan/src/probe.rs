@@ -1,4 +1,4 @@
-//! Probes: which must be tried now, and what their attempts amount to.
+//! Probes: the ones to run now, and their results after the thresholds.
 
 mod streak;
 mod targets;
@@ -10,22 +10,22 @@ use rubelet_api::{container::Container, probe::Probe};
 use rubelet_base::ContainerId;
 use serde::{Deserialize, Serialize};
 
-pub use streak::{Attempt, Streak};
+pub use streak::{AttemptOutcome, ProbeStreak};
 pub(crate) use targets::targets;
 
-/// Which probe of a container.
+/// The kind of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ProbeKind {
     /// `startupProbe`: until it succeeds, the others wait.
     Startup,
-    /// `livenessProbe`: its failure ends the container.
+    /// `livenessProbe`: its failure kills the container.
     Liveness,
     /// `readinessProbe`: its result is the container's readiness.
     Readiness,
 }
 
 impl ProbeKind {
-    /// As events begin: `Liveness probe failed: …`.
+    /// The name at the start of events: `Liveness probe failed: …`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ pub enum ProbeResult {
 }
 
 /// The results of the probes of one pod's containers. A result belongs to one instance of a
-/// container: there is no old result to forget.
+/// container, so results need no reset on a restart.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProbeResults(BTreeMap<(ContainerId, ProbeKind), ProbeResult>);
 
@@ -72,28 +72,28 @@ impl ProbeResults {
         self.0.get(&(id.clone(), kind)).copied()
     }
 
-    /// Notes the result of a probe; true if that is new.
+    /// Sets the result of a probe; true if it changed.
     pub fn set(&mut self, id: ContainerId, kind: ProbeKind, outcome: ProbeResult) -> bool {
         self.0.insert((id, kind), outcome) != Some(outcome)
     }
 
-    /// Forgets all of which `keep` is false.
+    /// Removes all results for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(&ContainerId, ProbeKind) -> bool) {
         self.0.retain(|(id, kind), _| keep(id, *kind));
     }
 }
 
-/// A probe to be tried from now on, until a plan no longer names it.
+/// A probe to run from now on, until a plan no longer contains it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeTarget {
-    /// The container's name in the pod; its probe of this kind is tried.
+    /// The container's name in the pod.
     pub container: Box<str>,
-    /// Which probe.
+    /// The kind of the probe.
     pub kind: ProbeKind,
-    /// The instance it is about.
+    /// The instance to probe.
     pub id: ContainerId,
-    /// When that one was started: `initialDelaySeconds` counts from here.
+    /// When the instance started: `initialDelaySeconds` counts from then.
     pub started_at: Timestamp,
-    /// The result until the probe has another one.
+    /// The result until the probe changes it.
     pub initial: ProbeResult,
 }

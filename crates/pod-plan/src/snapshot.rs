@@ -1,4 +1,4 @@
-//! What a plan is made from.
+//! The input of a plan.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rubelet_api::{
 
 use crate::{
     history::History,
-    intents::Intents,
+    intents::OperatorIntents,
     observed::{ObservedContainer, ObservedPod},
     probe::{ProbeKind, ProbeResult, ProbeResults},
 };
@@ -18,38 +18,38 @@ use crate::{
 /// Type of the condition that is true while all containers are being restarted in place.
 pub(crate) const ALL_RESTARTING: &str = "AllContainersRestarting";
 
-/// Everything a plan is made from.
+/// The input of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct PodSnapshot<'a> {
-    /// The pod as a source wants it.
+    /// The pod as its source defines it.
     pub pod: &'a Pod,
-    /// What the last inspection saw. It began after this agent's last step ended.
+    /// The result of the last inspection, which began after this agent's last step ended.
     pub observed: &'a ObservedPod,
-    /// What was tried.
+    /// Past attempts and their back-offs.
     pub history: &'a History,
     /// The status published last.
     pub previous: Option<&'a PodStatus>,
-    /// Whether the pod must run or end.
+    /// The target state of the pod: running or removed.
     pub target: Target,
-    /// What the node's configuration sets.
+    /// Settings from the node's configuration.
     pub settings: &'a PlanSettings,
     /// Results of probes.
     pub probes: &'a ProbeResults,
-    /// What an operator requested.
-    pub intents: &'a Intents,
-    /// Which version of the specification this is; 0 if unknown.
+    /// Requests of an operator.
+    pub intents: &'a OperatorIntents,
+    /// Generation of the specification; 0 if unknown.
     pub generation: i64,
 }
 
 impl<'a> PodSnapshot<'a> {
-    /// The status published last of one container.
+    /// The last published status of one container.
     #[must_use]
     pub fn published(&self, name: &str) -> Option<&'a ContainerStatus> {
         self.previous.and_then(|status| status.container(name))
     }
 
-    /// The result of a probe of an instance; where the probe has not run since the agent started,
-    /// the published one of the same instance.
+    /// The result of a probe of an instance. If the probe has not run since the agent started, the
+    /// published result of the same instance.
     #[must_use]
     pub fn probe_outcome(&self, found: &ObservedContainer, kind: ProbeKind) -> Option<ProbeResult> {
         self.probes.get(&found.id, kind).or_else(|| {
@@ -75,18 +75,18 @@ impl<'a> PodSnapshot<'a> {
     /// probe, if there is one, has succeeded.
     #[must_use]
     pub fn started(&self, container: &Container, found: &ObservedContainer) -> bool {
-        !self.history.owes_post_start(&container.name, &found.id)
+        !self.history.post_start_pending(&container.name, &found.id)
             && (container.startup.is_none()
                 || self.probe_outcome(found, ProbeKind::Startup) == Some(ProbeResult::Success))
     }
 }
 
-/// What a pod is meant to do.
+/// The target state of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// A source wants it.
+    /// A source defines the pod: it runs.
     Run,
-    /// No source wants it: stop it with this grace and remove it.
+    /// No source defines the pod: stop it with this grace period and remove it.
     Remove {
         /// Time between SIGTERM and SIGKILL, at least 1 s.
         grace: Duration,

@@ -31,13 +31,13 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
     let mut all = containers::all(snapshot, actions, now);
     messages::limit(&mut all);
     let [init_containers, containers, ephemeral_containers] = all;
-    let mut phase = phase::of(&phase::Facts {
+    let mut phase = phase::of(&phase::PhaseInputs {
         spec,
         init_containers: &init_containers,
         containers: &containers,
         initialized: initialized(snapshot),
         restarting_all: actions.restarting_all,
-        ends: snapshot.target != Target::Run && snapshot.pod.source == PodSource::Api,
+        terminating: snapshot.target != Target::Run && snapshot.pod.source == PodSource::Api,
     });
     let (mut reason, mut message) = previous
         .filter(|old| old.phase == phase)
@@ -48,8 +48,8 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         phase = old.phase;
         reason = old.reason.clone();
         message = old.message.clone();
-    } else if let Some(end) = &actions.early_end {
-        // Nobody may take its place while something of it runs.
+    } else if let Some(end) = &actions.pod_failure {
+        // Its resources must not be reused while a container may run.
         if may_run(snapshot.observed) {
             phase = previous.map_or(Phase::Pending, |old| old.phase);
         } else {
@@ -58,8 +58,8 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
             message = end.message.clone();
         }
     }
-    if actions.given_up && !phase.is_terminal() && snapshot.observed.is_stopped() {
-        // Some of its containers never ran, and none will.
+    if actions.never_restarts && !phase.is_terminal() && snapshot.observed.is_stopped() {
+        // Some of its containers never ran, and none will be started.
         phase = Phase::Failed;
     }
     let conditions = conditions::all(snapshot, actions, phase, &init_containers, &containers, now);
@@ -80,7 +80,8 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
     }
 }
 
-/// Which version of the specification the status is about. The API server counts those of its pods.
+/// The generation of the specification that the status describes. The API server counts the
+/// generations of its pods.
 fn generation(snapshot: &PodSnapshot<'_>) -> i64 {
     match snapshot.pod.source {
         PodSource::Api => snapshot.pod.generation,
@@ -93,7 +94,7 @@ fn may_run(observed: &ObservedPod) -> bool {
     containers.any(|container| container.phase.may_run())
 }
 
-/// True if a regular container was made in the current sandbox.
+/// True if a regular container was created in the current sandbox.
 fn initialized(snapshot: &PodSnapshot<'_>) -> bool {
     let Some(sandbox) = snapshot.observed.ready_sandbox() else {
         return false;
@@ -107,16 +108,16 @@ fn initialized(snapshot: &PodSnapshot<'_>) -> bool {
     })
 }
 
-/// When the runtime first held something of the pod: for a pod that another kubelet started, or
-/// whose own record was lost.
+/// The earliest creation time in the runtime: for a pod that another kubelet started, or whose
+/// record was lost.
 fn first_record(observed: &ObservedPod) -> Option<Timestamp> {
     let sandboxes = observed.sandboxes.iter().map(|found| found.created_at);
     let containers = observed.containers.iter().map(|found| found.created_at);
     sandboxes.chain(containers).min()
 }
 
-/// Addresses of the newest sandbox, in the order of families of the node; those published before where no sandbox has any; the node's
-/// for pods on its network.
+/// Addresses of the newest sandbox, in the node's family order; the published ones if no sandbox
+/// has any; the node's for pods on the host network.
 fn pod_ips(snapshot: &PodSnapshot<'_>) -> Vec<Box<str>> {
     if snapshot.pod.spec.host_network {
         return snapshot.settings.node_ips.clone();

@@ -8,21 +8,21 @@ use rubelet_base::{ContainerId, SandboxId};
 
 use crate::{
     probe::ProbeTarget,
-    why::{KillCause, StartCause, Why},
+    reason::{KillCause, PlanReason, StartCause},
 };
 
-/// What to do next for one pod.
+/// The next steps for one pod, and its status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodPlan {
     /// Steps in order. An executor makes no choices: it applies them and reports each outcome.
     pub steps: Vec<Step>,
     /// The status to publish now.
     pub status: PodStatus,
-    /// When to plan again even if nothing changes.
+    /// The time of the next plan if nothing changes.
     pub wake_at: Option<Timestamp>,
-    /// Why the steps are these, and why not others.
-    pub why: Vec<Why>,
-    /// True when nothing is left of a pod that had to be removed.
+    /// The reasons for the steps, and for those left out.
+    pub why: Vec<PlanReason>,
+    /// True once nothing is left of a pod that is being removed.
     pub finished: bool,
     /// The probes to be tried from now on.
     pub probes: Vec<ProbeTarget>,
@@ -31,7 +31,7 @@ pub struct PodPlan {
 /// One action on the host or the runtime. All are safe to repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Make directories, cgroup and volumes, then a sandbox with this attempt number.
+    /// Create directories, cgroup and volumes, then a sandbox with this attempt number.
     CreateSandbox {
         /// `metadata.attempt`.
         attempt: u32,
@@ -42,18 +42,18 @@ pub enum Step {
         name: Box<str>,
         /// The sandbox it goes into.
         sandbox: SandboxId,
-        /// `restartCount`; `None` where the runtime has no record of an earlier instance, so that
-        /// the log directory has to show it.
+        /// `restartCount`; `None` if the runtime has no record of an earlier instance. The log
+        /// directory then determines it.
         restart_count: Option<u32>,
-        /// When the instance before it ended, if it ended: the start of its crash back-off.
+        /// When the previous instance exited, if it did: the crash back-off counts from then.
         after_exit: Option<Timestamp>,
-        /// Why it starts.
+        /// The reason for the start.
         cause: StartCause,
-        /// The precreated container: it is started, and none is created.
-        made: Option<ContainerId>,
+        /// The precreated container, which is started instead of creating one.
+        precreated: Option<ContainerId>,
     },
-    /// Create the next instance of a container whose process is gone, before the runtime reports
-    /// its exit; without a pull, and without starting it. Nothing is lost if that fails.
+    /// Create the next instance of a container whose process has exited, before the runtime reports
+    /// the exit; without a pull, and without starting it. A failure has no consequences.
     PrecreateContainer {
         /// Its name in the pod.
         name: Box<str>,
@@ -61,7 +61,7 @@ pub enum Step {
         sandbox: SandboxId,
         /// `restartCount`.
         restart_count: u32,
-        /// The instance that it follows.
+        /// The instance to replace.
         before: ContainerId,
     },
     /// Start a container that was created but not started.
@@ -71,30 +71,30 @@ pub enum Step {
         /// The runtime's identifier.
         id: ContainerId,
     },
-    /// Run the postStart hook of a container that was started by an agent which did not live to run
-    /// it.
+    /// Run the postStart hook of a container that an earlier process of the agent started without
+    /// completing the hook.
     PostStart {
         /// Its name in the pod.
         name: Box<str>,
         /// The runtime's identifier.
         id: ContainerId,
     },
-    /// Stop containers at the same time, each with its grace; ordered ones wait for the others.
+    /// Stop containers concurrently, each with its grace period and in [`KillOrder`].
     KillContainers(Vec<Kill>),
-    /// Stop sandboxes: their processes end and their addresses are released.
+    /// Stop sandboxes: their processes are killed and their addresses are released.
     StopSandboxes(Vec<SandboxId>),
-    /// Count a restart of all containers in the crash back-off of the one that caused it.
+    /// Count a restart of all containers in the crash back-off of the container that caused it.
     NoteRestart {
         /// The container that caused it.
         name: Box<str>,
-        /// When that one ended.
+        /// When that container exited.
         after_exit: Timestamp,
     },
     /// Remove records of dead containers, with their logs.
     RemoveContainers(Vec<DeadContainer>),
     /// Remove stopped sandboxes.
     RemoveSandboxes(Vec<SandboxId>),
-    /// Unmount and remove the volumes of a pod that has ended; its directory and logs stay.
+    /// Unmount and remove the volumes of a terminated pod; its directory and logs stay.
     RemoveVolumes,
     /// Remove volumes, directories, logs, cgroup and records of the pod.
     CleanUp,
@@ -116,28 +116,28 @@ pub struct Kill {
     pub name: Box<str>,
     /// The runtime's identifier.
     pub id: ContainerId,
-    /// Time until SIGKILL, the preStop hook and the wait for other containers included.
+    /// Time until SIGKILL, including the preStop hook and the wait for other containers.
     pub grace: Duration,
     /// The message of the event.
     pub message: Box<str>,
-    /// Why.
+    /// The reason for the kill.
     pub cause: KillCause,
-    /// What runs before SIGTERM.
+    /// The preStop hook, which runs before SIGTERM.
     pub pre_stop: Option<Arc<Hook>>,
-    /// When it gets SIGTERM among the containers that are stopped with it.
+    /// The position of its SIGTERM among the containers that are stopped with it.
     pub order: KillOrder,
 }
 
-/// The order in which the containers of a pod that ends get SIGTERM (KEP-753).
+/// The order in which the containers of a terminating pod get SIGTERM (KEP-753).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillOrder {
-    /// At once, and nothing waits for it: init and ephemeral containers, and single containers that
-    /// are replaced.
+    /// At once, and no other container waits for it: init and ephemeral containers, and single
+    /// containers that are replaced.
     Free,
     /// At once, and the sidecars wait for it.
     Regular,
-    /// After all regular containers and all sidecars with a larger number have ended: the place
-    /// among the init containers.
+    /// After all regular containers, and all sidecars with a larger number, have exited. The number
+    /// is the index in `initContainers`.
     Sidecar(usize),
 }
 
@@ -150,6 +150,6 @@ pub struct DeadContainer {
     pub id: ContainerId,
     /// The number of its log file.
     pub restart_count: u32,
-    /// True if its log stays.
+    /// True if its log is kept.
     pub keep_log: bool,
 }

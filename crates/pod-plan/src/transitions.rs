@@ -1,4 +1,4 @@
-//! What a change of status means to an operator: the events that no step raises.
+//! The events for a change of the status, beside those that steps raise.
 
 use rubelet_api::status::{ContainerState, PodStatus};
 
@@ -9,15 +9,15 @@ use crate::image::IMAGE_PULL_BACK_OFF;
 pub struct StatusEvent {
     /// The container it is about; `None` for the pod.
     pub container: Option<Box<str>>,
-    /// Whether an operator may have to act.
+    /// True for the type `Warning`.
     pub warning: bool,
-    /// Kind of the event.
+    /// `reason`.
     pub reason: &'static str,
-    /// What happened.
+    /// `message`.
     pub message: String,
 }
 
-/// Back-offs that began between two statuses, and the end of a pod by its deadline.
+/// Events for back-offs that began between two statuses, and for an exceeded deadline of the pod.
 #[must_use]
 pub fn events(
     pod: &rubelet_api::pod::Pod,
@@ -42,7 +42,7 @@ pub fn events(
         if known {
             continue;
         }
-        // The failed pull itself was a warning.
+        // `Normal` for a pull back-off: the failed pull itself has raised a warning.
         let (warning, text) = match &**reason {
             "CrashLoopBackOff" => (
                 true,

@@ -1,13 +1,14 @@
-//! Probes of containers: when each is tried, what its attempts amount to, and the attempts themselves.
+//! Probes of containers: their schedule, their attempts and their results.
 //!
-//! [`ProberTask`] is one task for the probes of all pods, with one timer. A pod's task sets the probes to run
-//! ([`ProberHandle::set`]); the task runs them in time and publishes their results ([`ProberHandle::outcomes`]).
-//! What a result does to a container is decided elsewhere.
+//! [`ProberTask`] is one task for the probes of all pods, with one timer. A pod's task sets the
+//! probes to run ([`ProberHandle::set`]); the task runs them in time and publishes their results
+//! ([`ProberHandle::outcomes`]). `pod-plan` decides what a result means for a container.
 //!
-//! [`Prober`] makes one attempt over the network, or runs an `httpGet` hook. Its messages are identical to the
-//! kubelet's, because operators read them in events and search for them. An attempt opens its own sockets, runs in
-//! the task that awaits it, and leaves nothing behind when it is dropped. Every socket is reset after the complete
-//! response, so that neither this machine nor the pod keeps one in TIME_WAIT.
+//! [`Prober`] makes one attempt over the network, or runs an `httpGet` hook. Its messages are
+//! identical to the kubelet's, because operators read them in events and search for them. An
+//! attempt opens its own sockets, runs in the task that awaits it, and leaves nothing behind when
+//! it is dropped. Every socket is reset after the complete response, so that neither this machine
+//! nor the pod keeps one in TIME_WAIT.
 //!
 //! ```no_run
 //! # async fn probe() {

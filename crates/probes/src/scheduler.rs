@@ -25,7 +25,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_api::pod::Pod;
 use rubelet_base::{ContainerId, PodUid};
-use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeResults, ProbeTarget, probe::Attempt};
+use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeResults, ProbeTarget, probe::AttemptOutcome};
 use tokio::sync::watch;
 
 pub use net::NetProbe;
@@ -33,10 +33,10 @@ pub use task::ProberTask;
 
 use probe_state::{ProbeState, WantedProbes};
 
-/// Passes probes to the prober, and results to others. Cheap to clone.
+/// The handle of the prober: sets probes and reads their results. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct ProberHandle {
-    rows: Arc<ProbeState>,
+    state: Arc<ProbeState>,
 }
 
 /// The last attempt of one probe, for `rubelet why`.
@@ -44,34 +44,33 @@ pub struct ProberHandle {
 pub struct ProbeStatus {
     /// Name of the container.
     pub container: Box<str>,
-    /// The instance that was tried.
+    /// The instance of the container.
     pub id: ContainerId,
-    /// Which probe.
+    /// The kind of the probe.
     pub kind: ProbeKind,
-    /// What the attempts amount to.
+    /// The result.
     pub outcome: ProbeResult,
-    /// How many attempts in a row ended as the last one that counted did.
+    /// Number of consecutive counted attempts with the last outcome.
     pub length: u32,
-    /// How the last attempt ended; `None` if there was none yet.
-    pub last: Option<Attempt>,
+    /// Outcome of the last attempt; `None` if there was none yet.
+    pub last: Option<AttemptOutcome>,
     /// When the last attempt ended; `None` if there was none yet.
     pub at: Option<Timestamp>,
-    /// How long it took.
+    /// Its duration.
     pub latency: Duration,
     /// The beginning of its output.
     pub output: Box<str>,
-    /// How often the agent ran it so late that its failure was not counted.
+    /// Number of failures that were not counted because the agent was late.
     pub late: u64,
-    /// When the next attempt is due; `None` if none is until the container is replaced, or until
-    /// the pod has an address.
+    /// When the next attempt is due; `None` if there is none until the container is replaced, or
+    /// until the pod has an address.
     pub next: Option<Timestamp>,
 }
 
 impl ProberHandle {
-    /// Sets which probes of a pod must be tried from now on, at this address. Without an address,
-    /// probes that need it wait.
+    /// Sets the probes of a pod and its address. Without an address, probes that need one wait.
     pub fn set(&self, pod: &Arc<Pod>, ip: &str, targets: Vec<ProbeTarget>) {
-        self.rows.want(
+        self.state.want(
             &pod.uid,
             WantedProbes {
                 pod: Arc::clone(pod),
@@ -83,26 +82,26 @@ impl ProberHandle {
 
     /// Forgets a pod.
     pub fn forget(&self, uid: &PodUid) {
-        self.rows.forget(uid);
+        self.state.forget(uid);
     }
 
-    /// Follows what the probes of a pod amount to; level-triggered.
+    /// Follows the results of a pod's probes; level-triggered.
     #[must_use]
     pub fn outcomes(&self, uid: &PodUid) -> watch::Receiver<Arc<ProbeResults>> {
-        self.rows.outcomes(uid)
+        self.state.outcomes(uid)
     }
 
-    /// The last attempts of a pod's probes: of all that are tried, and of those of the same
-    /// instances that are no longer tried, such as a startup probe that has succeeded.
+    /// The last attempts of a pod's probes: of active probes, and of finished ones of the same
+    /// instances, such as a startup probe that has succeeded.
     #[must_use]
     pub fn reports(&self, uid: &PodUid) -> Vec<ProbeStatus> {
-        self.rows.reports(uid)
+        self.state.reports(uid)
     }
 
-    /// Numbers of all probes in Prometheus' text format 0.0.4. Those of a pod start at zero with
-    /// the agent, and go with the pod.
+    /// Metrics of all probes in Prometheus' text format 0.0.4. Those of a pod start at zero with
+    /// the agent, and are removed with the pod.
     #[must_use]
     pub fn metrics(&self) -> String {
-        self.rows.metrics()
+        self.state.metrics()
     }
 }

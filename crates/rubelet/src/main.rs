@@ -10,7 +10,7 @@ use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use rubelet_cli::{Binary, CommandLine};
 
-/// What the commands need to know about this program.
+/// Facts about this program that the commands need.
 const BINARY: Binary = Binary {
     build_info: build_info::document,
     runtime_settings: run::embedded::settings,

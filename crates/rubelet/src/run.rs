@@ -12,6 +12,7 @@ mod lock;
 mod log_rotation;
 mod logging;
 mod manifests;
+mod memory;
 mod node;
 pub(crate) mod notify;
 mod observe;
@@ -21,7 +22,6 @@ mod parts;
 mod peer_pings;
 mod port;
 mod preflight;
-mod quiet;
 mod runtime_name;
 mod signals;
 mod spawn;
@@ -39,7 +39,7 @@ use tracing::{error, info, warn};
 
 use self::{signals::StopSignals, spawn::Running};
 
-/// How long the sources wait for the first list of the runtime, which shows pods of another
+/// Time that the sources wait for the first list of the runtime, which shows pods of another
 /// kubelet: those keep their UIDs.
 const FIRST_RELIST: Duration = Duration::from_secs(5);
 
@@ -57,7 +57,7 @@ pub(crate) fn main(args: &[String], as_kubelet: bool) -> ExitCode {
     let flags = match parse_flags(args.iter().cloned()) {
         Ok(flags) => flags,
         Err(error) => {
-            complain(&format!("{error}\nRun 'rubelet run --help' for the flags."));
+            print_error(&format!("{error}\nRun 'rubelet run --help' for the flags."));
             return ExitCode::from(2);
         }
     };
@@ -70,7 +70,7 @@ pub(crate) fn main(args: &[String], as_kubelet: bool) -> ExitCode {
     match start(&flags, as_kubelet) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("{error:#}"));
+            print_error(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -91,13 +91,13 @@ fn start(flags: &Flags, as_kubelet: bool) -> anyhow::Result<()> {
     if let Some(missing) = resolved.not_yet() {
         warn!(
             missing,
-            "Not supported yet; the kubelet of Kubernetes 1.36 does it with this configuration"
+            "This configuration uses features of the kubelet of Kubernetes 1.36 that are not supported yet"
         );
     }
     if kubelets {
         info!(
             endpoint = resolved.config.container_runtime_endpoint,
-            "containerRuntimeEndpoint is empty: uses the kubelet's default; write \"embedded\" for the runtime inside"
+            "containerRuntimeEndpoint is empty: using the kubelet's default; write \"embedded\" for the embedded runtime"
         );
     }
     node::allow_open_files(resolved.config.max_open_files);
@@ -124,15 +124,15 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     let mut signals = StopSignals::new()?;
     let root = Path::new(flags.root_dir());
     std::fs::create_dir_all(root)
-        .with_context(|| format!("cannot make the root directory {}", root.display()))?;
+        .with_context(|| format!("cannot create the root directory {}", root.display()))?;
     let _root_lock = lock::take(root)?;
     let lock_file = flags.lock_file().map(PathBuf::from);
     let _file_lock = match lock_file.clone() {
         Some(path) => {
-            info!(path = %path.display(), "Takes the lock file");
+            info!(path = %path.display(), "Waiting for the lock file");
             let taken = spawn_blocking(move || lock::wait_for_file(&path));
             tokio::select! {
-                taken = taken => Some(taken.context("taking the lock file")??),
+                taken = taken => Some(taken.context("cannot lock the lock file")??),
                 _ = signals.next() => return Ok(()),
             }
         }
@@ -158,14 +158,14 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         ended = &mut running.cluster.0 => match ended {
             Ok(Ok(never)) => match never {},
             Ok(Err(why)) => Err(why),
-            Err(died) => Err(anyhow!("the task of the cluster died: {died}")),
+            Err(died) => Err(anyhow!("a task of the cluster connection failed: {died}")),
         },
         watched = contention => watched.map(|()| "the lock file was opened by another process"),
     };
     notify::stopping();
     match &result {
-        Ok(cause) => info!(cause, "Rubelet stops; pods go on"),
-        Err(why) => error!("Rubelet stops: {why:#}"),
+        Ok(cause) => info!(cause, "Shutting down; pods keep running"),
+        Err(why) => error!("Shutting down: {why:#}"),
     }
     drain(running).await;
     result.map(drop)
@@ -176,7 +176,7 @@ async fn drain(running: Running) {
     let Running {
         agent,
         cluster,
-        late_objects,
+        deferred_objects,
         stop,
         mut servers,
         mut tasks,
@@ -188,7 +188,7 @@ async fn drain(running: Running) {
     stop.send_replace(true);
     agent.stop().await;
     // After the agent: until it has stopped, its pods may request more objects.
-    if let Some(objects) = late_objects {
+    if let Some(objects) = deferred_objects {
         objects.flush().await;
     }
     drop(cluster);
@@ -212,7 +212,7 @@ async fn contention(path: Option<PathBuf>) -> anyhow::Result<()> {
     };
     spawn_blocking(move || lock::wait_for_contention(&path))
         .await
-        .context("watching the lock file")?
+        .context("cannot watch the lock file")?
 }
 
 /// Resolves when the agent stops.
@@ -226,7 +226,7 @@ async fn until(mut stopped: watch::Receiver<bool>) {
     clippy::print_stderr,
     reason = "errors that end the process go to stderr"
 )]
-fn complain(message: &str) {
+fn print_error(message: &str) {
     eprintln!("error: {message}");
 }
 

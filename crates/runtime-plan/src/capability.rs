@@ -1,4 +1,4 @@
-//! Capabilities: their names, and which of them a container gets.
+//! Capabilities: their names, and the sets of a container.
 
 use rubelet_cri::v1;
 use rubelet_oci::{CAPABILITIES, Capabilities};
@@ -28,13 +28,13 @@ const DEFAULT: [&str; 14] = [
 pub struct CapSet(u64);
 
 impl CapSet {
-    /// None.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
-    /// Every one that has a name.
+    /// All capabilities with a name.
     pub const ALL: Self = Self((1 << CAPABILITIES.len()) - 1);
 
     /// The set of the kernel's bits, as in `CapBnd` of `/proc/self/status`. Bits without a name
-    /// are left out.
+    /// are omitted.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits & Self::ALL.0)
@@ -46,7 +46,7 @@ impl CapSet {
         self.0
     }
 
-    /// Those of `names` that exist, with or without `CAP_`, in any case.
+    /// The existing capabilities among `names`, with or without `CAP_`, in any case.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut set = Self::EMPTY;
         for bit in names.into_iter().filter_map(bit) {
@@ -55,25 +55,25 @@ impl CapSet {
         set
     }
 
-    /// Whether that capability is in the set.
+    /// Reports whether that capability is in the set.
     #[must_use]
     pub fn has(self, name: &str) -> bool {
         bit(name).is_some_and(|bit| self.0 & bit != 0)
     }
 
-    /// Those of both.
+    /// The union.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Those that are in both.
+    /// The intersection.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Those that are not in `other`.
+    /// The capabilities that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -101,11 +101,11 @@ fn bit(name: &str) -> Option<u64> {
 /// The sets of a container: what it requests, never more than `available`, the agent's own.
 ///
 /// `ALL` is applied first and single names after it, additions before removals. Inheritable and
-/// ambient sets stay empty unless ambient capabilities are requested, which go into all sets: the
+/// ambient sets are empty unless ambient capabilities are requested, which go into all sets: the
 /// kernel requires it.
 ///
 /// # Errors
-/// A name that is no capability, or one that the agent does not have itself.
+/// An unknown capability, or one that the agent itself does not have.
 pub fn container(
     security: &v1::LinuxContainerSecurityContext,
     available: CapSet,
@@ -166,11 +166,11 @@ fn named(names: &[String], list: &str, available: CapSet) -> Result<CapSet, Refu
         };
         let one = CapSet::of([name.as_str()]);
         if one == CapSet::EMPTY {
-            return Err(refuse(format!("there is no capability {name:?}")));
+            return Err(refuse(format!("unknown capability {name:?}")));
         }
         if one.intersection(available) == CapSet::EMPTY {
             return Err(refuse(format!(
-                "{name} can't be given: the agent does not have it itself on this host"
+                "{name} can't be granted: the agent itself does not have it on this host"
             )));
         }
         set = set.union(one);

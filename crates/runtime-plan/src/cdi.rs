@@ -1,5 +1,5 @@
-//! Devices as their vendors describe them: the Container Device Interface (CNCF, up to 1.1.0). A
-//! file lists what a container needs to use a device: nodes, mounts, variables, groups.
+//! The Container Device Interface (CNCF, up to 1.1.0): specification files of vendors list what a
+//! container needs to use a device: nodes, mounts, environment variables, groups.
 
 mod catalog;
 mod document;
@@ -8,9 +8,9 @@ mod name;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{Catalog, SpecFile};
-pub use document::{Document, SpecError, read};
-pub use edits::{Edits, NodeOnHost, apply};
+pub use catalog::{DeviceCatalog, SpecFile};
+pub use document::{CdiDocument, SpecError, read};
+pub use edits::{DeviceEdits, NodeOnHost, apply};
 
 use std::collections::BTreeSet;
 
@@ -45,9 +45,7 @@ pub fn wanted(container: &v1::ContainerConfig) -> Result<Vec<String>, Refusal> {
         if let Err(why) = name::qualified(wanted) {
             return Err(Refusal::new(
                 field,
-                format!(
-                    "{wanted:?} is no name of a CDI device such as vendor.com/class=name: {why}"
-                ),
+                format!("{wanted:?} is not a CDI device name such as vendor.com/class=name: {why}"),
             ));
         }
         if seen.insert(wanted.to_owned()) {

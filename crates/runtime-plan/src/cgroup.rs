@@ -1,31 +1,31 @@
-//! Where a container's cgroup is, and a shim's.
+//! The cgroups of containers and shims.
 
 use rubelet_base::cgroup::{CgroupDriver, CgroupPath, CgroupPathError};
 
 use crate::Refusal;
 
-/// What the names of scopes begin with.
+/// Prefix of the names of containers' scopes.
 const PREFIX: &str = "rubelet";
-/// Where containers go whose pod has no cgroup of its own.
+/// The parent of containers whose pod has no cgroup.
 const DEFAULT_PARENT: &str = "/rubelet/pods";
 /// The same with systemd.
 const DEFAULT_SLICE: &str = "rubelet-pods.slice";
 
-/// What the names of shims' scopes begin with.
+/// Prefix of the names of shims' scopes.
 const SHIM: &str = "rubelet-shim-";
 
-/// A cgroup, and who makes it.
+/// A cgroup, and its scope if systemd creates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerCgroup {
     /// Its path below the root of each hierarchy.
     pub path: CgroupPath,
-    /// The scope to request from systemd; `None` makes a directory.
-    pub scope: Option<Scope>,
+    /// The scope to request from systemd; `None` creates a directory.
+    pub scope: Option<SystemdScope>,
 }
 
 /// A scope of systemd.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scope {
+pub struct SystemdScope {
     /// Its name, ending in `.scope`.
     pub name: String,
     /// The slice it is in, ending in `.slice`.
@@ -52,11 +52,11 @@ impl ContainerCgroup {
 }
 
 /// The cgroup of container `id` below `parent`, the pod's `cgroup_parent`. With systemd the last
-/// component of `parent` names the slice, as kubelets write it. An empty `parent` is a place of
-/// Rubelet's own, never the root.
+/// component of `parent` names the slice, as kubelets write it. An empty `parent` means Rubelet's
+/// own parent cgroup, never the root.
 ///
 /// # Errors
-/// `parent` is no path of a cgroup, or no slice where systemd makes cgroups.
+/// `parent` is not a cgroup path, or not a slice with the systemd driver.
 pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<ContainerCgroup, Refusal> {
     const FIELD: &str = "linux.cgroup_parent";
     let refused = |error: CgroupPathError| Refusal::new(FIELD, error.to_string());
@@ -89,7 +89,7 @@ pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<Contain
                 path: CgroupPath::parse(&directory)
                     .and_then(|directory| directory.join(&name))
                     .map_err(refused)?,
-                scope: Some(Scope {
+                scope: Some(SystemdScope {
                     name,
                     slice: slice.to_owned(),
                 }),
@@ -98,8 +98,8 @@ pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<Contain
     }
 }
 
-/// The cgroup in which the shims have theirs, for one that is given as a directory: that directory, or
-/// with systemd the slice of that name, `/a/b` being `a-b.slice`. One that is a slice already stays.
+/// The parent of the shims' cgroups, for a configured directory: that directory, or with systemd
+/// the slice of that name (`/a/b` becomes `a-b.slice`). A slice is returned unchanged.
 ///
 /// # Errors
 /// The slice's name is too long for a directory.
@@ -121,7 +121,7 @@ pub fn shims(directory: &CgroupPath, driver: CgroupDriver) -> Result<CgroupPath,
 /// The cgroup of the shim of sandbox `id`; `parent` is what [`shims`] gives.
 ///
 /// # Errors
-/// `id` is no name of a directory.
+/// `id` is not a valid directory name.
 pub fn shim(
     parent: &CgroupPath,
     id: &str,
@@ -131,7 +131,7 @@ pub fn shim(
         CgroupDriver::Cgroupfs => (id.to_owned(), None),
         CgroupDriver::Systemd => {
             let name = format!("{SHIM}{id}.scope");
-            let scope = Scope {
+            let scope = SystemdScope {
                 name: name.clone(),
                 slice: parent.name().to_owned(),
             };
@@ -144,7 +144,7 @@ pub fn shim(
     })
 }
 
-/// The sandbox for whose shim a cgroup of that name was made.
+/// The sandbox of the shim whose cgroup has that name.
 #[must_use]
 pub fn sandbox_of(name: &str) -> &str {
     let scope = name.strip_prefix(SHIM);

@@ -1,4 +1,4 @@
-//! From a container's configuration to the OCI specification.
+//! Builds the OCI specification from a container's configuration.
 
 mod devices;
 mod input;
@@ -9,7 +9,8 @@ mod process;
 mod tests;
 
 pub use input::{
-    HostDevice, ImageVolume, MountSource, Namespaces, Placement, PodFiles, Propagation, SpecInput,
+    ContainerNamespaces, HostDevice, ImageVolume, MountSource, NamespacePlacement, PodFiles,
+    Propagation, SpecInput,
 };
 pub(crate) use mounts::clean;
 pub use other_runtime::for_other_runtime;
@@ -19,32 +20,32 @@ use rubelet_oci::{Linux, Namespace, NamespaceKind, Root, Seccomp, Spec};
 
 use crate::{Refusal, capability::CapSet, host::CgroupLayout, profile, resources, seccomp, userns};
 
-/// A specification, and which filter of system calls goes with it.
+/// A specification, and the seccomp filter for it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Built {
+pub struct BuiltSpec {
     /// The specification. The default filter is not in it: it names hundreds of calls, and readers
     /// of it use the compiled one.
     pub spec: Spec,
     /// The filter.
-    pub filter: Filter,
+    pub filter: SeccompFilter,
 }
 
 /// The filter of system calls of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filter {
+pub enum SeccompFilter {
     /// None.
     Unconfined,
     /// [`seccomp::runtime_default`] for that bounding set.
     Default(CapSet, seccomp::Socketcall),
-    /// What is in the specification.
+    /// The profile in the specification.
     Profile,
 }
 
-impl Built {
+impl BuiltSpec {
     /// The specification with every filter in it, for runtimes that compile it themselves.
     #[must_use]
     pub fn whole(mut self, arch: seccomp::Arch) -> Spec {
-        if let Filter::Default(capabilities, socketcall) = self.filter {
+        if let SeccompFilter::Default(capabilities, socketcall) = self.filter {
             let profile = seccomp::runtime_default(&capabilities, socketcall, arch);
             self.spec.linux.seccomp = Some(profile);
         }
@@ -56,7 +57,7 @@ impl Built {
 ///
 /// # Errors
 /// A request that can't be fulfilled.
-pub fn build(input: &SpecInput<'_>) -> Result<Built, Refusal> {
+pub fn build(input: &SpecInput<'_>) -> Result<BuiltSpec, Refusal> {
     let container = input.container;
     refuse_what_is_missing(container)?;
     let empty = v1::LinuxContainerSecurityContext::default();
@@ -126,10 +127,10 @@ pub fn build(input: &SpecInput<'_>) -> Result<Built, Refusal> {
             mount_label: String::new(),
         },
     };
-    Ok(Built { spec, filter })
+    Ok(BuiltSpec { spec, filter })
 }
 
-/// Parts of the CRI that this runtime does not have. Told at once, not in the middle of a start.
+/// Refuses unsupported parts of the CRI at the creation, not in the middle of a start.
 fn refuse_what_is_missing(container: &v1::ContainerConfig) -> Result<(), Refusal> {
     if container.windows.is_some() {
         return Err(Refusal::new("windows", "this is a runtime for Linux"));
@@ -137,7 +138,7 @@ fn refuse_what_is_missing(container: &v1::ContainerConfig) -> Result<(), Refusal
     Ok(())
 }
 
-/// What concerns the pod must be the same in both configurations.
+/// Settings of the pod must be the same in both configurations.
 fn check_against_sandbox(
     input: &SpecInput<'_>,
     security: &v1::LinuxContainerSecurityContext,
@@ -177,13 +178,13 @@ fn namespaces(
         (NamespaceKind::Ipc, &wanted.ipc),
         (NamespaceKind::Uts, &wanted.uts),
         (NamespaceKind::Network, &wanted.network),
-        (NamespaceKind::Mount, &Placement::New),
+        (NamespaceKind::Mount, &NamespacePlacement::New),
     ]
     .into_iter()
     .filter_map(|(kind, placement)| match placement {
-        Placement::Host => None,
-        Placement::New => Some(Namespace { kind, path: None }),
-        Placement::Join(path) => Some(Namespace {
+        NamespacePlacement::Host => None,
+        NamespacePlacement::New => Some(Namespace { kind, path: None }),
+        NamespacePlacement::Join(path) => Some(Namespace {
             kind,
             path: Some(path.clone()),
         }),
@@ -205,24 +206,26 @@ fn filter(
     security: &v1::LinuxContainerSecurityContext,
     capabilities: CapSet,
     socketcall: seccomp::Socketcall,
-) -> Result<(Filter, Option<Seccomp>), Refusal> {
+) -> Result<(SeccompFilter, Option<Seccomp>), Refusal> {
     match profile::seccomp(security, input.host)? {
-        profile::Seccomp::Unconfined => Ok((Filter::Unconfined, None)),
-        profile::Seccomp::RuntimeDefault => Ok((Filter::Default(capabilities, socketcall), None)),
-        profile::Seccomp::Localhost(path) => {
+        profile::SeccompChoice::Unconfined => Ok((SeccompFilter::Unconfined, None)),
+        profile::SeccompChoice::RuntimeDefault => {
+            Ok((SeccompFilter::Default(capabilities, socketcall), None))
+        }
+        profile::SeccompChoice::Localhost(path) => {
             let Some(text) = input.seccomp_profile else {
                 return Err(Refusal::new(
                     "linux.security_context.seccomp",
                     format!("the profile {} was not read", path.display()),
                 ));
             };
-            let circumstances = seccomp::Circumstances {
+            let context = seccomp::ProfileContext {
                 capabilities,
                 arch: input.host.arch,
                 kernel: input.host.kernel,
             };
-            seccomp::localhost(text, &circumstances)
-                .map(|profile| (Filter::Profile, Some(profile)))
+            seccomp::localhost(text, &context)
+                .map(|profile| (SeccompFilter::Profile, Some(profile)))
                 .map_err(|refusal| {
                     Refusal::new(
                         refusal.field,

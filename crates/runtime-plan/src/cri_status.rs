@@ -1,4 +1,4 @@
-//! Answers of the CRI from records: statuses, lists and their filters.
+//! CRI replies from records: statuses, lists and their filters.
 
 #[cfg(test)]
 mod tests;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rubelet_cri::v1;
 
 use crate::{
-    record::{ContainerRecord, MountRecord, NamespaceModes, SandboxRecord, Texts},
+    record::{ContainerRecord, MountRecord, NamespaceModes, SandboxRecord, StringMap},
     resources, stop_signal,
     userns::UserMappings,
 };
@@ -207,7 +207,7 @@ fn mount(record: &MountRecord) -> v1::Mount {
     }
 }
 
-/// Whether a list with that filter has this sandbox. An identifier may be shortened.
+/// Reports whether the list filter matches this sandbox. An identifier may be shortened.
 #[must_use]
 pub fn lists_sandbox(filter: Option<&v1::PodSandboxFilter>, record: &SandboxRecord) -> bool {
     let Some(state) = record.phase.cri() else {
@@ -222,7 +222,7 @@ pub fn lists_sandbox(filter: Option<&v1::PodSandboxFilter>, record: &SandboxReco
     })
 }
 
-/// Whether a list with that filter has this container. Identifiers may be shortened.
+/// Reports whether the list filter matches this container. Identifiers may be shortened.
 #[must_use]
 pub fn lists_container(filter: Option<&v1::ContainerFilter>, record: &ContainerRecord) -> bool {
     let Some(state) = record.phase.cri() else {
@@ -238,7 +238,7 @@ pub fn lists_container(filter: Option<&v1::ContainerFilter>, record: &ContainerR
     })
 }
 
-/// Whether statistics with that filter have this container.
+/// Reports whether the statistics filter matches this container.
 #[must_use]
 pub fn stats_container(
     filter: Option<&v1::ContainerStatsFilter>,
@@ -251,7 +251,7 @@ pub fn stats_container(
     })
 }
 
-/// Whether statistics with that filter have this sandbox.
+/// Reports whether the statistics filter matches this sandbox.
 #[must_use]
 pub fn stats_sandbox(filter: Option<&v1::PodSandboxStatsFilter>, record: &SandboxRecord) -> bool {
     filter.is_none_or(|filter| {
@@ -259,7 +259,7 @@ pub fn stats_sandbox(filter: Option<&v1::PodSandboxStatsFilter>, record: &Sandbo
     })
 }
 
-fn has_labels(selector: &Texts, labels: &BTreeMap<String, String>) -> bool {
+fn has_labels(selector: &StringMap, labels: &BTreeMap<String, String>) -> bool {
     selector
         .iter()
         .all(|(name, value)| labels.get(name) == Some(value))

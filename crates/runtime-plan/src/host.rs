@@ -1,4 +1,4 @@
-//! What the host can do, as far as decisions depend on it. Whoever runs the plans looks once.
+//! Features of the host on which decisions depend, detected once by the caller.
 
 use rubelet_base::cgroup::CgroupDriver;
 
@@ -9,31 +9,31 @@ use crate::{capability::CapSet, seccomp::Arch};
 pub struct HostFacts {
     /// Layout of the cgroup hierarchies.
     pub cgroups: CgroupLayout,
-    /// Who makes cgroups.
+    /// The cgroup driver.
     pub driver: CgroupDriver,
-    /// Whether the kernel has AppArmor and it is switched on.
+    /// AppArmor is enabled in the kernel.
     pub apparmor: bool,
-    /// Whether SELinux is switched on.
+    /// SELinux is enabled.
     pub selinux: bool,
-    /// Whether the kernel filters system calls.
+    /// The kernel supports seccomp filters.
     pub seccomp: bool,
-    /// Capabilities that the agent itself may give away: its bounding set.
+    /// Capabilities that the agent can grant: its bounding set.
     pub capabilities: CapSet,
-    /// Whether swap can be limited (`memory.memsw.limit_in_bytes` or `memory.swap.max` exists).
+    /// Swap can be limited (`memory.memsw.limit_in_bytes` or `memory.swap.max` exists).
     pub swap: bool,
-    /// Whether the hugetlb controller is there.
+    /// The hugetlb controller is available.
     pub hugetlb: bool,
-    /// Whether user namespaces can be made.
+    /// User namespaces can be created.
     pub user_namespaces: bool,
-    /// Whether the kernel maps the IDs of mounts (`mount_setattr`, 5.12).
+    /// The kernel supports ID-mapped mounts (`mount_setattr`, 5.12).
     pub idmapped_mounts: bool,
-    /// Whether mounts can be made read-only with everything below them (`mount_setattr`, 5.12).
+    /// The kernel supports recursive read-only mounts (`mount_setattr`, 5.12).
     pub recursive_read_only: bool,
     /// Kernel release as `(major, minor)`.
     pub kernel: (u32, u32),
     /// Architecture.
     pub arch: Arch,
-    /// The host's own name, for pods that share it.
+    /// The host name, for pods that share it.
     pub hostname: String,
 }
 

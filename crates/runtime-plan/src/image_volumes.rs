@@ -1,9 +1,9 @@
 //! The directories that an image declares as volumes (`VOLUME` of a Dockerfile, `config.Volumes` of
-//! the image specification): which of them a container gets, and where.
+//! the image specification): those that a container gets, and their mount points.
 //!
-//! Whoever made the image chose these paths and what lies at them. So a volume is always a directory
-//! of the runtime's own, filled from the image, and never a mount of something inside of the root
-//! file system; and none may cover the kernel's file systems, by which a container is confined.
+//! The author of the image chose these paths and their content. So a volume is always a directory
+//! of the runtime, filled from the image, and never a mount of a path inside of the root file
+//! system; and none may cover the kernel's file systems, by which a container is confined.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +15,8 @@ use rubelet_oci::image::ImageConfig;
 
 use crate::{Refusal, container_spec::clean};
 
-/// Most volumes that an image may declare. Each costs a directory and a mount for each container.
+/// Maximum volumes that an image may declare. Each costs a directory and a mount for each
+/// container.
 pub const MOST_VOLUMES: usize = 128;
 
 /// The kernel's file systems.
@@ -24,8 +25,8 @@ const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// The field that refusals name: the image, since the request only names it.
 const FIELD: &str = "image";
 
-/// Absolute paths of the volumes that are not replaced by a mount of the container's own, without
-/// `.`, `..` and doubled slashes. The root itself is no volume.
+/// Absolute paths of the volumes that are not replaced by a mount of the container, without `.`,
+/// `..` and doubled slashes. The root itself is not a volume.
 ///
 /// # Errors
 /// One is at or below `/proc`, `/sys` or `/dev`, or there are more than [`MOST_VOLUMES`].
@@ -49,8 +50,8 @@ pub fn declared(image: &ImageConfig, mounts: &[v1::Mount]) -> Result<Vec<PathBuf
     Ok(declared.into_iter().collect())
 }
 
-/// The volumes as they are mounted, given each path of [`declared`] with the path it leads to once
-/// the symbolic links of the image are resolved. Parents come before what is below them.
+/// The mount points of the volumes, given each path of [`declared`] with its resolution: the path
+/// with the symbolic links of the image resolved. Parents come before their children.
 ///
 /// # Errors
 /// A link leads to or below `/proc`, `/sys` or `/dev`.

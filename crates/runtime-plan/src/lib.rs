@@ -1,5 +1,5 @@
-//! What the embedded runtime decides: from CRI configurations to OCI specifications, what each call
-//! may do in each state, and how things left behind are brought in order. No effects and no clock.
+//! The decisions of the embedded runtime: OCI specifications from CRI configurations, the calls
+//! that are valid in each state, and the recovery after a restart. No effects and no clock.
 //!
 //! ```
 //! use rubelet_runtime_plan::state::{

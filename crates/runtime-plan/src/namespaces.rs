@@ -1,28 +1,28 @@
-//! Whose processes a container sees.
+//! PID namespaces of containers.
 
 use rubelet_cri::v1::{NamespaceMode, NamespaceOption};
 
 use crate::Refusal;
 
-/// The process namespace of a container.
+/// The PID namespace of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PidPlacement<'a> {
     /// That of the host.
     Host,
-    /// The one that the pod's containers share.
+    /// The pod's shared one.
     Pod,
-    /// One of its own.
+    /// A new one.
     Own,
     /// That of another container of the pod, by its identifier.
     Target(&'a str),
 }
 
 /// Decides from the mode of the sandbox and the options of the container. A container without a
-/// mode uses its pod's, and `POD` is what the pod has, be it the host's.
+/// mode uses its pod's, and `POD` means the pod's namespace, even if that is the host's.
 ///
 /// # Errors
-/// The container wants a namespace that its pod does not have: the host's where the pod is not on
-/// it, or a shared one where each container has its own.
+/// The container requests a namespace that its pod does not have: the host's, or a shared one in a
+/// pod whose containers each have their own.
 pub fn pid(sandbox: i32, container: Option<&NamespaceOption>) -> Result<PidPlacement<'_>, Refusal> {
     const FIELD: &str = "linux.security_context.namespace_options.pid";
     let sandbox = NamespaceMode::try_from(sandbox).unwrap_or(NamespaceMode::Container);
@@ -41,16 +41,16 @@ pub fn pid(sandbox: i32, container: Option<&NamespaceOption>) -> Result<PidPlace
         (Ok(NamespaceMode::Container), _) => Ok(PidPlacement::Own),
         (Ok(NamespaceMode::Target), _) if options.target_id.is_empty() => Err(Refusal::new(
             "linux.security_context.namespace_options.target_id",
-            "it is empty, and pid is TARGET",
+            "it must not be empty with pid TARGET",
         )),
         (Ok(NamespaceMode::Target), _) => Ok(PidPlacement::Target(&options.target_id)),
         (Ok(NamespaceMode::Node), _) => Err(Refusal::new(
             FIELD,
-            "NODE is possible only in a sandbox that was made with pid NODE",
+            "NODE requires a sandbox that was created with pid NODE",
         )),
         (Ok(NamespaceMode::Pod), _) => Err(Refusal::new(
             FIELD,
-            "POD is possible only in a sandbox that was made with pid POD or NODE; in this one each container has its own processes (CONTAINER)",
+            "POD requires a sandbox that was created with pid POD or NODE; this one was created with CONTAINER",
         )),
         (Err(_), _) => Err(Refusal::new(FIELD, format!("unknown mode {}", options.pid))),
     }

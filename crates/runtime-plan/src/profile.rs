@@ -1,11 +1,11 @@
-//! Security profiles: seccomp, AppArmor and SELinux, from their forms in the CRI to what is done.
+//! Security profiles: seccomp, AppArmor and SELinux, as requested by the CRI.
 
 mod apparmor;
 mod seccomp;
 mod selinux;
 
 pub use apparmor::{APPARMOR_DEFAULT, apparmor, apparmor_default_text};
-pub use seccomp::{Seccomp, seccomp, seccomp_file};
+pub use seccomp::{SeccompChoice, seccomp, seccomp_file};
 pub use selinux::selinux;
 
 use rubelet_cri::v1::{SecurityProfile, security_profile::ProfileType};
@@ -15,15 +15,15 @@ use crate::Refusal;
 /// A requested profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RequestedProfile {
-    /// The runtime's own.
+    /// The runtime's own profile.
     RuntimeDefault,
-    /// None.
+    /// No profile.
     Unconfined,
-    /// One of the host's, by name or path.
+    /// A profile of the host, by name or path.
     Localhost(String),
 }
 
-/// Reads the form with a type, or the older text where that is missing. `None` requests nothing.
+/// Reads the typed form, or the older string if that is missing. `None` requests nothing.
 fn wanted(
     field: &str,
     profile: Option<&SecurityProfile>,
@@ -62,7 +62,7 @@ fn from_text(field: &str, text: &str) -> Result<Option<RequestedProfile>, Refusa
     }
 }
 
-/// Kubelets before the form with a type put the prefix in front of the name.
+/// Kubelets without the typed form prefix the name.
 fn localhost(field: &str, name: &str) -> Result<RequestedProfile, Refusal> {
     let name = name.strip_prefix("localhost/").unwrap_or(name);
     if name.is_empty() {

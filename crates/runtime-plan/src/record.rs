@@ -1,5 +1,5 @@
-//! What is kept on disk of sandboxes and containers, and in memory: all that a status, a list or a
-//! recovery needs. Times are nanoseconds since 1970; 0 is "not yet".
+//! The records of sandboxes and containers, on disk and in memory: everything that a status, a list
+//! or a recovery needs. Times are nanoseconds since 1970; 0 means "not yet".
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// Labels or annotations.
-pub type Texts = BTreeMap<String, String>;
+pub type StringMap = BTreeMap<String, String>;
 
 /// A sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxRecord {
     /// Its identifier.
     pub id: String,
-    /// Boot in which it was made; nothing of it runs in another one.
+    /// Boot ID of its creation; none of its processes run in another boot.
     pub boot_id: String,
     /// Name of the pod.
     pub name: String,
@@ -30,29 +30,29 @@ pub struct SandboxRecord {
     pub uid: String,
     /// `metadata.attempt`.
     pub attempt: u32,
-    /// How far it is.
+    /// Its phase.
     pub phase: SandboxPhase,
-    /// When it was made.
+    /// Creation time.
     pub created_at: i64,
     /// Labels.
     #[serde(default)]
-    pub labels: Texts,
+    pub labels: StringMap,
     /// Annotations.
     #[serde(default)]
-    pub annotations: Texts,
-    /// Runtime handler it was made with; empty is the default.
+    pub annotations: StringMap,
+    /// Its runtime handler; empty is the default.
     #[serde(default)]
     pub runtime_handler: String,
     /// Directory of the containers' logs.
     #[serde(default)]
     pub log_directory: String,
-    /// Where the containers' cgroups go.
+    /// Parent cgroup of the containers.
     #[serde(default)]
     pub cgroup_parent: String,
     /// Cgroup of the shim.
     #[serde(default)]
     pub shim_cgroup: String,
-    /// Process of the shim.
+    /// Process ID of the shim.
     #[serde(default)]
     pub shim_pid: i32,
     /// Namespaces.
@@ -60,10 +60,10 @@ pub struct SandboxRecord {
     /// Addresses, the primary one first.
     #[serde(default)]
     pub ips: Vec<String>,
-    /// Ports of the host that lead to it.
+    /// Host ports that are mapped to it.
     #[serde(default)]
     pub ports: Vec<PortRecord>,
-    /// Whether the network still has something to give back.
+    /// The network still holds resources of the sandbox.
     #[serde(default)]
     pub network_held: bool,
 }
@@ -73,11 +73,11 @@ pub struct SandboxRecord {
 pub struct NamespaceModes {
     /// Network.
     pub network: i32,
-    /// Processes.
+    /// Process IDs.
     pub pid: i32,
     /// IPC.
     pub ipc: i32,
-    /// Users; `None` is the host's.
+    /// User and group IDs; `None` is the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserMappings>,
 }
@@ -87,11 +87,11 @@ pub struct NamespaceModes {
 pub struct PortRecord {
     /// By the numbers of the CRI's `Protocol`.
     pub protocol: i32,
-    /// Port inside.
+    /// Container port.
     pub container_port: i32,
-    /// Port of the host.
+    /// Host port.
     pub host_port: i32,
-    /// Address of the host; empty is all.
+    /// Host address; empty means all.
     #[serde(default)]
     pub host_ip: String,
 }
@@ -103,31 +103,31 @@ pub struct ContainerRecord {
     pub id: String,
     /// Its sandbox.
     pub sandbox_id: String,
-    /// Boot in which it was made.
+    /// Boot ID of its creation.
     pub boot_id: String,
     /// `metadata.name`.
     pub name: String,
     /// `metadata.attempt`.
     pub attempt: u32,
-    /// How far it is.
+    /// Its phase.
     pub phase: ContainerPhase,
-    /// When it was made.
+    /// Creation time.
     pub created_at: i64,
-    /// When its program began.
+    /// Start time of its program.
     #[serde(default)]
     pub started_at: i64,
-    /// How it ended.
+    /// Its exit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ExitRecord>,
-    /// First process, while it runs.
+    /// Process ID of its init, while it runs.
     #[serde(default)]
     pub pid: i32,
-    /// A name of the image; what the caller wrote where it has none.
+    /// A name of the image; without one, the name in the request.
     pub image: String,
-    /// What the pod's author wrote.
+    /// The image as the pod specifies it.
     #[serde(default)]
     pub user_specified_image: String,
-    /// A name of the image with its digest, or the identifier where it has none.
+    /// A name of the image with its digest, or, without one, its identifier.
     #[serde(default)]
     pub image_ref: String,
     /// Identifier of the image.
@@ -135,23 +135,23 @@ pub struct ContainerRecord {
     pub image_id: String,
     /// Labels.
     #[serde(default)]
-    pub labels: Texts,
+    pub labels: StringMap,
     /// Annotations.
     #[serde(default)]
-    pub annotations: Texts,
+    pub annotations: StringMap,
     /// Mounts of the caller's request.
     #[serde(default)]
     pub mounts: Vec<MountRecord>,
     /// Absolute path of its log; empty for none.
     #[serde(default)]
     pub log_path: String,
-    /// Whether it has a terminal.
+    /// It has a terminal.
     #[serde(default)]
     pub tty: bool,
-    /// Whether its standard input is open.
+    /// Its standard input is open.
     #[serde(default)]
     pub stdin: bool,
-    /// Whether its standard input closes with the first client.
+    /// Its standard input closes with the first client.
     #[serde(default)]
     pub stdin_once: bool,
     /// Limits in force.
@@ -166,27 +166,27 @@ pub struct ContainerRecord {
     pub stop_signal: i32,
     /// Its cgroup.
     pub cgroup: String,
-    /// Name of its scope, if systemd made the cgroup.
+    /// Name of its scope, if systemd created the cgroup.
     #[serde(default)]
     pub scope: String,
 }
 
-/// How a container ended.
+/// The exit of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {
-    /// Exit code; 128 and the number for a signal.
+    /// Exit code; 128 plus the number for a signal.
     pub code: i32,
-    /// When.
+    /// Time of the exit.
     pub at: i64,
     /// `Completed`, `Error`, `OOMKilled`, `StartError` or `Unknown`.
     pub reason: String,
-    /// More for people to read.
+    /// Human-readable details.
     #[serde(default)]
     pub message: String,
-    /// The signal that ended it; 0 if it ended by itself.
+    /// The signal that killed it; 0 if none did.
     #[serde(default)]
     pub signal: i32,
-    /// Whether the kernel killed one of its processes for want of memory.
+    /// The OOM killer killed one of its processes.
     #[serde(default)]
     pub oom_killed: bool,
 }
@@ -194,20 +194,20 @@ pub struct ExitRecord {
 /// A mount.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountRecord {
-    /// Path inside.
+    /// Path in the container.
     pub container_path: String,
     /// Path on the host.
     pub host_path: String,
-    /// Whether it is read-only.
+    /// It is read-only.
     #[serde(default)]
     pub readonly: bool,
-    /// Whether what is mounted below is read-only, too.
+    /// Mounts below it are read-only, too.
     #[serde(default)]
     pub recursive_read_only: bool,
     /// By the numbers of the CRI's `MountPropagation`.
     #[serde(default)]
     pub propagation: i32,
-    /// Whether files were to be relabelled.
+    /// SELinux relabeling was requested.
     #[serde(default)]
     pub selinux_relabel: bool,
     /// The image that is mounted.
@@ -220,10 +220,10 @@ pub struct MountRecord {
 pub struct MountedImage {
     /// Its identifier, once it was found.
     pub id: String,
-    /// What the pod's author wrote.
+    /// The image as the pod specifies it.
     #[serde(default)]
     pub user_specified_image: String,
-    /// The part of it that is mounted; empty is the whole.
+    /// The mounted path in it; empty means all of it.
     #[serde(default)]
     pub sub_path: String,
 }
@@ -240,13 +240,13 @@ pub struct UserRecord {
     pub groups: Vec<u32>,
 }
 
-/// The exit code of a container whose end nobody saw.
+/// The exit code of a container whose exit was not observed.
 pub const UNKNOWN_EXIT_CODE: i32 = 255;
 /// The exit code of a container that could not be started.
 pub const START_FAILED_EXIT_CODE: i32 = 128;
 
 impl ExitRecord {
-    /// An end that was seen. `signal` is 0 for a program that ended by itself.
+    /// An observed exit. `signal` is 0 for a program that was not killed by a signal.
     #[must_use]
     pub fn seen(code: i32, signal: i32, at: i64, oom_killed: bool) -> Self {
         let reason = match code {
@@ -264,7 +264,7 @@ impl ExitRecord {
         }
     }
 
-    /// An end that nobody saw.
+    /// An exit that was not observed.
     pub fn unknown(at: i64, message: impl Into<String>) -> Self {
         Self {
             code: UNKNOWN_EXIT_CODE,
@@ -293,7 +293,7 @@ impl NamespaceModes {
     /// The modes of a pod's configuration.
     ///
     /// # Errors
-    /// Mappings of a user namespace that can't be.
+    /// Invalid mappings of a user namespace.
     pub fn of(config: &v1::PodSandboxConfig) -> Result<Self, crate::Refusal> {
         let linux = config.linux.as_ref();
         let security = linux.and_then(|linux| linux.security_context.as_ref());
@@ -343,8 +343,8 @@ impl PortRecord {
     }
 }
 
-/// Names that two sandboxes or containers can't have at the same time. An identifier is random, so
-/// this is what makes a repeated create of the same thing fail.
+/// Names that two sandboxes or containers can't have at the same time. Identifiers are random, so
+/// these names make a repeated create of the same object fail.
 pub mod names {
     use rubelet_cri::v1;
 
@@ -367,7 +367,7 @@ pub mod names {
     }
 }
 
-/// Where a record's files are below the directory of running things.
+/// Directories of sandboxes and containers below the run directory.
 pub mod directories {
     use super::PathBuf;
 

@@ -1,17 +1,16 @@
-//! What a start does with what earlier runs left: running pods are adopted, what exited unobserved
-//! is torn down, what was half made or half removed is discarded, and so is what belongs to no
-//! sandbox.
+//! Recovery at the start: running pods are adopted, pods that exited meanwhile are torn down, and
+//! partially created or removed objects are discarded, as are those of no sandbox.
 //!
-//! The steps are in an order in which a start that dies in the middle leaves nothing worse: kills
-//! before the records of them, records last. Planning again after any of them plans the
-//! rest.
+//! The order of the steps makes an interrupted start safe: processes are killed before their
+//! records change, and records are removed last. Planning again after any step plans the remaining
+//! ones.
 
 mod decision;
+mod display;
 mod leftovers;
 mod plan;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,25 +23,24 @@ use crate::record::{ContainerRecord, ExitRecord, SandboxRecord};
 
 pub use plan::plan;
 
-/// Everything that is there.
+/// The records, and the observed state of the machine.
 #[derive(Debug, Clone)]
 pub struct RecoveryInput<'a> {
     /// The present boot.
     pub boot_id: &'a str,
     /// Now, in nanoseconds since 1970.
     pub now: i64,
-    /// The directory of running things.
+    /// The run directory.
     pub run: &'a Path,
-    /// The cgroup below which shims are, each in one that is named after its
-    /// sandbox.
+    /// The parent cgroup of the shims' cgroups, each of which is named after its sandbox.
     pub shim_cgroup: &'a CgroupPath,
     /// Records of sandboxes, by identifier.
     pub sandboxes: BTreeMap<&'a str, &'a SandboxRecord>,
     /// Records of containers, by identifier.
     pub containers: BTreeMap<&'a str, &'a ContainerRecord>,
-    /// Supervisors that answer, by sandbox, with their containers by identifier.
+    /// Shims that respond, by sandbox, with their containers by identifier.
     pub shims: BTreeMap<String, BTreeMap<String, SeenContainer>>,
-    /// Ends that shims wrote down, by container.
+    /// Exits that shims recorded, by container.
     pub exits: BTreeMap<String, ExitRecord>,
     /// Directories of sandboxes below `run`, with the bundles of containers in them.
     pub directories: BTreeMap<String, Vec<String>>,
@@ -57,7 +55,7 @@ pub struct RecoveryInput<'a> {
 /// A container as its shim sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeenContainer {
-    /// It is being made, or waits for its start.
+    /// It is being created, or waits for its start.
     Created {
         /// Its first process.
         pid: i32,
@@ -66,66 +64,66 @@ pub enum SeenContainer {
     Running {
         /// Its first process.
         pid: i32,
-        /// Since when, in nanoseconds since 1970.
+        /// Start time, in nanoseconds since 1970.
         started_at: i64,
     },
-    /// It ended.
+    /// It has exited.
     Exited(ExitRecord),
 }
 
-/// Something to do.
+/// A step of the recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum RecoveryStep {
     /// Keep the connection to the sandbox's shim: the pod continues.
     Adopt {
         /// The sandbox.
         sandbox: String,
     },
-    /// Order a shim to exit, with all that it holds.
+    /// Order a shim to kill its containers, release its resources and exit.
     EndShim {
         /// The sandbox it is for.
         sandbox: String,
     },
-    /// Order a shim to kill and forget a container.
+    /// Order a shim to delete a container.
     DeleteInShim {
         /// The sandbox.
         sandbox: String,
         /// The container.
         container: String,
     },
-    /// Kill all processes of a cgroup and remove it. It may be gone already.
+    /// Kill all processes of a cgroup and remove it. It may not exist.
     KillCgroup(CgroupPath),
-    /// Note in the record that the program runs.
+    /// Record that the program runs.
     MarkRunning {
         /// The container.
         container: String,
         /// Its first process.
         pid: i32,
-        /// Since when.
+        /// Start time, in nanoseconds since 1970.
         started_at: i64,
     },
-    /// Note in the record how it ended.
+    /// Record the exit.
     MarkExited {
         /// The container.
         container: String,
-        /// How.
+        /// The exit.
         exit: ExitRecord,
     },
-    /// Note in the record that the sandbox is not ready.
+    /// Record that the sandbox is not ready.
     MarkNotReady {
         /// The sandbox.
         sandbox: String,
     },
-    /// Detach the sandbox from the network to which its record says it was attached.
+    /// Detach the sandbox from the network that its record names.
     FreeNetwork {
         /// The sandbox.
         sandbox: String,
     },
-    /// Unmount what is there, as often as something is.
+    /// Unmount everything at a mount point.
     Unmount(PathBuf),
-    /// Remove a directory with all that is in it. Nothing is mounted there any more.
+    /// Remove a directory and its content. Nothing is mounted in it any more.
     RemoveDirectory(PathBuf),
-    /// Give back the root file system of a container.
+    /// Remove the root file system of a container.
     RemoveSnapshot {
         /// The container.
         container: String,
@@ -142,23 +140,23 @@ pub enum Step {
     },
 }
 
-/// A step and why it is taken.
+/// A step and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
-    /// Whose sandbox it is about; empty where nobody knows. Steps of different sandboxes don't wait
-    /// for each other; those of one are taken in their order.
+pub struct PlannedStep {
+    /// The sandbox; empty if unknown. Steps of different sandboxes run concurrently, those of one
+    /// sandbox in order.
     pub sandbox: String,
-    /// What to do.
-    pub step: Step,
-    /// Why, for people to read.
+    /// The step.
+    pub step: RecoveryStep,
+    /// The reason, for the log.
     pub why: &'static str,
 }
 
-/// What to do, in order. A step that fails does not hold up the others.
+/// The steps of a recovery, in order. A failed step does not delay the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recovery {
+pub struct RecoveryPlan {
     /// The steps.
-    pub steps: Vec<Planned>,
-    /// Sandboxes that stay ready: what the network holds for others can go.
+    pub steps: Vec<PlannedStep>,
+    /// Sandboxes that remain ready. Network resources of all others can be released.
     pub ready: BTreeSet<String>,
 }

@@ -1,15 +1,15 @@
-//! A request that can't be carried out as it is.
+//! The refusal of a request.
 
 use rubelet_cri::{CriError, CriErrorKind};
 
-/// A request that can't be fulfilled. The caller has to change it, or the host; trying again
-/// changes nothing.
+/// A request that can't be fulfilled until the request or the host is changed; a retry does not
+/// help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct Refusal {
     /// The field of the request, as the CRI names it, such as `linux.security_context.apparmor`.
     pub field: String,
-    /// What is wrong with it and what would help.
+    /// The problem and the remedy.
     pub message: String,
 }
 
@@ -22,7 +22,7 @@ impl Refusal {
         }
     }
 
-    /// The answer to the RPC `call`.
+    /// The error reply to the RPC `call`.
     #[must_use]
     pub fn into_cri(self, call: &'static str) -> CriError {
         CriError::new(call, CriErrorKind::InvalidArgument, self.to_string())

@@ -1,4 +1,4 @@
-//! From a pod's configuration to its sandbox.
+//! Plans a sandbox from a pod's configuration.
 
 mod network;
 mod sysctls;

@@ -1,10 +1,10 @@
-//! Filters of system calls: the default profile, profiles from files, and the program for the
-//! kernel that they become.
+//! Seccomp filters: the default profile, profiles from files, and their compilation to BPF
+//! programs.
 //!
 //! Of several rules for one call, those that compare arguments come first, in the order of the
 //! profile; a rule without comparisons decides what they leave. A call that is newer than our table
-//! fails with `ENOSYS` unless calls are allowed by default, so that programs fall back to what they
-//! know, as they do on an older kernel.
+//! fails with `ENOSYS` unless calls are allowed by default, so that programs fall back to older
+//! calls, as they do on an older kernel.
 
 mod bpf;
 mod compile;
@@ -16,7 +16,7 @@ mod tests;
 
 pub use compile::compile;
 pub use default::{Socketcall, deciding, runtime_default};
-pub use document::{Circumstances, localhost};
+pub use document::{ProfileContext, localhost};
 
 use rubelet_oci::Architecture;
 

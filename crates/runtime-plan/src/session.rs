@@ -1,4 +1,4 @@
-//! Whether the streams that a session request names make sense.
+//! Validates the streams of a session request.
 
 /// The streams that `Exec` or `Attach` requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

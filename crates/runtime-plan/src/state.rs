@@ -1,5 +1,5 @@
-//! How far sandboxes and containers are, and what each call may do then. Calls on one object come
-//! one after the other, so a call sees the phases with "-ing" only after a crash or from outside.
+//! The phases of sandboxes and containers, and the calls that are valid in each. Calls on one
+//! object are serialized, so a call sees the phases with "-ing" only after a crash or from outside.
 //!
 //! ```text
 //! sandbox     Creating ─> Ready ─> NotReady ─> Removing ─> gone
@@ -15,14 +15,14 @@ pub use sandbox::{SandboxCall, SandboxPhase, sandbox};
 
 use rubelet_cri::{Code, CriError, CriErrorKind};
 
-/// What a call does.
+/// The action of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallDecision {
-    /// Its work.
+    /// It does its work.
     Proceed,
-    /// Nothing: what it wants is so already. It answers with success.
+    /// Nothing: the requested state is already reached, and the call succeeds.
     Nothing,
-    /// It stops the object by force first, then does its work.
+    /// It forcibly stops the object first, then does its work.
     StopFirst,
 }
 
@@ -32,13 +32,13 @@ pub enum StateError {
     /// The object does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// The object is in a state in which the call makes no sense.
+    /// The call is not valid in the object's state.
     #[error("{0}")]
     Precondition(String),
 }
 
 impl StateError {
-    /// The answer to the RPC `call`.
+    /// The error reply to the RPC `call`.
     #[must_use]
     pub fn into_cri(self, call: &'static str) -> CriError {
         let kind = match &self {

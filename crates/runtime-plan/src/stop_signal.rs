@@ -9,7 +9,7 @@ pub const DEFAULT: i32 = 15;
 /// The first and last real-time signal as programs see them; the C library keeps two for itself.
 const REAL_TIME: (i32, i32) = (34, 64);
 
-/// What the names of the CRI's enumeration begin with.
+/// Prefix of the names of the CRI's enumeration.
 const CRI_PREFIX: &str = "SIGNAL_";
 
 /// Names and numbers on Linux, x86 and ARM.
@@ -59,15 +59,12 @@ pub fn resolve(wanted: i32, image: &str) -> Result<i32, Refusal> {
     let refuse = |what: String| Refusal::new("stop_signal", what);
     match v1::Signal::try_from(wanted) {
         Ok(v1::Signal::RuntimeDefault) if image.is_empty() => Ok(DEFAULT),
-        Ok(v1::Signal::RuntimeDefault) => parse(image).ok_or_else(|| {
-            refuse(format!(
-                "the image asks for the stop signal {image:?}, which does not exist"
-            ))
-        }),
+        Ok(v1::Signal::RuntimeDefault) => parse(image)
+            .ok_or_else(|| refuse(format!("the image has the unknown stop signal {image:?}"))),
         Ok(signal) => {
             let name = signal.as_str_name();
             parse(name.strip_prefix(CRI_PREFIX).unwrap_or(name))
-                .ok_or_else(|| refuse(format!("there is no signal {name}")))
+                .ok_or_else(|| refuse(format!("unknown signal {name}")))
         }
         Err(_) => Err(refuse(format!("unknown signal {wanted}"))),
     }

@@ -1,4 +1,4 @@
-//! Who a container runs as: the CRI's wishes and the image's, looked up in the container's own
+//! The user of a container: as requested by the CRI or the image, looked up in the container's own
 //! `/etc/passwd` and `/etc/group`.
 
 mod account;
@@ -19,7 +19,7 @@ pub struct ResolvedUser {
     pub gid: u32,
     /// All groups in order, the primary one among them.
     pub additional_gids: Vec<u32>,
-    /// Home directory; `/` for a user that `/etc/passwd` does not know.
+    /// Home directory; `/` for a user that is not in `/etc/passwd`.
     pub home: String,
 }
 
@@ -32,9 +32,9 @@ pub struct Accounts<'a> {
     pub group: Option<&'a str>,
 }
 
-/// The requests of the caller and of the image.
+/// The user that the caller or the image requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Wish<'a> {
+struct RequestedUser<'a> {
     user: &'a str,
     group: Option<&'a str>,
 }
@@ -43,7 +43,7 @@ struct Wish<'a> {
 ///
 /// # Errors
 /// More than two parts.
-fn parse(image_user: &str) -> Result<Wish<'_>, Refusal> {
+fn parse(image_user: &str) -> Result<RequestedUser<'_>, Refusal> {
     let (user, group) = match image_user.split_once(':') {
         None => (image_user, None),
         Some((_, group)) if group.contains(':') => {
@@ -54,7 +54,7 @@ fn parse(image_user: &str) -> Result<Wish<'_>, Refusal> {
         }
         Some((user, group)) => (user, Some(group)),
     };
-    Ok(Wish {
+    Ok(RequestedUser {
         user: if user.is_empty() { "0" } else { user },
         group: group.filter(|group| !group.is_empty()),
     })
@@ -81,10 +81,10 @@ pub fn resolve(
         ("", Some(number)) => Some(number.as_str()),
         (name, _) => Some(name),
     };
-    let (field, wish) = match own {
+    let (field, requested) = match own {
         Some(user) => (
             "linux.security_context.run_as_user",
-            Wish {
+            RequestedUser {
                 user,
                 group: run_as_group.as_deref(),
             },
@@ -99,8 +99,8 @@ pub fn resolve(
             ("image.config.User", parse(image_user)?)
         }
     };
-    let passwd = find_user(field, wish.user, accounts.passwd)?;
-    let gid = match wish.group {
+    let passwd = find_user(field, requested.user, accounts.passwd)?;
+    let gid = match requested.group {
         None => passwd.gid,
         Some(group) => find_group(field, group, accounts.group)?,
     };

@@ -1,4 +1,4 @@
-//! User namespaces: to which host IDs those of a pod map.
+//! The ID mappings of user namespaces.
 
 use rubelet_cri::v1;
 use rubelet_oci::IdMapping;
@@ -60,7 +60,7 @@ fn range(mappings: &[v1::IdMapping], field: &str) -> Result<IdMapping, Refusal> 
     let [one] = mappings else {
         return Err(Refusal::new(
             field,
-            format!("one range is needed, {} were given", mappings.len()),
+            format!("exactly one range is required, got {}", mappings.len()),
         ));
     };
     let fits = |first: u32| first.checked_add(one.length).is_some();
@@ -68,17 +68,17 @@ fn range(mappings: &[v1::IdMapping], field: &str) -> Result<IdMapping, Refusal> 
         return Err(Refusal::new(
             field,
             format!(
-                "{} IDs from {} inside and {} outside are no valid range",
+                "{} IDs from container ID {} and host ID {} are not a valid range",
                 one.length, one.container_id, one.host_id
             ),
         ));
     }
     if one.container_id != 0 {
-        // What the runtime makes in the pod belongs to root there.
+        // Files that the runtime creates in the pod belong to its root.
         return Err(Refusal::new(
             field,
             format!(
-                "the range begins at {} inside; it has to begin at 0",
+                "the range begins at container ID {}; it must begin at 0",
                 one.container_id
             ),
         ));
@@ -95,7 +95,7 @@ pub(crate) fn convert(mapping: &v1::IdMapping) -> IdMapping {
     }
 }
 
-/// The ID outside that `inside` maps to.
+/// The host ID to which the container ID `inside` is mapped.
 #[must_use]
 pub fn outside(mappings: &[IdMapping], inside: u32) -> Option<u32> {
     mappings.iter().find_map(|one| {

@@ -32,7 +32,7 @@ const PARSER_TIMEOUT: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Whether the runtime's profile denies address families; `None` before this process has tried to
+/// True if the runtime's profile denies address families; `None` before this process has tried to
 /// load it. Locked during the load, so that concurrent calls do not load it twice.
 static OWN: Mutex<Option<bool>> = Mutex::new(None);
 
@@ -41,14 +41,14 @@ const DENIED_FAMILIES: [u16; 2] = [38, 40];
 
 /// The AppArmor profiles in the kernel.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct AppArmorProfiles {
     /// Names of the profiles.
     pub(crate) names: Vec<String>,
-    /// Whether the kernel enforces the address families that the runtime's own profile denies.
+    /// The kernel enforces the address families that the runtime's own profile denies.
     pub(crate) denies_families: bool,
 }
 
-/// Whether the kernel has AppArmor and it is switched on.
+/// Reports whether AppArmor is enabled in the kernel.
 pub(crate) fn is_enabled(root: &Path) -> bool {
     fs::read_to_string(root.join("sys/module/apparmor/parameters/enabled"))
         .is_ok_and(|text| text.trim() == "Y")
@@ -57,7 +57,7 @@ pub(crate) fn is_enabled(root: &Path) -> bool {
 /// Names of the profiles in the kernel.
 ///
 /// # Errors
-/// The list can't be read: mostly because securityfs is not mounted.
+/// The list can't be read, usually because securityfs is not mounted.
 pub(crate) fn profiles(root: &Path) -> io::Result<Vec<String>> {
     let text = fs::read_to_string(root.join(PROFILES))?;
     // `name (enforce)`; a name may hold spaces and brackets itself.
@@ -71,27 +71,27 @@ pub(crate) fn profiles(root: &Path) -> io::Result<Vec<String>> {
 
 /// Why the runtime's own profile can't be loaded on this machine, and what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Obstacle {
+pub(crate) struct ProfileObstacle {
     pub(crate) what: &'static str,
     pub(crate) remedy: &'static str,
 }
 
-impl fmt::Display for Obstacle {
+impl fmt::Display for ProfileObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what, self.remedy)
     }
 }
 
-/// What keeps the runtime's own profile from being loaded; `None` if it is there or can be.
-pub(crate) fn obstacle(root: &Path) -> Option<Obstacle> {
+/// The obstacle to loading the runtime's own profile; `None` if it is loaded or can be.
+pub(crate) fn obstacle(root: &Path) -> Option<ProfileObstacle> {
     match profiles(root) {
         Ok(profiles) if profiles.iter().any(|one| one == APPARMOR_DEFAULT) => None,
         Ok(_) if find_program(PARSER).is_some() => None,
-        Ok(_) => Some(Obstacle {
+        Ok(_) => Some(ProfileObstacle {
             what: "the program apparmor_parser, which loads it, is not installed",
             remedy: "install the package apparmor",
         }),
-        Err(_) => Some(Obstacle {
+        Err(_) => Some(ProfileObstacle {
             what: "the kernel's list of profiles can't be read",
             remedy: "mount securityfs (`mount -t securityfs none /sys/kernel/security`)",
         }),
@@ -101,7 +101,7 @@ pub(crate) fn obstacle(root: &Path) -> Option<Obstacle> {
 /// The profiles in the kernel. Loads the runtime's own first if it is missing, as after a boot, and
 /// once in each process, since the one in the kernel may be of an earlier release. A failure is
 /// logged. Blocks.
-pub(crate) fn profiles_with_own() -> Loaded {
+pub(crate) fn profiles_with_own() -> AppArmorProfiles {
     let root = Path::new("/");
     let with_own = |found: &io::Result<Vec<String>>| {
         found
@@ -128,7 +128,7 @@ pub(crate) fn profiles_with_own() -> Loaded {
             ),
         }
     }
-    Loaded {
+    AppArmorProfiles {
         denies_families: *own == Some(true) && with_own(&found),
         names: found.unwrap_or_default(),
     }
@@ -151,7 +151,7 @@ fn denies_families() -> bool {
     let trial = thread::Builder::new().spawn(tries);
     let answer: io::Result<bool> = trial.and_then(|thread| {
         let ended = thread.join();
-        ended.unwrap_or_else(|_| Err(io::Error::other("it panicked")))
+        ended.unwrap_or_else(|_| Err(io::Error::other("the test panicked")))
     });
     answer.unwrap_or_else(|error| {
         tracing::warn!(%error, "Failed to test which address families the AppArmor profile {APPARMOR_DEFAULT} denies");

@@ -1,4 +1,4 @@
-//! Blocking operations on threads of their own.
+//! Blocking operations on separate threads.
 
 use crate::error::{Result, RuntimeError};
 

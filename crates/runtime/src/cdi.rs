@@ -7,7 +7,7 @@ use std::{
 };
 
 use rubelet_oci::{DeviceKind, Spec};
-use rubelet_runtime_plan::cdi::{self, Catalog, Edits, NodeOnHost, SpecFile};
+use rubelet_runtime_plan::cdi::{self, DeviceCatalog, DeviceEdits, NodeOnHost, SpecFile};
 
 use crate::error::{Result, RuntimeError};
 
@@ -16,12 +16,12 @@ const MAX_FILE_SIZE: u64 = 16 << 20;
 
 /// The edits that a container's devices make, with the device nodes found on the host.
 #[derive(Debug, Default)]
-pub(crate) struct Devices {
-    edits: Edits,
+pub(crate) struct CdiDevices {
+    edits: DeviceEdits,
     nodes: Vec<NodeOnHost>,
 }
 
-impl Devices {
+impl CdiDevices {
     /// Applies the edits to a specification.
     pub(crate) fn apply(&self, spec: &mut Spec) -> Result<()> {
         cdi::apply(spec, &self.edits, self.nodes.iter().copied())?;
@@ -30,25 +30,25 @@ impl Devices {
 }
 
 /// Looks for devices by their names. Reads nothing for a container without any. Blocks.
-pub(crate) fn find(dirs: &[PathBuf], names: &[String]) -> Result<Devices> {
+pub(crate) fn find(dirs: &[PathBuf], names: &[String]) -> Result<CdiDevices> {
     if names.is_empty() {
-        return Ok(Devices::default());
+        return Ok(CdiDevices::default());
     }
     let files = read_all(dirs);
-    let edits = Catalog::of(&files).edits(names)?;
-    let wanted = edits.nodes_to_look_at();
+    let edits = DeviceCatalog::of(&files).edits(names)?;
+    let wanted = edits.nodes_to_inspect();
     let nodes = wanted.iter().map(|path| {
         look(path).map_err(|error| {
             RuntimeError::because(format!("cannot use the device {}", path.display()), &error)
         })
     });
     let nodes = nodes.collect::<Result<_>>()?;
-    Ok(Devices { edits, nodes })
+    Ok(CdiDevices { edits, nodes })
 }
 
-/// What is wrong with the files, a line each. Blocks.
-pub(crate) fn faults(dirs: &[PathBuf]) -> Vec<String> {
-    Catalog::of(&read_all(dirs)).faults()
+/// Problems of the specification files, one line each. Blocks.
+pub(crate) fn problems(dirs: &[PathBuf]) -> Vec<String> {
+    DeviceCatalog::of(&read_all(dirs)).problems()
 }
 
 /// All files of the directories, in order. A file that can't be read affects only the devices in
@@ -101,7 +101,7 @@ fn look(path: &Path) -> io::Result<NodeOnHost> {
     } else if kind.is_fifo() {
         DeviceKind::Fifo
     } else {
-        return Err(io::Error::other("it is not a device"));
+        return Err(io::Error::other("not a device"));
     };
     Ok(NodeOnHost {
         kind,
@@ -135,10 +135,10 @@ mod tests {
             (node.major, node.minor, node.kind),
             (1, 3, DeviceKind::Char)
         );
-        assert!(faults(&dirs).is_empty());
+        assert!(problems(&dirs).is_empty());
 
         fs::write(dirs[0].join("broken.json"), "{").unwrap();
-        assert_eq!(faults(&dirs).len(), 1);
+        assert_eq!(problems(&dirs).len(), 1);
         assert!(find(&dirs, &names).is_ok(), "the others can be used");
         fs::write(
             dirs[0].join("null.yaml"),
@@ -147,7 +147,7 @@ mod tests {
         .unwrap();
         let error = find(&dirs, &names).unwrap_err();
         assert!(
-            error.message.contains("/etc/passwd: it is not a device"),
+            error.message.contains("/etc/passwd: not a device"),
             "{error}"
         );
     }

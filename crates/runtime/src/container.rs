@@ -27,7 +27,7 @@ use tokio::sync::watch;
 
 use crate::{
     error::{Result, RuntimeError},
-    rates::Rate,
+    rates::CpuRate,
     sandbox::Sandbox,
 };
 
@@ -37,13 +37,13 @@ pub(crate) struct Container {
     pub(crate) id: String,
     pub(crate) sandbox: Arc<Sandbox>,
     record: Mutex<Arc<ContainerRecord>>,
-    /// Held by a call that starts, changes or removes it. Not while waiting for its end.
+    /// Held by a call that starts, changes or removes it, but not while waiting for its exit.
     pub(crate) calls: tokio::sync::Mutex<()>,
     /// Held while the record is written, so that an older version can't overwrite a newer one.
     pub(crate) saving: tokio::sync::Mutex<()>,
     ended: watch::Sender<bool>,
     /// Processor use per second.
-    pub(crate) rate: Mutex<Rate>,
+    pub(crate) rate: Mutex<CpuRate>,
 }
 
 impl Container {
@@ -56,7 +56,7 @@ impl Container {
             calls: tokio::sync::Mutex::new(()),
             saving: tokio::sync::Mutex::new(()),
             ended: watch::Sender::new(has_exited),
-            rate: Mutex::new(Rate::default()),
+            rate: Mutex::new(CpuRate::default()),
         })
     }
 
@@ -72,16 +72,16 @@ impl Container {
         self.record.lock().phase
     }
 
-    /// What a call does in the present state.
+    /// The action of a call in the present state.
     pub(crate) fn decision(&self, call: ContainerCall) -> Result<CallDecision> {
         let sandbox = self.sandbox.phase();
         Ok(decision(call, &self.id, Some(self.phase()), Some(sandbox))?)
     }
 
-    /// Records how it exited; false if an exit is recorded already.
+    /// Records its exit; false if an exit is already recorded.
     pub(crate) fn set_exit(&self, exit: ExitRecord) -> bool {
         let first = self.change(|record| note_exit(record, exit));
-        // After the record: whoever wakes finds the exit in it.
+        // After the record: a waiter that wakes finds the exit in it.
         self.ended.send_replace(true);
         first
     }
@@ -90,7 +90,7 @@ impl Container {
         *self.ended.borrow()
     }
 
-    /// Turns true with the exit.
+    /// Turns true when the container exits.
     pub(crate) fn exited(&self) -> watch::Receiver<bool> {
         self.ended.subscribe()
     }

@@ -1,7 +1,7 @@
-//! What is wrong with this machine for running pods, each with why it matters and what to do.
+//! Checks whether this machine can run pods. Each finding has its impact and a remedy.
 //!
-//! Nothing is changed. Everything is read below a root directory, which is `/` except in tests.
-//! What only a trial shows is tried in a namespace of its own.
+//! The checks change nothing. They read below a root directory, which is `/` except in tests.
+//! Features that must be tried out are tried in a separate namespace.
 
 mod devices;
 mod kernel;
@@ -18,27 +18,27 @@ pub(crate) use privileges::is_executable;
 
 use crate::RuntimeSettings;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Something to know; nothing is wrong.
+    /// Information; no problem.
     Note,
-    /// Some pods will not work, or something is left over.
+    /// Some pods will not run, or leftovers exist.
     Warning,
-    /// No pod will work.
+    /// No pod will run.
     Error,
 }
 
 /// One finding about the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What was found.
+    /// The problem.
     pub what: String,
-    /// Why it matters.
+    /// Its impact.
     pub why: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 

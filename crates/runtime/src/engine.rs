@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cni::PodNetwork;
 use rubelet_cri::{ContainerEvent, v1::ContainerEventType};
-use rubelet_host::{CgroupFs, Removal, net_lock::NetLock};
+use rubelet_host::{CgroupFs, CgroupRemoval, net_lock::NetLock};
 use rubelet_images::ImageStore;
 use rubelet_runtime_plan::{
     host::HostFacts,
@@ -25,23 +25,23 @@ use crate::{
     events::EventHub,
     host_paths::HostPaths,
     layout::Layout,
-    link::ShimLink,
     ownership::Ownership,
     records::{self, StoredContainer, StoredSandbox},
     sandbox::Sandbox,
     settings::RuntimeSettings,
-    table::Table,
+    shim_client::ShimClient,
+    table::ObjectTable,
 };
 
-/// How many short blocking operations run at a time. Each may cost a thread.
+/// Maximum concurrent short blocking operations. Each may use a thread.
 pub(crate) const THREADS: usize = 8;
 
-/// How long to wait until killed processes have exited. Usually some milliseconds; a process in
+/// Timeout for the exit of killed processes. It usually takes some milliseconds; a process in
 /// uninterruptible sleep, such as on a dead disk, may never exit.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Interval between two checks of a cgroup whose processes were killed.
-const LOOK: Duration = Duration::from_millis(2);
+const CGROUP_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The shared parts of the runtime.
 pub(crate) struct Engine {
@@ -53,13 +53,13 @@ pub(crate) struct Engine {
     pub(crate) images: Arc<ImageStore>,
     pub(crate) network: Arc<dyn PodNetwork>,
     pub(crate) events: EventHub,
-    pub(crate) table: Arc<Table>,
+    pub(crate) table: Arc<ObjectTable>,
     pub(crate) threads: Semaphore,
     pub(crate) filters: DefaultFilters,
     pub(crate) paths: Arc<HostPaths>,
     /// Released when the runtime ends.
     pub(crate) _ownership: [Ownership; 2],
-    /// Likewise.
+    /// Released when the runtime ends, too.
     pub(crate) _bridge: Option<NetLock>,
 }
 
@@ -181,8 +181,8 @@ impl Engine {
         });
     }
 
-    /// Reaps a shim after its exit, so that it does not stay a zombie.
-    pub(crate) async fn reap(&self, link: &ShimLink) {
+    /// Reaps a shim after its exit, so that it does not remain a zombie.
+    pub(crate) async fn reap(&self, link: &ShimClient) {
         if !link.wait_for_exit(KILL_TIMEOUT).await {
             tracing::warn!(process = link.pid(), "A shim did not exit after SIGKILL");
             return;
@@ -197,20 +197,20 @@ impl Engine {
             let (cgroups, victim) = (self.cgroups.clone(), path.clone());
             let removal = self.blocking(move || clear_once(&cgroups, &victim)).await?;
             match removal {
-                Removal::Gone => return Ok(()),
-                Removal::StillBusy { dir } if tokio::time::Instant::now() >= end => {
+                CgroupRemoval::Gone => return Ok(()),
+                CgroupRemoval::StillBusy { dir } if tokio::time::Instant::now() >= end => {
                     return Err(RuntimeError::failed(format!(
                         "processes in cgroup {} did not exit after SIGKILL; they may be in uninterruptible sleep (state D)",
                         dir.display()
                     )));
                 }
-                Removal::StillBusy { .. } => tokio::time::sleep(LOOK).await,
+                CgroupRemoval::StillBusy { .. } => tokio::time::sleep(CGROUP_POLL_INTERVAL).await,
             }
         }
     }
 }
 
-fn clear_once(cgroups: &CgroupFs, path: &CgroupPath) -> Result<Removal> {
+fn clear_once(cgroups: &CgroupFs, path: &CgroupPath) -> Result<CgroupRemoval> {
     let remove = || {
         cgroups
             .remove(path)
@@ -218,8 +218,8 @@ fn clear_once(cgroups: &CgroupFs, path: &CgroupPath) -> Result<Removal> {
     };
     // Usually nothing runs in it any more, and no kill is needed.
     match remove()? {
-        Removal::Gone => Ok(Removal::Gone),
-        Removal::StillBusy { .. } => {
+        CgroupRemoval::Gone => Ok(CgroupRemoval::Gone),
+        CgroupRemoval::StillBusy { .. } => {
             cgroups
                 .kill(path)
                 .map_err(|error| RuntimeError::because("cannot clean up", &error))?;

@@ -12,7 +12,7 @@ pub(crate) struct RuntimeError {
     pub(crate) message: String,
 }
 
-/// What a step of a call returns.
+/// The result of a step of a call.
 pub(crate) type Result<T, E = RuntimeError> = std::result::Result<T, E>;
 
 impl RuntimeError {
@@ -23,7 +23,7 @@ impl RuntimeError {
         }
     }
 
-    /// Something on the machine failed; trying again may help.
+    /// An operation on the machine failed; a retry may succeed.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::new(CriErrorKind::Other(Code::Unknown), message)
     }
@@ -37,14 +37,14 @@ impl RuntimeError {
         Self::new(CriErrorKind::NotFound, message)
     }
 
-    /// In the words of containerd, as the calls that check the container's state answer.
-    pub(crate) fn no_container(id: &str) -> Self {
+    /// The message of containerd, for calls that check the container's state.
+    pub(crate) fn container_not_found(id: &str) -> Self {
         let message = format!("an error occurred when try to find container {id:?}: not found");
         Self::not_found(message)
     }
 
-    /// As [`Self::no_container`], for a sandbox.
-    pub(crate) fn no_sandbox(id: &str) -> Self {
+    /// As [`Self::container_not_found`], for a sandbox.
+    pub(crate) fn sandbox_not_found(id: &str) -> Self {
         let message = format!("an error occurred when try to find sandbox {id:?}: not found");
         Self::not_found(message)
     }

@@ -15,22 +15,22 @@ use futures_core::Stream;
 use parking_lot::Mutex;
 use rubelet_cri::{ContainerEvent, CriError, CriErrorKind, CriResult, EventStream};
 
-/// Most events buffered for one subscriber: those of some thousand container starts.
+/// Maximum events buffered for one subscriber: those of some thousand container starts.
 pub(crate) const MAX_PENDING: usize = 16_384;
 
 /// Delivers events to all subscribers.
 #[derive(Debug, Default)]
-pub(crate) struct EventHub(Mutex<Hub>);
+pub(crate) struct EventHub(Mutex<EventSubscribers>);
 
 #[derive(Debug, Default)]
-struct Hub {
+struct EventSubscribers {
     sequence: u64,
-    subscribers: Vec<Weak<Mutex<Queue>>>,
+    subscribers: Vec<Weak<Mutex<SubscriberQueue>>>,
     closed: bool,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct SubscriberQueue {
     waiting: VecDeque<ContainerEvent>,
     /// Sequence number of the first event that did not fit into the buffer.
     overflow: Option<u64>,
@@ -61,7 +61,7 @@ impl EventHub {
 
     /// All events from this call on.
     pub(crate) fn subscribe(&self) -> EventStream {
-        let queue = Arc::new(Mutex::new(Queue::default()));
+        let queue = Arc::new(Mutex::new(SubscriberQueue::default()));
         let mut hub = self.0.lock();
         if hub.closed {
             queue.lock().closed = true;
@@ -88,7 +88,7 @@ impl EventHub {
     }
 }
 
-impl Queue {
+impl SubscriberQueue {
     /// False if the buffer was full.
     fn push(&mut self, sequence: u64, event: &ContainerEvent) -> bool {
         if self.waiting.len() >= MAX_PENDING {
@@ -100,7 +100,7 @@ impl Queue {
     }
 }
 
-struct Subscription(Arc<Mutex<Queue>>);
+struct Subscription(Arc<Mutex<SubscriberQueue>>);
 
 impl Stream for Subscription {
     type Item = CriResult<ContainerEvent>;

@@ -1,4 +1,4 @@
-//! What this host supports, detected once at the start of the runtime.
+//! Features of this host, detected once at the start of the runtime.
 
 use std::{fs, path::Path};
 
@@ -12,7 +12,7 @@ use rubelet_runtime_plan::{
 
 use crate::apparmor;
 
-/// What this program was built for.
+/// The architecture that this program was built for.
 const ARCH: Arch = if cfg!(target_arch = "aarch64") {
     Arch::Aarch64
 } else {

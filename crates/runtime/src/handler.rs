@@ -1,4 +1,4 @@
-//! Runtime handlers: what creates the containers of a pod.
+//! Runtime handlers: the OCI runtimes that create the containers of a pod.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ use crate::{
 /// The name of the embedded handler, besides the empty name.
 pub(crate) const EMBEDDED: &str = "rubelet";
 
-/// What creates the containers of a pod.
+/// An OCI runtime that creates the containers of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Handler {
-    /// This program.
+    /// The embedded runtime.
     Embedded,
     /// A program with the command line of `runc`.
     External {
-        /// What the handler is called.
+        /// Name of the handler.
         name: String,
         /// The program.
         binary: PathBuf,

@@ -1,4 +1,4 @@
-//! Host paths that containers request. They may be on a file system that does not answer, such as
+//! Host paths that containers request. They may be on a file system that does not respond, such as
 //! an NFS mount whose server is down: stat(2) then hangs in uninterruptible sleep.
 
 use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
@@ -11,29 +11,32 @@ use crate::{
     error::{Result, RuntimeError},
 };
 
-/// How long a lookup of a path may take. Disks and servers that are only busy take less.
+/// Timeout for the lookup of a path. Disks and servers that are only busy take less.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The paths that do not answer.
+/// The paths on file systems that do not respond.
 #[derive(Debug, Default)]
 pub(crate) struct HostPaths {
     /// Paths with a lookup that hangs. No second lookup is started there, because each would block
     /// a thread.
-    silent: Mutex<BTreeSet<String>>,
+    unresponsive: Mutex<BTreeSet<String>>,
 }
 
 impl HostPaths {
     /// Looks up all `paths`, then runs `work` on them.
     ///
     /// # Errors
-    /// Those of `work`, and a path that does not answer.
-    pub(crate) async fn look<T: Send + 'static>(
+    /// Those of `work`, and a path that does not respond.
+    pub(crate) async fn with_lookup<T: Send + 'static>(
         self: &Arc<Self>,
         paths: Vec<String>,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        if let Some(path) = paths.iter().find(|path| self.silent.lock().contains(*path)) {
-            return Err(silent(path));
+        if let Some(path) = paths
+            .iter()
+            .find(|path| self.unresponsive.lock().contains(*path))
+        {
+            return Err(not_responding(path));
         }
         let looks_at = Arc::new(Mutex::new(None));
         let (known, place) = (Arc::clone(self), Arc::clone(&looks_at));
@@ -43,8 +46,8 @@ impl HostPaths {
                 // Errors other than a hang are reported by `work`.
                 let _ = fs::metadata(&path);
                 *place.lock() = None;
-                // A lookup that hung has returned: the file system answers again.
-                known.silent.lock().remove(&path);
+                // A lookup that hung has returned: the file system responds again.
+                known.unresponsive.lock().remove(&path);
             }
             work()
         });
@@ -55,8 +58,8 @@ impl HostPaths {
         match &*looks_at {
             Some(path) => {
                 // With `looks_at` locked: a lookup that returns now removes the path after this.
-                self.silent.lock().insert(path.clone());
-                Err(silent(path))
+                self.unresponsive.lock().insert(path.clone());
+                Err(not_responding(path))
             }
             None => Err(deadline(format!(
                 "the lookup of the container's mounts and devices takes more than {} s",
@@ -66,9 +69,9 @@ impl HostPaths {
     }
 }
 
-fn silent(path: &str) -> RuntimeError {
+fn not_responding(path: &str) -> RuntimeError {
     deadline(format!(
-        "the file system of {path} did not answer within {} s. Perhaps its \
+        "the file system of {path} did not respond within {} s. Perhaps its \
          server is down; remount it, or unmount it with `umount -l`",
         LOOKUP_TIMEOUT.as_secs()
     ))

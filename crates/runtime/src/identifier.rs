@@ -17,7 +17,7 @@ pub(crate) fn random() -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Whether a file name has the form of an identifier. Only such names are joined to paths.
+/// Reports whether a file name has the form of an identifier. Only such names are joined to paths.
 pub(crate) fn is_identifier(name: &str) -> bool {
     name.len() == 64
         && name

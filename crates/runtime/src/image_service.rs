@@ -8,8 +8,8 @@ use rubelet_cri::{
     v1::{self, FilesystemIdentifier, FilesystemUsage},
 };
 use rubelet_images::{
-    Credentials, Image, ImageStore, LoadRequest, Platform, PullError, PullErrorKind, PullRequest,
-    Reference, Usage, credentials::AuthFields,
+    Credentials, DiskUsage, Image, ImageStore, LoadRequest, Platform, PullError, PullErrorKind,
+    PullRequest, Reference, credentials::AuthFields,
 };
 
 use crate::{
@@ -20,10 +20,10 @@ use crate::{
 
 /// The image service on a store.
 #[derive(Clone)]
-pub(crate) struct Images(pub(crate) Arc<ImageStore>);
+pub(crate) struct CriImageService(pub(crate) Arc<ImageStore>);
 
 #[async_trait]
-impl ImageService for Images {
+impl ImageService for CriImageService {
     async fn list_images(
         &self,
         request: v1::ListImagesRequest,
@@ -97,7 +97,7 @@ impl ImageService for Images {
     async fn image_fs_info(&self, _: v1::ImageFsInfoRequest) -> CriResult<v1::ImageFsInfoResponse> {
         let info = self.0.fs_info();
         let timestamp = clock::now_ns();
-        let usage = |usage: Usage| FilesystemUsage {
+        let usage = |usage: DiskUsage| FilesystemUsage {
             timestamp,
             fs_id: Some(FilesystemIdentifier {
                 mountpoint: info.mountpoint.to_string_lossy().into_owned(),
@@ -115,7 +115,7 @@ impl ImageService for Images {
 }
 
 #[async_trait]
-impl ImageLoader for Images {
+impl ImageLoader for CriImageService {
     async fn load(&self, path: PathBuf) -> CriResult<Vec<String>> {
         let request = LoadRequest { path, name: None };
         let loaded = self.0.load(request).await.map_err(|error| {
@@ -135,7 +135,7 @@ impl ImageLoader for Images {
     }
 }
 
-impl Images {
+impl CriImageService {
     async fn pull(&self, request: v1::PullImageRequest) -> Result<String> {
         let platform = request
             .image
@@ -228,7 +228,7 @@ fn user(text: &str) -> (Option<v1::Int64Value>, String) {
     }
 }
 
-/// What `crictl inspecti` shows beside the message.
+/// Verbose information for `crictl inspecti`.
 fn verbose(image: &Image) -> String {
     let info = serde_json::json!({
         "imageSpec": {

@@ -6,19 +6,19 @@
 //!
 //! - `sandbox`, `container`: the objects, and one file for each call on them. Decisions come from
 //!   `rubelet_runtime_plan`; here they are carried out, and rolled back when a step fails.
-//! - `sessions`: exec, attach and port-forward. Where their bytes go is the business of
-//!   `rubelet_streaming`.
-//! - `link`: the connection to a shim, one task each. Its reports are recorded at once.
+//! - `sessions`: exec, attach and port-forward. `rubelet_streaming` connects them to clients.
+//! - `shim_client`: the connections to shims, one task each. Their events are recorded at once.
 //! - `events`: container events for subscribers. `records`: records on disk. `table`: all sandboxes
 //!   and containers, and the reserved names.
 //! - `recover`: recovery at the start: adopts running pods and removes leftovers.
-//! - [`doctor`]: what is wrong with the machine.
+//! - [`doctor`]: checks whether the machine can run pods.
 //!
-//! A call that changes something is a task of its own and completes even if its caller goes away.
+//! A call that changes state runs as its own task and completes even if its caller goes away.
 //! Short blocking operations share a few threads; operations on paths outside of the runtime's
 //! directories may hang, and are not counted among them.
 //!
-//! Never decides whether a pod runs: it carries out the calls of the CRI, from this agent or from another one.
+//! The runtime never decides whether a pod runs: it carries out the CRI calls of this or another
+//! agent.
 //!
 //! ```no_run
 //! use rubelet_runtime::{RuntimeSettings, doctor};
@@ -45,7 +45,6 @@ mod host_paths;
 mod identifier;
 mod image_service;
 mod layout;
-mod link;
 mod mount_sources;
 mod output;
 mod ownership;
@@ -59,6 +58,7 @@ mod sandbox;
 mod service;
 mod sessions;
 mod settings;
+mod shim_client;
 mod stats;
 mod table;
 mod unattended;

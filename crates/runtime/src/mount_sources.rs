@@ -1,7 +1,7 @@
 //! Resolves the sources of a container's mounts.
 //!
 //! Sources are paths, and links in them are followed: they are directories of the agent's own below
-//! its root directory, which nobody but root can exchange (a subPath is mounted by the agent, by
+//! its root directory, which only root can exchange (a subPath is mounted by the agent, by
 //! descriptor, and comes as such a path), or `hostPath`s. Of a `hostPath` the author of the
 //! manifest may name any path of the host; who can write to a directory on the way decides what is
 //! mounted, before this lookup or after it, as with every runtime. So exchanging a directory

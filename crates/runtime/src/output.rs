@@ -5,21 +5,21 @@ use std::{io, os::fd::OwnedFd, time::Duration};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::{io::AsyncReadExt, net::unix::pipe, time::timeout};
 
-/// Most bytes of one stream; the rest is read and discarded, as in containerd.
+/// Maximum bytes of one stream; the rest is read and discarded, as in containerd.
 pub(crate) const LIMIT: usize = 16 << 20;
 
-/// How long to wait for the end of a stream after the command exited: a background process of it
-/// may hold the stream open.
+/// Timeout for the end of a stream after the command exited: a background process may hold the
+/// stream open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One output stream of a command.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct OutputBuffer {
     pipe: pipe::Receiver,
     bytes: Vec<u8>,
 }
 
-impl Output {
+impl OutputBuffer {
     /// A stream, and the end that the command writes to.
     pub(crate) fn new() -> io::Result<(Self, OwnedFd)> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -55,7 +55,7 @@ impl Output {
 }
 
 /// Reads both streams of a command that exited until they end, or for [`DRAIN_TIMEOUT`].
-pub(crate) async fn drain(stdout: &mut Output, stderr: &mut Output) {
+pub(crate) async fn drain(stdout: &mut OutputBuffer, stderr: &mut OutputBuffer) {
     let both = async {
         tokio::join!(stdout.read(), stderr.read());
     };
@@ -71,7 +71,7 @@ mod tests {
 
     #[tokio::test]
     async fn output_beyond_the_limit_is_read_and_left_out() {
-        let (mut output, end) = Output::new().unwrap();
+        let (mut output, end) = OutputBuffer::new().unwrap();
         let writer = std::thread::spawn(move || {
             let mut end = std::fs::File::from(end);
             let piece = vec![b'x'; 1 << 20];
@@ -86,8 +86,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_that_is_held_open_is_not_waited_for() {
-        let (mut stdout, end) = Output::new().unwrap();
-        let (mut stderr, _held) = Output::new().unwrap();
+        let (mut stdout, end) = OutputBuffer::new().unwrap();
+        let (mut stderr, _held) = OutputBuffer::new().unwrap();
         std::fs::File::from(end).write_all(b"hi\n").unwrap();
         drain(&mut stdout, &mut stderr).await;
         assert_eq!(stdout.into_bytes(), b"hi\n");

@@ -1,5 +1,5 @@
-//! One runtime per directory and bridge: a second one would reap, kill and remove what the first one
-//! runs.
+//! Locks that allow one runtime per directory and bridge: a second runtime would kill and remove
+//! the pods of the first one.
 
 use std::{
     io,

@@ -28,7 +28,7 @@ pub(crate) struct RecordedState {
     pub(crate) containers: BTreeMap<String, Arc<Container>>,
 }
 
-/// How long the start waits for the recovery. A step that takes longer hangs, mostly on a network
+/// Timeout of the start for the recovery. A step that takes longer hangs, usually on a network
 /// plugin or a dead disk; other pods need not wait for it.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -86,7 +86,7 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Result<()> {
             .filter(|(_, sandbox)| on_network(sandbox))
             .map(|(id, _)| id.clone()),
     );
-    tell(engine.network.reconcile(&kept).await);
+    log_freed(engine.network.reconcile(&kept).await);
     let running: Vec<_> = shims.keys().cloned().collect();
     let (adopted, others) = apply::adopt(&known, &mut shims, plan.steps);
     let checked = networks::to_check(&known, &running, &shims);
@@ -102,7 +102,7 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Result<()> {
             // Before their bundles are removed, which name their cgroups.
             kill_orphans(&engine, seen.orphans).await;
             apply::apply(&engine, &known, shims, others).await;
-            tell(engine.network.collect_garbage().await);
+            log_freed(engine.network.collect_garbage().await);
         }
     };
     // In the background: it may take as long as the plugins do, and changes nothing.
@@ -133,7 +133,7 @@ async fn kill_orphans(engine: &Arc<Engine>, orphans: BTreeMap<String, CgroupPath
     killing.join_all().await;
 }
 
-fn tell(done: Result<Vec<String>, rubelet_cni::NetworkError>) {
+fn log_freed(done: Result<Vec<String>, rubelet_cni::NetworkError>) {
     match done {
         Ok(freed) => {
             for freed in freed {
@@ -182,7 +182,7 @@ async fn load(engine: &Arc<Engine>) -> Result<RecordedState> {
     Ok(known)
 }
 
-fn take_name(engine: &Engine, name: crate::table::Name, id: &str) {
+fn take_name(engine: &Engine, name: crate::table::ReservedName, id: &str) {
     match engine.table.reserve(name, id) {
         Ok(reservation) => reservation.keep(),
         // An interrupted removal may leave an older record with the same name.

@@ -20,12 +20,12 @@ use crate::{
     engine::{Engine, THREADS},
     events::EventHub,
     facts,
-    image_service::Images,
+    image_service::CriImageService,
     layout::Layout,
     ownership::{self, Ownership, OwnershipError},
     recover,
     settings::RuntimeSettings,
-    table::Table,
+    table::ObjectTable,
 };
 
 /// Mount point of the cgroup file systems.
@@ -34,14 +34,14 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 /// The embedded runtime. Implements the CRI services; see the crate's documentation.
 pub struct EmbeddedRuntime {
     pub(crate) engine: Arc<Engine>,
-    images: Images,
+    images: CriImageService,
     /// Serves the URLs that clients of the CRI get for sessions.
     pub(crate) streaming: Arc<StreamingServer>,
 }
 
 /// The image store of a runtime that is not running.
 pub struct StoredImages {
-    images: Images,
+    images: CriImageService,
     _ownership: Ownership,
 }
 
@@ -54,7 +54,7 @@ pub enum StartError {
     /// The lock can't be taken.
     #[error(transparent)]
     Lock(OwnershipError),
-    /// A directory can't be made.
+    /// A directory can't be created.
     #[error("cannot create {}", dir.display())]
     Directory {
         /// The directory.
@@ -83,11 +83,14 @@ impl EmbeddedRuntime {
         let layout = Layout::new(&settings.root, &settings.run);
         make(&layout)?;
         // Two runtimes that share either directory would remove each other's pods as leftovers.
-        let ownership = [own(layout.root())?, own(layout.run())?];
+        let ownership = [
+            lock_directory(layout.root())?,
+            lock_directory(layout.run())?,
+        ];
         let bridge = lock_bridge(&settings.network.bridge_name).await?;
         let looked = {
             let (layout, settings) = (layout.clone(), settings.clone());
-            tokio::task::spawn_blocking(move || look(&layout, &settings))
+            tokio::task::spawn_blocking(move || probe_host(&layout, &settings))
         };
         let looked = looked
             .await
@@ -100,7 +103,7 @@ impl EmbeddedRuntime {
             cgroups: looked.cgroups,
             images: Arc::clone(&images),
             events: EventHub::default(),
-            table: Arc::new(Table::default()),
+            table: Arc::new(ObjectTable::default()),
             threads: Semaphore::new(THREADS),
             filters: Default::default(),
             paths: Default::default(),
@@ -114,7 +117,7 @@ impl EmbeddedRuntime {
             .map_err(|error| StartError::Recovery(error.message))?;
         Ok(Arc::new_cyclic(|runtime: &Weak<Self>| Self {
             engine,
-            images: Images(images),
+            images: CriImageService(images),
             streaming: StreamingServer::new(runtime.clone()),
         }))
     }
@@ -153,10 +156,10 @@ impl StoredImages {
     pub async fn open(settings: &RuntimeSettings) -> Result<Arc<Self>, StartError> {
         let layout = Layout::new(&settings.root, &settings.run);
         make(&layout)?;
-        let ownership = own(layout.root())?;
+        let ownership = lock_directory(layout.root())?;
         let store = ImageStore::open(&layout.images(), settings.images.clone()).await?;
         Ok(Arc::new(Self {
-            images: Images(store),
+            images: CriImageService(store),
             _ownership: ownership,
         }))
     }
@@ -174,7 +177,7 @@ fn make(layout: &Layout) -> Result<(), StartError> {
 }
 
 /// Locks a directory. Does not block.
-fn own(directory: &Path) -> Result<Ownership, StartError> {
+fn lock_directory(directory: &Path) -> Result<Ownership, StartError> {
     ownership::take(directory, &directory.join("lock")).map_err(|error| match error {
         OwnershipError::Taken { .. } | OwnershipError::Bridge { .. } => StartError::Locked(error),
         OwnershipError::File { .. } => StartError::Lock(error),
@@ -198,7 +201,7 @@ struct HostState {
     facts: rubelet_runtime_plan::host::HostFacts,
 }
 
-fn look(layout: &Layout, settings: &RuntimeSettings) -> Result<HostState, StartError> {
+fn probe_host(layout: &Layout, settings: &RuntimeSettings) -> Result<HostState, StartError> {
     let host =
         |error: &(dyn std::error::Error + 'static)| StartError::Host(ErrorChain(error).to_string());
     let machine = Machine::read(Path::new("/")).map_err(|error| host(&error))?;

@@ -1,4 +1,4 @@
-//! `Version`, `Status` and `RuntimeConfig`: what the runtime reports about itself.
+//! `Version`, `Status` and `RuntimeConfig`: information about the runtime itself.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
 /// The version of the CRI.
 const API: &str = "v1";
 
-/// ShimReply to `Version`.
+/// The reply to `Version`.
 pub(crate) fn version(engine: &Engine) -> v1::VersionResponse {
     v1::VersionResponse {
         // Every runtime returns this value; the kubelet checks only that it is not empty.
@@ -30,7 +30,7 @@ pub(crate) fn version(engine: &Engine) -> v1::VersionResponse {
     }
 }
 
-/// ShimReply to `RuntimeConfig`.
+/// The reply to `RuntimeConfig`.
 pub(crate) fn config(engine: &Engine) -> v1::RuntimeConfigResponse {
     let driver = match engine.facts.driver {
         CgroupDriver::Systemd => v1::CgroupDriver::Systemd,
@@ -43,7 +43,7 @@ pub(crate) fn config(engine: &Engine) -> v1::RuntimeConfigResponse {
     }
 }
 
-/// ShimReply to `Status`.
+/// The reply to `Status`.
 pub(crate) async fn status(engine: &Engine, verbose: bool) -> v1::StatusResponse {
     let condition = |kind: &str, reason: &str, message: Option<String>| v1::RuntimeCondition {
         r#type: kind.to_owned(),
@@ -91,7 +91,8 @@ pub(crate) async fn status(engine: &Engine, verbose: bool) -> v1::StatusResponse
     }
 }
 
-/// Why containers run without the runtime's AppArmor profile although the kernel has AppArmor.
+/// The reason why containers run without the runtime's AppArmor profile although AppArmor is
+/// enabled.
 async fn app_armor(engine: &Engine) -> Option<String> {
     if !engine.facts.apparmor {
         return None;
@@ -149,7 +150,7 @@ pub(crate) async fn update(
     })
 }
 
-/// What `crictl inspectp` shows beside the status.
+/// Verbose information for `crictl inspectp`.
 pub(crate) fn sandbox(engine: &Engine, sandbox: &Sandbox) -> BTreeMap<String, String> {
     let record = sandbox.record();
     let dir = engine.layout.sandbox(&sandbox.id);
@@ -163,7 +164,7 @@ pub(crate) fn sandbox(engine: &Engine, sandbox: &Sandbox) -> BTreeMap<String, St
     [("info".to_owned(), info.to_string())].into()
 }
 
-/// What `crictl inspect` shows beside the status.
+/// Verbose information for `crictl inspect`.
 pub(crate) async fn container(engine: &Engine, container: &Container) -> BTreeMap<String, String> {
     let record = container.record();
     let dir = engine

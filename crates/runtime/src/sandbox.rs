@@ -1,9 +1,9 @@
 //! One sandbox: its record, its shim, its containers.
 
 pub(crate) mod remove;
-pub(crate) mod reports;
 pub(crate) mod run;
 mod session_waiters;
+pub(crate) mod shim_events;
 pub(crate) mod shim_exit;
 pub(crate) mod stop;
 
@@ -28,8 +28,8 @@ use tokio::sync::{RwLock, RwLockWriteGuard, watch};
 use crate::{
     container::Container,
     error::{Result, RuntimeError},
-    link::{ShimLink, shim_exited},
-    rates::Rate,
+    rates::CpuRate,
+    shim_client::{ShimClient, shim_exited},
 };
 
 pub(crate) use session_waiters::{ExecEnd, SessionWaiters};
@@ -42,34 +42,34 @@ pub(crate) struct Sandbox {
     /// Read-locked by calls that create containers, write-locked by those that stop or remove the
     /// sandbox.
     pub(crate) calls: RwLock<()>,
-    /// How many calls wait to stop or remove the sandbox: what takes long gives way to them.
+    /// Number of calls that wait to stop or remove the sandbox; long operations give way to them.
     stops: watch::Sender<usize>,
     /// Held while the record is written, so that an older version can't overwrite a newer one.
     pub(crate) saving: tokio::sync::Mutex<()>,
-    link: Mutex<Option<Arc<ShimLink>>>,
+    link: Mutex<Option<Arc<ShimClient>>>,
     /// All containers, including those in creation.
     members: Mutex<BTreeMap<String, Arc<Container>>>,
-    /// Who waits for what the shim reports of execs and attachments.
+    /// Callers that wait for the shim's events of execs and attachments.
     pub(crate) waiters: SessionWaiters,
     /// Paths by which the pod's namespaces can be joined, from the shim.
     namespaces: Mutex<BTreeMap<String, PathBuf>>,
     /// Set before the shim is ordered to exit.
     ending: AtomicBool,
     /// Processor use per second.
-    pub(crate) rate: Mutex<Rate>,
+    pub(crate) rate: Mutex<CpuRate>,
 }
 
 /// One more call that waits to stop or remove a sandbox, until it is dropped.
-struct StopWaits<'a>(&'a watch::Sender<usize>);
+struct StopWaiter<'a>(&'a watch::Sender<usize>);
 
-impl<'a> StopWaits<'a> {
+impl<'a> StopWaiter<'a> {
     fn begin(stops: &'a watch::Sender<usize>) -> Self {
         stops.send_modify(|waiting| *waiting += 1);
         Self(stops)
     }
 }
 
-impl Drop for StopWaits<'_> {
+impl Drop for StopWaiter<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|waiting| *waiting -= 1);
     }
@@ -88,7 +88,7 @@ impl Sandbox {
             waiters: SessionWaiters::default(),
             namespaces: Mutex::new(BTreeMap::new()),
             ending: AtomicBool::new(false),
-            rate: Mutex::new(Rate::default()),
+            rate: Mutex::new(CpuRate::default()),
         })
     }
 
@@ -117,14 +117,15 @@ impl Sandbox {
         })
     }
 
-    /// Waits until no call creates a container, for one that stops or removes the sandbox.
-    pub(crate) async fn alone(&self) -> RwLockWriteGuard<'_, ()> {
-        let _waits = StopWaits::begin(&self.stops);
+    /// Locks the sandbox for a call that stops or removes it. Waits for calls that create
+    /// containers.
+    pub(crate) async fn lock_exclusively(&self) -> RwLockWriteGuard<'_, ()> {
+        let _waits = StopWaiter::begin(&self.stops);
         self.calls.write().await
     }
 
     /// Resolves when a call waits to stop or remove the sandbox.
-    pub(crate) async fn stop_is_wanted(&self) {
+    pub(crate) async fn stop_requested(&self) {
         // The sender is this value's.
         let _ = self
             .stops
@@ -145,34 +146,34 @@ impl Sandbox {
         self.record.lock().phase
     }
 
-    /// What a call does in the present state.
+    /// The action of a call in the present state.
     pub(crate) fn decision(&self, call: SandboxCall) -> Result<CallDecision> {
         Ok(decision(call, &self.id, Some(self.phase()))?)
     }
 
     /// The connection to the shim.
-    pub(crate) fn link(&self) -> Result<Arc<ShimLink>> {
+    pub(crate) fn link(&self) -> Result<Arc<ShimClient>> {
         self.live_link().ok_or_else(shim_exited)
     }
 
     /// The connection to the shim, unless the shim has exited.
-    pub(crate) fn live_link(&self) -> Option<Arc<ShimLink>> {
+    pub(crate) fn live_link(&self) -> Option<Arc<ShimClient>> {
         self.link.lock().clone().filter(|link| !link.has_exited())
     }
 
-    /// Whether the shim's process still runs, even if the connection broke.
-    pub(crate) fn link_of_live_process(&self) -> bool {
+    /// Reports whether the shim's process still runs, even if the connection broke.
+    pub(crate) fn shim_process_lives(&self) -> bool {
         self.link
             .lock()
             .as_ref()
             .is_some_and(|link| link.process_lives())
     }
 
-    pub(crate) fn set_link(&self, link: Arc<ShimLink>) {
+    pub(crate) fn set_link(&self, link: Arc<ShimClient>) {
         *self.link.lock() = Some(link);
     }
 
-    pub(crate) fn take_link(&self) -> Option<Arc<ShimLink>> {
+    pub(crate) fn take_link(&self) -> Option<Arc<ShimClient>> {
         self.link.lock().take()
     }
 
@@ -212,7 +213,7 @@ impl Sandbox {
         self.members.lock().values().cloned().collect()
     }
 
-    /// Whether the pod has a network of its own.
+    /// Reports whether the pod has its own network.
     pub(crate) fn has_network(&self) -> bool {
         self.record.lock().namespaces.network != v1::NamespaceMode::Node as i32
     }

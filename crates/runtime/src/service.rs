@@ -92,7 +92,7 @@ impl RuntimeService for EmbeddedRuntime {
         let id = &request.pod_sandbox_id;
         let found = self.engine.sandbox(SandboxCall::Status, id);
         let found = found.map_err(RuntimeError::of::<v1::PodSandboxStatusRequest>)?;
-        let missing = || RuntimeError::no_sandbox(id);
+        let missing = || RuntimeError::sandbox_not_found(id);
         let sandbox = found.ok_or_else(|| missing().of::<v1::PodSandboxStatusRequest>())?;
         let record = sandbox.record();
         let members = sandbox.members();
@@ -189,7 +189,7 @@ impl RuntimeService for EmbeddedRuntime {
         let id = &request.container_id;
         let found = self.engine.container(ContainerCall::Status, id);
         let found = found.map_err(RuntimeError::of::<v1::ContainerStatusRequest>)?;
-        let missing = || RuntimeError::no_container(id);
+        let missing = || RuntimeError::container_not_found(id);
         let container = found.ok_or_else(|| missing().of::<v1::ContainerStatusRequest>())?;
         Ok(v1::ContainerStatusResponse {
             status: container_status(&container.record()),
@@ -232,7 +232,7 @@ impl RuntimeService for EmbeddedRuntime {
         )
     }
 
-    /// A command whose caller goes away is killed, since nobody could get its exit code.
+    /// A command whose caller goes away is killed, since its exit code would be lost.
     async fn exec_sync(&self, request: v1::ExecSyncRequest) -> CriResult<v1::ExecSyncResponse> {
         answer::<v1::ExecSyncRequest>(exec::exec_sync(Arc::clone(&self.engine), request).await)
     }

@@ -50,7 +50,7 @@ impl From<SessionRefusal> for RuntimeError {
 const EXEC_PIPE: usize = 256 << 10;
 
 /// A pipe, as its reading and its writing end. Only the end that this process keeps becomes
-/// non-blocking: each end has flags of its own.
+/// non-blocking: each end has its own flags.
 fn pipe() -> Result<(OwnedFd, OwnedFd)> {
     let pipe = pipe_with(PipeFlags::CLOEXEC).map_err(|error| stream_failed(&error.into()))?;
     // A smaller pipe is only slower.

@@ -1,4 +1,4 @@
-//! What an administrator can set about the runtime.
+//! Settings of the runtime.
 
 use std::{
     collections::BTreeMap,
@@ -16,11 +16,11 @@ use crate::doctor::is_executable;
 /// Settings of an [`EmbeddedRuntime`](crate::EmbeddedRuntime).
 #[derive(Debug, Clone)]
 pub struct RuntimeSettings {
-    /// Images, layers and records: what survives a reboot.
+    /// Directory for images, layers and records, which survive a reboot.
     pub root: PathBuf,
-    /// Sockets, namespaces and bundles of running pods: lost at a reboot.
+    /// Directory for sockets, namespaces and bundles of running pods, which are lost at a reboot.
     pub run: PathBuf,
-    /// Which driver creates the cgroups of containers and shims.
+    /// The driver that creates the cgroups of containers and shims.
     pub cgroup_driver: CgroupDriver,
     /// The parent of the shims' cgroups; a slice with the systemd driver.
     pub shim_cgroup: CgroupPath,
@@ -36,7 +36,7 @@ pub struct RuntimeSettings {
     /// Directories with CDI specifications. If two specify the same device, the later directory
     /// wins.
     pub cdi_spec_dirs: Vec<PathBuf>,
-    /// Most bytes of one container's log between two rotations; 0 is unlimited.
+    /// Maximum bytes of one container's log between two rotations; 0 is unlimited.
     pub max_log_bytes: u64,
     /// The program that is executed as the shim, normally this program.
     pub executable: PathBuf,

@@ -23,12 +23,12 @@ use crate::{
 };
 pub(crate) use convert::value;
 use convert::{UsageStats, convert};
-use metrics::{ContainerInfo, Disk, Processes};
+use metrics::{ContainerInfo, DiskUsage, ProcessCounts};
 
 /// Statistics of one container.
 pub(crate) async fn container(engine: &Arc<Engine>, id: &str) -> Result<v1::ContainerStats> {
     let found = engine.container(ContainerCall::Stats, id)?;
-    let container = found.ok_or_else(|| RuntimeError::no_container(id))?;
+    let container = found.ok_or_else(|| RuntimeError::container_not_found(id))?;
     of_container(engine, &container).await
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn containers(
 /// Statistics of one pod.
 pub(crate) async fn sandbox(engine: &Arc<Engine>, id: &str) -> Result<v1::PodSandboxStats> {
     let found = engine.sandbox(SandboxCall::Stats, id)?;
-    let sandbox = found.ok_or_else(|| RuntimeError::no_sandbox(id))?;
+    let sandbox = found.ok_or_else(|| RuntimeError::sandbox_not_found(id))?;
     of_sandbox(engine, &sandbox).await
 }
 
@@ -167,10 +167,10 @@ pub(crate) async fn raw(engine: &Arc<Engine>) -> Vec<v1::PodSandboxMetrics> {
         if sandbox.has_network() {
             let netns = engine.layout.sandbox(&sandbox.id).netns();
             let links = links(engine, netns).await.unwrap_or_default();
-            let told = links
+            let metrics = links
                 .iter()
                 .map(|link| metrics::of_link(link, &sandbox.id, &record.name));
-            pod.metrics.extend(told.flatten());
+            pod.metrics.extend(metrics.flatten());
         }
         for container in sandbox.members() {
             let record = container.record();
@@ -178,11 +178,11 @@ pub(crate) async fn raw(engine: &Arc<Engine>) -> Vec<v1::PodSandboxMetrics> {
                 && let Ok(cgroup) = container.cgroup()
                 && let Ok((stats, _)) = measure(engine, cgroup.clone()).await
             {
-                let mut told = metrics::of_cgroup(&stats, &container.id, &record.name);
+                let mut metrics = metrics::of_cgroup(&stats, &container.id, &record.name);
                 let known = known(engine, &record, cgroup).await;
-                told.extend(metrics::of_container(&known, &container.id, &record.name));
+                metrics.extend(metrics::of_container(&known, &container.id, &record.name));
                 pod.container_metrics.push(v1::ContainerMetrics {
-                    metrics: told,
+                    metrics,
                     container_id: container.id.clone(),
                 });
             }
@@ -199,7 +199,7 @@ async fn known(engine: &Engine, record: &ContainerRecord, cgroup: CgroupPath) ->
     let cgroups = engine.cgroups.clone();
     let gathered = engine.blocking(move || {
         let pids = cgroups.processes(&cgroup).unwrap_or_default();
-        Ok((Processes::count(pids), Disk::below(&mountpoint)))
+        Ok((ProcessCounts::count(pids), DiskUsage::below(&mountpoint)))
     });
     let (processes, mut disk) = gathered.await.unwrap_or_default();
     disk.used = used.map(|usage| usage.bytes).unwrap_or_default();

@@ -18,38 +18,38 @@ use crate::{
 
 /// All objects that calls can find, and the reserved names.
 #[derive(Debug, Default)]
-pub(crate) struct Table(Mutex<Objects>);
+pub(crate) struct ObjectTable(Mutex<Objects>);
 
 #[derive(Debug, Default)]
 struct Objects {
     sandboxes: BTreeMap<String, Arc<Sandbox>>,
     containers: BTreeMap<String, Arc<Container>>,
     /// Names to identifiers.
-    names: HashMap<Name, String>,
+    names: HashMap<ReservedName, String>,
 }
 
 /// A name that only one object can have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Name {
+pub(crate) enum ReservedName {
     Sandbox(String),
     Container(String),
 }
 
 /// A reserved name; released on drop unless [`Self::keep`] was called.
 #[derive(Debug)]
-pub(crate) struct Reservation {
-    table: Arc<Table>,
-    name: Option<Name>,
+pub(crate) struct NameReservation {
+    table: Arc<ObjectTable>,
+    name: Option<ReservedName>,
 }
 
-impl Reservation {
+impl NameReservation {
     /// Keeps the name until the object is removed.
     pub(crate) fn keep(mut self) {
         self.name = None;
     }
 }
 
-impl Drop for Reservation {
+impl Drop for NameReservation {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             self.table.release(&name);
@@ -57,25 +57,29 @@ impl Drop for Reservation {
     }
 }
 
-impl Table {
+impl ObjectTable {
     /// Reserves a name for the object `id`.
-    pub(crate) fn reserve(self: &Arc<Self>, name: Name, id: &str) -> Result<Reservation> {
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        name: ReservedName,
+        id: &str,
+    ) -> Result<NameReservation> {
         let mut objects = self.0.lock();
         if let Some(holder) = objects.names.get(&name) {
-            let (Name::Sandbox(text) | Name::Container(text)) = &name;
+            let (ReservedName::Sandbox(text) | ReservedName::Container(text)) = &name;
             return Err(RuntimeError::new(
                 CriErrorKind::AlreadyExists,
                 format!("name {text:?} is reserved for {holder:?}"),
             ));
         }
         objects.names.insert(name.clone(), id.to_owned());
-        Ok(Reservation {
+        Ok(NameReservation {
             table: Arc::clone(self),
             name: Some(name),
         })
     }
 
-    pub(crate) fn release(&self, name: &Name) {
+    pub(crate) fn release(&self, name: &ReservedName) {
         self.0.lock().names.remove(name);
     }
 
@@ -153,12 +157,16 @@ mod tests {
 
     #[test]
     fn a_name_is_taken_until_its_creation_fails_or_its_object_goes() {
-        let table = Arc::new(Table::default());
-        let name = || Name::Sandbox("a".to_owned());
+        let table = Arc::new(ObjectTable::default());
+        let name = || ReservedName::Sandbox("a".to_owned());
         let first = table.reserve(name(), "1").unwrap();
         let error = table.reserve(name(), "2").unwrap_err();
         assert_eq!(error.kind, CriErrorKind::AlreadyExists);
-        assert!(table.reserve(Name::Container("a".to_owned()), "3").is_ok());
+        assert!(
+            table
+                .reserve(ReservedName::Container("a".to_owned()), "3")
+                .is_ok()
+        );
         drop(first);
         table.reserve(name(), "2").unwrap().keep();
         assert!(table.reserve(name(), "4").is_err());

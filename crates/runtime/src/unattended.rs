@@ -1,5 +1,5 @@
-//! Pods whose runtime does not run, for an agent that is to use another one: it would start them a
-//! second time.
+//! Pods whose runtime does not run. An agent that is configured for another runtime would start
+//! them a second time.
 
 use std::{fs, path::Path};
 
@@ -7,8 +7,8 @@ use rubelet_shim::spawn;
 
 use crate::{layout::Layout, ownership};
 
-/// How many shims of the run directory `run` are alive while no runtime uses it. Zero if one does:
-/// the pods are its own then. Blocks.
+/// Number of live shims of the run directory `run` while no runtime uses it. Zero if a runtime uses
+/// it, since it owns the pods. Blocks.
 #[must_use]
 pub fn unattended_pods(run: &Path) -> usize {
     let sandboxes = Layout::new(run, run).sandboxes();
@@ -20,7 +20,7 @@ pub fn unattended_pods(run: &Path) -> usize {
         return 0;
     }
     match ownership::take(run, &run.join("lock")) {
-        // Nobody held it; it is released at once.
+        // No runtime held the lock; it is released at once.
         Ok(_free) => living,
         Err(_) => 0,
     }

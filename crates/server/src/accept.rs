@@ -4,7 +4,7 @@ use http::{HeaderMap, header};
 
 use crate::status::ApiError;
 
-/// How objects are represented in a response.
+/// Representation of objects in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The objects themselves.

@@ -29,7 +29,7 @@ const SMALL_BODY: u64 = 64 * 1024;
 const LONG_BODIES_OF_ROOT: usize = 5;
 const LONG_BODIES_OF_OTHERS: usize = 3;
 
-/// Permits for long bodies. Root has a share that nobody else can keep busy.
+/// Permits for long bodies. Root has a share that other users cannot use.
 pub(crate) struct LongBodies {
     root: Semaphore,
     others: Semaphore,
@@ -55,7 +55,7 @@ impl LongBodies {
 /// Timeout for a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Which part of a pod a PATCH or PUT is about.
+/// The part of a pod that a PATCH or PUT changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// `/status`.
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn others_cannot_keep_the_share_of_root_busy() {
         let bodies = LongBodies::new();
-        let member = bodies.of(Peer::STRANGER);
+        let member = bodies.of(Peer::UNAUTHENTICATED);
         let held: Vec<_> = std::iter::from_fn(|| member.try_acquire().ok()).collect();
         assert_eq!(held.len(), LONG_BODIES_OF_OTHERS);
         assert_eq!(bodies.root.available_permits(), LONG_BODIES_OF_ROOT);

@@ -1,4 +1,4 @@
-//! What can be done to one pod, and how that may fail.
+//! Actions on one pod, and their errors.
 
 use serde_json::Value;
 
@@ -64,14 +64,14 @@ pub enum ActionError {
     Internal(String),
 }
 
-/// What is wrong with one field.
+/// An error of one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
     /// The field's path, such as `status.phase`.
     pub field: String,
     /// `reason` of the cause in the Status: `FieldValueInvalid` or another of its kind.
     pub reason: &'static str,
-    /// What is wrong, without the path: `Forbidden: …`.
+    /// The error, without the path: `Forbidden: …`.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a connection is in use, and by whom: idle connections are closed, unauthorized ones
+//! Tracks the use of a connection. Idle connections are closed, unauthorized ones
 //! soon, and so are those whose peer does not read the response.
 
 use std::{
@@ -22,16 +22,16 @@ const IDLE: Duration = Duration::from_secs(90);
 
 /// At this age a connection without an authorized request is closed, whatever is requested on it:
 /// it costs memory, and a client that opens hundreds of them must not lock out others.
-pub(crate) const STRANGER: Duration = Duration::from_secs(10);
+pub(crate) const UNAUTHENTICATED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An unauthenticated peer that does not read a response for this time is disconnected.
-const STALLED_STRANGER: Duration = Duration::from_secs(60);
+const STALLED_UNAUTHENTICATED: Duration = Duration::from_secs(60);
 
 /// The same for an authenticated peer: a user may read a log page by page. The kubelet's
 /// `streamingConnectionIdleTimeout` has this default.
 const STALLED: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// How a connection is used.
+/// Tracks the use of a connection.
 pub(crate) struct Activity {
     born: Instant,
     slot: ConnectionSlot,
@@ -46,7 +46,7 @@ pub(crate) struct Activity {
 }
 
 /// A request of a connection; ends when dropped.
-pub(crate) struct Open {
+pub(crate) struct OpenRequest {
     activity: Arc<Activity>,
     waits: bool,
 }
@@ -68,11 +68,11 @@ impl Activity {
     }
 
     /// A request has arrived.
-    pub(crate) fn begin(self: &Arc<Self>) -> Open {
+    pub(crate) fn begin(self: &Arc<Self>) -> OpenRequest {
         self.open.fetch_add(1, Ordering::SeqCst);
         self.progress();
         self.changed.notify_one();
-        Open {
+        OpenRequest {
             activity: Arc::clone(self),
             waits: false,
         }
@@ -121,7 +121,10 @@ impl Activity {
             let (until, reason) = match (open, let_in) {
                 (true, _) => (self.stalls_at(), Some(RefusalReason::Stalled)),
                 (false, true) => (Instant::now() + IDLE, None),
-                (false, false) => (self.born + STRANGER, Some(RefusalReason::Silent)),
+                (false, false) => (
+                    self.born + UNAUTHENTICATED_TIMEOUT,
+                    Some(RefusalReason::Silent),
+                ),
             };
             if timeout_at(until, changed).await.is_err() {
                 // Progress of the response since then did not notify this task.
@@ -136,13 +139,13 @@ impl Activity {
     fn stalls_at(&self) -> Instant {
         let patience = match self.known.load(Ordering::SeqCst) {
             true => STALLED,
-            false => STALLED_STRANGER,
+            false => STALLED_UNAUTHENTICATED,
         };
         *self.pulled.lock() + patience
     }
 }
 
-impl Open {
+impl OpenRequest {
     /// The next part of the response was polled; `waits`: it is not available yet.
     pub(crate) fn pulled(&mut self, waits: bool) {
         self.activity.progress();
@@ -157,7 +160,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         if self.waits {
             self.activity.waiting.fetch_sub(1, Ordering::SeqCst);

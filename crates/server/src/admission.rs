@@ -1,9 +1,10 @@
-//! Which connections a listener keeps: a share for each source, and slots reserved for
+//! Admission of connections to a listener: a share for each source, and slots reserved for
 //! authenticated peers. Decides only; [`connections`](crate::connections) acts.
 //!
 //! A new connection is refused only if every connection that it competes with is authenticated.
-//! Otherwise it replaces the stranger that has made no progress for longest: a client that is about
-//! to show a certificate makes progress within milliseconds, a silent one never does.
+//! Otherwise it replaces the unauthenticated connection that has made no progress for longest: a
+//! client that is about to show a certificate makes progress within milliseconds, a silent one
+//! never does.
 //!
 //! A connection that carries an authorized session (exec, attach, port-forward) counts only against
 //! the limit of sessions, and is never closed for another connection.
@@ -18,9 +19,9 @@ use std::{
 
 use tokio::time::Instant;
 
-/// Where a connection comes from: the unit of shares.
+/// Origin of a connection: the unit of shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
+pub(crate) enum PeerSource {
     /// This machine: any process can take any address of 127.0.0.0/8.
     Loopback,
     /// One address of IPv4.
@@ -33,7 +34,7 @@ pub(crate) enum Source {
     Unknown,
 }
 
-impl Source {
+impl PeerSource {
     /// The source of an address. An IPv4-mapped IPv6 address counts as IPv4.
     pub(crate) fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
@@ -46,14 +47,14 @@ impl Source {
     }
 }
 
-/// What a peer has proved.
+/// The authentication of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerTrust {
     /// Nothing yet.
-    Stranger,
-    /// Who it is: by a certificate, a token that was accepted, or the kernel.
-    Known,
-    /// That it is root, or the user of the agent: only the total counts.
+    Unauthenticated,
+    /// Authenticated by a certificate, an accepted token, or the kernel.
+    Authenticated,
+    /// Root, or the user of the agent: only the total counts.
     Root,
 }
 
@@ -62,14 +63,14 @@ pub(crate) enum PeerTrust {
 pub(crate) struct AdmissionLimits {
     /// All but sessions.
     pub(crate) total: usize,
-    /// Strangers: the rest of the total is reserved for authenticated peers.
-    pub(crate) strangers: usize,
-    /// Strangers from one source.
-    pub(crate) strangers_per_source: usize,
-    /// Known peers: the rest of the total is for peers that are about to authenticate.
-    pub(crate) known: usize,
-    /// Known peers from one source.
-    pub(crate) known_per_source: usize,
+    /// Unauthenticated peers: the rest of the total is reserved for authenticated peers.
+    pub(crate) unauthenticated: usize,
+    /// Unauthenticated peers from one source.
+    pub(crate) unauthenticated_per_source: usize,
+    /// Authenticated peers: the rest of the total is for peers that are about to authenticate.
+    pub(crate) authenticated: usize,
+    /// Authenticated peers from one source.
+    pub(crate) authenticated_per_source: usize,
     /// Sessions, of any source: those of a cluster all come from its API server.
     pub(crate) sessions: usize,
 }
@@ -78,12 +79,12 @@ pub(crate) struct AdmissionLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ConnectionId(u64);
 
-/// Which limit a connection ran into.
+/// The limit that a connection exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// The share of its source.
     Source,
-    /// The limit of all strangers, all known peers, or all connections.
+    /// The limit of all unauthenticated peers, all authenticated peers, or all connections.
     Total,
 }
 
@@ -100,8 +101,8 @@ pub(crate) enum Admission {
 
 #[derive(Debug, Clone, Copy)]
 struct AdmittedConnection {
-    source: Source,
-    standing: PeerTrust,
+    source: PeerSource,
+    trust: PeerTrust,
     progress: Instant,
     in_session: bool,
 }
@@ -125,44 +126,48 @@ impl AdmissionTable {
     }
 
     /// Decides about a new connection.
-    pub(crate) fn open(&mut self, now: Instant, source: Source, standing: PeerTrust) -> Admission {
-        let limit = self.limit(source, standing);
+    pub(crate) fn open(&mut self, now: Instant, source: PeerSource, trust: PeerTrust) -> Admission {
+        let limit = self.limit(source, trust);
         let victim = match limit {
             None => None,
-            Some(Limit::Source) if standing == PeerTrust::Stranger => self.stalest(Some(source)),
+            Some(Limit::Source) if trust == PeerTrust::Unauthenticated => {
+                self.stalest(Some(source))
+            }
             // A peer of the unix socket does not replace another one of the same user.
             Some(Limit::Source) => None,
             Some(Limit::Total) => self.stalest(None),
         };
         match (limit, victim) {
-            (None, _) => Admission::Kept(self.insert(now, source, standing)),
+            (None, _) => Admission::Kept(self.insert(now, source, trust)),
             (Some(limit), Some(victim)) => {
                 self.entries.remove(&victim);
-                Admission::InPlaceOf(self.insert(now, source, standing), victim, limit)
+                Admission::InPlaceOf(self.insert(now, source, trust), victim, limit)
             }
             (Some(limit), None) => Admission::Refused(limit),
         }
     }
 
     /// The limit that one more connection would exceed.
-    fn limit(&self, source: Source, standing: PeerTrust) -> Option<Limit> {
+    fn limit(&self, source: PeerSource, trust: PeerTrust) -> Option<Limit> {
         let limits = &self.limits;
-        let (all, of_source) = match standing {
-            PeerTrust::Stranger => (limits.strangers, limits.strangers_per_source),
-            PeerTrust::Known => (limits.known, limits.known_per_source),
+        let (all, of_source) = match trust {
+            PeerTrust::Unauthenticated => {
+                (limits.unauthenticated, limits.unauthenticated_per_source)
+            }
+            PeerTrust::Authenticated => (limits.authenticated, limits.authenticated_per_source),
             PeerTrust::Root => (limits.total, usize::MAX),
         };
-        if self.count(Some(source), standing) >= of_source {
+        if self.count(Some(source), trust) >= of_source {
             return Some(Limit::Source);
         }
-        let full = self.count(None, standing) >= all || self.without_session() >= limits.total;
+        let full = self.count(None, trust) >= all || self.without_session() >= limits.total;
         full.then_some(Limit::Total)
     }
 
-    fn count(&self, source: Option<Source>, standing: PeerTrust) -> usize {
+    fn count(&self, source: Option<PeerSource>, trust: PeerTrust) -> usize {
         let counts = |entry: &&AdmittedConnection| {
             !entry.in_session
-                && entry.standing == standing
+                && entry.trust == trust
                 && source.is_none_or(|source| entry.source == source)
         };
         self.entries.values().filter(counts).count()
@@ -173,16 +178,16 @@ impl AdmissionTable {
         entries.filter(|entry| !entry.in_session).count()
     }
 
-    /// The stranger to close first: of that source, or of the source with the most strangers, the
-    /// one that has made no progress for longest.
-    fn stalest(&self, source: Option<Source>) -> Option<ConnectionId> {
-        let strangers = || {
-            let strangers = self.entries.iter();
-            strangers
-                .filter(|(_, entry)| entry.standing == PeerTrust::Stranger && !entry.in_session)
+    /// The unauthenticated connection to close first: of that source, or of the source with the
+    /// most of them, the one that has made no progress for longest.
+    fn stalest(&self, source: Option<PeerSource>) -> Option<ConnectionId> {
+        let unauthenticated = || {
+            let entries = self.entries.iter();
+            entries
+                .filter(|(_, entry)| entry.trust == PeerTrust::Unauthenticated && !entry.in_session)
         };
-        let mut counts: BTreeMap<Source, usize> = BTreeMap::new();
-        for (_, entry) in strangers() {
+        let mut counts: BTreeMap<PeerSource, usize> = BTreeMap::new();
+        for (_, entry) in unauthenticated() {
             *counts.entry(entry.source).or_default() += 1;
         }
         let most = counts.values().max().copied().unwrap_or_default();
@@ -190,18 +195,18 @@ impl AdmissionTable {
             Some(source) => entry.source == source,
             None => counts.get(&entry.source) == Some(&most),
         };
-        strangers()
+        unauthenticated()
             .filter(|(_, entry)| competes(entry))
             .min_by_key(|(id, entry)| (entry.progress, **id))
             .map(|(id, _)| *id)
     }
 
-    fn insert(&mut self, now: Instant, source: Source, standing: PeerTrust) -> ConnectionId {
+    fn insert(&mut self, now: Instant, source: PeerSource, trust: PeerTrust) -> ConnectionId {
         let id = ConnectionId(self.next);
         self.next += 1;
         let entry = AdmittedConnection {
             source,
-            standing,
+            trust,
             progress: now,
             in_session: false,
         };
@@ -217,20 +222,21 @@ impl AdmissionTable {
         }
     }
 
-    /// A stranger has authenticated. Beyond the limits of known peers it stays a stranger.
+    /// A peer has authenticated. Beyond the limits of authenticated peers it keeps counting as
+    /// unauthenticated.
     pub(crate) fn prove(&mut self, id: ConnectionId) {
         let Some(entry) = self.entries.get(&id) else {
             return;
         };
-        let (source, standing) = (entry.source, entry.standing);
+        let (source, trust) = (entry.source, entry.trust);
         let limits = &self.limits;
-        let has_room = self.count(None, PeerTrust::Known) < limits.known
-            && self.count(Some(source), PeerTrust::Known) < limits.known_per_source;
-        if standing == PeerTrust::Stranger
+        let has_room = self.count(None, PeerTrust::Authenticated) < limits.authenticated
+            && self.count(Some(source), PeerTrust::Authenticated) < limits.authenticated_per_source;
+        if trust == PeerTrust::Unauthenticated
             && has_room
             && let Some(entry) = self.entries.get_mut(&id)
         {
-            entry.standing = PeerTrust::Known;
+            entry.trust = PeerTrust::Authenticated;
         }
     }
 
@@ -253,7 +259,7 @@ impl AdmissionTable {
         }
     }
 
-    /// Removes the stranger to close first, to free resources other than slots.
+    /// Removes the unauthenticated connection to close first, to free resources other than slots.
     pub(crate) fn shed(&mut self) -> Option<ConnectionId> {
         let victim = self.stalest(None)?;
         self.entries.remove(&victim);
@@ -265,7 +271,7 @@ impl AdmissionTable {
         self.entries.remove(&id);
     }
 
-    /// Whether the connection is still there.
+    /// Whether the connection is still open.
     pub(crate) fn has(&self, id: ConnectionId) -> bool {
         self.entries.contains_key(&id)
     }

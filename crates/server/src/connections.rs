@@ -92,7 +92,7 @@ impl Connections {
         let admission = self
             .state()
             .table
-            .open(Instant::now(), peer.source(), peer.standing());
+            .open(Instant::now(), peer.source(), peer.trust());
         let reason = |limit| match limit {
             Limit::Source => RefusalReason::Source,
             Limit::Total => RefusalReason::Total,
@@ -123,7 +123,7 @@ impl Connections {
         }
     }
 
-    /// Closes a connection of a stranger to free its file descriptor.
+    /// Closes an unauthenticated connection to free its file descriptor.
     pub(crate) fn shed(&self) {
         let victim = self.state().table.shed();
         if let Some(victim) = victim {
@@ -216,42 +216,42 @@ impl Drop for SessionPermit {
 const SESSIONS: usize = 1024;
 
 /// The limits of the secure port. A handshake of the API server takes milliseconds; to block it,
-/// more than 128 strangers of its source would have to arrive in that time.
+/// more than 128 unauthenticated connections of its source would have to arrive in that time.
 pub(crate) const SECURE: AdmissionLimits = AdmissionLimits {
     total: 512,
-    strangers: 384,
-    strangers_per_source: 128,
-    known: 448,
-    known_per_source: 256,
+    unauthenticated: 384,
+    unauthenticated_per_source: 128,
+    authenticated: 448,
+    authenticated_per_source: 256,
     sessions: SESSIONS,
 };
 
-/// The limits of the ports without authentication: every peer is a stranger.
+/// The limits of the ports without authentication: every peer is unauthenticated.
 pub(crate) const PLAIN: AdmissionLimits = AdmissionLimits {
     total: 128,
-    strangers: 128,
-    strangers_per_source: 64,
-    known: 0,
-    known_per_source: 0,
+    unauthenticated: 128,
+    unauthenticated_per_source: 64,
+    authenticated: 0,
+    authenticated_per_source: 0,
     sessions: 0,
 };
 
 /// The limits of the unix socket: the kernel reports who each peer is.
 pub(crate) const SOCKET: AdmissionLimits = AdmissionLimits {
     total: 128,
-    strangers: 16,
-    strangers_per_source: 16,
-    known: 96,
-    known_per_source: 48,
+    unauthenticated: 16,
+    unauthenticated_per_source: 16,
+    authenticated: 96,
+    authenticated_per_source: 48,
     sessions: SESSIONS,
 };
 
 impl Peer {
-    fn standing(&self) -> PeerTrust {
+    fn trust(&self) -> PeerTrust {
         match self.credentials() {
-            None => PeerTrust::Stranger,
+            None => PeerTrust::Unauthenticated,
             Some(_) if self.may_add_containers() => PeerTrust::Root,
-            Some(_) => PeerTrust::Known,
+            Some(_) => PeerTrust::Authenticated,
         }
     }
 }
@@ -266,8 +266,8 @@ mod tests {
     async fn a_user_has_a_share_of_the_socket_and_root_all_of_it() {
         // This process is the agent's own user.
         let (one, _other) = UnixStream::pair().unwrap();
-        assert_eq!(Peer::of(&one).standing(), PeerTrust::Root);
-        assert_eq!(Peer::STRANGER.standing(), PeerTrust::Stranger);
+        assert_eq!(Peer::of(&one).trust(), PeerTrust::Root);
+        assert_eq!(Peer::UNAUTHENTICATED.trust(), PeerTrust::Unauthenticated);
         let connections = Connections::new("socket", SOCKET, Arc::new(()));
         let slots: Vec<_> = (0..200)
             .map_while(|_| connections.open(&Peer::of(&one)))
@@ -278,7 +278,7 @@ mod tests {
     #[tokio::test]
     async fn a_slot_is_free_again_with_its_connection() {
         let connections = Connections::new("health", PLAIN, Arc::new(()));
-        let slot = connections.open(&Peer::STRANGER).unwrap();
+        let slot = connections.open(&Peer::UNAUTHENTICATED).unwrap();
         let id = slot.id();
         drop(slot);
         let task = tokio::spawn(std::future::pending::<()>());

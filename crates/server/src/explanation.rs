@@ -32,33 +32,33 @@ pub struct PodExplanation {
     /// Since when Ready has this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_since: Option<Timestamp>,
-    /// What the API server did not confirm: the pod itself, or objects that it references, whose
+    /// The pod itself, or objects that it references, that the API server did not confirm: their
     /// last known state is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unconfirmed: Vec<String>,
-    /// How the pod's termination proceeds.
+    /// The progress of the pod's termination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ending: Option<Ending>,
-    /// What an edit of its manifest does; absent for pods of the API server.
+    pub ending: Option<TerminationExplanation>,
+    /// The effect of an edit of its manifest; absent for pods of the API server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest_edits: Option<ManifestEditsExplanation>,
     /// Why the pod's sandbox could not be created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<Trouble>,
+    pub sandbox: Option<FailureExplanation>,
     /// Why a part of the pod could not be stopped or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub teardown: Option<Trouble>,
+    pub teardown: Option<FailureExplanation>,
     /// Init containers, sidecars, regular and ephemeral containers, in that order.
     pub containers: Vec<ContainerExplanation>,
     /// Readiness gates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub readiness_gates: Vec<Gate>,
+    pub readiness_gates: Vec<ReadinessGateExplanation>,
     /// The reasons of the last sync plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<String>,
 }
 
-/// What an edit of a pod's manifest does, and did.
+/// The effects of edits of a pod's manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestEditsExplanation {
@@ -85,7 +85,7 @@ pub struct ReplacedPodExplanation {
 /// A pod that is being removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ending {
+pub struct TerminationExplanation {
     /// When it was no longer wanted.
     pub since: Timestamp,
     /// From SIGTERM to SIGKILL.
@@ -97,12 +97,12 @@ pub struct Ending {
 /// A step that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Trouble {
+pub struct FailureExplanation {
     /// In one word.
     pub reason: String,
     /// What went wrong.
     pub message: String,
-    /// When.
+    /// The time of the failure.
     pub at: Timestamp,
     /// When it is tried again.
     pub next_try: Timestamp,
@@ -111,10 +111,10 @@ pub struct Trouble {
 /// A readiness gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Gate {
+pub struct ReadinessGateExplanation {
     /// Type of the condition.
     pub condition: String,
-    /// `status` of that condition; `None` where nobody has set it.
+    /// `status` of that condition; `None` if it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Its reason.
@@ -125,7 +125,7 @@ pub struct Gate {
     pub message: String,
 }
 
-impl Gate {
+impl ReadinessGateExplanation {
     /// True if it does not keep the pod from being ready.
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -166,7 +166,7 @@ impl ContainerKind {
 pub struct ContainerExplanation {
     /// Its name.
     pub name: String,
-    /// What kind of container.
+    /// The kind of the container.
     pub kind: ContainerKind,
     /// The container's state.
     pub state: ExplainedState,
@@ -193,11 +193,11 @@ pub struct ContainerExplanation {
     pub volume_copy: Option<VolumeCopy>,
     /// The last start that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_start: Option<Trouble>,
+    pub failed_start: Option<FailureExplanation>,
     /// The back-off before the next start, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
-    /// How its last instances ended, newest first.
+    /// The exits of its last instances, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<EndExplanation>,
     /// Its probes.
@@ -273,7 +273,7 @@ pub struct BackOff {
     pub reset_seconds: u64,
 }
 
-/// How an instance exited.
+/// The exit of an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndExplanation {
@@ -319,23 +319,23 @@ pub struct ProbeExplanation {
     pub kind: String,
     /// The result of its attempts: `Success`, `Failure` or `Unknown`.
     pub outcome: String,
-    /// How the last attempt ended: `Success`, `Failure`, `Errored` if it could not be made, or
+    /// Result of the last attempt: `Success`, `Failure`, `Errored` if it could not be made, or
     /// `Late` if the agent ran it too late for it to count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
-    /// How many consecutive attempts had the last result that counted.
+    /// Number of consecutive attempts with the last result that counted.
     pub in_a_row: u32,
-    /// How many consecutive failures count.
+    /// Number of consecutive failures after which the probe fails.
     pub failure_threshold: u32,
     /// When the last attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// How long it took.
+    /// The duration of the last attempt.
     pub latency_millis: u64,
     /// Its output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// How often a failure was not counted because the agent was late.
+    /// Number of failures that were not counted because the agent was late.
     #[serde(default)]
     pub late: u64,
     /// When the next attempt is due.

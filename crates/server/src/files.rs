@@ -32,7 +32,7 @@ use crate::{
 pub(crate) const ONLY_ROOT: &str =
     "only root may copy files of pods: they can be every file of this machine";
 
-/// How much of refused files is read, and how long.
+/// Number of bytes of refused files that are read, and the time limit for reading them.
 const LINGER_BYTES: usize = 4 << 20;
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -57,11 +57,11 @@ pub enum FilesAnswer {
     Sent(FileStream),
     /// All files were written.
     Received {
-        /// How many files, directories and links.
+        /// Number of files, directories and links.
         entries: u64,
         /// Bytes of files.
         bytes: u64,
-        /// What was skipped: neither a file, a directory nor a link.
+        /// Skipped entries, which are neither files, directories nor links.
         skipped: Vec<String>,
     },
 }

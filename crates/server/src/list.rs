@@ -21,7 +21,7 @@ use crate::{
 /// A response is sent in chunks of about this size.
 const PIECE: usize = 16 * 1024;
 
-/// How objects are written: as they are, or as rows.
+/// Representation of objects: as they are, or as table rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     pub(crate) resource: Resource,
@@ -58,7 +58,7 @@ impl Style {
         })
     }
 
-    /// What precedes the items of a list, and what follows them.
+    /// The text before the items of a list, and the text after them.
     fn frame(self, version: u64) -> (String, &'static str) {
         let version = version.to_string();
         let mut head = match self.form {

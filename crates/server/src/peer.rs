@@ -1,10 +1,10 @@
-//! Who is at the other end of a connection.
+//! The peer of a connection.
 
 use std::{fs, net::IpAddr, os::unix::fs::MetadataExt as _};
 
 use tokio::net::UnixStream;
 
-use crate::admission::Source;
+use crate::admission::PeerSource;
 
 /// The client of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) struct Peer {
     address: Option<IpAddr>,
 }
 
-/// Who is at the other end of a unix socket, as the kernel recorded it at connect.
+/// The peer of a unix socket, as the kernel recorded it at connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Credentials {
     pub(crate) uid: u32,
@@ -23,8 +23,8 @@ pub(crate) struct Credentials {
 }
 
 impl Peer {
-    /// A peer of which nothing is known.
-    pub(crate) const STRANGER: Self = Self {
+    /// An unauthenticated peer.
+    pub(crate) const UNAUTHENTICATED: Self = Self {
         trusted: false,
         credentials: None,
         address: None,
@@ -33,7 +33,7 @@ impl Peer {
     /// The user at the other end, as the kernel reports it.
     pub(crate) fn of(stream: &UnixStream) -> Self {
         let Ok(peer) = stream.peer_cred() else {
-            return Self::STRANGER;
+            return Self::UNAUTHENTICATED;
         };
         let credentials = Credentials {
             uid: peer.uid(),
@@ -47,7 +47,7 @@ impl Peer {
     pub(crate) fn at(address: IpAddr) -> Self {
         Self {
             address: Some(address.to_canonical()),
-            ..Self::STRANGER
+            ..Self::UNAUTHENTICATED
         }
     }
 
@@ -72,11 +72,11 @@ impl Peer {
     }
 
     /// The source whose share this connection counts against.
-    pub(crate) fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> PeerSource {
         match (self.credentials, self.address) {
-            (Some(credentials), _) => Source::Uid(credentials.uid),
-            (None, Some(address)) => Source::of(address),
-            (None, None) => Source::Unknown,
+            (Some(credentials), _) => PeerSource::Uid(credentials.uid),
+            (None, Some(address)) => PeerSource::of(address),
+            (None, None) => PeerSource::Unknown,
         }
     }
 
@@ -118,7 +118,7 @@ mod tests {
                 "{uid} {own:?}"
             );
         }
-        assert!(!Peer::STRANGER.may_add_containers());
+        assert!(!Peer::UNAUTHENTICATED.may_add_containers());
     }
 
     #[tokio::test]

@@ -50,7 +50,7 @@ impl Resource {
         }
     }
 
-    /// What kubectl's users type: `po`.
+    /// The short name that kubectl accepts: `po`.
     #[must_use]
     pub fn short_name(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use rubelet_streaming::SessionKind;
 
 use crate::{PodRef, Resource, act::Part, query::decode, status::ApiError};
 
-/// What a path requests.
+/// The target of a request's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     Version,
@@ -52,7 +52,7 @@ impl Route {
     }
 }
 
-/// Which health endpoint.
+/// A health endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HealthRoot {
     Healthz,

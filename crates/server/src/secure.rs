@@ -5,7 +5,7 @@
 //! its path stands for, authentication (client certificate, bearer token, anonymous), authorisation
 //! (a right on a sub-resource of this node), and the endpoint. All of them see the same decoded
 //! path (`path`). A path that never exists is answered with 404 to anybody, as in the kubelet;
-//! every other path answers a stranger with 401 and nothing more.
+//! every other path answers an unauthenticated client with 401 and nothing more.
 //!
 //! A check that fails is a refusal: a token that can't be verified is 401, a right that can't be
 //! verified is 500.
@@ -73,9 +73,9 @@ pub struct SecureParts {
     pub tls: TlsSettings,
     /// Provides the node's certificate; queried at each handshake, so that it may change.
     pub certificate: Arc<dyn ResolvesServerCert>,
-    /// Who may request what.
+    /// Authentication and authorization of requests.
     pub access: Access,
-    /// Which endpoints there are.
+    /// The enabled endpoints.
     pub options: EndpointOptions,
     /// Counts requests.
     pub observer: Arc<dyn RequestObserver>,

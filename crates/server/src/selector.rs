@@ -1,4 +1,4 @@
-//! Which objects of a collection are wanted: namespace, label selector, field selector.
+//! Selection of objects in a collection: namespace, label selector, field selector.
 
 mod field;
 mod label;

@@ -45,8 +45,8 @@ const BUFFER: usize = 16 * 1024;
 /// Header lines of a request.
 const HEADERS: usize = 64;
 
-/// How long a connection that is shutting down may still send.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time that a connection which is shutting down may still send.
+const GOAWAY_GRACE: Duration = Duration::from_secs(1);
 
 /// Delay after an error that the next accept would repeat, such as EMFILE.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
@@ -54,7 +54,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Interval of warnings while connections can't be accepted.
 const WARN_AGAIN: Duration = Duration::from_secs(60);
 
-/// How long responses may take to end once the server stops.
+/// Time for responses to end once the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// Serves the API on a socket of [`bind_unix`](crate::bind_unix) until `shutdown` is requested.
@@ -140,7 +140,7 @@ impl Accept for TcpListener {
     }
 }
 
-/// What handlers serve a request from.
+/// Dependencies of the handlers of a request.
 struct Context {
     view: Arc<dyn NodeView>,
     audit: Option<Arc<AuditLog>>,
@@ -157,7 +157,7 @@ struct Requester {
     activity: Arc<Activity>,
 }
 
-/// What a listener serves from.
+/// Dependencies of a listener.
 struct Server {
     view: Arc<dyn NodeView>,
     connections: Arc<Connections>,
@@ -357,7 +357,7 @@ where
                 return None;
             }
             connection.as_mut().graceful_shutdown();
-            match tokio::time::timeout(LAST_WORDS, connection).await {
+            match tokio::time::timeout(GOAWAY_GRACE, connection).await {
                 Ok(ended) => ended,
                 Err(_) => return None,
             }

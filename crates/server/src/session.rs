@@ -16,7 +16,7 @@ use rubelet_streaming::{ServeOptions, SessionFuture, SessionTarget, StdStreams, 
 
 pub(crate) use self::ports::{PortError, ports};
 use crate::{
-    NodeView, PodRef, activity::Open, audit::AuditedRequest, connections::SessionPermit,
+    NodeView, PodRef, activity::OpenRequest, audit::AuditedRequest, connections::SessionPermit,
     secure::Observed, shutdown::Shutdown,
 };
 
@@ -27,11 +27,11 @@ pub struct SessionRequest {
     pub pod: PodRef,
     /// Its UID, where the client insists on one.
     pub uid: Option<String>,
-    /// What is asked of it.
+    /// The requested action.
     pub action: SessionAction,
 }
 
-/// What a session is for.
+/// The action of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionAction {
     /// A command in a running container.
@@ -40,19 +40,19 @@ pub enum SessionAction {
         container: String,
         /// The command and its arguments.
         command: Vec<String>,
-        /// What the client sends and gets.
+        /// The standard streams of the client.
         streams: StdStreams,
     },
     /// The first process of a running container. Whether it has a terminal is said by its definition.
     Attach {
         /// Name of the container.
         container: String,
-        /// What the client sends and gets.
+        /// The standard streams of the client.
         streams: StdStreams,
     },
     /// Ports of the pod.
     PortForward {
-        /// Those that the request names; SPDY names them later, one by one.
+        /// Ports in the request; SPDY names them later, one by one.
         ports: Vec<u16>,
     },
 }
@@ -108,9 +108,9 @@ pub(crate) struct Session {
     tracked: Option<Tracked>,
 }
 
-/// What ends with a request.
+/// Resources that are released with a request.
 pub(crate) struct Tracked {
-    pub(crate) open: Open,
+    pub(crate) open: OpenRequest,
     pub(crate) observed: Option<Observed>,
     pub(crate) audited: Option<AuditedRequest>,
 }
@@ -173,12 +173,12 @@ pub(crate) async fn begin(
     response
 }
 
-/// What to say where all places for sessions are taken.
+/// The message if all slots for sessions are taken.
 pub(crate) const TOO_MANY: &str =
     "this node has as many sessions (exec, attach, port-forward) as it allows; end some of them";
 
-/// What to say to a request for a session that has a body: where that ends and the session begins, a
-/// proxy may have seen otherwise.
+/// The message for a request for a session that has a body: where that ends and the session begins,
+/// a proxy may have seen otherwise.
 pub(crate) const NO_BODY: &str = "a request for a session (exec, attach, port-forward) has no body";
 
 /// True where the client asks for a WebSocket, in the way that the kubelet recognizes one.

@@ -1,4 +1,4 @@
-//! How long-lived responses learn that the server stops.
+//! The signal by which long-lived responses learn that the server stops.
 
 use tokio::sync::watch;
 

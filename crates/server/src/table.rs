@@ -27,7 +27,7 @@ pub struct Column {
     pub format: &'static str,
     /// True for columns of `-o wide` only.
     pub wide: bool,
-    /// What the cells say.
+    /// The meaning of the cells.
     pub description: &'static str,
 }
 

@@ -7,12 +7,12 @@ use std::{
 
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use crate::{activity::Open, audit::AuditedRequest, respond::Body, secure::Observed};
+use crate::{activity::OpenRequest, audit::AuditedRequest, respond::Body, secure::Observed};
 
 /// A body, and guards that are dropped with it.
 pub(crate) struct TrackedBody {
     body: Body,
-    open: Option<Open>,
+    open: Option<OpenRequest>,
     _observed: Option<Observed>,
     _audited: Option<AuditedRequest>,
 }
@@ -21,7 +21,7 @@ impl TrackedBody {
     /// `open` is `None` if sending the body must not keep the connection in use.
     pub(crate) fn new(
         body: Body,
-        open: Option<Open>,
+        open: Option<OpenRequest>,
         observed: Option<Observed>,
         audited: Option<AuditedRequest>,
     ) -> Self {

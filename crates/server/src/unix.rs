@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixSocket as TokioSocket, UnixStream};
 
 use crate::group;
 
-/// Where the socket is, and who may connect.
+/// Path, owner and permissions of the socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnixSocket {
     /// Path of the socket; its directory is made if it is missing.
@@ -78,7 +78,7 @@ pub enum BindError {
     },
 }
 
-/// Creates the socket. Nobody can connect before owner and mode are set.
+/// Creates the socket. Clients cannot connect before owner and mode are set.
 ///
 /// # Errors
 /// Another agent listens, the path exists and is not a socket, the group is unknown, or a system

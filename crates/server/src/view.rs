@@ -1,4 +1,4 @@
-//! What the server may see of the node.
+//! The server's view of the node.
 
 use std::{fmt, io, pin::Pin, sync::Arc, time::Duration};
 
@@ -81,22 +81,22 @@ pub trait NodeView: Send + Sync + 'static {
         Err(NetRefusal::NotReady)
     }
 
-    /// How long a session may be idle; zero means no limit.
+    /// Idle timeout of a session; zero means no limit.
     fn session_idle_timeout(&self) -> Duration;
 
     /// The KubeletConfiguration in force, for `/configz`.
     fn config(&self) -> Value;
 
-    /// Whether the loops make progress, for `/healthz`.
+    /// Checks that the loops make progress, for `/healthz`.
     ///
     /// # Errors
-    /// What is stuck, and for how long.
+    /// The stuck loop, and the time since it last made progress.
     fn syncloop(&self) -> Result<(), Unhealthy>;
 
-    /// Whether every source has reported and the runtime is available, for `/readyz`.
+    /// Checks that every source has reported and the runtime is available, for `/readyz`.
     ///
     /// # Errors
-    /// What is still missing.
+    /// The missing parts.
     fn ready(&self) -> Result<(), Unhealthy>;
 
     /// All metrics in Prometheus' text format 0.0.4, for `/metrics`.
@@ -105,7 +105,7 @@ pub trait NodeView: Send + Sync + 'static {
     /// One line on the state of the node, such as `3/4 pods ready`; shown by `/readyz?verbose`.
     fn summary(&self) -> String;
 
-    /// What an operator should know although no check fails: a name and a line each, shown by
+    /// Notices for an operator although no check fails: a name and a line each, shown by
     /// `/readyz?verbose`. Neither contains a line break.
     fn notices(&self) -> Vec<(&'static str, String)> {
         Vec::new()
@@ -199,7 +199,7 @@ pub struct Listing {
     pub items: Vec<Object>,
 }
 
-/// What happened to an object.
+/// The kind of a change of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchKind {
     /// It is new.
@@ -225,7 +225,7 @@ impl WatchKind {
 /// One change.
 #[derive(Debug, Clone)]
 pub struct WatchEvent {
-    /// What happened.
+    /// The kind of the change.
     pub kind: WatchKind,
     /// The object afterwards; its version is the version of the change.
     pub object: Object,
@@ -242,7 +242,7 @@ pub type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchEvent, Expired>> + 
 /// Chunks of a log. An error truncates the response, so that the reader sees it is incomplete.
 pub type LogStream = Pin<Box<dyn Stream<Item = Result<Bytes, io::Error>> + Send>>;
 
-/// Which part of which log is requested.
+/// A log, and the requested part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRequest {
     /// Namespace of the pod.
@@ -287,10 +287,10 @@ impl LogOutput {
     }
 }
 
-/// Where in time a log begins.
+/// The time at which a log begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogSince {
-    /// How many seconds before now, at least 1.
+    /// Seconds before now, at least 1.
     Seconds(u64),
     /// At that time.
     Time(Timestamp),

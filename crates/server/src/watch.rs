@@ -168,7 +168,7 @@ fn line(kind: &str, object: &Value) -> Bytes {
     line.into()
 }
 
-/// Which objects the client believes to be in its selection, if changes can move them.
+/// The objects that the client believes to be in its selection, if changes can move them.
 ///
 /// An object that changed between the client's list and the start of the watch may or may not have
 /// been in that list; such a change is reported once too often rather than once too little.

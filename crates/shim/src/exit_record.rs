@@ -20,10 +20,10 @@ const NAME: &str = "exit.json";
 /// Name of the reserved file, which is renamed to the record.
 const RESERVED: &str = "exit.json.reserved";
 
-/// Bytes that are reserved; the longest record has less than 200.
+/// Bytes to reserve; the longest record has fewer than 200.
 const ROOM: usize = 512;
 
-/// How a container's init exited.
+/// The exit of a container's init.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExitRecord {
@@ -31,11 +31,11 @@ pub struct ExitRecord {
     pub exit_code: i32,
     /// The signal that killed it, if any.
     pub signal: Option<i32>,
-    /// When, in nanoseconds since 1970.
+    /// Time of the exit, in nanoseconds since 1970.
     pub at_ns: u64,
-    /// When the program was started, in nanoseconds since 1970; 0 if it never was.
+    /// Start time of the program, in nanoseconds since 1970; 0 if it was never started.
     pub started_at_ns: u64,
-    /// Whether the OOM killer killed a process of the container.
+    /// The OOM killer killed a process of the container.
     pub oom_killed: bool,
 }
 
@@ -48,14 +48,14 @@ pub(crate) fn reserve(bundle: &Path) -> io::Result<()> {
         .mode(0o600)
         .open(bundle.join(RESERVED))?;
     match fallocate(&file, FallocateFlags::empty(), 0, ROOM as u64) {
-        // Not every file system can; then written bytes have the best chance.
+        // Not every file system supports fallocate(2); written bytes are the next best reservation.
         Err(Errno::OPNOTSUPP) => file.write_all(&[b' '; ROOM]),
         done => done.map_err(io::Error::from),
     }
 }
 
-/// Writes the record atomically. It survives the death of each process; what is returned has to be
-/// flushed for it to survive a power cut. Half of it is no record.
+/// Writes the record atomically: a reader sees either all of it or none. It survives the exit of
+/// the shim and the agent; to survive a power failure, the returned files must be flushed.
 pub(crate) fn write(bundle: &Path, record: &ExitRecord) -> io::Result<[File; 2]> {
     let mut text = serde_json::to_vec(record)?;
     // Trailing spaces are valid JSON, and keep the reserved blocks.
@@ -72,7 +72,7 @@ pub(crate) fn write(bundle: &Path, record: &ExitRecord) -> io::Result<[File; 2]>
     Ok([file, File::open(bundle)?])
 }
 
-/// The record of a bundle; `None` if the container has not exited, or no shim saw its exit.
+/// Reads the record of a bundle; `None` if the container has not exited, or no shim saw its exit.
 ///
 /// # Errors
 /// The file can't be read or parsed.
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_kept_although_the_disk_is_full() {
+    fn an_exit_record_is_written_to_a_full_disk() {
         let disk = crate::supervisor::test_mount::Tmpfs::new("exit-full", 64 << 10);
         reserve(disk.path()).unwrap();
         assert_eq!(read(disk.path()).unwrap(), None);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_cut_is_an_error_and_no_exit() {
+    fn a_truncated_exit_record_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(NAME), "{\"exit_code\":1").unwrap();
         assert!(read(dir.path()).is_err());

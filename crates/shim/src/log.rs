@@ -10,9 +10,9 @@ use std::{io, path::Path};
 use rubelet_logs::{entry::StdStream, place};
 
 pub(crate) use file::LogFile;
-pub(crate) use lines::Lines;
+pub(crate) use lines::LineSplitter;
 pub use rubelet_logs::place::make_dir;
-pub(crate) use timestamp::Stamp;
+pub(crate) use timestamp::TimestampFormatter;
 
 /// Removes an empty log; returns whether it did. Does not follow symbolic links.
 ///

@@ -30,7 +30,7 @@ pub const VERSION: u32 = 1;
 pub struct Hello {
     /// The newest version that this side supports; the lower one of both is used.
     pub version: u32,
-    /// Set by an agent that wants the events; an earlier subscriber gets none any more.
+    /// Set by an agent that subscribes to events; an earlier subscriber no longer gets any.
     pub subscribe: bool,
     /// Process ID of the sender.
     pub pid: i32,
@@ -83,7 +83,7 @@ pub enum FromShim {
     },
     /// The shim closes the connection because of what the agent sent.
     Goodbye {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -116,16 +116,16 @@ impl From<CallResult> for Result<ShimReply, Failure> {
     }
 }
 
-/// A message of an agent as decoded by the shim.
+/// A message of an agent, as decoded by the shim.
 #[derive(Debug, PartialEq)]
-pub enum Understood {
+pub enum DecodedMessage {
     /// A message that this release knows.
     Message(FromAgent),
     /// A request with an unknown call or unknown arguments.
     UnknownCall {
         /// Number of the request.
         id: u64,
-        /// What is unknown.
+        /// The decoding error.
         why: String,
     },
     /// An unknown message without a reply.
@@ -136,7 +136,7 @@ pub enum Understood {
 ///
 /// # Errors
 /// It is not a JSON object, so the peer does not use this protocol.
-pub fn from_agent(body: &[u8]) -> Result<Understood, DecodeError> {
+pub fn from_agent(body: &[u8]) -> Result<DecodedMessage, DecodeError> {
     #[derive(Deserialize)]
     struct Head {
         request: Option<Number>,
@@ -146,15 +146,15 @@ pub fn from_agent(body: &[u8]) -> Result<Understood, DecodeError> {
         id: u64,
     }
     match serde_json::from_slice(body) {
-        Ok(message) => Ok(Understood::Message(message)),
+        Ok(message) => Ok(DecodedMessage::Message(message)),
         Err(why) => match serde_json::from_slice::<Head>(body) {
             Ok(Head {
                 request: Some(Number { id }),
-            }) => Ok(Understood::UnknownCall {
+            }) => Ok(DecodedMessage::UnknownCall {
                 id,
                 why: why.to_string(),
             }),
-            Ok(_) => Ok(Understood::Ignored),
+            Ok(_) => Ok(DecodedMessage::Ignored),
             Err(_) => Err(DecodeError::Json(why.to_string())),
         },
     }

@@ -1,5 +1,5 @@
-//! OCI runtimes: a trait, the embedded runtime and external programs. Nothing here blocks: the loop
-//! watches what takes time.
+//! OCI runtimes: a trait, the embedded runtime and external programs. Nothing here blocks:
+//! operations that take time report to the epoll loop.
 
 mod command;
 mod console;
@@ -15,7 +15,7 @@ use std::{
 };
 
 use rubelet_base::ErrorChain;
-use rubelet_container::Joined;
+use rubelet_container::JoinedNamespaces;
 use rubelet_host::cgroup::CgroupTarget;
 use rubelet_oci::{Process, Spec};
 
@@ -25,7 +25,7 @@ pub(crate) use command::ProcessExit;
 pub(crate) use embedded::Embedded;
 pub(crate) use external::External;
 
-/// Creates, signals and deletes one container.
+/// An OCI runtime, for one container: creates, signals and deletes it.
 pub(crate) trait OciRuntime: Debug {
     /// Starts to create the container.
     fn create(&mut self, order: CreateOrder<'_>) -> Result<Box<dyn Startup>, Failure>;
@@ -43,7 +43,7 @@ pub(crate) trait OciRuntime: Debug {
     fn deleted(&mut self) -> Result<(), Failure>;
 
     /// The error message of a program that exited.
-    fn complaint(&self, ended: ProcessExit) -> String;
+    fn error_message(&self, ended: ProcessExit) -> String;
 }
 
 /// The progress of an operation of a runtime.
@@ -60,8 +60,8 @@ pub(crate) enum Progress {
 pub(crate) struct CreateOrder<'a> {
     pub(crate) what: &'a CreateContainer,
     pub(crate) spec: &'a Spec,
-    pub(crate) streams: Streams,
-    pub(crate) namespaces: Joined<'a>,
+    pub(crate) streams: ProcessStdio,
+    pub(crate) namespaces: JoinedNamespaces<'a>,
     pub(crate) cgroup: Option<&'a CgroupTarget>,
 }
 
@@ -70,14 +70,14 @@ pub(crate) struct CreateOrder<'a> {
 pub(crate) struct ExecOrder<'a> {
     pub(crate) exec_id: &'a str,
     pub(crate) process: &'a Process,
-    pub(crate) streams: Streams,
+    pub(crate) streams: ProcessStdio,
     pub(crate) init: BorrowedFd<'a>,
     pub(crate) cgroup: Option<&'a CgroupTarget>,
 }
 
 /// The standard streams of a process.
 #[derive(Debug)]
-pub(crate) enum Streams {
+pub(crate) enum ProcessStdio {
     /// Standard input, output and error.
     Files([OwnedFd; 3]),
     /// A terminal, which the runtime creates.
@@ -96,7 +96,7 @@ pub(crate) trait Startup: Debug {
     fn helper_ended(&mut self, ended: ProcessExit);
 
     /// The next step; call it until it returns `None`.
-    fn advance(&mut self) -> Option<Step>;
+    fn advance(&mut self) -> Option<StartupStep>;
 
     /// Lets the process execute its program.
     fn go(&mut self) -> Result<(), Failure>;
@@ -104,7 +104,7 @@ pub(crate) trait Startup: Debug {
 
 /// A step of a start.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum StartupStep {
     /// The process exists. Without a pidfd, a process of an external runtime that has exited
     /// already.
     Process(i32, Option<OwnedFd>),

@@ -34,7 +34,7 @@ pub struct SpawnOptions<'a> {
     pub executable: &'a Path,
     /// The shim's own directory, which exists: its socket is made there.
     pub dir: &'a Path,
-    /// The cgroup that the shim joins, created if it is missing. With `None` it stays in the
+    /// The cgroup that the shim joins, created if it is missing. With `None` the shim stays in the
     /// agent's, and systemd kills it with the agent's service unless that has `KillMode=process`.
     pub cgroup: Option<&'a CgroupPath>,
 }
@@ -56,7 +56,7 @@ pub enum SpawnError {
     /// The kernel refuses a socket or a pidfd.
     #[error("cannot create a {what} for a shim")]
     Descriptor {
-        /// What.
+        /// The kind of descriptor.
         what: &'static str,
         /// Why.
         source: io::Error,
@@ -88,7 +88,7 @@ pub struct ConnectError {
 }
 
 impl ConnectError {
-    /// Whether there is no shim (no socket, or no process listens), rather than one that can't be
+    /// No shim exists (no socket, or no process listens), as opposed to a shim that can't be
     /// reached.
     #[must_use]
     pub fn is_gone(&self) -> bool {
@@ -149,7 +149,7 @@ pub fn spawn(options: SpawnOptions<'_>) -> Result<Spawned, SpawnError> {
 /// Connects to a running shim of an earlier agent.
 ///
 /// # Errors
-/// There is none, or it does not accept the connection.
+/// No shim listens there, or it does not accept the connection.
 pub fn connect(dir: &Path) -> Result<UnixStream, ConnectError> {
     connect_to(dir).map_err(|source| ConnectError {
         dir: dir.to_owned(),

@@ -17,7 +17,7 @@ use rustix::{
 
 use crate::protocol::MAX_FDS;
 
-/// Most descriptors of one receive: those of a few frames that were sent together.
+/// Maximum descriptors of one receive: those of a few frames that were sent together.
 const FDS_AT_ONCE: usize = 4 * MAX_FDS;
 
 /// Sends bytes, and the descriptors with the first byte; returns the number of bytes sent. Pass no

@@ -1,33 +1,33 @@
-//! A burst of events causes one scan: after a short quiet time, but not later than a bound.
+//! Debounces events: a burst causes one scan, after a short quiet time but with a limited delay.
 
 use tokio::time::{Duration, Instant};
 
-/// This long without a further event.
+/// Quiet time before a scan.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// But not later than this after the first one.
+/// Maximum delay after the first event.
 const BOUND: Duration = Duration::from_millis(500);
 
-/// When to scan.
+/// The time of the next scan.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Debounce {
     burst: Option<(Instant, Instant)>,
 }
 
 impl Debounce {
-    /// Something happened.
+    /// Records an event.
     pub(crate) fn event(&mut self, now: Instant) {
         let first = self.burst.map_or(now, |(first, _)| first);
         self.burst = Some((first, now));
     }
 
-    /// When to scan; `None` if nothing happened since the last scan.
+    /// The time of the next scan; `None` without events since the last one.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.burst
             .map(|(first, last)| (last + QUIET).min(first + BOUND))
     }
 
-    /// A scan was done.
+    /// Resets after a scan.
     pub(crate) fn reset(&mut self) {
         self.burst = None;
     }

@@ -11,21 +11,21 @@ use rubelet_api::{
 };
 use rubelet_base::PodName;
 
-/// The desired pods of all manifest sources. Level-triggered: a reader that missed some of these loses
-/// nothing, [`diff`] against the last one seen gives all that changed.
+/// The desired pods of all manifest sources. Level-triggered: a reader may miss values, as [`diff`]
+/// against the last one it has read returns all changes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Desired {
     /// The pods, by name.
     pub pods: BTreeMap<PodName, Arc<Pod>>,
-    /// Sources that could be read completely at least once since the start.
+    /// Sources that were read completely at least once since the start.
     pub ready: BTreeSet<PodSource>,
-    /// Configured sources that could not be read yet.
+    /// Configured sources that have not been read yet.
     pub waiting_for: BTreeSet<PodSource>,
 }
 
 impl Desired {
     /// True when each configured source was read completely at least once. Until then a running pod
-    /// that is not in the set may still be desired and must not be killed. True at once where no
+    /// that is not in the set may still be desired and must not be killed. True at once if no
     /// source is configured.
     #[must_use]
     pub fn sources_ready(&self) -> bool {
@@ -33,19 +33,19 @@ impl Desired {
     }
 }
 
-/// What to do about a pod, in the order in which it must be done.
+/// An operation on pods, in the order in which operations must be applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Op {
-    /// The source no longer names the pod: end it and forget it.
+pub enum PodOperation {
+    /// The source no longer defines the pod: terminate and remove it.
     Remove,
-    /// A new pod. Without pods: the source is ready and lists none that are new.
+    /// A new pod. Without pods: the source is ready and has no new ones.
     Add,
-    /// What runs, or labels or annotations, changed.
+    /// The specification, labels or annotations changed.
     Update,
     /// The API server requests graceful deletion of the pod. Sources of this crate never do: a pod
     /// of a manifest is removed with its manifest.
     Delete,
-    /// Only what does not matter for running changed, such as fields that the node does not use.
+    /// Only fields that the node does not use changed.
     Reconcile,
 }
 
@@ -54,17 +54,17 @@ pub enum Op {
 pub struct SourceUpdate {
     /// The source.
     pub source: PodSource,
-    /// What to do.
-    pub op: Op,
-    /// The pods, sorted by name; for [`Op::Remove`] as they were, else as they are now.
+    /// The operation.
+    pub op: PodOperation,
+    /// The pods, sorted by name; for [`PodOperation::Remove`] their old definitions.
     pub pods: Vec<Arc<Pod>>,
 }
 
-/// What changed from `old` to `new`: per source, in the order of [`Op`]. A source that became
-/// ready without a pod to add or update gives an empty [`Op::Add`].
+/// The changes from `old` to `new`: per source, in the order of [`PodOperation`]. A source that
+/// became ready without a pod to add or update results in an empty [`PodOperation::Add`].
 #[must_use]
 pub fn diff(old: &Desired, new: &Desired) -> Vec<SourceUpdate> {
-    let mut changes: BTreeMap<(PodSource, Op), Vec<Arc<Pod>>> = BTreeMap::new();
+    let mut changes: BTreeMap<(PodSource, PodOperation), Vec<Arc<Pod>>> = BTreeMap::new();
     let mut add = |op, pod: &Arc<Pod>| {
         changes
             .entry((pod.source, op))
@@ -73,23 +73,23 @@ pub fn diff(old: &Desired, new: &Desired) -> Vec<SourceUpdate> {
     };
     for (name, was) in &old.pods {
         if new.pods.get(name).is_none_or(|is| is.uid != was.uid) {
-            add(Op::Remove, was);
+            add(PodOperation::Remove, was);
         }
     }
     for (name, is) in &new.pods {
         match old.pods.get(name).filter(|was| was.uid == is.uid) {
-            None => add(Op::Add, is),
+            None => add(PodOperation::Add, is),
             Some(was) if Arc::ptr_eq(was, is) || was == is => {}
-            Some(was) if differs(was, is) => add(Op::Update, is),
-            Some(_) => add(Op::Reconcile, is),
+            Some(was) if differs(was, is) => add(PodOperation::Update, is),
+            Some(_) => add(PodOperation::Reconcile, is),
         }
     }
     for source in new.ready.difference(&old.ready) {
         let told = changes
             .keys()
-            .any(|(of, op)| of == source && matches!(op, Op::Add | Op::Update));
+            .any(|(of, op)| of == source && matches!(op, PodOperation::Add | PodOperation::Update));
         if !told {
-            changes.insert((*source, Op::Add), Vec::new());
+            changes.insert((*source, PodOperation::Add), Vec::new());
         }
     }
     changes
@@ -98,8 +98,8 @@ pub fn diff(old: &Desired, new: &Desired) -> Vec<SourceUpdate> {
         .collect()
 }
 
-/// True if two versions of a pod differ in what matters for running it: specification, labels, or
-/// annotations other than the kubelet's own.
+/// True if two versions of a pod differ in specification, labels, or annotations other than the
+/// kubelet's own.
 #[must_use]
 pub fn differs(old: &Pod, new: &Pod) -> bool {
     old.spec != new.spec
@@ -207,10 +207,10 @@ mod tests {
         let base = file("p", "", "x");
         for (metadata, image, second, change) in [
             ("", "x", 0, None),
-            ("labels: {a: b}", "x", 0, Some(Op::Update)),
-            ("annotations: {a: b}", "x", 0, Some(Op::Update)),
-            ("", "z", 0, Some(Op::Update)),
-            ("", "x", 9, Some(Op::Reconcile)),
+            ("labels: {a: b}", "x", 0, Some(PodOperation::Update)),
+            ("annotations: {a: b}", "x", 0, Some(PodOperation::Update)),
+            ("", "z", 0, Some(PodOperation::Update)),
+            ("", "x", 9, Some(PodOperation::Reconcile)),
         ] {
             let other = pod("p", PodSource::File, metadata, image, second);
             let changes = diff(&desired(&[Arc::clone(&base)], &[]), &desired(&[other], &[]));

@@ -21,17 +21,17 @@ use events::{DirectoryEvent, DirectoryEvents};
 use scan::{LastScan, scan};
 
 /// A file that disappeared, or changed while it was read, is scanned again after this time: many
-/// programs replace a file by unstable the old one away first.
+/// programs replace a file by moving the old one away first.
 const RESCAN_DELAY: Duration = Duration::from_millis(200);
 
 /// Delay before the next scan when files were written during one.
 const OVERTAKEN_DELAY: Duration = Duration::from_millis(50);
 
-/// Scans in a row, after which the last one counts.
+/// Maximum number of repeated scans, after which the last one counts.
 const MAX_SCANS: u32 = 5;
 
-/// A file that is being written is left alone until it is closed, but not longer than this after
-/// the last write.
+/// A file that is being written is not read until it is closed, but at most this long after the
+/// last write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Watches `path` until the receiver is dropped, and sends the result of each scan.
@@ -64,21 +64,22 @@ struct DirectoryTask {
     path: Arc<std::path::Path>,
     every: Duration,
     events: Option<DirectoryEvents>,
-    /// Whether the log already reports that there are no file events.
+    /// True if the lack of file events was already logged.
     warned: bool,
     known: LastScan,
-    /// Files that were written since the last scan: their size and times may be the same.
+    /// Files that were written since the last scan: their size and times may be unchanged.
     dirty: BTreeSet<OsString>,
-    /// Files that were removed or moved away since the last scan: if they are there, they are others.
+    /// Files that were removed or moved away since the last scan: if they exist, they are new
+    /// files.
     removed: BTreeSet<OsString>,
-    /// Files that were written and not closed since, and when that was.
+    /// Files that were written and not closed since, with the time of the last write.
     writing: BTreeMap<OsString, Instant>,
     /// Events arrived during the last scan, so it must be repeated.
     overtaken: bool,
 }
 
 impl DirectoryTask {
-    /// Looks, and scans again at what may be in between. `None` when the agent shuts down.
+    /// Scans the path, and repeats an unstable scan. `None` when the agent shuts down.
     async fn scan(&mut self) -> Option<Observation> {
         self.watch_events();
         let now = Instant::now();
@@ -96,7 +97,7 @@ impl DirectoryTask {
             });
             let (known, found, writing) = work.await.ok()?;
             self.known = known;
-            // What was written while it was read may be half of it.
+            // A file that was written during the read may be incomplete.
             self.overtaken = self.take_events();
             self.overtaken |= self.writing.keys().any(|name| !writing.contains(name));
             if self.overtaken && repeats > 0 {
@@ -112,7 +113,7 @@ impl DirectoryTask {
                 if !self.overtaken {
                     self.dirty.clear();
                 }
-                // What is being written has not been read.
+                // Files that are being written have not been read.
                 let unread = removed.intersection(&writing).cloned();
                 self.removed.extend(unread);
                 return Some(found.accept(&mut self.known, &removed));
@@ -162,7 +163,7 @@ impl DirectoryTask {
         }
     }
 
-    /// Sets up events for the current path, before the scan: a change during it is then an event.
+    /// Sets up events for the current path before the scan, so that a change during it is an event.
     fn watch_events(&mut self) {
         if self
             .events
@@ -186,7 +187,7 @@ impl DirectoryTask {
         }
     }
 
-    /// Whether the path must be scanned.
+    /// Takes pending events; true if the path must be scanned.
     fn take_events(&mut self) -> bool {
         let Some(events) = &mut self.events else {
             return false;

@@ -1,19 +1,19 @@
-//! Desired pods: those that manifest directories, files and URLs assign to this node.
+//! Manifest sources: the desired pods from manifest directories, files and URLs.
 //!
-//! Directory and URL are only read; [`state`] decides what a scan means, and has no
-//! effects. Out come three things, each in a `watch` channel so that nothing can overflow:
+//! Directory and URL tasks only read; [`state`] evaluates the scans and has no side effects. There
+//! are three outputs, each in a `watch` channel, which can't overflow:
 //!
-//! - [`desired`]: the pods to run, and how to compare two such sets.
+//! - [`desired`]: the pods to run, and the comparison of two such sets.
 //! - [`status`]: the status of each manifest, for `rubelet get manifests`, and events.
-//! - [`state::HeldPod`]: the last good definition of pods whose manifest can't be used now. A caller
-//!   that stores these texts over a restart keeps those pods, too.
+//! - [`state::LastGoodPod`]: the last good definition of pods whose manifest is currently not
+//!   usable. A caller that stores these definitions keeps those pods across a restart.
 //!
 //! Rules:
 //!
-//! - A manifest that is bad, half-written or empty changes nothing for the pods it had: their last
-//!   good definition stays, and as long as anything in it is bad none of them is removed.
-//! - A pod name belongs to one manifest. The one whose pod runs keeps it, else the first by name;
-//!   the other reports that in its status, and takes over when the first one is removed.
+//! - A manifest that is invalid, half-written or empty does not affect its pods: their last good
+//!   definition stays, and none of them is removed while any part of the manifest is invalid.
+//! - A pod name belongs to one manifest. The one whose pod runs keeps it, else the first by path;
+//!   the other one reports a duplicate in its status, and takes over when the first one is removed.
 //! - A source that can't be read is not an empty source. A missing or unmounted directory and a URL
 //!   that fails change nothing; a source is ready only after it was read once. Upstream treats a
 //!   missing path as an empty one, and stops all its pods.
@@ -21,7 +21,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use rubelet_sources::desired::{Desired, Op, diff};
+//! use rubelet_sources::desired::{Desired, PodOperation, diff};
 //! # use rubelet_api::{manifest, parse::{ParseContext, parse}, pod::PodSource};
 //! # let text = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a, image: b}]}}";
 //! # let context = ParseContext {
@@ -38,7 +38,7 @@
 //! let mut after = Desired::default();
 //! after.pods.insert(pod.name.clone(), pod);
 //! let changes = diff(&before, &after);
-//! assert_eq!(changes[0].op, Op::Add);
+//! assert_eq!(changes[0].op, PodOperation::Add);
 //! assert_eq!(changes[0].pods.len(), 1);
 //! ```
 

@@ -3,7 +3,7 @@
 
 use crate::status::Reason;
 
-/// Endings of copies, in lower case.
+/// Suffixes of copies, in lower case.
 const COPIES: [&str; 12] = [
     "~", ".bak", ".old", ".orig", ".rej", ".rpmnew", ".rpmorig", ".rpmsave", ".save", ".swp",
     ".swx", ".tmp",
@@ -22,7 +22,7 @@ pub(crate) fn skipped(name: &str) -> Option<Reason> {
     let copy = COPIES.iter().any(|ending| lower.ends_with(ending))
         || package
         || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
-        // The name vim uses to find out whether it may write here.
+        // The name with which vim tests whether it may write here.
         || name == "4913";
     copy.then_some(Reason::BackupFile)
 }

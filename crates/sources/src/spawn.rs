@@ -1,4 +1,4 @@
-//! Starts the sources: one task scans the directory, one polls the URL, one decides.
+//! Starts the sources: one task scans the directory, one polls the URL, one evaluates the results.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -13,15 +13,15 @@ use tokio::{
 use crate::{
     desired::Desired,
     directory,
-    state::{AdoptedPods, Changes, HeldPod, ManifestEdits, Observation, SourceState},
+    state::{AdoptedPods, Changes, LastGoodPod, ManifestEdits, Observation, SourceState},
     status::{EventReason, ManifestEvent, ManifestStatus, Reason},
     url::{Roots, TargetError, UrlSource},
 };
 
-/// Shorter intervals are not kept.
-const SHORTEST: Duration = Duration::from_millis(100);
+/// Minimum interval.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What to watch.
+/// The configuration of the sources.
 #[derive(Debug, Clone, Default)]
 pub struct SourcesConfig {
     /// This node's name, which becomes part of the pods' names.
@@ -30,20 +30,20 @@ pub struct SourcesConfig {
     pub file: Option<FileConfig>,
     /// `staticPodURL`.
     pub url: Option<UrlConfig>,
-    /// What an edit of a manifest does to its pod.
+    /// The effect of a manifest's edit on its pod.
     pub edits: ManifestEdits,
     /// Pods that run already.
     pub adopted: AdoptedPods,
     /// The last value of [`SourcesHandle::held`] of the previous run.
-    pub held: Vec<HeldPod>,
+    pub held: Vec<LastGoodPod>,
 }
 
 /// A manifest directory or a single file.
 #[derive(Debug, Clone)]
 pub struct FileConfig {
-    /// The directory or file; it may come later.
+    /// The directory or file, which may be created later.
     pub path: PathBuf,
-    /// `fileCheckFrequency`: how often to scan without an event.
+    /// `fileCheckFrequency`: the interval of scans without events.
     pub check_frequency: Duration,
 }
 
@@ -54,19 +54,19 @@ pub struct UrlConfig {
     pub url: String,
     /// `staticPodURLHeader`: names and values; a name may come several times.
     pub headers: Vec<(String, String)>,
-    /// `httpCheckFrequency`: how often to fetch.
+    /// `httpCheckFrequency`: the interval of fetches.
     pub check_frequency: Duration,
-    /// Whom to trust for https.
+    /// Trusted certificate authorities for https.
     pub roots: Roots,
 }
 
 /// A source that can't be watched as configured.
 #[derive(Debug, thiserror::Error)]
 pub enum SourcesError {
-    /// The URL is not one.
+    /// The URL is invalid.
     #[error("invalid manifest URL")]
     Url(#[source] TargetError),
-    /// A header can't be sent.
+    /// A header is invalid.
     #[error("invalid manifest URL header {0:?}: its name or value is not allowed in HTTP")]
     Header(String),
 }
@@ -78,19 +78,19 @@ pub struct SourcesHandle {
     pub desired: watch::Receiver<Arc<Desired>>,
     /// The status of each manifest.
     pub manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
-    /// Definitions to keep over a restart of the agent; changes only when a manifest goes bad or
-    /// good, or a source is lost or found.
-    pub held: watch::Receiver<Arc<Vec<HeldPod>>>,
+    /// Definitions to keep across a restart of the agent; changes only when a manifest or a source
+    /// becomes unusable or usable.
+    pub held: watch::Receiver<Arc<Vec<LastGoodPod>>>,
     /// Events for the operator. At most one for each change of a manifest and pod.
     pub events: mpsc::UnboundedReceiver<ManifestEvent>,
-    /// The tasks that watch: they end when this is dropped.
+    /// The watching tasks, which end when this is dropped.
     pub tasks: JoinSet<()>,
 }
 
-/// Starts watching. `clock` gives the wall time that is shown to users.
+/// Starts the sources. `clock` returns the wall time for statuses.
 ///
 /// # Errors
-/// A URL or header that can't be used.
+/// A URL or header is invalid.
 pub fn spawn(
     config: SourcesConfig,
     clock: impl Fn() -> Timestamp + Send + 'static,
@@ -110,7 +110,7 @@ pub fn spawn(
             let source = UrlSource::new(&config.url, headers, config.roots);
             Some((
                 source.map_err(SourcesError::Url)?,
-                config.check_frequency.max(SHORTEST),
+                config.check_frequency.max(MIN_INTERVAL),
             ))
         }
     };
@@ -120,7 +120,7 @@ pub fn spawn(
     let state = SourceState::new(&node_name, edits, &configured, adopted, &held, clock());
 
     let mut tasks = JoinSet::new();
-    // One scan waits here until the one before it is decided on.
+    // One scan waits here until the previous one is evaluated.
     let (observed, observations) = mpsc::channel(1);
     if let Some(FileConfig {
         path,
@@ -129,7 +129,7 @@ pub fn spawn(
     {
         tasks.spawn(directory::watch(
             path,
-            check_frequency.max(SHORTEST),
+            check_frequency.max(MIN_INTERVAL),
             observed.clone(),
         ));
     }
@@ -160,9 +160,9 @@ pub fn spawn(
 struct Outputs {
     desired: watch::Sender<Arc<Desired>>,
     manifests: watch::Sender<Arc<Vec<ManifestStatus>>>,
-    held: watch::Sender<Arc<Vec<HeldPod>>>,
+    held: watch::Sender<Arc<Vec<LastGoodPod>>>,
     events: mpsc::UnboundedSender<ManifestEvent>,
-    /// Keeps the deciding task waiting where no source is configured.
+    /// Keeps the evaluating task waiting if no source is configured.
     _observed: mpsc::Sender<Observation>,
 }
 
@@ -191,12 +191,12 @@ async fn decide(
         }
         for event in events {
             match event.reason {
-                // Said already, as often as it is worth.
+                // Already logged, with a limited rate.
                 _ if event.cause == Some(Reason::Unreachable) => {}
                 EventReason::FailedManifest => tracing::warn!("{}", event.message),
                 EventReason::ManifestRecovered => tracing::info!("{}", event.message),
             }
-            // Nobody listens while the agent shuts down.
+            // There is no receiver while the agent shuts down.
             let _unheard = outputs.events.send(event);
         }
     }

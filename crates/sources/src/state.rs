@@ -1,5 +1,5 @@
 //! Turns scans of directories and URLs into desired pods and the status of each manifest. Has no
-//! effects, so that tables of tests show every rule.
+//! side effects, so that table tests cover every rule.
 
 mod identity;
 mod interpret;
@@ -24,29 +24,29 @@ use crate::{
     status::{ManifestEvent, ManifestStatus, Problem, Reason},
 };
 use identity::{KnownPod, NameFacts, NewDefinition, identify};
-use manifest::{Claim, Manifest};
+use manifest::{DefinedPod, Manifest};
 
 pub use identity::{AdoptedPod, AdoptedPods, ManifestEdits};
 
-/// Larger manifests are refused.
+/// Maximum size of a manifest.
 pub const MAX_MANIFEST_BYTES: u64 = 10 * 1024 * 1024;
 
-/// Of how many removed pods the UID is remembered.
+/// Number of removed pods whose UIDs are kept.
 const MAX_REMOVED: usize = 1024;
 
 /// One scan of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    /// The source was read completely. A manifest that is not listed does not exist any more.
+    /// The source was read completely. A manifest that is not listed no longer exists.
     Scanned {
         /// The source.
         source: PodSource,
-        /// The source is one file or URL and not a directory.
+        /// True if the source is one file or URL and not a directory.
         single: bool,
-        /// Each manifest: path or URL, and what was found.
+        /// Each manifest: path or URL, and its content.
         manifests: Vec<(Box<str>, Content)>,
     },
-    /// The source can't be read. Nothing changes for its pods.
+    /// The source can't be read. Its pods stay unchanged.
     Failed {
         /// The source.
         source: PodSource,
@@ -57,14 +57,14 @@ pub enum Observation {
     },
 }
 
-/// What a scan found for one manifest.
+/// The content of one manifest in a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// The same as in the scan before, or not known yet.
+    /// The same as in the previous scan, or unknown yet.
     Unchanged,
-    /// This.
+    /// New content.
     Bytes(Vec<u8>),
-    /// This, and the manifest was removed in between.
+    /// New content after the manifest was removed in between.
     Recreated(Vec<u8>),
     /// Not a manifest, by its name or type.
     Skipped(Reason),
@@ -72,10 +72,10 @@ pub enum Content {
     Refused(Problem),
 }
 
-/// The last good definition of a pod whose manifest can't be used at present. Kept by the caller
-/// over a restart of the agent, it keeps the pod.
+/// The last good definition of a pod whose manifest is currently not usable. The caller stores it,
+/// so that the pod survives a restart of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct HeldPod {
+pub struct LastGoodPod {
     /// `file` or `http`.
     pub source: Box<str>,
     /// The path or URL.
@@ -88,33 +88,33 @@ pub struct HeldPod {
     pub text: Box<str>,
 }
 
-/// What a scan changed.
+/// The changes by a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// [`SourceState::desired`] is another one.
+    /// True if [`SourceState::desired`] changed.
     pub desired: bool,
-    /// [`SourceState::statuses`] are others.
+    /// True if [`SourceState::statuses`] changed.
     pub statuses: bool,
-    /// [`SourceState::held`] are others.
+    /// True if [`SourceState::held`] changed.
     pub held: bool,
     /// Events for the operator.
     pub events: Vec<ManifestEvent>,
 }
 
-/// The contents of all manifests.
+/// The state of all manifests.
 #[derive(Debug)]
 pub struct SourceState {
     node_name: Box<str>,
     edits: ManifestEdits,
     sources: BTreeMap<PodSource, SourceRecord>,
     adopted: AdoptedPods,
-    /// UIDs of pods that no manifest defines any more: they may still end.
+    /// UIDs of pods that no manifest defines any more: they may still be terminating.
     removed: BTreeMap<PodName, PodUid>,
-    /// The manifest whose definition of a pod counts.
+    /// The manifest that owns each pod.
     owners: BTreeMap<PodName, ManifestKey>,
     desired: Arc<Desired>,
     statuses: Arc<Vec<ManifestStatus>>,
-    held: Arc<Vec<HeldPod>>,
+    held: Arc<Vec<LastGoodPod>>,
 }
 
 /// A manifest: source and origin.
@@ -127,7 +127,7 @@ struct SourceRecord {
     manifests: BTreeMap<Box<str>, Manifest>,
 }
 
-/// Why a source can't be read.
+/// The error of a source that can't be read.
 #[derive(Debug)]
 struct ReadFailure {
     origin: Box<str>,
@@ -135,15 +135,15 @@ struct ReadFailure {
 }
 
 impl SourceState {
-    /// Before the first scan. `sources` are the configured ones; `held` is what a former run of the
-    /// agent had to hold, and counts until a scan replaces it.
+    /// The state before the first scan. `sources` are the configured ones; `held` are the last good
+    /// pods of a previous run of the agent, until a scan replaces them.
     #[must_use]
     pub fn new(
         node_name: &str,
         edits: ManifestEdits,
         sources: &[PodSource],
         adopted: AdoptedPods,
-        held: &[HeldPod],
+        held: &[LastGoodPod],
         now: Timestamp,
     ) -> Self {
         let mut state = Self {
@@ -163,7 +163,7 @@ impl SourceState {
         for pod in held {
             state.restore(pod, now);
         }
-        state.settle();
+        state.assign_owners();
         state
     }
 
@@ -179,9 +179,9 @@ impl SourceState {
         &self.statuses
     }
 
-    /// Pods whose manifest does not define them in a usable way at present, sorted.
+    /// Pods whose manifest is currently not usable, sorted.
     #[must_use]
-    pub fn held(&self) -> &Arc<Vec<HeldPod>> {
+    pub fn held(&self) -> &Arc<Vec<LastGoodPod>> {
         &self.held
     }
 
@@ -235,7 +235,7 @@ impl SourceState {
                 record.ready |= !unknown;
             }
         }
-        let mut changes = self.settle();
+        let mut changes = self.assign_owners();
         for (origin, manifest) in self
             .sources
             .values_mut()
@@ -255,7 +255,7 @@ impl SourceState {
         changes
     }
 
-    /// The manifest after a scan.
+    /// Updates a manifest after a scan.
     fn update(
         &self,
         source: PodSource,
@@ -276,7 +276,7 @@ impl SourceState {
                     return manifest;
                 }
                 let known = |name: &PodName, content: &str| {
-                    // A pod of another manifest was not removed with this one.
+                    // A pod that another manifest owns was not removed with this one.
                     let owner = self.owners.get(name);
                     let recreated =
                         recreated && owner.is_some_and(|it| it.0 == source && *it.1 == *origin);
@@ -290,7 +290,7 @@ impl SourceState {
         manifest
     }
 
-    fn restore(&mut self, held: &HeldPod, now: Timestamp) {
+    fn restore(&mut self, held: &LastGoodPod, now: Timestamp) {
         let known = |name: &PodName, content: &str| self.known(name, content, false, now);
         let source = self
             .sources
@@ -305,7 +305,7 @@ impl SourceState {
             let manifests = &mut self.sources.entry(source).or_default().manifests;
             let manifest = manifests.entry(held.origin.clone()).or_default();
             let text = Arc::from(&*held.text);
-            manifest.claims.push(Claim {
+            manifest.defined.push(DefinedPod {
                 pod: Arc::new(pod),
                 text,
                 held: true,
@@ -313,7 +313,7 @@ impl SourceState {
         }
     }
 
-    /// What a new definition of this pod takes over.
+    /// The identity that a new definition of this pod keeps.
     fn known(&self, name: &PodName, content: &str, recreated: bool, now: Timestamp) -> KnownPod {
         let new = NewDefinition {
             name,
@@ -328,23 +328,23 @@ impl SourceState {
         identify(self.edits, &new, &facts, now)
     }
 
-    /// Decides which manifest defines each pod, and publishes.
-    fn settle(&mut self) -> Changes {
+    /// Assigns each pod to a manifest, and publishes the result.
+    fn assign_owners(&mut self) -> Changes {
         let mut owners: BTreeMap<PodName, ManifestKey> = BTreeMap::new();
         let mut pods: BTreeMap<PodName, Arc<Pod>> = BTreeMap::new();
-        // Owners keep what they have, the others come after them in their order.
+        // Owners keep their pods; the remaining pods are assigned in order.
         for keeps in [true, false] {
             for (source, record) in &self.sources {
                 for (origin, manifest) in &record.manifests {
-                    for claim in &manifest.claims {
-                        let name = &claim.pod.name;
+                    for entry in &manifest.defined {
+                        let name = &entry.pod.name;
                         let owner = self
                             .owners
                             .get(name)
                             .is_some_and(|key| key.0 == *source && key.1 == *origin);
                         if owner == keeps && !owners.contains_key(name) {
                             owners.insert(name.clone(), (*source, origin.clone()));
-                            pods.insert(name.clone(), Arc::clone(&claim.pod));
+                            pods.insert(name.clone(), Arc::clone(&entry.pod));
                         }
                     }
                 }
@@ -352,7 +352,7 @@ impl SourceState {
         }
         for (source, record) in &mut self.sources {
             for (origin, manifest) in &mut record.manifests {
-                manifest.judge_duplicates((*source, origin), &owners);
+                manifest.update_duplicates((*source, origin), &owners);
             }
         }
         for gone in self
@@ -360,7 +360,7 @@ impl SourceState {
             .keys()
             .filter(|name| !owners.contains_key(*name))
         {
-            // The pod terminates. A later one of the same name is another pod.
+            // The pod terminates. A later one of the same name is a new pod.
             self.adopted.remove(gone);
             if let Some(pod) = self.desired.pods.get(gone) {
                 self.removed.insert(gone.clone(), pod.uid.clone());
@@ -395,7 +395,7 @@ impl SourceState {
     }
 }
 
-/// When the pod was first seen.
+/// The time when the pod was first seen.
 fn seen(pod: &Pod) -> Option<Timestamp> {
     pod.annotations.get(CONFIG_SEEN)?.parse().ok()
 }

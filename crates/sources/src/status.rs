@@ -14,23 +14,23 @@ pub struct ManifestStatus {
     pub origin: Box<str>,
     /// `file` or `http`.
     pub source: &'static str,
-    /// In one word.
+    /// Its state.
     pub state: ManifestState,
-    /// The pods that run, or should, because of this manifest.
+    /// The pods that this manifest defines.
     pub pods: Vec<ManifestPod>,
-    /// Why the state is not `Ok`.
+    /// The reason if the state is not `Ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// The same in words, with line and field; empty when all is well.
+    /// The problems as text, with line and field; empty without problems.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// All that is wrong.
+    /// All problems.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
-    /// When the manifest was last found free of problems.
+    /// When the manifest was last found valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_good_time: Option<Timestamp>,
-    /// When its content was last found changed.
+    /// When its content last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_change_time: Option<Timestamp>,
 }
@@ -40,9 +40,9 @@ pub struct ManifestStatus {
 pub enum ManifestState {
     /// All its pods are accepted.
     Ok,
-    /// Something in it is rejected; what ran before still runs.
+    /// A part of it is rejected; pods of its last good version keep running.
     Bad,
-    /// It names no pods.
+    /// It defines no pods.
     Empty,
     /// It is not a manifest, by its name or type.
     Skipped,
@@ -59,16 +59,16 @@ pub struct ManifestPod {
     pub uid: Box<str>,
 }
 
-/// Why a manifest is rejected, or a part of it.
+/// The reason for which a manifest, or a part of it, is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Reason {
     /// Not YAML or JSON, or not a pod.
     ParseError,
     /// A field that a pod does not have.
     UnknownField,
-    /// A value that breaks a rule of the API.
+    /// A value that violates a rule of the API.
     Invalid,
-    /// A valid field that this release can't honour.
+    /// A valid field that this release does not support.
     NotSupported,
     /// The pod's name belongs to another manifest.
     Duplicate,
@@ -78,13 +78,13 @@ pub enum Reason {
     Unreadable,
     /// The file is empty although it had pods.
     EmptyFile,
-    /// The directory or single file is not there.
+    /// The directory or single file does not exist.
     Missing,
-    /// The URL does not answer, or with an error.
+    /// The URL is not reachable, or returns an error.
     Unreachable,
     /// Skipped: the name begins with a dot.
     Hidden,
-    /// Skipped: the name is one that editors and package tools give to copies.
+    /// Skipped: the name is that of a copy by an editor or package tool.
     BackupFile,
     /// Skipped: directories are not entered.
     Directory,
@@ -95,7 +95,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The reason as one word.
+    /// `reason`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -124,11 +124,11 @@ impl fmt::Display for Reason {
     }
 }
 
-/// One thing that is wrong with a manifest.
+/// A problem with a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// What kind.
+    /// Its reason.
     pub reason: Reason,
     /// Line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,9 +139,9 @@ pub struct Problem {
     /// The field as a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// What is wrong and what to do, without position and field.
+    /// What is wrong and how to fix it, without position and field.
     pub message: String,
-    /// `namespace/name` of the pod, where it is known.
+    /// `namespace/name` of the pod, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
 }
@@ -182,15 +182,15 @@ impl fmt::Display for Problem {
 pub struct ManifestEvent {
     /// Reason of the event.
     pub reason: EventReason,
-    /// What is wrong in one word; the first problem where there are several.
+    /// The reason of the first problem.
     pub cause: Option<Reason>,
-    /// What happened, with the origin.
+    /// The message, with the origin.
     pub message: String,
     /// The file or URL.
     pub origin: Box<str>,
-    /// The pod, where it is known.
+    /// The pod, if known.
     pub pod: Option<PodName>,
-    /// The UID of that pod, if it runs or should.
+    /// The UID of that pod, if it is desired.
     pub uid: Option<PodUid>,
 }
 

@@ -19,7 +19,7 @@ use crate::{
     state::{Content, Observation},
     status::{Problem, Reason},
 };
-use fetch::{Fetched, Fetcher};
+use fetch::{FetchResult, Fetcher};
 use target::Target;
 
 /// A URL to fetch.
@@ -29,7 +29,7 @@ pub(crate) struct UrlSource {
 }
 
 impl UrlSource {
-    /// Checks the URL; fetches nothing yet.
+    /// Validates the URL without fetching it.
     pub(crate) fn new(url: &str, headers: HeaderMap, roots: Roots) -> Result<Self, TargetError> {
         let target = Target::parse(url)?;
         let origin = target.shown().into();
@@ -54,8 +54,8 @@ impl UrlSource {
     async fn poll(&mut self, failures: &mut Failures) -> Observation {
         let origin = self.origin.clone();
         let content = match self.fetcher.fetch().await {
-            Ok(Fetched::Body(body)) => Content::Bytes(body.into()),
-            Ok(Fetched::NotModified) => Content::Unchanged,
+            Ok(FetchResult::Body(body)) => Content::Bytes(body.into()),
+            Ok(FetchResult::NotModified) => Content::Unchanged,
             Err(error) => {
                 let message = ErrorChain(&error).to_string();
                 failures.failed(&origin, &message);
@@ -77,11 +77,12 @@ impl UrlSource {
     }
 }
 
-/// How loudly failures are logged: a server that is away for a day must not fill the log.
+/// Counts failures to limit their log level: a server that is down for a day must not flood the
+/// log.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Failures(u32);
 
-/// As loud as one failure is logged.
+/// The log level of one failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FailureLog {
     Warning,
@@ -90,13 +91,13 @@ enum FailureLog {
 }
 
 impl Failures {
-    const LOUD: u32 = 3;
+    const MAX_WARNINGS: u32 = 3;
 
     fn count(&mut self) -> FailureLog {
         self.0 = self.0.saturating_add(1);
         match self.0 {
-            ..Self::LOUD => FailureLog::Warning,
-            Self::LOUD => FailureLog::LastWarning,
+            ..Self::MAX_WARNINGS => FailureLog::Warning,
+            Self::MAX_WARNINGS => FailureLog::LastWarning,
             _ => FailureLog::Quiet,
         }
     }

@@ -13,7 +13,7 @@ use crate::{Stored, checksum::crc64};
 
 pub(crate) const MAGIC: &str = "rubelet-record";
 
-/// Why a record is invalid.
+/// The damage of an invalid record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// The file is truncated, modified, or was never a record.
@@ -54,7 +54,7 @@ pub enum Damage {
     /// It is encrypted with another key, or encrypted although no key is used.
     #[error("encrypted with a key that this node does not have")]
     OtherKey,
-    /// The key is right, but the record was modified, or belongs to another place.
+    /// The key is right, but the record was modified, or belongs to another file.
     #[error("authentication failed: the record was changed, or belongs to another file")]
     NotAuthentic,
     /// It is not encrypted although all records must be.
@@ -82,7 +82,7 @@ pub(crate) fn open<T: Stored>(bytes: &[u8]) -> Result<T, Damage> {
         .ok_or(Damage::Form("no second line"))?;
     let json = json
         .strip_suffix('\n')
-        .ok_or(Damage::Form("its end is missing"))?;
+        .ok_or(Damage::Form("the end is missing"))?;
     let mut words = header.split(' ');
     if words.next() != Some(MAGIC) {
         return Err(Damage::Form("not the header of a record"));

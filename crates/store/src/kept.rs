@@ -1,8 +1,8 @@
-//! Replaces files without a wait for the disk, and keeps what a power cut must not take.
+//! Replaces files without waiting for the disk, and keeps a backup for a power failure.
 //!
-//! A rename over a file is such a wait: ext4 then writes what is renamed at once, so that programs which
-//! forget to flush do not lose both. An exchange of the two is none. What the file had before is kept
-//! beside it until its new content is flushed, and stands in for it if that is lost.
+//! A rename over a file waits for the disk: ext4 then flushes the renamed file at once, for
+//! programs that forget to. An exchange of two files does not wait. The old content is kept beside
+//! the file until the new content is flushed, and replaces it if it is lost.
 
 use std::{
     collections::BTreeSet,
@@ -22,9 +22,9 @@ use crate::{
     write_behind::{flush_later, is_queued, report},
 };
 
-/// Never locked over a call to the disk, so that no file waits for another. The queue of flushes has
-/// a lock of its own, which comes second.
-static FILES: Mutex<Files> = Mutex::new(Files {
+/// Never held during disk I/O, so that no file waits for another. Lock order: this lock before that
+/// of the flush queue.
+static FILES: Mutex<BackupState> = Mutex::new(BackupState {
     unflushed: BTreeSet::new(),
     claimed: BTreeSet::new(),
 });
@@ -32,28 +32,28 @@ static FILES: Mutex<Files> = Mutex::new(Files {
 /// Notified when a file is no longer claimed.
 static RELEASED: Condvar = Condvar::new();
 
-struct Files {
-    /// Those whose present content may not be on the disk, so that what is kept of them must stay.
+struct BackupState {
+    /// Files whose current content may not be on the disk, so that their backup must stay.
     unflushed: BTreeSet<PathBuf>,
-    /// Those that change places at present, or of which something kept is being removed.
+    /// Files that are being exchanged, or whose backup is being removed.
     claimed: BTreeSet<PathBuf>,
 }
 
-impl Files {
-    /// Notes that a file was flushed, unless it is replaced `again`. Whether what is kept of it is
-    /// needless: the next content to keep is this one.
+impl BackupState {
+    /// Notes that a file was flushed, unless it was replaced `again`. True if its backup is
+    /// obsolete: the next backup is this content.
     fn on_flushed(&mut self, path: &Path, again: bool) -> bool {
         !again && !self.claimed.contains(path) && self.unflushed.remove(path)
     }
 }
 
-fn files() -> MutexGuard<'static, Files> {
-    // Each change is complete.
+fn files() -> MutexGuard<'static, BackupState> {
+    // A poisoned lock is usable: each change is atomic.
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Claims a file; waits while the thread that flushes removes what was kept of it.
-fn claim(path: &Path) -> MutexGuard<'static, Files> {
+/// Claims a file; waits while the flush thread removes its backup.
+fn claim(path: &Path) -> MutexGuard<'static, BackupState> {
     let mut files = files();
     while !files.claimed.insert(path.to_owned()) {
         files = RELEASED.wait(files).unwrap_or_else(PoisonError::into_inner);
@@ -61,12 +61,12 @@ fn claim(path: &Path) -> MutexGuard<'static, Files> {
     files
 }
 
-fn release(mut files: MutexGuard<'static, Files>, path: &Path) {
+fn release(mut files: MutexGuard<'static, BackupState>, path: &Path) {
     files.claimed.remove(path);
     RELEASED.notify_all();
 }
 
-/// The last content of a file that is on the disk for certain, while its present one may not be.
+/// The path of a file's backup: its last content that is certainly on the disk.
 pub(crate) fn kept(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -74,13 +74,13 @@ pub(crate) fn kept(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Gives a file the content of a temporary one, and has it flushed later.
+/// Replaces a file's content by that of a temporary file, and queues its flush.
 pub(crate) fn put_in_place(path: &Path, temporary: &Path) -> io::Result<()> {
     let older_is_kept = !claim(path).unflushed.insert(path.to_owned());
     let placed = place(path, temporary, older_is_kept);
     let mut files = files();
     match &placed {
-        // Before others may claim it: a flush that began earlier is of the content before.
+        // Before others may claim it: a flush that began earlier is of the previous content.
         Ok(()) => flush_later(path),
         Err(_) if older_is_kept => {}
         Err(_) => drop(files.unflushed.remove(path)),
@@ -89,8 +89,8 @@ pub(crate) fn put_in_place(path: &Path, temporary: &Path) -> io::Result<()> {
     placed
 }
 
-/// Exchanges a file and a temporary one, and keeps what the file had, unless an older content is kept
-/// and this one may not be on the disk.
+/// Exchanges a file with a temporary one, and keeps the old content as backup, unless an older
+/// backup exists and the old content may not be on the disk.
 fn place(path: &Path, temporary: &Path, older_is_kept: bool) -> io::Result<()> {
     let done = match (exchange(temporary, path)?, older_is_kept) {
         (true, false) => fs::rename(temporary, kept(path)),
@@ -101,23 +101,23 @@ fn place(path: &Path, temporary: &Path, older_is_kept: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Notes that a file may not be on the disk, as something is kept of it: the process that wrote it died
-/// before it was flushed.
+/// Notes that a file with a backup may not be on the disk: the process that wrote it died before
+/// the flush.
 pub(crate) fn flush_interrupted(path: &Path) {
     let mut files = files();
     files.unflushed.insert(path.to_owned());
     flush_later(path);
 }
 
-/// Notes that the queue flushed a file. Whether what is kept of it is needless.
+/// Notes that the queue flushed a file. True if its backup is obsolete.
 pub(crate) fn on_flushed(path: &Path) -> bool {
     let mut files = files();
     let again = is_queued(path);
     files.on_flushed(path, again)
 }
 
-/// Removes what [`on_flushed`] called needless, unless that is needed again.
-pub(crate) fn remove_needless(path: &Path) {
+/// Removes a backup that [`on_flushed`] reported as obsolete, unless it is needed again.
+pub(crate) fn remove_obsolete(path: &Path) {
     let claimed = claim(path);
     let needed = claimed.unflushed.contains(path);
     drop(claimed);
@@ -127,14 +127,14 @@ pub(crate) fn remove_needless(path: &Path) {
     release(files(), path);
 }
 
-/// Removes what is kept of a file that is to be removed, or that its writer has flushed.
+/// Removes the backup of a file that will be removed, or that its writer has flushed.
 pub(crate) fn forget(path: &Path) -> io::Result<()> {
     files().unflushed.remove(path);
     remove(&kept(path))
 }
 
-/// Exchanges two files. `false` if there is no second one, or if the file system can't; then the first
-/// is renamed.
+/// Exchanges two files. False if the second one does not exist or the file system does not support
+/// it; then the first is renamed.
 fn exchange(first: &Path, second: &Path) -> io::Result<bool> {
     // A directory could be exchanged too.
     if fs::symlink_metadata(second).is_ok_and(|found| found.is_file()) {
@@ -155,11 +155,11 @@ mod tests {
     fn what_is_on_the_disk_is_kept_until_something_newer_is() {
         let dir = tempfile::tempdir().unwrap();
         let (file, temporary) = (dir.path().join("file"), dir.path().join("temporary"));
-        let mut files = Files {
+        let mut files = BackupState {
             unflushed: BTreeSet::new(),
             claimed: BTreeSet::new(),
         };
-        let put = |files: &mut Files, text: &str| {
+        let put = |files: &mut BackupState, text: &str| {
             fs::write(&temporary, text).unwrap();
             let older_is_kept = !files.unflushed.insert(file.clone());
             place(&file, &temporary, older_is_kept).unwrap();
@@ -190,10 +190,10 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(kept(&file), "before").unwrap();
         files().unflushed.insert(file.clone());
-        remove_needless(&file);
+        remove_obsolete(&file);
         assert!(kept(&file).exists());
         assert!(on_flushed(&file));
-        remove_needless(&file);
+        remove_obsolete(&file);
         assert!(!kept(&file).exists());
         assert!(!files().claimed.contains(&file));
     }

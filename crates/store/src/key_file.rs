@@ -15,7 +15,7 @@ use rustix::{
 
 use crate::SealKey;
 
-/// Why a key can't be used.
+/// A key can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file does not exist.
@@ -43,7 +43,7 @@ pub enum KeyError {
 
 impl SealKey {
     /// Reads a key: a regular file of [`Self::LEN`] bytes that belongs to the user of this process
-    /// and that nobody else may read or write.
+    /// and has no permissions for other users.
     ///
     /// # Errors
     /// See [`KeyError`].
@@ -131,7 +131,7 @@ fn create(path: &Path) -> Result<bool, (&'static str, io::Error)> {
     let mut unique = [0; 8];
     rand::fill(&mut bytes)
         .and_then(|()| rand::fill(&mut unique))
-        .map_err(|_| make(io::Error::other("there are no random numbers")))?;
+        .map_err(|_| make(io::Error::other("the system has no random numbers")))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unique = u64::from_ne_bytes(unique);
     let temporary = directory.join(format!(".{name}.{unique:016x}.tmp"));

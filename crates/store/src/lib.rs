@@ -1,11 +1,11 @@
 //! Records on disk that survive a crash at any instant.
 //!
 //! A [`Record`] is one file with a value, the version of its format and a checksum. It is written
-//! to a temporary file that takes the place of the old one, so that a reader finds the old or the new
-//! value, never a part, and flushed to the disk behind that ([`Record::save`]) or before
-//! ([`Record::save_synced`]). Until it is flushed the old value is kept beside it, for a power cut. A
-//! corrupt file is moved aside and reported; it never stops the agent, which rebuilds its content.
-//! Records with secrets are encrypted: [`Record::sealed`].
+//! to a temporary file that takes the place of the old one, so that a reader finds the old or the
+//! new value, never a part, and flushed to the disk after that ([`Record::save`]) or before
+//! ([`Record::save_synced`]). Until the flush the old value is kept as a backup for a power
+//! failure. A corrupt file is moved aside and reported; it never stops the agent, which rebuilds
+//! its content. Records with secrets are encrypted: [`Record::sealed`].
 //!
 //! ```
 //! use rubelet_store::{Loaded, Migration, Record, Stored};

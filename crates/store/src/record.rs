@@ -1,4 +1,4 @@
-//! One record: its path, and how it is read, written and removed.
+//! One record: reading, writing and removing it.
 
 use std::{
     fs, io,
@@ -35,12 +35,12 @@ pub enum Loaded<T> {
     Quarantined {
         /// Its new path.
         moved_to: PathBuf,
-        /// What is wrong.
+        /// The damage.
         why: Damage,
     },
 }
 
-/// Whether a save wrote to the disk.
+/// The result of a save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Saved {
     /// The value was written.
@@ -49,7 +49,7 @@ pub enum Saved {
     Unchanged,
 }
 
-/// Why a record can't be loaded: an error of the disk, not of the record.
+/// A record can't be loaded because of an I/O error.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file can't be read.
@@ -67,14 +67,14 @@ pub enum LoadError {
         path: PathBuf,
         /// The new path.
         to: PathBuf,
-        /// What is wrong.
+        /// The damage.
         why: Damage,
         /// The error of the move.
         source: io::Error,
     },
 }
 
-/// Why a record could not be saved. The old value is unchanged.
+/// A record could not be saved. The old value is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// The value can't be encoded as JSON.
@@ -97,7 +97,7 @@ pub enum SaveError {
     },
 }
 
-/// Why a record could not be removed.
+/// A record could not be removed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot remove the record {}", path.display())]
 pub struct RemoveError {
@@ -125,8 +125,8 @@ impl<T: Stored> Record<T> {
         }
     }
 
-    /// The same record, encrypted. One that is not encrypted, or with another key or for another
-    /// place, counts as corrupt.
+    /// The same record, encrypted. A file that is not encrypted, or with another key or bound to
+    /// another name, counts as corrupt.
     #[must_use]
     pub fn sealed(self, seal: Seal) -> Self {
         Self {
@@ -135,17 +135,17 @@ impl<T: Stored> Record<T> {
         }
     }
 
-    /// Where the record is.
+    /// The path of the record.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the record. After a power cut that is the one before the last save, if that was not on
-    /// the disk yet. Moves a corrupt one aside.
+    /// Reads the record. After a power failure this is the value before the last save, if that
+    /// was not on the disk yet. Moves a corrupt record aside.
     ///
     /// # Errors
-    /// The disk fails.
+    /// An I/O error.
     pub fn load(&self) -> Result<Loaded<T>, LoadError> {
         let Some(bytes) = read(&self.path)? else {
             return Ok(Loaded::Missing);
@@ -194,8 +194,8 @@ impl<T: Stored> Record<T> {
     }
 
     /// Writes the record, unless its file already has the same value. When this returns, the value
-    /// survives the death of this process; it is flushed to the disk behind this call, in the order
-    /// of the calls, so that a power cut loses no more than what was saved a moment ago.
+    /// survives a crash of this process. It is flushed in the background, in the order of the
+    /// calls, so that a power failure only loses the most recent saves.
     ///
     /// # Errors
     /// See [`SaveError`]; the old value stays.
@@ -203,8 +203,8 @@ impl<T: Stored> Record<T> {
         self.save_with(value, replace_behind)
     }
 
-    /// As [`Self::save`]; when this returns, the value survives a power loss. For what something
-    /// else that is done next relies on, and nothing waits for.
+    /// As [`Self::save`]; when this returns, the value survives a power failure. For values that a
+    /// following action relies on, outside of latency-critical paths.
     ///
     /// # Errors
     /// See [`SaveError`]; the old value stays.
@@ -241,12 +241,12 @@ impl<T: Stored> Record<T> {
     }
 
     /// Removes the record, if it exists, and the temporary file of an interrupted save. The
-    /// directory is flushed behind this call.
+    /// directory is flushed in the background.
     ///
     /// # Errors
-    /// The disk fails.
+    /// An I/O error.
     pub fn remove(&self) -> Result<(), RemoveError> {
-        // The record last: until then it is there, and afterwards nothing that could stand in for it.
+        // The record last: a backup without the record would restore it.
         let removed = remove(&self.temporary())
             .and_then(|()| kept::forget(&self.path))
             .and_then(|()| remove(&self.path));
@@ -270,7 +270,7 @@ impl<T: Stored> Record<T> {
     }
 }
 
-/// The content of a file; `None` if there is none.
+/// The content of a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, LoadError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),

@@ -9,7 +9,7 @@ use std::{
 
 use crate::kept;
 
-/// Why a file was not replaced. After any step but the last, the old content is still there.
+/// A file was not replaced. Unless the last step failed, the old content is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {step} the file")]
 pub struct ReplaceError {
@@ -33,14 +33,14 @@ pub fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(), Replac
     // Frees the space on a full disk; a leftover is overwritten next time.
     renamed.inspect_err(|_| drop(fs::remove_file(temporary)))?;
     sync_dir(directory(path)).map_err(failed("flush the directory of"))?;
-    // What the next save keeps is this content. A leftover of the one before harms nobody.
+    // The next save makes a backup of this content. A leftover backup is harmless.
     let _ = kept::forget(path);
     Ok(())
 }
 
-/// As [`replace`], but the content is flushed behind this call. When it returns, the content
-/// survives the death of this process. After a power cut the file may be empty; then `.NAME.kept` is
-/// what it was before. Does not wait for the disk.
+/// As [`replace`], but the content is flushed in the background. When this returns, the content
+/// survives a crash of this process. After a power failure the file may be empty; then `.NAME.kept`
+/// has the previous content. Does not wait for the disk.
 ///
 /// # Errors
 /// See [`ReplaceError`]; `temporary` is removed.

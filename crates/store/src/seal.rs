@@ -5,7 +5,7 @@
 //! base64 of nonce, ciphertext and tag
 //! ```
 //!
-//! The first line and the record's place are authenticated with the content: a record that replaces
+//! The first line and the record's name are authenticated with the content: a record that replaces
 //! another one does not open. KEY identifies the key without revealing it, so that a wrong key is
 //! distinguished from a corrupt file.
 
@@ -42,7 +42,7 @@ impl SealKey {
     /// The key with these bytes.
     ///
     /// # Errors
-    /// The cryptography library refuses it; in practice: no memory.
+    /// The cryptography library fails, in practice for lack of memory.
     pub(crate) fn new(bytes: &[u8; Self::LEN]) -> Result<Self, Unspecified> {
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, bytes), KEY_NAME);
         let name = tag.as_ref()[..8].iter();
@@ -59,7 +59,7 @@ impl fmt::Debug for SealKey {
     }
 }
 
-/// How one record is encrypted.
+/// The encryption of one record.
 #[derive(Debug, Clone)]
 pub struct Seal {
     /// The key.

@@ -1,8 +1,8 @@
-//! Flushes files to the disk behind the action that wrote them, in order.
+//! Flushes files to the disk in the background, in the order of their writes.
 //!
-//! A reaction must not wait for a disk that somebody else keeps busy. What a process death must not
-//! lose is in the page cache when a save returns; what a power cut must not lose is flushed by one
-//! thread of the process, which starts with the first file and sleeps while there is none.
+//! The agent must not wait for a disk that is busy. When a save returns, the data is in the page
+//! cache and survives a crash of the process. One thread, started with the first file, flushes it
+//! so that it survives a power failure.
 
 use std::{
     collections::{BTreeSet, HashSet, VecDeque},
@@ -18,22 +18,22 @@ use std::{
 use rustix::fs::OFlags;
 
 use crate::{
-    kept::{on_flushed, remove_needless},
+    kept::{on_flushed, remove_obsolete},
     replace::{directory, sync_dir},
 };
 
 /// Stack of the thread; it holds a path or two.
 const STACK: usize = 64 << 10;
 
-/// How long nothing was flushed before files that are no longer needed are removed. While a disk is
-/// busy, a removal keeps everything else of its directory waiting, so it comes after a burst of saves.
+/// Idle time of the queue before obsolete files are removed. A removal on a busy disk blocks all
+/// other operations in its directory, so it is deferred until after a burst of saves.
 const QUIET: Duration = Duration::from_secs(1);
 
-static QUEUE: Queue = Queue {
-    state: Mutex::new(State {
+static QUEUE: FlushQueue = FlushQueue {
+    state: Mutex::new(FlushState {
         waiting: VecDeque::new(),
         queued: None,
-        needless: BTreeSet::new(),
+        obsolete: BTreeSet::new(),
         hurried: false,
         runs: false,
         busy: false,
@@ -41,27 +41,27 @@ static QUEUE: Queue = Queue {
     changed: Condvar::new(),
 };
 
-struct Queue {
-    state: Mutex<State>,
-    /// Notified when a file is queued and when none is left.
+struct FlushQueue {
+    state: Mutex<FlushState>,
+    /// Notified when a file is queued and when the queue becomes empty.
     changed: Condvar,
 }
 
-struct State {
+struct FlushState {
     waiting: VecDeque<PathBuf>,
-    /// The files of `waiting`; one that is written again meanwhile is flushed once.
+    /// The files in `waiting`: a file that is written again meanwhile is flushed once.
     queued: Option<HashSet<PathBuf>>,
-    /// Flushed files of which something is kept that is no longer needed.
-    needless: BTreeSet<PathBuf>,
-    /// Whether somebody waits for the end of everything.
+    /// Flushed files with an obsolete backup.
+    obsolete: BTreeSet<PathBuf>,
+    /// True if a caller waits for the queue to become empty.
     hurried: bool,
-    /// Whether the thread exists.
+    /// True if the thread exists.
     runs: bool,
-    /// Whether the thread flushes or removes files.
+    /// True while the thread flushes or removes files.
     busy: bool,
 }
 
-impl State {
+impl FlushState {
     fn push(&mut self, path: &Path) {
         let queued = self.queued.get_or_insert_default();
         if queued.insert(path.to_path_buf()) {
@@ -70,9 +70,9 @@ impl State {
     }
 }
 
-impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Each change of the state is complete.
+impl FlushQueue {
+    fn state(&self) -> MutexGuard<'_, FlushState> {
+        // A poisoned lock is usable: each change is atomic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,31 +86,31 @@ impl Queue {
                 let files = std::mem::take(&mut state.waiting);
                 state.queued = None;
                 drop(state);
-                let needless = flush(&files);
+                let obsolete = flush(&files);
                 state = self.state();
-                state.needless.extend(needless);
+                state.obsolete.extend(obsolete);
             } else if (quiet || state.hurried)
-                && let Some(path) = state.needless.pop_first()
+                && let Some(path) = state.obsolete.pop_first()
             {
                 state.busy = true;
                 drop(state);
-                remove_needless(&path);
+                remove_obsolete(&path);
                 state = self.state();
             } else {
                 state.busy = false;
                 self.changed.notify_all();
-                let timeout = (!state.needless.is_empty()).then_some(QUIET);
+                let timeout = (!state.obsolete.is_empty()).then_some(QUIET);
                 (state, quiet) = self.wait(state, timeout);
             }
         }
     }
 
-    /// Waits for a change; whether none came in time.
+    /// Waits for a change; true on a timeout.
     fn wait<'a>(
         &self,
-        state: MutexGuard<'a, State>,
+        state: MutexGuard<'a, FlushState>,
         timeout: Option<Duration>,
-    ) -> (MutexGuard<'a, State>, bool) {
+    ) -> (MutexGuard<'a, FlushState>, bool) {
         let Some(timeout) = timeout else {
             let waited = self.changed.wait(state);
             return (waited.unwrap_or_else(PoisonError::into_inner), false);
@@ -121,8 +121,8 @@ impl Queue {
     }
 }
 
-/// Flushes a file that was written, renamed or removed, and its directory, as soon as the disk
-/// allows. Never blocks.
+/// Queues the flush of a file that was written, renamed or removed, and of its directory. Never
+/// blocks.
 pub fn flush_later(path: &Path) {
     let mut state = QUEUE.state();
     if !state.runs {
@@ -132,9 +132,9 @@ pub fn flush_later(path: &Path) {
             .spawn(|| QUEUE.run());
         match thread {
             Ok(_) => state.runs = true,
-            // The kernel writes the file by itself within half a minute; the next one tries again.
+            // The kernel writes the file within half a minute; the next call retries.
             Err(error) => {
-                tracing::warn!(%error, "The thread that flushes records can't be started");
+                tracing::warn!(%error, "Cannot start the thread that flushes records");
                 return;
             }
         }
@@ -143,19 +143,18 @@ pub fn flush_later(path: &Path) {
     QUEUE.changed.notify_all();
 }
 
-/// Waits until everything that was queued before is on the disk, or can't be, and what is no longer
-/// needed is removed.
+/// Waits until all queued files are flushed or failed, and obsolete backups are removed.
 pub fn wait_for_flush() {
     let mut state = QUEUE.state();
     state.hurried = true;
     QUEUE.changed.notify_all();
-    while state.busy || !state.waiting.is_empty() || !state.needless.is_empty() {
+    while state.busy || !state.waiting.is_empty() || !state.obsolete.is_empty() {
         (state, _) = QUEUE.wait(state, None);
     }
     state.hurried = false;
 }
 
-/// Whether a file waits to be flushed.
+/// True if a file is queued.
 pub(crate) fn is_queued(path: &Path) -> bool {
     let state = QUEUE.state();
     state
@@ -164,8 +163,8 @@ pub(crate) fn is_queued(path: &Path) -> bool {
         .is_some_and(|queued| queued.contains(path))
 }
 
-/// Flushes files in their order, then their directories: each rename is on the disk with what it
-/// renamed. Those of which nothing needs to be kept any longer.
+/// Flushes files in order, then their directories, so that each rename is on the disk with its
+/// file. Returns the files whose backups are obsolete.
 fn flush(files: &VecDeque<PathBuf>) -> Vec<PathBuf> {
     let mut directories = BTreeSet::new();
     let mut flushed = Vec::new();
@@ -189,11 +188,11 @@ fn sync_file(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Whether a file was flushed, or is gone.
+/// True if a file was flushed or no longer exists.
 pub(crate) fn report(path: &Path, flushed: io::Result<()>) -> bool {
     match flushed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(path = %path.display(), %error, "A record can't be flushed to the disk; a power cut may lose it");
+            tracing::warn!(path = %path.display(), %error, "Cannot flush a record to the disk, a power failure may lose it");
             false
         }
         _ => true,
@@ -220,10 +219,10 @@ mod tests {
 
     #[test]
     fn a_file_waits_once() {
-        let mut state = State {
+        let mut state = FlushState {
             waiting: VecDeque::new(),
             queued: None,
-            needless: BTreeSet::new(),
+            obsolete: BTreeSet::new(),
             hurried: false,
             runs: true,
             busy: true,

@@ -1,4 +1,4 @@
-//! What follows an agreement: the answer, and the session with a process.
+//! Sessions after an agreement: the response, and the session with a process.
 
 use std::future::Future;
 

@@ -42,7 +42,7 @@ const LONGEST_STATUS: usize = 64 << 10;
 /// Maximum number of concurrent streams.
 const STREAMS: usize = 2048;
 
-/// How long the error of a forwarded connection may arrive after its data.
+/// Time that the error of a forwarded connection may arrive after its data.
 const LATE_ERROR: Duration = Duration::from_secs(1);
 
 /// The headers of a request for a session over SPDY: `Connection`, `Upgrade` and

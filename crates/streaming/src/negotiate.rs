@@ -37,7 +37,7 @@ const WEBSOCKET_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 pub(crate) enum Agreed {
     /// SPDY.
     Spdy {
-        /// How exec and attach report their end.
+        /// The format in which exec and attach report the end of a session.
         form: StatusForm,
         /// Whether there is a stream of terminal sizes.
         sizes: bool,
@@ -150,7 +150,7 @@ fn spdy(headers: &HeaderMap, kind: SessionKind) -> Result<Agreement, Disagreemen
     })
 }
 
-/// How a protocol reports the end of a session.
+/// The format in which a protocol reports the end of a session.
 pub(crate) fn form_of(version: &str) -> StatusForm {
     match version {
         "v4.channel.k8s.io" => StatusForm::Json,

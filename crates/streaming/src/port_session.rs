@@ -11,9 +11,9 @@ use tokio::time::timeout;
 
 use crate::{Duplex, copy, status::words};
 
-/// How long an idle client may take to close its half after the pod has closed its own. Older
+/// Time for an idle client to close its half after the pod has closed its own. Older
 /// clients only close theirs at the end of the session.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const HALF_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Copies in both directions until both have ended: a half-closed connection continues in the other
 /// direction. After the pod has closed its half, the client's ends at the latest after a second
@@ -38,7 +38,7 @@ pub(crate) async fn forward(client: Duplex, pod: Duplex) -> io::Result<()> {
             said?;
             loop {
                 let before = chunks.load(Ordering::Relaxed);
-                let ended = timeout(LAST_WORDS, up.as_mut()).await.is_ok();
+                let ended = timeout(HALF_CLOSE_TIMEOUT, up.as_mut()).await.is_ok();
                 if ended || chunks.load(Ordering::Relaxed) == before {
                     return Ok(());
                 }

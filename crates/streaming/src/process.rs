@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Sink, Source};
 
-/// Which standard streams a session has. With a terminal, standard error is part of standard output.
+/// The standard streams of a session. With a terminal, standard error is part of standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StdStreams {
     /// Standard input.
@@ -34,7 +34,7 @@ pub struct TerminalSize {
 /// Sets the size of a terminal. Must not block.
 pub type Resize = Arc<dyn Fn(TerminalSize) + Send + Sync>;
 
-/// How a session with a process ended.
+/// The end of a session with a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionExit {
     /// The command exited with this code; 0 is also the end of an attachment.

@@ -16,7 +16,7 @@ use crate::{
 /// Maximum size of an incomplete terminal size message.
 const LONGEST_SIZE: usize = 4 << 10;
 
-/// How long a process may take to end after its client has gone, before its session ends.
+/// Time for a process to exit after its client is gone, before its session ends.
 const AFTER_CLIENT: Duration = Duration::from_secs(1);
 
 /// The client's streams, whatever protocol carries them.

@@ -32,8 +32,8 @@ const ANSWER: Duration = Duration::from_secs(15);
 /// Maximum length of a refusal that is passed on.
 const LONGEST_REFUSAL: usize = 64 << 10;
 
-/// How long a runtime may take to end the session after its client has.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Time for a runtime to end the session after its client has.
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A request for a session.
 pub(crate) struct ClientRequest {
@@ -136,7 +136,7 @@ async fn pass_on(client: Duplex, runtime: Duplex, options: ServeOptions) {
     // The runtime closes idle sessions by itself.
     tokio::select! {
         _ = down.as_mut() => {}
-        _ = up.as_mut() => drop(timeout(LAST_WORDS, down).await),
+        _ = up.as_mut() => drop(timeout(SESSION_END_TIMEOUT, down).await),
         () = options.shutdown => {}
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     status::StatusForm,
 };
 
-/// How long a client may take to open the streams of a session, as in the kubelet.
+/// Time for a client to open the streams of a session, as in the kubelet.
 const STREAM_CREATION: Duration = Duration::from_secs(30);
 
 /// Maximum number of streams of a process: five, and a few to be refused one by one.

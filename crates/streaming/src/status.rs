@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{SessionExit, SessionKind};
 
-/// How a protocol reports the end of a session.
+/// The format in which a protocol reports the end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatusForm {
     /// `v4` and newer: a Status.

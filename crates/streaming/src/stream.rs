@@ -6,7 +6,7 @@ use std::io;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// Where bytes come from.
+/// A source of bytes.
 #[async_trait]
 pub trait Source: Send {
     /// Waits for the next bytes, never empty ones; `None` at the end. A source holds no buffer while
@@ -18,7 +18,7 @@ pub trait Source: Send {
     async fn read(&mut self) -> io::Result<Option<Bytes>>;
 }
 
-/// Where bytes go to.
+/// A sink of bytes.
 #[async_trait]
 pub trait Sink: Send {
     /// Writes all bytes; waits while the other end accepts none.

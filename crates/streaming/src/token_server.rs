@@ -115,7 +115,7 @@ impl StreamingServer {
     async fn listen(self: &Arc<Self>) -> std::io::Result<SocketAddr> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        tracing::info!(%address, "Streaming sessions are served");
+        tracing::info!(%address, "Serving streaming sessions");
         tokio::spawn(accept(
             listener,
             Arc::downgrade(self),

@@ -114,7 +114,7 @@ async fn ports<I>(
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let dialer = sessions.port_forward(&request.pod_sandbox_id).await;
-    // HTTP is over: the client is told on the streams of each port, as by a runtime of its own.
+    // HTTP is over: the client gets errors on the streams of each port, as from a runtime.
     let dialer = dialer.unwrap_or_else(|error| Arc::new(NoDialer(error)));
     let ServeOptions {
         idle_timeout,

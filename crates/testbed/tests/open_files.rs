@@ -121,7 +121,7 @@ fn a_thousand_pods_run_under_the_usual_limit_of_1024() -> Result<()> {
     /// Enough for a slow machine.
     const STARTS: Duration = Duration::from_secs(400);
     let inside = Kind::wanted()? == Kind::Embedded;
-    if !rubelet_needs::applies(inside, "it is about the runtime inside") {
+    if !rubelet_needs::applies(inside, "it is about the embedded runtime") {
         return Ok(());
     }
     let embedded = Embedded::start()?.with_run_dir_in_memory()?;

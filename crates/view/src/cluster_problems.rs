@@ -1,4 +1,4 @@
-//! What is wrong between this node and its cluster.
+//! Problems between this node and its cluster.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,11 +11,12 @@ use tokio::sync::watch;
 pub struct ClusterProblems {
     /// Why the API server can't be used, in one line.
     pub api_server: watch::Receiver<Option<String>>,
-    /// What the renewal of the node's certificate waits for, or why it fails.
+    /// The state of the renewal of the node's certificate if it waits or fails.
     pub certificate: watch::Receiver<Option<String>>,
-    /// What is wrong with the node object.
+    /// The problem with the node object.
     pub node: watch::Receiver<Option<String>>,
-    /// What can't be read of the API server's objects, once the API server can be reached.
+    /// Fields of the API server's objects that can't be decoded, once the API server can be
+    /// reached.
     pub unread: Arc<OnceLock<UnreadableObjects>>,
 }
 

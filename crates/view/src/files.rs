@@ -48,7 +48,7 @@ pub(super) async fn files(
     }
 }
 
-/// Where something is copied from or to.
+/// The source or target of a copy.
 struct ContainerPath {
     pid: u32,
     id: String,

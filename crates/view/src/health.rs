@@ -1,4 +1,4 @@
-//! Whether the loops of the agent still run, and the node's state in one line.
+//! Liveness of the agent's loops, and the node's state in one line.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the local socket shows of the node, and what it can ask of a pod.
+//! The node as the local socket shows it, and the actions on its pods.
 //!
 //! [`LocalView`] implements the server's trait [`NodeView`]: boards of the kubelet become collections
 //! of objects with resource versions, which clients list and watch (`publish.rs`). What clients ask of
@@ -72,24 +72,24 @@ use self::{
     publish::{ExtraVersions, Follower},
 };
 
-/// How many deletions are kept for slow watchers.
+/// Number of deletions that are kept for slow watchers.
 const DELETIONS_KEPT: usize = 64;
 
-/// Where the log of a container of a pod is, by its restart count.
+/// The path of the log of a container of a pod, by its restart count.
 pub type LogPath = Arc<dyn Fn(&Pod, &str, u32) -> PathBuf + Send + Sync>;
 
 /// The containers of a pod whose images' volumes are being copied, by name.
 pub type VolumeCopies = Arc<dyn Fn(&PodUid) -> BTreeMap<String, VolumeCopy> + Send + Sync>;
 
-/// What a view is made from.
+/// Dependencies of a view.
 pub struct ViewParts {
     /// The pods of this node.
     pub pods: Arc<PodBoard>,
     /// Its events.
     pub recorder: Recorder,
-    /// What PLEG reported.
+    /// Lifecycle events of PLEG.
     pub lifecycle: LifecycleBoard,
-    /// What operators requested of pods.
+    /// Operators' requests for pods.
     pub intents: IntentBoard,
     /// The objects that pods refer to.
     pub objects: Arc<dyn ObjectSource>,
@@ -99,7 +99,7 @@ pub struct ViewParts {
     pub clock: Clock,
     /// The manifests and the status of each.
     pub manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
-    /// What an edit of a manifest does to its pod.
+    /// The effect of an edit of a manifest on its pod.
     pub manifest_edits: ManifestEdits,
     /// The desired pods of each source.
     pub desired: Vec<watch::Receiver<Arc<Desired>>>,
@@ -107,7 +107,7 @@ pub struct ViewParts {
     pub runtime: watch::Receiver<RuntimeState>,
     /// Why the runtime counts as unavailable although its last status was good.
     pub pleg_problem: Arc<dyn Fn() -> Option<String> + Send + Sync>,
-    /// What is wrong between the node and its cluster.
+    /// Problems between the node and its cluster.
     pub cluster: ClusterProblems,
     /// The loops of the agent.
     pub heartbeats: Vec<(&'static str, Heartbeat)>,
@@ -117,11 +117,11 @@ pub struct ViewParts {
     pub audit: Option<Arc<AuditLog>>,
     /// The runtime that serves sessions.
     pub sessions: SessionParts,
-    /// What the network of pods should be.
+    /// The expected network of pods.
     pub network: NetworkFacts,
-    /// Where logs are.
+    /// Paths of logs.
     pub log_path: LogPath,
-    /// Volumes that the runtime inside is filling.
+    /// Volumes that the embedded runtime is filling.
     pub volume_copies: VolumeCopies,
     /// The name of the node.
     pub node_name: Arc<str>,
@@ -129,7 +129,7 @@ pub struct ViewParts {
     pub node_ips: NodeIps,
     /// The effective configuration.
     pub config: Value,
-    /// What the kubelet does with this configuration and this agent does not support yet.
+    /// Settings of this configuration that the kubelet supports and this agent does not yet.
     pub not_yet: Option<String>,
     /// The first resource version; larger than those of earlier processes.
     pub first_version: u64,

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::publish::Follower;
 
-/// Where lifecycle events are.
+/// The source of lifecycle events.
 pub type LifecycleBoard = Arc<dyn AsRef<Board<u64, LifecycleEvent>> + Send + Sync>;
 
 /// The lifecycle events of a PLEG.

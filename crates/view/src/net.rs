@@ -49,7 +49,7 @@ use points::PathEnd;
 pub(super) const PROBES: usize = 16;
 /// Lines that wait for the client.
 const LINES: usize = 256;
-/// How long the names of targets may take.
+/// Timeout of looking up the names of targets.
 const RESOLVE: Duration = Duration::from_secs(10);
 
 /// Runs a probe from inside a pod.
@@ -200,7 +200,7 @@ type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Reports {
     first: Option<String>,
     lines: mpsc::Receiver<Line>,
-    /// What stops the probe, and when.
+    /// The handle that stops the probe, and the future of its end.
     running: Option<(StopHandle, Ended)>,
 }
 
@@ -306,7 +306,7 @@ async fn reported_namespace(parts: &SessionParts, sandbox: &str) -> Result<PathB
     })
 }
 
-/// Where the network namespace is, in the words of the runtime inside, of containerd and of CRI-O.
+/// The path of the network namespace, as the embedded runtime, containerd and CRI-O report it.
 fn namespace_path(info: &Value) -> Option<PathBuf> {
     let absolute = |path: &Value| {
         let path = Path::new(path.as_str()?);
@@ -350,7 +350,7 @@ async fn until_gone(
     }
 }
 
-/// Whether a sandbox is ready. A runtime that is away says nothing about it.
+/// Whether a sandbox is ready; true if the runtime is unreachable.
 async fn is_ready(parts: &SessionParts, sandbox: &str) -> bool {
     let request = v1::PodSandboxStatusRequest {
         pod_sandbox_id: sandbox.to_owned(),

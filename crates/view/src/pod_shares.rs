@@ -1,4 +1,4 @@
-//! Threads that a hanging file system of a pod may keep for ever: bounded in all, and for each pod.
+//! Threads that a hanging file system of a pod may block forever: bounded in all, and for each pod.
 
 use std::{collections::HashMap, sync::Arc};
 

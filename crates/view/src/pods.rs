@@ -10,14 +10,14 @@ use rubelet_api::wire::{WireContext, pod_json};
 use rubelet_node_state::{
     intents::IntentBoard, node_ips::NodeIps, pod_board::PodEntry, runtime_state::RuntimeState,
 };
-use rubelet_pod_plan::Intents;
+use rubelet_pod_plan::OperatorIntents;
 use rubelet_server::{Object, table::NEXT_TRY_ANNOTATION};
 use serde_json::Value;
 use tokio::sync::watch;
 
 pub(super) use self::next_try::next_tries;
 
-/// What the API's form of a pod has besides its own status.
+/// Context of the API's form of a pod besides its own status.
 pub(super) struct PodContext {
     pub(super) node_ips: NodeIps,
     pub(super) intents: IntentBoard,
@@ -48,7 +48,7 @@ pub(super) struct Deletion {
 }
 
 /// The removal of a pod, if it has begun.
-pub(super) fn deletion(entry: &PodEntry, intents: &Intents) -> Option<Deletion> {
+pub(super) fn deletion(entry: &PodEntry, intents: &OperatorIntents) -> Option<Deletion> {
     let (since, planned) = entry.deletion?;
     Some(Deletion {
         since,
@@ -57,7 +57,12 @@ pub(super) fn deletion(entry: &PodEntry, intents: &Intents) -> Option<Deletion> 
     })
 }
 
-fn render(entry: &PodEntry, intents: &Intents, node_ips: &[IpAddr], runtime: &str) -> Value {
+fn render(
+    entry: &PodEntry,
+    intents: &OperatorIntents,
+    node_ips: &[IpAddr],
+    runtime: &str,
+) -> Value {
     let deletion = deletion(entry, intents);
     let context = WireContext {
         host_ips: node_ips,

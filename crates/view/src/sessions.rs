@@ -19,7 +19,7 @@ pub struct SessionParts {
     /// The runtime.
     pub runtime: Arc<dyn RuntimeService>,
     /// The same one, if it is in this process.
-    pub inside: Option<Arc<dyn Sessions>>,
+    pub embedded: Option<Arc<dyn Sessions>>,
     /// `streamingConnectionIdleTimeout`.
     pub idle_timeout: Duration,
 }
@@ -74,8 +74,8 @@ async fn exec(
     call: v1::ExecRequest,
     streams: StdStreams,
 ) -> Result<SessionTarget, SessionError> {
-    if let Some(inside) = &parts.inside {
-        return Ok(SessionTarget::Exec(call, Arc::clone(inside)));
+    if let Some(embedded) = &parts.embedded {
+        return Ok(SessionTarget::Exec(call, Arc::clone(embedded)));
     }
     let answer = parts.runtime.exec(call).await;
     url(answer.map(|answer| answer.url), SessionKind::Exec, streams)
@@ -93,8 +93,8 @@ async fn attach(
         stdout: streams.stdout,
         stderr: streams.stderr,
     };
-    if let Some(inside) = &parts.inside {
-        return Ok(SessionTarget::Attach(call, Arc::clone(inside)));
+    if let Some(embedded) = &parts.embedded {
+        return Ok(SessionTarget::Attach(call, Arc::clone(embedded)));
     }
     let answer = parts.runtime.attach(call).await;
     let answer = answer.map(|answer| answer.url);
@@ -105,8 +105,8 @@ async fn port_forward(
     parts: &SessionParts,
     call: v1::PortForwardRequest,
 ) -> Result<SessionTarget, SessionError> {
-    if let Some(inside) = &parts.inside {
-        return Ok(SessionTarget::PortForward(call, Arc::clone(inside)));
+    if let Some(embedded) = &parts.embedded {
+        return Ok(SessionTarget::PortForward(call, Arc::clone(embedded)));
     }
     let answer = parts.runtime.port_forward(call).await;
     let answer = answer.map(|answer| answer.url);

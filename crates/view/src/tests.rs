@@ -1,4 +1,4 @@
-//! What the server sees, in front of boards that a test fills.
+//! The server's view, on boards that a test fills.
 
 mod actions;
 mod fake_runtime;

@@ -13,8 +13,8 @@ use rubelet_api::{
 use rubelet_cluster::source::UNCONFIRMED;
 use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::{
-    Intents,
-    history::{Failure, History},
+    OperatorIntents,
+    history::{History, StepFailure},
 };
 use rubelet_sources::desired::Desired;
 use serde_json::Value;
@@ -25,7 +25,8 @@ use super::{
     pods::{deletion, next_tries},
 };
 use rubelet_server::explanation::{
-    Ending, Gate, ManifestEditsExplanation, PodExplanation, ReplacedPodExplanation, Trouble,
+    FailureExplanation, ManifestEditsExplanation, PodExplanation, ReadinessGateExplanation,
+    ReplacedPodExplanation, TerminationExplanation,
 };
 
 /// Copies that take less are no explanation of anything.
@@ -123,7 +124,7 @@ fn is_unconfirmed(pod: &Pod) -> bool {
     shown["metadata"]["annotations"][UNCONFIRMED] == "true"
 }
 
-/// What an edit of the pod's manifest does, and did.
+/// The effects of edits of the pod's manifest.
 fn manifest_edits(parts: &ViewParts, entry: &PodEntry) -> Option<ManifestEditsExplanation> {
     let pod = &entry.pod;
     if pod.source == PodSource::Api {
@@ -145,21 +146,24 @@ fn manifest_edits(parts: &ViewParts, entry: &PodEntry) -> Option<ManifestEditsEx
     })
 }
 
-fn ending(entry: &PodEntry, intents: &Intents) -> Option<Ending> {
+fn ending(entry: &PodEntry, intents: &OperatorIntents) -> Option<TerminationExplanation> {
     let deletion = deletion(entry, intents)?;
-    Some(Ending {
+    Some(TerminationExplanation {
         since: deletion.since,
         grace_seconds: deletion.grace.as_secs(),
         kill_at: deletion.kill_at,
     })
 }
 
-fn trouble(history: &History, of: impl FnOnce(&History) -> Option<&Failure>) -> Option<Trouble> {
+fn trouble(
+    history: &History,
+    of: impl FnOnce(&History) -> Option<&StepFailure>,
+) -> Option<FailureExplanation> {
     of(history).map(failure)
 }
 
-fn failure(failure: &Failure) -> Trouble {
-    Trouble {
+fn failure(failure: &StepFailure) -> FailureExplanation {
+    FailureExplanation {
         reason: failure.reason.to_string(),
         message: failure.message.to_string(),
         at: failure.at,
@@ -167,7 +171,11 @@ fn failure(failure: &Failure) -> Trouble {
     }
 }
 
-fn readiness_gate(gate: &str, status: &PodStatus, intents: &Intents) -> Gate {
+fn readiness_gate(
+    gate: &str,
+    status: &PodStatus,
+    intents: &OperatorIntents,
+) -> ReadinessGateExplanation {
     let mut asked = intents.conditions.iter();
     let asked = asked.find(|condition| *condition.kind == *gate);
     let found = match (asked, status.condition(gate)) {
@@ -175,7 +183,7 @@ fn readiness_gate(gate: &str, status: &PodStatus, intents: &Intents) -> Gate {
         (None, Some(shown)) => Some((shown.status, &shown.reason, &shown.message)),
         (None, None) => None,
     };
-    Gate {
+    ReadinessGateExplanation {
         condition: gate.to_owned(),
         status: found.map(|(status, ..)| status.as_str().to_owned()),
         reason: found.map_or_else(String::new, |(_, reason, _)| reason.to_string()),

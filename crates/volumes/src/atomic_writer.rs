@@ -17,7 +17,7 @@ use crate::{directory, payload::Payload};
 
 const DATA: &str = "..data";
 const NEW_DATA: &str = "..data_tmp";
-/// Where the next directory is filled before it is named after its time.
+/// Name of the next directory until it is complete and gets its timestamp.
 const DRAFT: &str = "..draft";
 
 /// A file or directory of a volume that can't be created.
@@ -36,8 +36,8 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {
     move |source| WriteError { path, source }
 }
 
-/// Makes the files of the volume `dir` those of `payload`. If they are already, only missing links
-/// are created. `give` is called with a new directory's files before they become visible.
+/// Updates the files of the volume `dir` to those of `payload`. If they are current, only missing
+/// links are created. `give` is called with a new directory's files before they become visible.
 ///
 /// # Errors
 /// A file can't be written; the old files stay visible.
@@ -69,7 +69,7 @@ pub(crate) fn write<E: From<WriteError>>(
     Ok(())
 }
 
-/// Whether a directory contains exactly these files.
+/// True if a directory contains exactly these files.
 fn holds(directory: &Path, payload: &Payload) -> bool {
     let mut found = BTreeSet::new();
     if files(directory, "", &mut found).is_err() || found.len() != payload.len() {

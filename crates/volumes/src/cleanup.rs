@@ -13,7 +13,7 @@ use std::{
 
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_host::{
-    mount::{self, Unmounted},
+    mount::{self, UnmountOutcome},
     mountinfo::{self, MountinfoError},
 };
 use rustix::fs::OFlags;
@@ -188,8 +188,8 @@ fn unmount_all(pod: &Path) -> Vec<CleanupProblem> {
             continue;
         }
         match mount::unmount(&path, false) {
-            Ok(Unmounted::Gone | Unmounted::WasNot) => {}
-            Ok(Unmounted::StillBusy) => problems.push(CleanupProblem::InUse(path)),
+            Ok(UnmountOutcome::Gone | UnmountOutcome::WasNot) => {}
+            Ok(UnmountOutcome::StillBusy) => problems.push(CleanupProblem::InUse(path)),
             Err(source) => problems.push(CleanupProblem::Unmount { path, source }),
         }
     }
@@ -268,7 +268,7 @@ fn open_dir(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// The pods that have a directory, whether they are known or not.
+/// The pods that have a directory, including unknown ones.
 ///
 /// # Errors
 /// The directory of all pods exists and can't be read.

@@ -12,7 +12,7 @@ pub(crate) const PLUGINS: &str = "plugins";
 
 /// A name that can't be used as one component of a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` can't be the name of a directory: it is empty, too long, `.`, `..` or has a slash")]
+#[error("invalid directory name {0:?}: it is empty, too long, `.`, `..` or contains a slash")]
 pub struct UnsafeName(String);
 
 /// The directory of one pod, `<root>/pods/<uid>`. Names that would lead out of it are rejected.
@@ -33,7 +33,7 @@ impl PodDirs {
     /// The directory of a pod below `root`, which is `/var/lib/kubelet` by default.
     ///
     /// # Errors
-    /// The UID can't be the name of a directory.
+    /// The UID is not a valid directory name.
     pub fn new(root: &Path, uid: &PodUid) -> Result<Self, UnsafeName> {
         let uid = component(uid.as_str())?;
         let pods = pods_dir(root);
@@ -83,7 +83,7 @@ impl PodDirs {
     /// The directory of an `emptyDir`.
     ///
     /// # Errors
-    /// The volume's name can't be the name of a directory.
+    /// The volume's name is not a valid directory name.
     pub fn empty_dir(&self, volume: &str) -> Result<PathBuf, UnsafeName> {
         Ok(self
             .volumes()
@@ -111,7 +111,8 @@ impl PodDirs {
         Ok(dir.join(component(volume)?))
     }
 
-    /// As [`Self::empty_dir_marker`], for the directory or tmpfs that holds a volume of another plugin.
+    /// As [`Self::empty_dir_marker`], for the directory or tmpfs that holds a volume of another
+    /// plugin.
     ///
     /// # Errors
     /// As [`Self::empty_dir`].
@@ -123,7 +124,7 @@ impl PodDirs {
     /// container's `volumeMounts`.
     ///
     /// # Errors
-    /// A name can't be the name of a directory.
+    /// A name is not a valid directory name.
     pub fn sub_path(
         &self,
         volume: &str,
@@ -137,7 +138,7 @@ impl PodDirs {
     /// The directory of a container's termination messages.
     ///
     /// # Errors
-    /// The container's name can't be the name of a directory.
+    /// The container's name is not a valid directory name.
     pub fn container(&self, container: &str) -> Result<PathBuf, UnsafeName> {
         Ok(self.pod.join("containers").join(component(container)?))
     }

@@ -102,7 +102,7 @@ impl DnsWarning {
     }
 }
 
-/// Why the node's resolv.conf is invalid.
+/// The node's resolv.conf is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid resolv.conf of the node: line {line} has no nameserver address")]
 pub struct ResolvConfError {

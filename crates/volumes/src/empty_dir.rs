@@ -15,7 +15,7 @@ use rubelet_host::{
 use crate::{
     directory,
     dirs::{PodDirs, UnsafeName},
-    ownership::{self, Access, OwnershipError},
+    ownership::{self, GroupAccess, OwnershipError},
 };
 
 /// A requested volume.
@@ -42,13 +42,13 @@ pub struct EmptyDir {
     pub warning: Option<String>,
 }
 
-/// Why an `emptyDir` can't be created.
+/// An `emptyDir` can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum EmptyDirError {
     /// Its name can't be used.
     #[error(transparent)]
     Name(#[from] UnsafeName),
-    /// Its directory or marker can't be made.
+    /// Its directory or marker can't be created.
     #[error("cannot prepare {}", path.display())]
     Directory {
         /// The directory.
@@ -64,8 +64,8 @@ pub enum EmptyDirError {
     Ownership(#[from] OwnershipError),
 }
 
-/// Creates the volume. A marker file shows that it is complete; then it is left alone, whatever
-/// containers have changed since.
+/// Creates the volume. A marker file shows that it is complete; then it is not changed, regardless
+/// of changes by containers.
 ///
 /// # Errors
 /// See [`EmptyDirError`].
@@ -109,14 +109,14 @@ pub(crate) fn set_up(
         }
     }
     if let Some(group) = request.fs_group {
-        ownership::apply(path, group, Access::Write, request.on_root_mismatch)?;
+        ownership::apply(path, group, GroupAccess::Write, request.on_root_mismatch)?;
     }
     directory::ensure(marker_dir, 0o750).map_err(at(marker_dir))?;
     fs::write(&marker, "").map_err(at(&marker))?;
     Ok(warning)
 }
 
-/// Whether the kernel has rejected `noswap` before; retrying would fill its log.
+/// True once the kernel has rejected `noswap`; retries would flood its log.
 static NOSWAP_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Mounts a tmpfs that is never swapped (`noswap`, Linux 6.4) if the kernel supports it. Returns a

@@ -19,8 +19,8 @@ pub const MAX_BYTES: u64 = 64 << 10;
 /// A rename in the volume can make openat2(2) fail with EAGAIN.
 const TRIES: usize = 100;
 
-/// The text of a file in a volume; `None` if it does not exist. Links are followed within the volume.
-/// Bytes that are not UTF-8 are replaced.
+/// The text of a file in a volume; `None` if it does not exist. Links are followed within the
+/// volume. Bytes that are not UTF-8 are replaced.
 ///
 /// # Errors
 /// It is not a regular file, it has more than [`MAX_BYTES`], or the disk fails.
@@ -44,15 +44,13 @@ pub fn read(volume: &Path, path: &str) -> io::Result<Option<String>> {
         }
     };
     if FileType::from_raw_mode(fstat(&found)?.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     let file = File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!(
-            "it has more than {MAX_BYTES} bytes"
-        )));
+        return Err(io::Error::other(format!("larger than {MAX_BYTES} bytes")));
     }
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }

@@ -61,7 +61,7 @@ fn alias_lines(aliases: &[HostAlias]) -> String {
 }
 
 /// Writes the file, if its content differs. It is written in place: running containers have this
-/// very file mounted and would not see a replacement.
+/// file mounted and would not see a replacement.
 ///
 /// # Errors
 /// The disk fails, or the pod's directory is missing.
@@ -78,7 +78,7 @@ pub fn write(dirs: &PodDirs, content: &[u8]) -> io::Result<PathBuf> {
         .open(&path)?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     if !holds(&mut file, content)? {
         file.set_len(0)?;
@@ -91,7 +91,8 @@ pub fn write(dirs: &PodDirs, content: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Whether that is the whole content. Containers may write to the file, so it may be endless.
+/// True if the file has exactly this content. Containers may write to the file, so it may be
+/// endless.
 fn holds(file: impl Read, content: &[u8]) -> io::Result<bool> {
     let mut found = Vec::new();
     let most = content.len() as u64 + 1;

@@ -11,7 +11,7 @@ use std::{
 
 use rubelet_api::volume::HostPathCheck;
 
-/// Why a `hostPath` can't be used.
+/// A `hostPath` can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HostPathError {
     /// It does not exist, or has another type.

@@ -18,7 +18,7 @@ pub struct PodHostname {
     pub truncated: bool,
 }
 
-/// Why a pod has no host name.
+/// A pod has no valid host name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostnameError {
     /// Nothing is left of the name after truncation.
@@ -50,7 +50,8 @@ impl PodHostname {
             .map(|domain| format!("{}.{domain}", self.name))
     }
 
-    /// The hostname that the kernel reports in the sandbox; with `setHostnameAsFQDN` including the domain.
+    /// The hostname that the kernel reports in the sandbox; with `setHostnameAsFQDN` including the
+    /// domain.
     ///
     /// # Errors
     /// Name and domain are longer than 64 bytes.

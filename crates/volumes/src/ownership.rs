@@ -17,7 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-/// Why a volume's group can't be set.
+/// A volume's group can't be set.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnershipError {
     /// The number is not a valid GID.
@@ -44,14 +44,14 @@ pub enum OwnershipError {
 const MAX_DEPTH: usize = 256;
 /// The access of the group to a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum GroupAccess {
     /// Read it.
     Read,
     /// Read and write it.
     Write,
 }
 
-impl Access {
+impl GroupAccess {
     /// Mode bits of files.
     fn of_files(self) -> u32 {
         match self {
@@ -76,7 +76,7 @@ impl Access {
 pub fn apply(
     dir: &Path,
     group: i64,
-    access: Access,
+    access: GroupAccess,
     on_root_mismatch: bool,
 ) -> Result<(), OwnershipError> {
     // The kernel interprets -1 as "unchanged".
@@ -108,8 +108,8 @@ const PATH_FLAGS: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CL
 
 struct Walk {
     group: u32,
-    access: Access,
-    /// Where the walk is, for errors.
+    access: GroupAccess,
+    /// The current path, for errors.
     path: PathBuf,
     depth: usize,
 }
@@ -182,7 +182,7 @@ fn open_entry(parent: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<Option<
     }
 }
 
-fn set(file: BorrowedFd<'_>, group: u32, access: Access) -> rustix::io::Result<()> {
+fn set(file: BorrowedFd<'_>, group: u32, access: GroupAccess) -> rustix::io::Result<()> {
     let gid = Some(Gid::from_raw(group));
     rustix::fs::chownat(file, c"", None, gid, AtFlags::EMPTY_PATH)?;
     // After the change of owner, which clears the setgid bit of files.

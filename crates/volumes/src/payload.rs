@@ -23,7 +23,7 @@ pub(crate) struct File {
 /// Files by path below the volume.
 pub(crate) type Payload = BTreeMap<Box<str>, File>;
 
-/// Why the files of a volume can't be computed, with upstream's messages.
+/// The files of a volume can't be computed; with upstream's messages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
     /// A config map or secret that is not optional does not exist.
@@ -51,8 +51,8 @@ pub enum PayloadError {
     /// A file of the downward API names a container that the pod does not have.
     #[error(transparent)]
     NoSuchContainer(#[from] NoSuchContainer),
-    /// There is no token.
-    #[error("failed to fetch token: there is none for {path} yet")]
+    /// The token is not available.
+    #[error("failed to fetch token: no token for {path} is available yet")]
     NoToken {
         /// Its path in the volume.
         path: Box<str>,
@@ -90,7 +90,7 @@ pub(crate) fn of(
     objects: &PodObjects,
     allocatable: Allocatable,
 ) -> Result<Payload, PayloadError> {
-    let mut draft = Draft {
+    let mut builder = PayloadBuilder {
         pod,
         objects,
         allocatable,
@@ -100,33 +100,33 @@ pub(crate) fn of(
         FileVolume::ConfigMap(object) => {
             let (name, items) = (&object.name, &object.items);
             let mode = object.default_mode;
-            draft.object(ObjectKind::ConfigMap, name, items, object.optional, mode)?;
+            builder.object(ObjectKind::ConfigMap, name, items, object.optional, mode)?;
         }
         FileVolume::Secret(object) => {
             let (name, items) = (&object.name, &object.items);
             let mode = object.default_mode;
-            draft.object(ObjectKind::Secret, name, items, object.optional, mode)?;
+            builder.object(ObjectKind::Secret, name, items, object.optional, mode)?;
         }
         FileVolume::DownwardApi {
             items,
             default_mode,
-        } => draft.downward(items, *default_mode)?,
+        } => builder.downward(items, *default_mode)?,
         FileVolume::Projected {
             sources,
             default_mode,
-        } => draft.projected(name, sources, *default_mode)?,
+        } => builder.projected(name, sources, *default_mode)?,
     }
-    Ok(draft.files)
+    Ok(builder.files)
 }
 
-struct Draft<'a> {
+struct PayloadBuilder<'a> {
     pod: &'a Pod,
     objects: &'a PodObjects,
     allocatable: Allocatable,
     files: Payload,
 }
 
-impl Draft<'_> {
+impl PayloadBuilder<'_> {
     fn projected(
         &mut self,
         volume: &str,

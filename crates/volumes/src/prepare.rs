@@ -39,10 +39,10 @@ impl MountedVolumes {
     }
 }
 
-/// Why the pod can't have its volumes yet; the reason of the event is `FailedMount`.
+/// A volume can't be set up; the reason of the event is `FailedMount`.
 #[derive(Debug, thiserror::Error)]
 pub enum VolumeError {
-    /// A directory of the pod can't be made.
+    /// A directory of the pod can't be created.
     #[error("error making pod data directories: {}", path.display())]
     PodDir {
         /// The directory.
@@ -50,7 +50,7 @@ pub enum VolumeError {
         /// The error.
         source: io::Error,
     },
-    /// An `emptyDir` can't be made.
+    /// An `emptyDir` can't be created.
     #[error("MountVolume.SetUp failed for volume \"{volume}\" ")]
     EmptyDir {
         /// Name of the volume.
@@ -66,7 +66,7 @@ pub enum VolumeError {
         /// The error.
         source: HostPathError,
     },
-    /// A `configMap`, `secret`, `downwardAPI` or `projected` can't be made or brought up to date.
+    /// A `configMap`, `secret`, `downwardAPI` or `projected` can't be created or updated.
     #[error("MountVolume.SetUp failed for volume \"{volume}\" ")]
     Projection {
         /// Name of the volume.
@@ -77,7 +77,7 @@ pub enum VolumeError {
 }
 
 /// Creates the pod's directories and volumes. Existing ones are kept; files built from objects or
-/// from the pod itself are updated atomically per volume, and left alone if they are current.
+/// from the pod itself are updated atomically per volume, and not changed if they are current.
 ///
 /// # Errors
 /// The first volume that can't be created. The others are created nevertheless, and the next

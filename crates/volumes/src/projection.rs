@@ -18,7 +18,7 @@ use crate::{
     directory,
     dirs::{PodDirs, UnsafeName},
     empty_dir::{self, EmptyDirError, EmptyDirRequest},
-    ownership::{self, Access, OwnershipError},
+    ownership::{self, GroupAccess, OwnershipError},
     payload::{self, PayloadError},
     settings::VolumeSettings,
 };
@@ -32,16 +32,16 @@ const SECRET: &str = "kubernetes.io~secret";
 /// The directories of all plugins of such volumes.
 pub(crate) const PLUGINS_OF_FILES: [&str; 4] = [CONFIG_MAP, DOWNWARD_API, PROJECTED, SECRET];
 
-/// Why such a volume can't be created.
+/// A volume of files can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectionError {
     /// Its name can't be used.
     #[error(transparent)]
     Name(#[from] UnsafeName),
-    /// Its content is not known.
+    /// Its content can't be computed.
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// Its directory or tmpfs can't be made.
+    /// Its directory or tmpfs can't be created.
     #[error(transparent)]
     Directory(#[from] EmptyDirError),
     /// A mount point of another volume can't be created.
@@ -95,7 +95,7 @@ pub(crate) fn prepare(
     let warning = empty_dir::set_up(&path, &marker, &request)?;
     make_nested(pod, name, &path)?;
     atomic_writer::write(&path, &payload, || match fs_group {
-        Some(group) => Ok(ownership::apply(&path, group, Access::Read, false)?),
+        Some(group) => Ok(ownership::apply(&path, group, GroupAccess::Read, false)?),
         None => Ok::<_, ProjectionError>(()),
     })?;
     Ok(Projected { path, warning })

@@ -20,9 +20,9 @@ use rustix::{
 /// Limits of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Whether files and links are removed, or only empty directories.
+    /// True if files and links are removed, not only empty directories.
     pub(crate) files: bool,
-    /// How many levels of directories are entered.
+    /// Maximum depth.
     pub(crate) depth: usize,
 }
 
@@ -46,7 +46,7 @@ pub enum RemoveProblem {
     #[error("{} is still mounted", .0.display())]
     Mounted(PathBuf),
     /// It contains files that Rubelet did not create.
-    #[error("{} has files that are not ours to delete", .0.display())]
+    #[error("{} contains files that Rubelet did not create", .0.display())]
     NotEmpty(PathBuf),
     /// The kernel returns an error.
     #[error("cannot remove {}", path.display())]
@@ -65,8 +65,8 @@ const BATCH: usize = 1024;
 /// Maximum number of reported problems.
 const MAX_PROBLEMS: usize = 16;
 
-/// Removes `name` in the directory `parent`, whose path `at` is for messages only. Continues with the
-/// siblings after a problem. A missing name is not a problem.
+/// Removes `name` in the directory `parent`, whose path `at` is for messages only. Continues with
+/// the siblings after a problem. A missing name is not a problem.
 pub(crate) fn tree(
     parent: BorrowedFd<'_>,
     at: &Path,

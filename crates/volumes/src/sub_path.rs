@@ -13,7 +13,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use rubelet_host::mount::{self, MountError, Unmounted};
+use rubelet_host::mount::{self, MountError, UnmountOutcome};
 use rustix::{
     fs::{FileType, Mode, OFlags, ResolveFlags},
     io::Errno,
@@ -29,7 +29,7 @@ use crate::{
 pub struct SubPathRequest<'a> {
     /// Name of the volume.
     pub volume: &'a str,
-    /// Where the volume is on the host.
+    /// Path of the volume on the host.
     pub volume_path: &'a Path,
     /// Name of the container.
     pub container: &'a str,
@@ -39,7 +39,7 @@ pub struct SubPathRequest<'a> {
     pub sub_path: &'a str,
 }
 
-/// Why a part of a volume can't be mounted.
+/// A part of a volume can't be mounted.
 #[derive(Debug, thiserror::Error)]
 pub enum SubPathError {
     /// A name can't be used.
@@ -102,8 +102,8 @@ pub fn prepare(dirs: &PodDirs, request: &SubPathRequest<'_>) -> Result<PathBuf, 
             return Ok(target);
         }
         match mount::unmount(&target, false).map_err(at(&target))? {
-            Unmounted::Gone | Unmounted::WasNot => {}
-            Unmounted::StillBusy => {
+            UnmountOutcome::Gone | UnmountOutcome::WasNot => {}
+            UnmountOutcome::StillBusy => {
                 return Err(at(&target)(io::ErrorKind::ResourceBusy.into()));
             }
         }

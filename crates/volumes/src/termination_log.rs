@@ -16,16 +16,16 @@ use crate::{
     dirs::{PodDirs, UnsafeName},
 };
 
-/// Maximum size of a message that is kept: its end.
+/// Maximum size of a message; of a longer one the end is kept.
 pub const MAX_BYTES: u64 = 4096;
 
-/// Why the file can't be made.
+/// The file can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TerminationLogError {
     /// The container's name can't be used.
     #[error(transparent)]
     Name(#[from] UnsafeName),
-    /// The directory or the file can't be made.
+    /// The directory or the file can't be created.
     #[error("cannot create {}", path.display())]
     Create {
         /// The directory or file.
@@ -85,7 +85,7 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
     };
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     file.seek(SeekFrom::Start(found.len().saturating_sub(MAX_BYTES)))?;
     let mut bytes = Vec::new();

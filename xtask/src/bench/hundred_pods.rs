@@ -22,7 +22,7 @@ pub(super) const IDLE: Duration = Duration::from_secs(60);
 const MINUTE: Duration = Duration::from_secs(60);
 /// Poll interval of the runtime: long enough not to slow it down.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often the agent is killed; the result is the median.
+/// Number of times that the agent is killed; the result is the median.
 const ADOPTIONS: usize = 5;
 
 /// The benchmarks that need [`IDLE`] to pass.

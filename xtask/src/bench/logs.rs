@@ -24,10 +24,10 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const LINE: usize = 128;
 /// The text that is written again and again, in bytes.
 const TEXT: usize = 64 << 20;
-/// How often: 4 GiB in all, many times what the log may keep.
+/// Number of times: 4 GiB in all, many times what the log may keep.
 const TIMES: usize = 64;
 
-/// What the container writes at the end.
+/// The last line of the container.
 const END: &str = "that was all";
 
 /// Measures `log_rotate_mib_s`, and says what the same comes to with containerd.
@@ -48,7 +48,7 @@ fn throughput(request: &Request<'_>, runtime: &impl AgentRuntime) -> Result<f64>
     let gate = builder.scratch().subdir("gate")?;
     fs::write(gate.join("text"), text())?;
     // The defaults of the kubelet: files of 10 MiB, five of them, looked at each ten seconds. With the
-    // runtime inside, its supervisor's own bound comes first at this rate.
+    // embedded runtime, its supervisor's own bound comes first at this rate.
     let agent = builder.manifest("log.yaml", manifest(&gate)).start()?;
     wait_for(&gate, "ready")?;
     let began = clock::now();

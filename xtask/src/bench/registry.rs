@@ -49,7 +49,7 @@ pub(super) enum Group {
     Network,
 }
 
-/// Which way a number should go.
+/// The direction in which a figure improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Better {
     /// Down.
@@ -67,14 +67,14 @@ pub(super) struct Benchmark {
     pub(super) name: &'static str,
     /// The unit as a person writes it.
     pub(super) unit: &'static str,
-    /// What is promised: the most, or the least where larger is better; nothing with
+    /// The promised bound: a maximum, or a minimum where larger is better; nothing with
     /// [`Better::Neither`].
     pub(super) goal: f64,
-    /// Which way it should go.
+    /// The direction in which it improves.
     pub(super) better: Better,
-    /// What is set up for it.
+    /// Its setup.
     pub(super) group: Group,
-    /// What it says.
+    /// Its description.
     pub(super) about: &'static str,
 }
 

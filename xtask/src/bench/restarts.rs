@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The lifecycle events that the agent's PLEG reported to pods.
 const LIFECYCLE_EVENTS: &str = "/apis/node.rubelet.dev/v1alpha1/podlifecycleevents";
-/// How many of the exits must have been detected by an event for their times to be meaningful.
+/// Number of exits that must be detected by an event for their times to be meaningful.
 const ENOUGH: usize = hundred_pods::PODS * 9 / 10;
 
 /// Measures `kill_to_created_ms`, `kill_to_running_ms` and `exit_event_to_sync_ms`, each with
@@ -28,8 +28,8 @@ const ENOUGH: usize = hundred_pods::PODS * 9 / 10;
 /// The kill is timed here; the creation and the start are the runtime's timestamps. All use the
 /// wall clock of the same machine. A replacement may be created before the runtime reports the
 /// exit: the pod is complete again only when it runs. Each pod loses its container once, so that no
-/// back-off applies.
-/// when it runs is the pod whole again. Each pod loses its container once, so that no back-off applies.
+/// back-off applies. when it runs is the pod whole again. Each pod loses its container once, so
+/// that no back-off applies.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let (containerd, agent) = hundred_pods::start(request)?;
     hundred_pods::until_ready(&agent)?;

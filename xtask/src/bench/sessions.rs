@@ -31,7 +31,7 @@ const ROUND_TRIPS: usize = 2000;
 /// Idle sessions.
 const SESSIONS: usize = 1000;
 
-/// Where the pod sends zeros, and where it echoes.
+/// The port on which the pod sends zeros, and the one on which it echoes.
 const ZEROS: u16 = 9000;
 const ECHO: u16 = 9001;
 
@@ -69,7 +69,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     peer::measure(&runtime)
 }
 
-/// What a kubelet, too, can be asked for.
+/// The measurements that a kubelet supports, too.
 async fn through(client: &NodeClient) -> Result<[(&'static str, f64); 4]> {
     progress("commands through the node's port");
     let commands = commands(client).await?;

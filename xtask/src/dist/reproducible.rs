@@ -33,13 +33,13 @@ pub(super) struct Built {
 }
 
 /// The directories of one build. Their paths must not leave traces.
-struct Place {
+struct BuildDirectories {
     source: PathBuf,
     target: PathBuf,
     cargo_home: PathBuf,
 }
 
-impl Place {
+impl BuildDirectories {
     /// The directories, and their replacements in the binary.
     fn remapped(&self) -> Result<Vec<(PathBuf, &'static str)>> {
         let mut remapped = vec![
@@ -86,14 +86,14 @@ pub(super) fn build_twice(job: &Job<'_>) -> Result<Built> {
     let base = job.directory.canonicalize()?;
     let home = cargo_home()?;
     // Different length and depth, so that neither order nor alignment hides a path.
-    let second = Place {
+    let second = BuildDirectories {
         source: base.join("second/elsewhere/source"),
         target: base.join("second/target"),
         cargo_home: base.join("second/cargo-home"),
     };
     link_all(&home, &second.cargo_home)?;
     let places = [
-        Place {
+        BuildDirectories {
             source: base.join("first/source"),
             target: base.join("first/target"),
             cargo_home: home,
@@ -129,7 +129,7 @@ pub(super) fn build_twice(job: &Job<'_>) -> Result<Built> {
     })
 }
 
-fn build(job: &Job<'_>, place: &Place) -> Result<PathBuf> {
+fn build(job: &Job<'_>, place: &BuildDirectories) -> Result<PathBuf> {
     unpack(job.source, &place.source)?;
     // The umask is the one property of the process that `Command` cannot set.
     let mut command = Command::new("sh");
@@ -256,7 +256,7 @@ mod tests {
         std::fs::create_dir_all(home.join("registry/src")).unwrap();
         link_all(&home, &base.join("links")).unwrap();
         let remapped = |cargo_home: &str| {
-            let place = Place {
+            let place = BuildDirectories {
                 source: base.join("source"),
                 target: base.join("target"),
                 cargo_home: base.join(cargo_home),

@@ -5,7 +5,7 @@ use chaos_cri::Dice;
 use rubelet_testbed::cleanup::processes;
 
 use super::node::Node;
-use super::pods::{Kind, Wanted, choose};
+use super::pods::{DesiredPods, PodKind, choose};
 
 /// The highest attempt of a container that is still killed: each kill lengthens the back-off, and a
 /// seed must end in reasonable time.
@@ -45,7 +45,7 @@ const DRAWN: [Action; 16] = [
 ];
 
 impl Action {
-    pub(super) fn draw(dice: &mut Dice, wanted: &Wanted) -> Self {
+    pub(super) fn draw(dice: &mut Dice, wanted: &DesiredPods) -> Self {
         match DRAWN[choose(dice, DRAWN.len())] {
             Self::Add if !wanted.has_room() => Self::Remove,
             action => action,
@@ -57,7 +57,7 @@ impl Action {
         self,
         node: &mut Node,
         dice: &mut Dice,
-        wanted: &mut Wanted,
+        wanted: &mut DesiredPods,
     ) -> Result<String> {
         let nothing = || Ok(format!("{self:?}: there was nothing to do it with"));
         match self {
@@ -68,7 +68,7 @@ impl Action {
             }
             Self::Edit => {
                 // The effect of an edit on a pod that may have terminated is not tested here.
-                let some = wanted.some(dice, |pod| pod.kind != Kind::Job);
+                let some = wanted.some(dice, |pod| pod.kind != PodKind::Job);
                 let Some(pod) = some.and_then(|pod| wanted.edit(&pod.name)) else {
                     return nothing();
                 };

@@ -8,7 +8,7 @@ use rubelet_testbed::{Agent, status};
 use serde_json::Value;
 
 use super::node::Node;
-use super::pods::{Kind, Pod, Wanted};
+use super::pods::{DesiredPods, Pod, PodKind};
 
 /// An error if a container of a pod exists twice, which is never allowed.
 pub(super) fn nothing_twice(node: &Node) -> Result<()> {
@@ -48,8 +48,8 @@ fn is_live(container: &Container) -> bool {
 }
 
 /// All differences, a line for each; nothing if there are none.
-pub(super) fn differences(node: &Node, wanted: &Wanted) -> Result<Vec<String>> {
-    let held = Held {
+pub(super) fn differences(node: &Node, wanted: &DesiredPods) -> Result<Vec<String>> {
+    let held = RuntimeObjects {
         sandboxes: node.truth.sandboxes()?,
         containers: node.truth.containers()?,
     };
@@ -97,12 +97,12 @@ fn shown(agent: &Agent) -> Result<Vec<Value>> {
 }
 
 /// The runtime's lists.
-struct Held {
+struct RuntimeObjects {
     sandboxes: Vec<Sandbox>,
     containers: Vec<Container>,
 }
 
-impl Held {
+impl RuntimeObjects {
     fn check(&self, full: &str, pod: &Pod, shown: &Value) -> Vec<String> {
         let mut found = Vec::new();
         let ready = self
@@ -110,7 +110,7 @@ impl Held {
             .iter()
             .filter(|sandbox| sandbox.pod == full && sandbox.ready)
             .count();
-        let ended = pod.kind == Kind::Job;
+        let ended = pod.kind == PodKind::Job;
         if ready != usize::from(!ended) {
             found.push(format!("{full} has {ready} ready sandboxes"));
         }
@@ -167,7 +167,12 @@ impl Held {
 }
 
 /// Whether the container `main` is the one of the last edit.
-fn check_version(node: &Node, held: &Held, full: &str, pod: &Pod) -> Result<Option<String>> {
+fn check_version(
+    node: &Node,
+    held: &RuntimeObjects,
+    full: &str,
+    pod: &Pod,
+) -> Result<Option<String>> {
     if pod.running().is_empty() || pod.version == 1 {
         return Ok(None);
     }
@@ -249,7 +254,7 @@ mod tests {
         }
     }
 
-    fn wanted(kind: Kind) -> Pod {
+    fn wanted(kind: PodKind) -> Pod {
         Pod {
             name: "p".to_owned(),
             kind,
@@ -271,16 +276,18 @@ mod tests {
     #[test]
     fn whatever_differs_is_reported() {
         use ContainerState::{ContainerExited as Exited, ContainerRunning as Running};
-        let good = || Held {
+        let good = || RuntimeObjects {
             sandboxes: vec![sandbox("s", true)],
             containers: vec![container("a", "main", 0, Running)],
         };
-        let check = |held: &Held, shown: &Value| held.check("p", &wanted(Kind::Init), shown).len();
+        let check = |held: &RuntimeObjects, shown: &Value| {
+            held.check("p", &wanted(PodKind::Init), shown).len()
+        };
         assert_eq!(check(&good(), &shown("a", "True")), 0);
         assert_ne!(check(&good(), &shown("b", "True")), 0);
         assert_ne!(check(&good(), &shown("a", "False")), 0);
         for spoil in [
-            (|held: &mut Held| held.sandboxes.clear()) as fn(&mut Held),
+            (|held: &mut RuntimeObjects| held.sandboxes.clear()) as fn(&mut RuntimeObjects),
             |held| held.sandboxes.push(sandbox("t", true)),
             |held| held.containers.clear(),
             |held| held.containers[0].state = Exited,
@@ -290,7 +297,7 @@ mod tests {
             spoil(&mut held);
             assert_ne!(check(&held, &shown("a", "True")), 0);
         }
-        let job = good().check("p", &wanted(Kind::Job), &shown("a", "True"));
+        let job = good().check("p", &wanted(PodKind::Job), &shown("a", "True"));
         assert_eq!(
             job.len(),
             2,

@@ -7,7 +7,7 @@ use chaos_cri::{Chaos, Rules, profile};
 use rubelet_testbed::runtime::{AgentRuntime as _, Kind};
 use rubelet_testbed::{Agent, CriTruth, target_dir};
 
-use super::pods::Wanted;
+use super::pods::DesiredPods;
 use super::runtime::Runtime;
 
 /// The agent's request timeout: faults that last until it expires should be over soon. A start that
@@ -31,7 +31,7 @@ impl Node {
         program: &Path,
         seed: u64,
         profile_name: &str,
-        wanted: &Wanted,
+        wanted: &DesiredPods,
     ) -> Result<Self> {
         let runtime = Runtime::start(kind, program)?;
         let rules = profile(profile_name, seed).context("there is no such profile")?;
@@ -73,7 +73,7 @@ impl Node {
         self.chaos.set_rules(Rules::none());
     }
 
-    /// How many faults were injected.
+    /// Number of injected faults.
     pub(super) fn injected(&self) -> u64 {
         self.chaos.injected().iter().map(|hit| hit.count).sum()
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The kind of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PodKind {
     /// Two containers that keep running.
     Long,
     /// One that keeps running after two init containers.
@@ -21,12 +21,12 @@ pub(super) enum Kind {
     Job,
 }
 
-const KINDS: [Kind; 5] = [
-    Kind::Long,
-    Kind::Init,
-    Kind::Sidecar,
-    Kind::Crash,
-    Kind::Job,
+const KINDS: [PodKind; 5] = [
+    PodKind::Long,
+    PodKind::Init,
+    PodKind::Sidecar,
+    PodKind::Crash,
+    PodKind::Job,
 ];
 /// Maximum number of pods at the same time.
 const MOST: usize = 10;
@@ -35,7 +35,7 @@ const MOST: usize = 10;
 #[derive(Debug, Clone)]
 pub(super) struct Pod {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: PodKind,
     /// Changes with each edit.
     pub(super) version: u64,
 }
@@ -48,10 +48,10 @@ impl Pod {
     /// The containers that keep running.
     pub(super) fn running(&self) -> &'static [&'static str] {
         match self.kind {
-            Kind::Long => &["main", "second"],
-            Kind::Init => &["main"],
-            Kind::Sidecar => &["main", "beside"],
-            Kind::Crash | Kind::Job => &[],
+            PodKind::Long => &["main", "second"],
+            PodKind::Init => &["main"],
+            PodKind::Sidecar => &["main", "beside"],
+            PodKind::Crash | PodKind::Job => &[],
         }
     }
 
@@ -59,19 +59,19 @@ impl Pod {
         let env = json!({ "env": [{ "name": "VERSION", "value": self.version.to_string() }] });
         let main = |container: Value| with(container, &env);
         let spec = match self.kind {
-            Kind::Long => json!({ "containers": [main(waiting("main")), waiting("second")] }),
-            Kind::Init => json!({
+            PodKind::Long => json!({ "containers": [main(waiting("main")), waiting("second")] }),
+            PodKind::Init => json!({
                 "initContainers": [shell("first", "exit 0"), shell("then", "sleep 0.3")],
                 "containers": [main(waiting("main"))],
             }),
-            Kind::Sidecar => json!({
+            PodKind::Sidecar => json!({
                 "initContainers": [
                     with(waiting("beside"), &json!({ "restartPolicy": "Always" })),
                 ],
                 "containers": [main(waiting("main"))],
             }),
-            Kind::Crash => json!({ "containers": [main(shell("main", "sleep 0.5; exit 3"))] }),
-            Kind::Job => json!({
+            PodKind::Crash => json!({ "containers": [main(shell("main", "sleep 0.5; exit 3"))] }),
+            PodKind::Job => json!({
                 "restartPolicy": "Never",
                 "containers": [main(shell("main", "sleep 1"))],
             }),
@@ -82,20 +82,20 @@ impl Pod {
 
 /// All desired pods, by name.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct DesiredPods {
     pods: BTreeMap<String, Pod>,
-    /// How many pods there have been.
+    /// Number of pods so far.
     made: u64,
 }
 
-impl Wanted {
+impl DesiredPods {
     /// The initial pods: one of each kind and some more.
     pub(super) fn first(dice: &mut Dice) -> Self {
         let mut wanted = Self {
             pods: BTreeMap::new(),
             made: 0,
         };
-        for kind in KINDS.into_iter().chain([Kind::Long]) {
+        for kind in KINDS.into_iter().chain([PodKind::Long]) {
             wanted.add_kind(kind);
         }
         wanted.add(dice);
@@ -116,7 +116,7 @@ impl Wanted {
         self.add_kind(kind)
     }
 
-    fn add_kind(&mut self, kind: Kind) -> Pod {
+    fn add_kind(&mut self, kind: PodKind) -> Pod {
         self.made += 1;
         let name = format!("{kind:?}-{}", self.made).to_lowercase();
         let pod = Pod {

@@ -1,4 +1,4 @@
-//! Which packages differ from the branch `main`, and which depend on them.
+//! Packages that differ from the branch `main`, and their dependents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

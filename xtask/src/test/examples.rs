@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use rubelet_testbed::command::{line, output_of};
 
-use super::record::{Outcome, TestName, TestRecord};
+use super::record::{TestName, TestOutcome, TestRecord};
 use crate::cargo;
 
 /// The name of the stage, and of the program of all examples.
@@ -23,7 +23,7 @@ pub(super) fn run(root: &Path, tests: &mut Vec<TestRecord>) -> Result<()> {
     let found = parse(&text);
     let failed = found
         .iter()
-        .any(|test| matches!(test.outcome, Outcome::Failed(_)));
+        .any(|test| matches!(test.outcome, TestOutcome::Failed(_)));
     if failed {
         println!("{text}");
     }
@@ -40,8 +40,8 @@ fn parse(text: &str) -> Vec<TestRecord> {
     let each = text.lines().filter_map(|line| {
         let (name, result) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
         let outcome = match result {
-            "ok" => Outcome::Passed,
-            "FAILED" => Outcome::Failed(output_of_example(text, name)),
+            "ok" => TestOutcome::Passed,
+            "FAILED" => TestOutcome::Failed(output_of_example(text, name)),
             _ => return None,
         };
         Some(TestRecord {
@@ -57,7 +57,7 @@ fn parse(text: &str) -> Vec<TestRecord> {
     each.collect()
 }
 
-/// What libtest prints of a failed example.
+/// The output of libtest for a failed example.
 fn output_of_example(text: &str, name: &str) -> String {
     let start = format!("---- {name} stdout ----\n");
     let Some((_, rest)) = text.split_once(&start) else {
@@ -80,7 +80,7 @@ mod tests {
         let outcomes: Vec<_> = found.iter().map(|test| &test.outcome).collect();
         assert_eq!(
             outcomes,
-            [&Outcome::Passed, &Outcome::Failed("no\nway".into())]
+            [&TestOutcome::Passed, &TestOutcome::Failed("no\nway".into())]
         );
         assert_eq!(found[1].name.test, "crates/a/src/lib.rs - b (line 9)");
     }

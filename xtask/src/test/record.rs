@@ -29,9 +29,9 @@ impl fmt::Display for TestName {
     }
 }
 
-/// How a test ended.
+/// The result of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum TestOutcome {
     Passed,
     /// It failed each time; its output.
     Failed(String),
@@ -47,7 +47,7 @@ pub(super) struct TestRecord {
     pub(super) name: TestName,
     /// The stage in which it ran.
     pub(super) stage: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: TestOutcome,
     pub(super) duration: Duration,
 }
 

@@ -9,7 +9,7 @@ use rubelet_testbed::cleanup::kept_logs;
 use serde_json::{Value, json};
 
 use super::nextest::Nextest;
-use super::record::{Outcome, TestRecord, excerpt};
+use super::record::{TestOutcome, TestRecord, excerpt};
 
 /// Slowest tests that are listed.
 const SLOWEST: usize = 20;
@@ -30,10 +30,10 @@ impl Counts {
         let mut counts = Self::default();
         for test in tests {
             match test.outcome {
-                Outcome::Passed => counts.passed += 1,
-                Outcome::Failed(_) => counts.failed += 1,
-                Outcome::Skipped(_) => counts.skipped += 1,
-                Outcome::Flaky(_) => {
+                TestOutcome::Passed => counts.passed += 1,
+                TestOutcome::Failed(_) => counts.failed += 1,
+                TestOutcome::Skipped(_) => counts.skipped += 1,
+                TestOutcome::Flaky(_) => {
                     counts.passed += 1;
                     counts.flaky += 1;
                 }
@@ -67,7 +67,7 @@ pub(super) fn lines(tests: &[TestRecord], logs: &Path) -> Vec<String> {
 fn failed(tests: &[TestRecord], logs: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for test in tests {
-        let Outcome::Failed(output) = &test.outcome else {
+        let TestOutcome::Failed(output) = &test.outcome else {
             continue;
         };
         lines.push(format!("test {} ... FAILED in {}", test.name, test.stage));
@@ -85,7 +85,7 @@ fn failed(tests: &[TestRecord], logs: &Path) -> Vec<String> {
 fn flaky(tests: &[TestRecord], logs: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for test in tests {
-        let Outcome::Flaky(output) = &test.outcome else {
+        let TestOutcome::Flaky(output) = &test.outcome else {
             continue;
         };
         lines.push(format!(
@@ -102,7 +102,7 @@ fn flaky(tests: &[TestRecord], logs: &Path) -> Vec<String> {
     lines
 }
 
-/// Where the logs of its agents and runtimes are.
+/// The path of the logs of its agents and runtimes.
 fn kept(test: &TestRecord, logs: &Path) -> Option<String> {
     let dir = kept_logs::directory(logs, &test.name.binary, &test.name.test);
     dir.is_dir().then(|| format!("    logs: {}", dir.display()))
@@ -111,7 +111,7 @@ fn kept(test: &TestRecord, logs: &Path) -> Option<String> {
 fn skipped(tests: &[TestRecord]) -> Vec<String> {
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for test in tests {
-        if let Outcome::Skipped(reason) = &test.outcome {
+        if let TestOutcome::Skipped(reason) = &test.outcome {
             reasons
                 .entry(reason)
                 .or_default()
@@ -157,7 +157,7 @@ pub(super) fn write_flaky(path: &Path, tests: &[TestRecord], commit: &str) -> Re
 
 fn flaky_list(tests: &[TestRecord], commit: &str) -> Value {
     let each = tests.iter().filter_map(|test| match &test.outcome {
-        Outcome::Flaky(message) => Some(json!({
+        TestOutcome::Flaky(message) => Some(json!({
             "name": test.name.to_string(),
             "stage": test.stage,
             "message": message,
@@ -175,7 +175,7 @@ mod tests {
     use super::super::record::TestName;
     use super::*;
 
-    fn test(name: &str, stage: &str, outcome: Outcome, seconds: u64) -> TestRecord {
+    fn test(name: &str, stage: &str, outcome: TestOutcome, seconds: u64) -> TestRecord {
         TestRecord {
             name: TestName {
                 binary: "a::b".into(),
@@ -189,10 +189,25 @@ mod tests {
 
     fn all() -> Vec<TestRecord> {
         vec![
-            test("good", "ring 1", Outcome::Passed, 1),
-            test("late", "ring 2", Outcome::Flaky("panicked at x".into()), 3),
-            test("bad", "ring 3 on embedded", Outcome::Failed("no".into()), 2),
-            test("other", "ring 1", Outcome::Skipped("needs nft".into()), 0),
+            test("good", "ring 1", TestOutcome::Passed, 1),
+            test(
+                "late",
+                "ring 2",
+                TestOutcome::Flaky("panicked at x".into()),
+                3,
+            ),
+            test(
+                "bad",
+                "ring 3 on embedded",
+                TestOutcome::Failed("no".into()),
+                2,
+            ),
+            test(
+                "other",
+                "ring 1",
+                TestOutcome::Skipped("needs nft".into()),
+                0,
+            ),
         ]
     }
 

@@ -12,19 +12,19 @@ use rubelet_testbed::runtime::VARIABLE;
 
 use super::events::{Event, TestResult};
 use super::nextest::Nextest;
-use super::record::{Outcome, TestName, TestRecord, excerpt};
+use super::record::{TestName, TestOutcome, TestRecord, excerpt};
 use super::seeds::Seeds;
 use super::selection::{self, Part};
 use super::skipped::SkippedFile;
 
-/// How often a failed test runs again.
+/// Number of times that a failed test runs again.
 const AGAIN: usize = 2;
 /// With more failures than this the cause is not chance, and no test runs again.
 const MOST_AGAIN: usize = 40;
 /// Lines of output of a failed test that are shown at once.
 const LINES: usize = 12;
 
-/// What the tests of a ring need.
+/// The environment of the tests of a ring.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Environment<'a> {
     /// The agent of tests that need one.
@@ -35,7 +35,7 @@ pub(super) struct Environment<'a> {
     pub(super) seeds: Seeds,
     /// The file that names the compiled test programs, for tests that run them elsewhere.
     pub(super) programs: &'a Path,
-    /// Where the logs of agents and runtimes are kept.
+    /// The directory of the logs of agents and runtimes.
     pub(super) logs: &'a Path,
     /// Removes what tests left on the machine, and names it.
     pub(super) sweep: fn() -> Result<Vec<String>>,
@@ -45,7 +45,7 @@ pub(super) struct Environment<'a> {
 #[derive(Debug, Default)]
 pub(super) struct RingResults {
     pub(super) tests: Vec<TestRecord>,
-    /// What tests left on the machine, which was removed.
+    /// Resources that tests left on the machine, and that were removed.
     pub(super) left_behind: Vec<String>,
 }
 
@@ -91,12 +91,12 @@ pub(super) fn run(
             duration,
         } => {
             let outcome = match result {
-                TestResult::Passed => Outcome::Passed,
+                TestResult::Passed => TestOutcome::Passed,
                 // It is run by name only.
                 TestResult::Ignored => return,
                 TestResult::Failed(output) => {
                     show_failure(&name, &output, duration);
-                    Outcome::Failed(output)
+                    TestOutcome::Failed(output)
                 }
             };
             results.tests.push(TestRecord {
@@ -116,7 +116,7 @@ pub(super) fn run(
     let tests = &mut results.tests[first..];
     let failed: Vec<&mut TestRecord> = tests
         .iter_mut()
-        .filter(|test| matches!(test.outcome, Outcome::Failed(_)))
+        .filter(|test| matches!(test.outcome, TestOutcome::Failed(_)))
         .collect();
     if failed.len() > MOST_AGAIN {
         println!("{} tests failed: too many to run again", failed.len());
@@ -127,10 +127,10 @@ pub(super) fn run(
     }
     let reasons = skipped.read()?;
     for test in tests.iter_mut() {
-        if test.outcome == Outcome::Passed
+        if test.outcome == TestOutcome::Passed
             && let Some(reason) = reasons.get(&test.name)
         {
-            test.outcome = Outcome::Skipped(reason.clone());
+            test.outcome = TestOutcome::Skipped(reason.clone());
         }
     }
     drop_logs_of_passed(environment.logs, tests);
@@ -142,7 +142,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// How many tests run at a time: two for each core, as most of them wait most of the time.
+/// Number of concurrent tests: two for each core, as most of them wait most of the time.
 fn at_a_time() -> usize {
     2 * std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -153,7 +153,7 @@ fn run_again(
     test: &mut TestRecord,
     configure: impl Fn(&mut Command),
 ) -> Result<()> {
-    let Outcome::Failed(output) = &test.outcome else {
+    let TestOutcome::Failed(output) = &test.outcome else {
         return Ok(());
     };
     for _ in 0..AGAIN {
@@ -170,7 +170,7 @@ fn run_again(
             if passed { "passed" } else { "failed" }
         );
         if passed {
-            test.outcome = Outcome::Flaky(output.clone());
+            test.outcome = TestOutcome::Flaky(output.clone());
             return Ok(());
         }
     }
@@ -180,7 +180,7 @@ fn run_again(
 /// Logs are for the readers of failures.
 fn drop_logs_of_passed(base: &Path, tests: &[TestRecord]) {
     for test in tests {
-        let failed = matches!(test.outcome, Outcome::Failed(_) | Outcome::Flaky(_));
+        let failed = matches!(test.outcome, TestOutcome::Failed(_) | TestOutcome::Flaky(_));
         if !failed {
             let TestName { binary, test } = &test.name;
             // Most tests have none.

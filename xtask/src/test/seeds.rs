@@ -1,4 +1,4 @@
-//! Which random lives of pods a run goes through: each commit others.
+//! Seeds of the random lives of pods in a run: each commit uses others.
 
 use std::fmt;
 use std::path::Path;

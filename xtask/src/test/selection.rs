@@ -1,4 +1,4 @@
-//! Which tests run, as an expression for cargo-nextest.
+//! The selection of tests, as an expression for cargo-nextest.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ const EMBEDDED_ONLY: [&str; 3] = ["cgroup_v2", "cri", "faults"];
 
 /// Programs that also run on the line of containerd before the newest.
 const ON_LINES: [&str; 3] = ["adoption", "life", "lifecycle"];
-/// Those of them that do so in each run; the others take minutes.
+/// The ones that do so in each run; the others take minutes.
 const ON_LINES_EACH_RUN: [&str; 1] = ["adoption"];
 
 /// The runtime of tests that need one.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use rubelet_testbed::clock;
 
-/// How a stage ended.
+/// The result of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum StageEnd {
     Good,

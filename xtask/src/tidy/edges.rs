@@ -291,8 +291,8 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
 ];
 
 /// The rule of the crate with that name.
-pub(super) fn room(name: &str) -> Option<&'static CrateRule> {
-    CRATE_RULES.iter().find(|room| room.name == name)
+pub(super) fn rule_of(name: &str) -> Option<&'static CrateRule> {
+    CRATE_RULES.iter().find(|rule| rule.name == name)
 }
 
 #[cfg(test)]
@@ -303,7 +303,7 @@ mod tests {
     fn every_edge_points_down() {
         for (place, user) in CRATE_RULES.iter().enumerate() {
             for used in user.uses {
-                let found = CRATE_RULES.iter().position(|room| room.name == *used);
+                let found = CRATE_RULES.iter().position(|rule| rule.name == *used);
                 let found = found.unwrap_or_else(|| panic!("{used} is no crate"));
                 let down = CRATE_RULES[found].layer < user.layer
                     || (CRATE_RULES[found].layer == user.layer && found < place);
@@ -314,10 +314,10 @@ mod tests {
 
     #[test]
     fn nothing_of_the_product_uses_a_test_crate() {
-        for user in CRATE_RULES.iter().filter(|room| room.layer < DEV) {
+        for user in CRATE_RULES.iter().filter(|rule| rule.layer < DEV) {
             for used in user.uses {
                 assert!(
-                    room(used).is_some_and(|used| used.layer < DEV),
+                    rule_of(used).is_some_and(|used| used.layer < DEV),
                     "{} -> {used}",
                     user.name
                 );
@@ -327,11 +327,11 @@ mod tests {
 
     #[test]
     fn a_pure_crate_uses_pure_crates_only() {
-        for user in CRATE_RULES.iter().filter(|room| room.pure) {
+        for user in CRATE_RULES.iter().filter(|rule| rule.pure) {
             assert!(
                 user.uses
                     .iter()
-                    .all(|used| room(used).is_some_and(|used| used.pure))
+                    .all(|used| rule_of(used).is_some_and(|used| used.pure))
             );
         }
     }

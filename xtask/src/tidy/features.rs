@@ -1,5 +1,5 @@
-//! What xtask and the tests both depend on has the same features in both builds, so that it is
-//! compiled once: `cargo xtask test` first compiles xtask, then the workspace with all tests.
+//! Dependencies that xtask and the tests share have the same features in both builds, so that they
+//! are compiled once: `cargo xtask test` first compiles xtask, then the workspace with all tests.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -4,7 +4,7 @@ use super::Finding;
 use super::files::File;
 
 const FILE: &str = "SPECIFICATION.md";
-/// How the line about the run begins, which `cargo xtask bench --record` writes.
+/// Prefix of the line about the run, which `cargo xtask bench --record` writes.
 const RUN: &str = "*Measured* is one run of commit ";
 /// Letters of a commit's name that tell it apart.
 const LEAST: usize = 7;

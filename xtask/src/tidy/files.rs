@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_module_is_named_after_what_is_inside() {
-        for (path, complaints) in [
+        for (path, expected) in [
             ("crates/a/src/sandbox.rs", 0),
             ("crates/a/src/utils.rs", 1),
             ("crates/a/src/common/x.rs", 1),
@@ -98,7 +98,7 @@ mod tests {
             ("crates/a/src/pod_manager.rs", 0),
             ("docs/common/x.md", 0),
         ] {
-            assert_eq!(check_name(path).len(), complaints, "{path}");
+            assert_eq!(check_name(path).len(), expected, "{path}");
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Edges between crates: only those in the table are allowed.
+//! Dependencies between crates: only those in the table are allowed.
 
 use serde_json::Value;
 
 use super::Finding;
-use super::edges::{self, CRATE_RULES, CrateRule, room};
+use super::edges::{self, CRATE_RULES, CrateRule, rule_of};
 
 const ADD_OR_DROP: &str =
-    "use a crate of a lower layer, or decide for the edge in xtask/src/tidy/edges.rs";
-const ADD_ROOM: &str = "give the crate its layer and its edges in xtask/src/tidy/edges.rs";
+    "use a crate of a lower layer, or add the dependency to xtask/src/tidy/edges.rs";
+const ADD_RULE: &str = "add the crate, its layer and its dependencies to xtask/src/tidy/edges.rs";
 
-/// All edges and crates that the table does not contain.
+/// All dependencies and crates that the table does not contain.
 pub(super) fn check(metadata: &Value) -> Vec<Finding> {
     let packages = metadata["packages"]
         .as_array()
@@ -26,10 +26,10 @@ fn check_package(package: &Value) -> Vec<Finding> {
         rule,
         remedy,
     };
-    let Some(room) = room(name) else {
+    let Some(crate_rule) = rule_of(name) else {
         return vec![finding(
-            format!("the crate {name} has no place in the design"),
-            ADD_ROOM,
+            format!("the crate {name} is not in the table of crates"),
+            ADD_RULE,
         )];
     };
     let dependencies = package["dependencies"]
@@ -43,19 +43,19 @@ fn check_package(package: &Value) -> Vec<Finding> {
         .filter_map(|dependency| {
             let used = short(dependency["name"].as_str().unwrap_or_default());
             let for_tests = dependency["kind"] == "dev";
-            (!allowed(room, used, for_tests)).then(|| {
+            (!allowed(crate_rule, used, for_tests)).then(|| {
                 let what = if for_tests {
                     "in its tests uses"
                 } else {
                     "uses"
                 };
-                let place = edges::room(used).map_or_else(
+                let place = rule_of(used).map_or_else(
                     || "no layer".to_owned(),
                     |used| format!("layer {}", used.layer),
                 );
                 let rule = format!(
-                    "{name} (layer {}) {what} {used} ({place}), an edge nobody decided for",
-                    room.layer
+                    "{name} (layer {}) {what} {used} ({place}), which edges.rs does not allow",
+                    crate_rule.layer
                 );
                 finding(rule, ADD_OR_DROP)
             })
@@ -63,9 +63,9 @@ fn check_package(package: &Value) -> Vec<Finding> {
         .collect()
 }
 
-fn allowed(room: &CrateRule, used: &str, for_tests: bool) -> bool {
-    room.uses.contains(&used)
-        || (for_tests && (used == edges::ALL_TESTS_USE || room.tests_use.contains(&used)))
+fn allowed(crate_rule: &CrateRule, used: &str, for_tests: bool) -> bool {
+    crate_rule.uses.contains(&used)
+        || (for_tests && (used == edges::ALL_TESTS_USE || crate_rule.tests_use.contains(&used)))
 }
 
 fn short(name: &str) -> &str {
@@ -73,7 +73,7 @@ fn short(name: &str) -> &str {
 }
 
 fn manifest_of(name: &str) -> String {
-    if name == "xtask" || !CRATE_RULES.iter().any(|room| room.name == name) {
+    if name == "xtask" || !CRATE_RULES.iter().any(|rule| rule.name == name) {
         return format!("{name}/Cargo.toml");
     }
     format!("crates/{name}/Cargo.toml")
@@ -96,8 +96,8 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_held_against_the_table_and_tests_may_use_more() {
-        for (name, used, kind, complaints) in [
+    fn dependencies_are_checked_against_the_table_and_tests_may_use_more() {
+        for (name, used, kind, expected) in [
             ("rubelet-api", "rubelet-base", Value::Null, 0),
             ("rubelet-base", "rubelet-api", Value::Null, 1),
             ("rubelet-server", "rubelet-kubelet", Value::Null, 1),
@@ -108,15 +108,15 @@ mod tests {
             ("rubelet-new", "rubelet-base", Value::Null, 1),
         ] {
             let found = check(&package(name, used, &kind));
-            assert_eq!(found.len(), complaints, "{name} -> {used}: {found:?}");
+            assert_eq!(found.len(), expected, "{name} -> {used}: {found:?}");
         }
     }
 
     #[test]
-    fn a_complaint_names_the_manifest_and_the_edge() {
+    fn a_finding_names_the_manifest_and_the_dependency() {
         let found = check(&package("rubelet-base", "rubelet-api", &Value::Null));
         assert_eq!(found[0].file, "crates/base/Cargo.toml");
-        let rule = "base (layer 0) uses api (layer 1), an edge nobody decided for";
+        let rule = "base (layer 0) uses api (layer 1), which edges.rs does not allow";
         assert_eq!(found[0].rule, rule);
     }
 }

@@ -35,7 +35,7 @@ const ANYWHERE: &str = "the project must work in any directory of any machine";
 /// The violations in the text of the file at `path`.
 pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut complain = |line, rule, remedy| {
+    let mut report = |line, rule, remedy| {
         findings.push(Finding {
             file: path.to_owned(),
             line,
@@ -45,21 +45,21 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     };
     if path.ends_with(".rs") && !is_generated(path) {
         if !text.starts_with("//!") {
-            complain(1, "the file doesn't say what it is about".to_owned(), SAY);
+            report(1, "the file doesn't say what it is about".to_owned(), SAY);
         }
         if is_front_page(path) && !text.lines().any(|line| line.starts_with("//! ```")) {
-            complain(1, "the crate's front page has no example".to_owned(), SHOW);
+            report(1, "the crate's front page has no example".to_owned(), SHOW);
         }
     }
     for (number, line) in (1..).zip(text.lines()) {
         if let Some(mark) = UNFINISHED.iter().find(|mark| has_word(line, mark)) {
-            complain(number, format!("`{mark}`: unfinished work"), FINISH);
+            report(number, format!("`{mark}`: unfinished work"), FINISH);
         }
         if let Some(host) = REGISTRIES.iter().find(|host| line.contains(**host)) {
-            complain(number, format!("`{host}`: a registry's host name"), BY_NAME);
+            report(number, format!("`{host}`: a registry's host name"), BY_NAME);
         }
         if let Some(found) = MACHINE_PATHS.iter().find(|found| line.contains(**found)) {
-            complain(
+            report(
                 number,
                 format!("`{found}`: a path of one machine"),
                 ANYWHERE,

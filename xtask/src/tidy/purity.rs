@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 use super::Finding;
-use super::edges::room;
+use super::edges::rule_of;
 use super::files::is_generated;
 
 /// Paths with side effects. Addresses and their parsing have none, so of `std::net` only the
@@ -82,7 +82,7 @@ fn is_pure_source(path: &str) -> bool {
     let is_source = path.ends_with(".rs") && !path.ends_with("/tests.rs") && !is_generated(path);
     is_source
         && parts.next() == Some("crates")
-        && parts.next().and_then(room).is_some_and(|room| room.pure)
+        && parts.next().and_then(rule_of).is_some_and(|rule| rule.pure)
         && parts.next() == Some("src")
         && parts.all(|part| part != "tests")
 }
@@ -253,7 +253,7 @@ mod tests {
     fn effects_are_found_in_the_code_of_pure_crates_only() {
         let effect = "//! x\nuse std::fs;\n";
         let lib = "crates/api/src/lib.rs";
-        for (path, text, complaints) in [
+        for (path, text, expected) in [
             (lib, effect, 1),
             ("crates/api/src/deep/er.rs", effect, 1),
             ("crates/api/tests/x.rs", effect, 0),
@@ -272,7 +272,7 @@ mod tests {
             (lib, "//! x\n#[cfg(test)]\nmod tests { use std::fs; }", 0),
             (lib, "fn f() { tonic::codegen::tokio_stream(); }", 0),
         ] {
-            assert_eq!(check(path, text).len(), complaints, "{path}: {text}");
+            assert_eq!(check(path, text).len(), expected, "{path}: {text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which names complete an unfinished command line.
+//! Completion of object names on an unfinished command line.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub(crate) async fn names(
     print(&found, terminal)
 }
 
-/// What is being completed.
+/// The kind of word to complete.
 #[derive(Debug, PartialEq, Eq)]
 enum NameKind {
     /// With the prefix that is already typed, such as `pod/`.

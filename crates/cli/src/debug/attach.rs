@@ -109,7 +109,7 @@ fn readiness(pod: Option<&Value>, name: &str) -> Option<Readiness> {
     }))
 }
 
-/// What the container printed before the session attached.
+/// Prints what the container wrote before the session attached.
 async fn print_log(
     agent: &Agent,
     pod: &Value,

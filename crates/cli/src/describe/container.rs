@@ -193,7 +193,7 @@ fn probe(probe: &Value) -> String {
     format!("{} {times}", action(probe))
 }
 
-/// What a probe or a hook does.
+/// The action of a probe or a hook.
 fn action(of: &Value) -> String {
     let (exec, http) = (&of["exec"], &of["httpGet"]);
     let (tcp, grpc) = (&of["tcpSocket"], &of["grpc"]);

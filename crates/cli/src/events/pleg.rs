@@ -22,7 +22,7 @@ use crate::{
     watch::{self, Selection, Show},
 };
 
-/// How long an event waits for its pod to be synchronised. Starting a container may take longer,
+/// Time that an event waits for its pod to be synchronised. Starting a container may take longer,
 /// and some events cause no sync.
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -1,4 +1,4 @@
-//! Where the images are: in a running runtime, or in the directory of one that does not run.
+//! Backends of image commands: a running runtime, or the directory of one that does not run.
 
 use std::{
     io,
@@ -34,7 +34,7 @@ pub(super) struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    /// Where the images are: as given by the options, or as the running agent is configured, or the
+    /// The backend: as given by the options, or as the running agent is configured, or the
     /// defaults.
     async fn options(&self, agent: &Agent) -> io::Result<StoreLocation> {
         let given = [
@@ -66,7 +66,7 @@ impl PlaceArgs {
     }
 }
 
-/// Where to look for images.
+/// The locations to try.
 #[derive(Default)]
 struct StoreLocation {
     options: EmbeddedRuntime,

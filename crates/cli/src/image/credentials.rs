@@ -33,7 +33,7 @@ pub(super) enum Logins {
     Nobody,
     /// The same for all registries.
     One(v1::AuthConfig),
-    /// Those of a file, by image.
+    /// Credentials of a file, by image.
     File(Box<AuthFile>),
 }
 

@@ -19,7 +19,7 @@ pub(super) enum ListOutput {
     Yaml,
 }
 
-/// How much of an identifier distinguishes images.
+/// Length of an identifier that distinguishes images.
 const SHORT_ID: usize = 12;
 
 pub(super) fn render(images: &[v1::Image], output: Option<ListOutput>) -> String {

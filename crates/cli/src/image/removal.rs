@@ -24,7 +24,7 @@ pub(super) struct RemoveArgs {
     force: bool,
 }
 
-/// What to remove.
+/// The images to remove.
 #[derive(Debug, PartialEq, Eq)]
 enum Removal {
     /// A name; the image stays with the others.

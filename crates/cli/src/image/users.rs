@@ -1,4 +1,4 @@
-//! Which containers use an image.
+//! The containers that use an image.
 
 use rubelet_cri::{CriResult, RuntimeService, v1};
 

@@ -2,19 +2,19 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::agent::Pieces;
+use crate::agent::ResponseStream;
 
 /// A longer line is printed in parts, so that one that never ends takes no memory.
 const LONGEST: usize = 1 << 20;
 
 /// The lines of one log.
 pub(super) struct Lines {
-    pieces: Pieces,
+    pieces: ResponseStream,
     pending: BytesMut,
 }
 
 impl Lines {
-    pub(super) fn of(pieces: Pieces) -> Self {
+    pub(super) fn of(pieces: ResponseStream) -> Self {
         Self {
             pieces,
             pending: BytesMut::new(),

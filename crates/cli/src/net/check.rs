@@ -2,14 +2,14 @@
 //! wrong.
 
 use rubelet_netprobe::{
-    check::{CheckEvent, CheckKind, Finding, Outcome},
+    check::{CheckEvent, CheckKind, CheckOutcome, Finding},
     request::{ProbeRequest, json_line},
 };
 
 use super::{Lines, place::start_in_pod};
 use crate::{agent::Agent, failure::Failure, terminal::Terminal};
 
-/// Ask the usual questions about the network of a pod
+/// Check the network of a pod step by step
 #[derive(Debug, Clone, clap::Args)]
 #[command(
     long_about = "Asks the usual questions about the network of a pod, from inside the pod and in the order in which \
@@ -59,7 +59,7 @@ pub(super) async fn run(
             None => terminal.print(line(&event))?,
         }
         let CheckEvent::Checked { check, finding } = event;
-        if finding.outcome == Outcome::Wrong {
+        if finding.outcome == CheckOutcome::Wrong {
             first.get_or_insert((check, finding));
         }
     }
@@ -76,9 +76,9 @@ pub(super) async fn run(
 fn line(event: &CheckEvent) -> String {
     let CheckEvent::Checked { check, finding } = event;
     let outcome = match finding.outcome {
-        Outcome::Ok => "ok",
-        Outcome::Wrong => "wrong",
-        Outcome::Skipped => "skipped",
+        CheckOutcome::Ok => "ok",
+        CheckOutcome::Wrong => "wrong",
+        CheckOutcome::Skipped => "skipped",
     };
     format!("{outcome:<8} {:<11} {}\n", check.title(), finding.detail)
 }

@@ -23,7 +23,7 @@ pub(super) struct Engine {
     signals: EndSignals,
 }
 
-/// Hands a report over; breaks when nobody reads reports any more.
+/// Delivers a line; breaks when the reader is gone.
 pub(super) type Report<'a> = &'a mut dyn FnMut(String) -> ControlFlow<()>;
 
 impl Engine {

@@ -10,7 +10,7 @@ use std::{
 use rubelet_host::reverse_name::reverse_name;
 use tokio::sync::oneshot;
 
-/// How long a line waits for its names.
+/// Time that a line waits for its names.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The most addresses of one line that are looked up.
 const AT_ONCE: usize = 8;
@@ -50,7 +50,7 @@ impl Names {
     }
 }
 
-/// Asks the resolver in a thread that nobody waits for: it may take longer than the program runs.
+/// Asks the resolver in a detached thread: it may take longer than the program runs.
 fn start(address: IpAddr) -> Option<oneshot::Receiver<Option<String>>> {
     let (sender, name) = oneshot::channel();
     let ask = move || {

@@ -2,7 +2,7 @@
 
 use clap::ArgGroup;
 use rubelet_netprobe::{
-    check::Outcome,
+    check::CheckOutcome,
     path::PathEvent,
     request::{ProbeRequest, json_line},
 };
@@ -93,8 +93,8 @@ pub(super) async fn run(
         terminal.print(format!("{shown}\n{}.\n{advice}", finding.detail))?;
     }
     match finding.outcome {
-        Outcome::Wrong => Err(Failure::Exit(1)),
-        Outcome::Ok | Outcome::Skipped => Ok(()),
+        CheckOutcome::Wrong => Err(Failure::Exit(1)),
+        CheckOutcome::Ok | CheckOutcome::Skipped => Ok(()),
     }
 }
 

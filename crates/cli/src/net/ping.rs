@@ -14,7 +14,7 @@ use rubelet_netprobe::{
 
 use super::{
     Lines, is_screen,
-    ping_output::{PingOutput, Shown},
+    ping_output::{PingDisplay, PingOutput},
     place::{PlaceArgs, Reports},
     resolve::FamilyArgs,
     seconds::{seconds, some_seconds},
@@ -23,7 +23,7 @@ use crate::{agent::Agent, failure::Failure, terminal::Terminal};
 
 /// Below this interval, and for floods, ping wants a privileged user.
 const LEAST_INTERVAL: Duration = Duration::from_millis(2);
-/// How long a packet of a search for the path MTU waits for its answer.
+/// Timeout of a packet of a search for the path MTU.
 const MTU_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Send ICMP echo requests to a host, or to several
@@ -101,13 +101,13 @@ pub(crate) struct PingArgs {
 /// Path MTU discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Discovery {
-    /// Nobody fragments, also not this machine
+    /// Never fragment, not on this machine either
     Do,
-    /// This machine fragments what is too long for the known path MTU
+    /// Fragment packets on this machine that are too long for the known path MTU
     Want,
     /// Routers may fragment: the DF flag is not set
     Dont,
-    /// Nobody fragments, and the known path MTU is ignored
+    /// Never fragment, and ignore the known path MTU
     Probe,
 }
 
@@ -174,16 +174,16 @@ impl PingArgs {
         })
     }
 
-    fn shown(&self, terminal: &Terminal<'_>) -> Result<Shown, Failure> {
+    fn shown(&self, terminal: &Terminal<'_>) -> Result<PingDisplay, Failure> {
         Ok(match () {
-            () if self.output == Some(Lines::Json) => Shown::Json,
-            () if !self.targets.is_empty() => Shown::Table,
-            () if self.live && is_screen(terminal) => Shown::Live,
+            () if self.output == Some(Lines::Json) => PingDisplay::Json,
+            () if !self.targets.is_empty() => PingDisplay::Table,
+            () if self.live && is_screen(terminal) => PingDisplay::Live,
             () if self.live => {
                 let message = "--live needs a terminal on stdout; use -o json elsewhere";
                 return Err(Failure::Usage(message.to_owned()));
             }
-            () => Shown::Lines {
+            () => PingDisplay::Lines {
                 timestamps: self.timestamps,
                 flood: self.flood,
             },

@@ -15,9 +15,9 @@ use crate::print::table;
 /// Seconds between two updates of the live line.
 const UPDATE: f64 = 0.1;
 
-/// What is printed.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum PingDisplay {
     /// Lines as ping has them.
     Lines {
         /// The time stands before each line.
@@ -35,7 +35,7 @@ pub(super) enum Shown {
 
 /// The output of one ping.
 pub(super) struct PingOutput {
-    shown: Shown,
+    shown: PingDisplay,
     /// The answers that a host has to give within the deadline.
     wanted: Option<u64>,
     live: Statistics,
@@ -44,7 +44,7 @@ pub(super) struct PingOutput {
 }
 
 impl PingOutput {
-    pub(super) fn new(shown: Shown, wanted: Option<u64>) -> Self {
+    pub(super) fn new(shown: PingDisplay, wanted: Option<u64>) -> Self {
         Self {
             shown,
             wanted,
@@ -63,19 +63,19 @@ impl PingOutput {
             self.results.push((target.clone(), summary.clone()));
         }
         match self.shown {
-            Shown::Lines { timestamps, flood } => PingStyle {
+            PingDisplay::Lines { timestamps, flood } => PingStyle {
                 timestamps,
                 flood,
                 table: false,
             }
             .text(event),
-            Shown::Table => PingStyle {
+            PingDisplay::Table => PingStyle {
                 table: true,
                 ..PingStyle::default()
             }
             .text(event),
-            Shown::Live => self.live_text(event),
-            Shown::Json => match event {
+            PingDisplay::Live => self.live_text(event),
+            PingDisplay::Json => match event {
                 PingEvent::Sent { .. } => String::new(),
                 event => json_line(event),
             },
@@ -85,7 +85,7 @@ impl PingOutput {
     /// The text behind the last report.
     pub(super) fn end(&self) -> String {
         match self.shown {
-            Shown::Table => {
+            PingDisplay::Table => {
                 let results = self.results.iter();
                 table(&table_rows(
                     results.map(|(target, summary)| (target.as_str(), summary)),
@@ -95,7 +95,7 @@ impl PingOutput {
         }
     }
 
-    /// Whether each host has answered, and with a deadline often enough.
+    /// Whether each host has responded, and with a deadline often enough.
     pub(super) fn all_answer(&self) -> bool {
         !self.results.is_empty()
             && self.results.iter().all(|(_, summary)| {
@@ -164,18 +164,18 @@ mod tests {
             (Some(3), 2, false),
             (Some(3), 3, true),
         ] {
-            let mut output = PingOutput::new(Shown::Json, wanted);
+            let mut output = PingOutput::new(PingDisplay::Json, wanted);
             output.text(&summary("a", received));
             assert_eq!(output.all_answer(), answers, "{wanted:?} {received}");
             output.text(&summary("b", 0));
             assert!(!output.all_answer());
         }
-        assert!(!PingOutput::new(Shown::Live, None).all_answer());
+        assert!(!PingOutput::new(PingDisplay::Live, None).all_answer());
     }
 
     #[test]
     fn the_live_line_is_overwritten_ten_times_a_second() {
-        let mut output = PingOutput::new(Shown::Live, None);
+        let mut output = PingOutput::new(PingDisplay::Live, None);
         let mut reply = |sequence, time| {
             let sent = PingEvent::Sent {
                 target: "a".to_owned(),
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn several_hosts_have_a_table() {
-        let mut output = PingOutput::new(Shown::Table, None);
+        let mut output = PingOutput::new(PingDisplay::Table, None);
         for event in [summary("a", 3), summary("b", 0)] {
             assert_eq!(output.text(&event), "");
         }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::{engine::Engine, resolve::resolve};
 use crate::{
-    agent::{Agent, Pieces},
+    agent::{Agent, ResponseStream},
     failure::Failure,
     signals::EndSignals,
     target::{find_pod, parse_pod, pod_url},
@@ -122,7 +122,7 @@ impl Reports {
 
 /// The reports of a probe that the agent runs.
 pub(super) struct PodReports {
-    pieces: Pieces,
+    pieces: ResponseStream,
     unread: BytesMut,
     /// Keeps the request open.
     running: Option<mpsc::Sender<Bytes>>,

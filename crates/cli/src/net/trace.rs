@@ -22,7 +22,7 @@ const HTTP: u16 = 80;
 /// Rounds of `--mtr` without a terminal, as `mtr --report` has them.
 const REPORT_ROUNDS: u64 = 10;
 
-/// Show the routers on the way to a host
+/// Show the routers on the path to a host
 #[derive(Debug, Clone, clap::Args)]
 #[command(
     long_about = "Shows the routers on the way to a host from the network namespace of this command, or \

@@ -1,4 +1,4 @@
-//! What the end of a session means for this command.
+//! The exit code of a command by the end of its session.
 
 use anyhow::anyhow;
 use rubelet_cri::{CriError, CriResult};

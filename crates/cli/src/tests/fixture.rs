@@ -200,7 +200,7 @@ impl TestAgent {
         }
     }
 
-    /// Stops the agent; whoever follows something loses it.
+    /// Stops the agent; clients that follow something are disconnected.
     pub(super) fn stop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -305,7 +305,7 @@ fn type_in_pipeline(words: Vec<String>, stdin: &str) -> Ended {
     let (mut to, input) = pipe();
     let ((stdout, out), (stderr, err)) = (pipe(), pipe());
     let text = stdin.to_owned();
-    // Nobody may read it: then the pipe is closed.
+    // The reader may be gone: then the pipe is closed.
     let writer = std::thread::spawn(move || drop(to.write_all(text.as_bytes())));
     let readers = [out, err].map(|pipe| std::thread::spawn(move || io::read_to_string(pipe)));
     let mut screens = (stdout.try_clone().unwrap(), stderr.try_clone().unwrap());
@@ -366,7 +366,7 @@ impl Screen {
             .collect()
     }
 
-    /// From now on nobody reads what is written.
+    /// From now on the output is not read.
     pub(super) fn close(&self) {
         self.0.0.lock().unwrap().1 = true;
     }

@@ -1,12 +1,12 @@
-//! What the headline is derived from, container by container.
+//! The evidence behind the headline, container by container.
 
 use jiff::Timestamp;
 use rubelet_api::wire::seconds as time;
 
 use super::words::{ago, between, copied, exit, in_time, reason, span, times};
 use rubelet_server::explanation::{
-    ContainerExplanation, ContainerKind, EndExplanation, ExplainedState, Gate,
-    ManifestEditsExplanation, PodExplanation, ProbeExplanation,
+    ContainerExplanation, ContainerKind, EndExplanation, ExplainedState, ManifestEditsExplanation,
+    PodExplanation, ProbeExplanation, ReadinessGateExplanation,
 };
 
 /// Lines in progress.
@@ -116,7 +116,7 @@ fn manifest_edits(lines: &mut Lines, edits: &ManifestEditsExplanation, now: Time
     );
 }
 
-fn gate(gate: &Gate) -> String {
+fn gate(gate: &ReadinessGateExplanation) -> String {
     let status = match &gate.status {
         Some(status) => format!("is {status}"),
         None => "is not set".to_owned(),

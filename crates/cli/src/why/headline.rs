@@ -51,8 +51,8 @@ fn predicate(pod: &PodExplanation) -> String {
         let condition = &gate.condition;
         return match &gate.status {
             None => format!(
-                "is not ready: all its containers are, but nobody has set the condition \
-                 {condition}, which is a readiness gate{more}"
+                "is not ready: all its containers are, but the condition {condition}, which is a \
+                 readiness gate, is not set{more}"
             ),
             Some(status) => format!(
                 "is not ready: all its containers are, but the condition {condition}, which is a \
@@ -293,7 +293,7 @@ fn runs(
     }
 }
 
-/// What a failing probe reports.
+/// The report of a failing probe.
 fn fails(probe: &ProbeExplanation, now: Timestamp) -> String {
     let (Some(at), Some(last)) = (probe.at, probe.last.as_deref()) else {
         return "has not been tried yet".to_owned();

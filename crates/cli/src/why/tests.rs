@@ -380,7 +380,7 @@ fn pods_without_a_container_in_the_way_are_explained_too() {
     for (found, expected) in [
         (
             gated(json!({ "condition": "lb/up" })),
-            "is not ready: all its containers are, but nobody has set the condition lb/up, which is a readiness gate",
+            "is not ready: all its containers are, but the condition lb/up, which is a readiness gate, is not set",
         ),
         (
             gated(

@@ -63,7 +63,7 @@ pub(super) fn exit(code: i32, signal: Option<&str>) -> String {
     }
 }
 
-/// How far a copy of volumes is, as the rest of a sentence about them.
+/// The progress of a copy of volumes, as the rest of a sentence about them.
 pub(super) fn copied(copy: &VolumeCopy) -> String {
     let VolumeCopy {
         seconds,

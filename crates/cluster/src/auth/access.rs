@@ -1,4 +1,4 @@
-//! Who may do what: SubjectAccessReview.
+//! Authorization by SubjectAccessReview.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,8 +24,8 @@ pub struct AccessReviews {
 }
 
 impl AccessReviews {
-    /// With `authorization.webhook.cacheAuthorizedTTL` and `cacheUnauthorizedTTL`: how long it is
-    /// remembered that somebody may, or may not.
+    /// With `authorization.webhook.cacheAuthorizedTTL` and `cacheUnauthorizedTTL`: the TTLs of
+    /// cached decisions.
     #[must_use]
     pub fn new(client: &Client, authorized_ttl: Duration, unauthorized_ttl: Duration) -> Self {
         Self::with(

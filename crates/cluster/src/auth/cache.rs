@@ -59,8 +59,8 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
         let mut waiting = match self.find(question)? {
             CacheLookup::Known(value) => return Ok(value),
             CacheLookup::InFlight(waiting) => waiting,
-            CacheLookup::Started(told, waiting) => {
-                tokio::spawn(self.clone().learn(question, ask(), told));
+            CacheLookup::Started(sender, waiting) => {
+                tokio::spawn(self.clone().learn(question, ask(), sender));
                 waiting
             }
         };
@@ -70,7 +70,7 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
         outcome.unwrap_or_else(|| Err(AuthError("the review was dropped".to_owned())))
     }
 
-    async fn learn<F>(self, question: ReviewKey, ask: F, told: watch::Sender<ReviewResult<V>>)
+    async fn learn<F>(self, question: ReviewKey, ask: F, sender: watch::Sender<ReviewResult<V>>)
     where
         F: Future<Output = Result<(V, Duration), AuthError>>,
     {
@@ -89,7 +89,7 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
             value
         });
         drop(entries);
-        told.send_replace(Some(outcome));
+        sender.send_replace(Some(outcome));
     }
 
     fn find(&self, question: ReviewKey) -> Result<CacheLookup<V>, AuthError> {
@@ -108,9 +108,9 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
         if entries.values().filter(under_way).count() >= MAX_IN_FLIGHT {
             return Err(AuthError("too many concurrent reviews".to_owned()));
         }
-        let (told, waiting) = watch::channel(None);
+        let (sender, waiting) = watch::channel(None);
         entries.insert(question, CacheEntry::InFlight(waiting.clone()));
-        Ok(CacheLookup::Started(told, waiting))
+        Ok(CacheLookup::Started(sender, waiting))
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<ReviewKey, CacheEntry<V>>> {

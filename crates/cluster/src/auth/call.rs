@@ -19,8 +19,8 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const MAX_TRIES: u32 = 5;
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Reviews have a rate of their own: neither do statuses of pods hold them up, nor does a stranger
-/// with many tokens hold up the statuses.
+/// Reviews have a rate limit of their own: pod statuses do not delay them, and an unauthenticated
+/// client with many tokens does not delay the statuses.
 const REVIEWS_PER_SECOND: f32 = 20.0;
 const BURST: u32 = 40;
 

@@ -218,7 +218,7 @@ async fn the_same_question_is_asked_once_however_many_wait() {
     while court.asked() == 0 {
         tokio::task::yield_now().await;
     }
-    // Whoever asked first may stop waiting.
+    // The first caller may stop waiting.
     first.abort();
     assert!(first.await.is_err());
     court.gate.add_permits(1);

@@ -15,7 +15,7 @@ use super::{
 
 const PATH: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 
-/// How long an unknown token is cached: it may become valid soon, when the API server's caches catch up.
+/// TTL of an unknown token: it may become valid soon, when the API server's caches catch up.
 const UNKNOWN_TOKEN_TTL: Duration = Duration::from_secs(10);
 
 /// Authenticates tokens at the API server.

@@ -4,9 +4,9 @@ use rubelet_kube::{Client, PatchKind};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::refusal::CallError;
+use crate::call_error::CallError;
 
-/// What the task needs of the API server.
+/// The calls to the API server that the task makes.
 pub(super) trait EventApi: Clone + Send + Sync + 'static {
     /// Creates an event.
     fn create(

@@ -1,4 +1,4 @@
-//! How many events one object may cause (client-go: `EventSourceObjectSpamFilter`). Pure.
+//! Rate limit for the events of one object (client-go: `EventSourceObjectSpamFilter`). Pure.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -7,11 +7,11 @@ use tokio::time::Instant;
 
 use super::sweep::Sweep;
 
-/// How many at once,
+/// Events in a burst,
 const BURST: u32 = 25;
 /// and then one in this time.
 const EVERY: Duration = Duration::from_secs(300);
-/// How many objects are remembered at most.
+/// Maximum number of objects that are remembered.
 const OBJECTS: usize = 4096;
 
 /// An object and a kind of event; containers count with their pods.
@@ -41,7 +41,7 @@ impl InvolvedObject {
 /// Counts events by object.
 #[derive(Debug, Default)]
 pub(super) struct SpamFilter {
-    /// When the share of an object will be whole again.
+    /// The time at which an object has its full burst again.
     whole_at: HashMap<InvolvedObject, Instant>,
     sweep: Sweep,
 }

@@ -20,7 +20,7 @@ const QUIET: SignedDuration = SignedDuration::from_mins(10);
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OutgoingEvent {
-    /// What happened.
+    /// The event.
     pub(super) event: Arc<Event>,
     /// `metadata.name`.
     pub(super) name: Box<str>,
@@ -34,7 +34,7 @@ pub(super) struct OutgoingEvent {
     pub(super) repeats: bool,
 }
 
-/// What was sent.
+/// The event series that were sent.
 #[derive(Debug, Default)]
 pub(super) struct SentEvents {
     similar: SimilarEvents,

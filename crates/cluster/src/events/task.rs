@@ -22,7 +22,7 @@ use super::{
     state::{OutgoingEvent, SentEvents},
     wire,
 };
-use crate::refusal::{CallError, Refusal};
+use crate::call_error::{CallError, CallErrorKind};
 
 /// Waits between two tries to send an event (client-go: 10 s).
 const RETRY_INITIAL: Duration = Duration::from_millis(500);
@@ -39,7 +39,7 @@ pub(super) struct EventTask<A> {
     queue: EventQueue,
     state: SentEvents,
     backoff: Backoff,
-    complaint: String,
+    last_warning: String,
 }
 
 type Call = Pin<Box<dyn Future<Output = (OutgoingEvent, Result<(), CallError>)> + Send>>;
@@ -62,7 +62,7 @@ impl<A: EventApi> EventTask<A> {
             queue: EventQueue::default(),
             state: SentEvents::default(),
             backoff: Backoff::new(RETRY_INITIAL, RETRY_MAX),
-            complaint: String::new(),
+            last_warning: String::new(),
         }
     }
 
@@ -126,13 +126,13 @@ impl<A: EventApi> EventTask<A> {
     fn ended(&mut self, outgoing: OutgoingEvent, answer: Result<(), CallError>) -> Option<Call> {
         let Err(error) = answer else {
             self.backoff.reset();
-            self.complaint = String::new();
+            self.last_warning = String::new();
             self.state.sent(&outgoing);
             return None;
         };
-        let wait = match error.refusal {
-            Refusal::Away => self.backoff.advance(),
-            Refusal::Later(wait) => self.backoff.advance().max(wait.unwrap_or_default()),
+        let wait = match error.kind {
+            CallErrorKind::Unreachable => self.backoff.advance(),
+            CallErrorKind::Later(wait) => self.backoff.advance().max(wait.unwrap_or_default()),
             // The namespace is gone or going, or the event is not one that the API server takes.
             _ => {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -141,9 +141,9 @@ impl<A: EventApi> EventTask<A> {
                 return None;
             }
         };
-        if self.complaint != error.text {
+        if self.last_warning != error.text {
             warn!(%error, "Unable to write event (will retry)");
-            self.complaint = error.text;
+            self.last_warning = error.text;
         }
         Some(self.call(outgoing, Instant::now() + wait))
     }
@@ -160,7 +160,7 @@ async fn send<A: EventApi>(
     if outgoing.repeats {
         match change().await {
             // The API server keeps events for an hour only.
-            Err(error) if error.refusal == Refusal::NotFound => {}
+            Err(error) if error.kind == CallErrorKind::NotFound => {}
             answer => return answer,
         }
     }
@@ -169,7 +169,7 @@ async fn send<A: EventApi>(
         .await
     {
         // An earlier try got through, only its answer did not.
-        Err(error) if error.refusal == Refusal::Exists => change().await,
+        Err(error) if error.kind == CallErrorKind::AlreadyExists => change().await,
         answer => answer,
     }
 }

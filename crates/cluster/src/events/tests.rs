@@ -20,7 +20,7 @@ use tokio::time::sleep;
 
 use super::{send::EventApi, task::EventTask, wire};
 use crate::{
-    refusal::{CallError, Refusal},
+    call_error::{CallError, CallErrorKind},
     test_objects::at,
 };
 
@@ -32,7 +32,7 @@ struct Server(Arc<Mutex<Inner>>);
 struct Inner {
     events: BTreeMap<String, Value>,
     calls: u64,
-    refusals: VecDeque<Refusal>,
+    refusals: VecDeque<CallErrorKind>,
     away: bool,
 }
 
@@ -40,12 +40,12 @@ impl Server {
     fn begin(&self) -> Result<(), CallError> {
         let mut inner = self.0.lock();
         inner.calls += 1;
-        let refusal = if inner.away {
-            Some(Refusal::Away)
+        let kind = if inner.away {
+            Some(CallErrorKind::Unreachable)
         } else {
             inner.refusals.pop_front()
         };
-        refusal.map_or(Ok(()), refuse)
+        kind.map_or(Ok(()), refuse)
     }
 
     fn calls(&self) -> u64 {
@@ -69,9 +69,9 @@ impl Server {
     }
 }
 
-fn refuse(refusal: Refusal) -> Result<(), CallError> {
-    let text = format!("{refusal:?}");
-    Err(CallError { refusal, text })
+fn refuse(kind: CallErrorKind) -> Result<(), CallError> {
+    let text = format!("{kind:?}");
+    Err(CallError { kind, text })
 }
 
 impl EventApi for Server {
@@ -89,7 +89,7 @@ impl EventApi for Server {
             let key = format!("{namespace}/{name}");
             let mut inner = server.0.lock();
             if inner.events.contains_key(&key) {
-                return refuse(Refusal::Exists);
+                return refuse(CallErrorKind::AlreadyExists);
             }
             inner.events.insert(key, body);
             Ok(())
@@ -108,7 +108,7 @@ impl EventApi for Server {
             server.begin()?;
             let mut inner = server.0.lock();
             let Some(event) = inner.events.get_mut(&key) else {
-                return refuse(Refusal::NotFound);
+                return refuse(CallErrorKind::NotFound);
             };
             for (field, value) in body.as_object().unwrap() {
                 event[field] = value.clone();
@@ -305,14 +305,18 @@ async fn with_the_api_server_away_the_newest_thousand_wait() {
 #[tokio::test(start_paused = true)]
 async fn an_event_that_is_refused_is_given_up_and_one_that_may_work_later_is_not() {
     let world = start(50.0, 100);
-    for refusal in [Refusal::Forbidden, Refusal::NotFound, Refusal::Invalid] {
-        world.server.0.lock().refusals.push_back(refusal);
-        world.pod("gone", &format!("{refusal:?}"), "text");
+    for kind in [
+        CallErrorKind::Forbidden,
+        CallErrorKind::NotFound,
+        CallErrorKind::Invalid,
+    ] {
+        world.server.0.lock().refusals.push_back(kind);
+        world.pod("gone", &format!("{kind:?}"), "text");
         pass(60_000).await;
     }
     assert_eq!((world.server.calls(), world.server.shown()), (3, vec![]));
     assert_eq!(world.dropped.load(Ordering::Relaxed), 3);
-    let later = Refusal::Later(Some(Duration::from_secs(5)));
+    let later = CallErrorKind::Later(Some(Duration::from_secs(5)));
     world.server.0.lock().refusals.push_back(later);
     world.pod("web", "Started", "text");
     pass(4000).await;

@@ -59,7 +59,7 @@ fn node(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Node", "name": name, "uid": name })
 }
 
-/// What changes when it happens again.
+/// The patch for an event that happens again.
 pub(super) fn patch(outgoing: &OutgoingEvent) -> Value {
     let mut patch = json!({
         "count": outgoing.count,

@@ -1,4 +1,4 @@
-//! Which mirror pods are missing, wrong or left over. Pure.
+//! Decides which mirror pods to create, replace or delete. Pure.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,7 +13,7 @@ use rubelet_sources::desired::Desired;
 
 use crate::source::ApiPod;
 
-/// What to do about one name.
+/// The action for one pod name.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum MirrorAction {
     /// The static pod has no mirror pod.
@@ -27,7 +27,7 @@ pub(super) enum MirrorAction {
 /// Why a mirror pod has to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeleteReason {
-    /// Somebody deletes it.
+    /// It was deleted by a user.
     Deleted,
     /// It shows another version of the manifest, or another pod.
     Differs,
@@ -48,7 +48,7 @@ impl DeleteReason {
     }
 }
 
-/// What to do, by name.
+/// The actions, by pod name.
 pub(super) fn decide(
     desired: &Desired,
     board: &[Arc<PodEntry>],
@@ -139,7 +139,8 @@ fn same(shown: &Pod, pod: &Pod) -> bool {
     annotated && shown.labels == pod.labels && comparable(shown) == comparable(pod)
 }
 
-/// What of a specification is neither a hash of its text nor set by admission.
+/// The fields of a specification that are neither covered by a hash of its text nor set by
+/// admission.
 fn comparable(pod: &Pod) -> PodSpec {
     let mut spec = pod.spec.clone();
     let all = spec.init_containers.iter_mut().chain(&mut spec.containers);

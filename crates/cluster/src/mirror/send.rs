@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    refusal::CallError,
+    call_error::CallError,
     status::{delete_now, path},
 };
 
-/// What the task needs of the API server.
+/// The calls to the API server that the task makes.
 pub(super) trait MirrorApi: Send + Sync + 'static {
     /// Creates a pod; answers with its UID.
     fn create(
@@ -27,7 +27,7 @@ pub(super) trait MirrorApi: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), CallError>> + Send;
 }
 
-/// What is read of the answer.
+/// The fields of the response that are used.
 #[derive(Deserialize)]
 struct CreatedPod {
     metadata: Metadata,

@@ -17,14 +17,14 @@ use super::{
     send::MirrorApi,
 };
 use crate::{
-    refusal::{CallError, Refusal},
+    call_error::{CallError, CallErrorKind},
     source::ApiPods,
 };
 
 /// Waits after calls that failed.
 const RETRY_INITIAL: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(300);
-/// How long the watch may lag behind a call before the call is repeated.
+/// Time that the watch may lag behind a call before the call is repeated.
 const WATCH_LAG: Duration = Duration::from_secs(30);
 /// Changes that come together are handled together.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -136,8 +136,8 @@ impl<A: MirrorApi> MirrorTask<A> {
                 last_warning: String::new(),
             });
             state.expected = state.expected.take().filter(|expected| {
-                let told = api.get(&expected.uid).is_some() == expected.appears;
-                !told && expected.until > now
+                let confirmed = api.get(&expected.uid).is_some() == expected.appears;
+                !confirmed && expected.until > now
             });
             // Until the watch shows the last call, the comparison would repeat it.
             let waits = state.not_before.is_some_and(|at| at > now) || state.expected.is_some();
@@ -174,7 +174,10 @@ impl<A: MirrorApi> MirrorTask<A> {
                 match deleted {
                     // It is gone, and the watch has not reported that yet.
                     Err(error)
-                        if matches!(error.refusal, Refusal::NotFound | Refusal::OtherUid) =>
+                        if matches!(
+                            error.kind,
+                            CallErrorKind::NotFound | CallErrorKind::OtherUid
+                        ) =>
                     {
                         Ok((copy.uid.clone(), false))
                     }
@@ -182,7 +185,7 @@ impl<A: MirrorApi> MirrorTask<A> {
                 }
             }
             MirrorAction::Blocked(pod, other) => Err(CallError {
-                refusal: Refusal::Exists,
+                kind: CallErrorKind::AlreadyExists,
                 text: blocked(&pod.name, Some(&other.uid)),
             }),
         };
@@ -214,12 +217,14 @@ impl<A: MirrorApi> MirrorTask<A> {
             }
             Err(error) => {
                 let mut wait = state.backoff.advance();
-                if let Refusal::Later(Some(least)) = error.refusal {
+                if let CallErrorKind::Later(Some(least)) = error.kind {
                     wait = wait.max(least);
                 }
                 state.not_before = Some(now + wait);
-                let text = match (&step, error.refusal) {
-                    (MirrorAction::Create(pod), Refusal::Exists) => blocked(&pod.name, None),
+                let text = match (&step, error.kind) {
+                    (MirrorAction::Create(pod), CallErrorKind::AlreadyExists) => {
+                        blocked(&pod.name, None)
+                    }
                     _ => error.text,
                 };
                 if state.last_warning != text {
@@ -232,7 +237,7 @@ impl<A: MirrorApi> MirrorTask<A> {
                     warn!(pod = %name, error = text, "{failed}");
                     state.last_warning = text;
                 }
-                error.refusal != Refusal::Away
+                error.kind != CallErrorKind::Unreachable
             }
         }
     }

@@ -30,7 +30,7 @@ use super::{
     task::{MirrorSources, MirrorTask, OwnerNode},
 };
 use crate::{
-    refusal::{CallError, Refusal},
+    call_error::{CallError, CallErrorKind},
     source::{ApiPod, ApiPods},
     test_objects::{copy, deletion, entry, from_file, mirror_of, plain, status},
 };
@@ -188,7 +188,7 @@ fn the_mirror_pod_of_a_pod_that_is_replaced_stays_until_that_has_ended() {
         steps(&wanted, &[starts], mirrors),
         ["delete web-n m: Differs"]
     );
-    // Somebody deletes it meanwhile: there will be one again for the new one.
+    // A user deletes it meanwhile: one is created again for the new one.
     assert_eq!(steps(&wanted, std::slice::from_ref(&ends), &[]), [""; 0]);
     let deleted = ApiPod {
         deletion: deletion(),
@@ -270,7 +270,7 @@ struct Server {
 struct Inner {
     pods: BTreeMap<PodName, PodUid>,
     number: u32,
-    refusals: VecDeque<Refusal>,
+    refusals: VecDeque<CallErrorKind>,
     calls: Vec<String>,
 }
 
@@ -279,8 +279,8 @@ impl Server {
         std::mem::take(&mut self.inner.lock().calls)
     }
 
-    fn refuse(&self, refusal: Refusal) {
-        self.inner.lock().refusals.push_back(refusal);
+    fn refuse(&self, kind: CallErrorKind) {
+        self.inner.lock().refusals.push_back(kind);
     }
 
     fn answer(&self, call: String) -> Result<(), CallError> {
@@ -288,9 +288,9 @@ impl Server {
         inner.calls.push(call);
         match inner.refusals.pop_front() {
             None => Ok(()),
-            Some(refusal) => {
-                let text = format!("{refusal:?}");
-                Err(CallError { refusal, text })
+            Some(kind) => {
+                let text = format!("{kind:?}");
+                Err(CallError { kind, text })
             }
         }
     }
@@ -410,7 +410,7 @@ async fn mirror_pods_come_with_the_node_and_go_with_the_manifest() {
     pass(3600).await;
     assert_eq!(world.server.calls(), [""; 0]);
 
-    // Somebody deletes it.
+    // A user deletes it.
     world.server.api.remove(&"m1".into());
     pass(1).await;
     assert_eq!(world.server.calls(), ["create web-n"]);
@@ -441,7 +441,7 @@ async fn failures_are_tried_again_ever_more_slowly() {
     let web = from_file("web", "x");
     world.want(&[&web]);
     for _ in 0..200 {
-        world.server.refuse(Refusal::Forbidden);
+        world.server.refuse(CallErrorKind::Forbidden);
     }
     world.ready();
     let began = Instant::now();

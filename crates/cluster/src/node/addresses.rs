@@ -1,12 +1,12 @@
-//! Which addresses the machine has now. The node's name is resolved only where that decides, and
-//! never while somebody waits for longer than a moment.
+//! The current addresses of the machine. The node's name is resolved only if it determines the
+//! address, and the caller never waits longer than a moment for it.
 
 use std::{net::IpAddr, time::Duration};
 
 use rubelet_host::address;
 use rubelet_node_plan::node_status::{
     NodeSettings,
-    addresses::{FoundAddresses, needs_lookup},
+    addresses::{HostAddresses, needs_lookup},
 };
 use tokio::{
     net::lookup_host,
@@ -24,9 +24,9 @@ const REFRESH: Duration = Duration::from_secs(300);
 /// Finds the machine's addresses.
 #[derive(Debug)]
 pub(super) struct Addresses {
-    /// What the name resolved to last.
+    /// The result of the last lookup of the name.
     resolved: Vec<IpAddr>,
-    /// When that was.
+    /// The time of that lookup.
     asked: Option<Instant>,
     lookup: JoinSet<Vec<IpAddr>>,
 }
@@ -41,20 +41,20 @@ impl Addresses {
     }
 
     /// The addresses now.
-    pub(super) async fn find(&mut self, settings: &NodeSettings) -> FoundAddresses {
+    pub(super) async fn find(&mut self, settings: &NodeSettings) -> HostAddresses {
         if needs_lookup(settings) {
             self.resolve(&settings.name).await;
         }
-        FoundAddresses {
+        HostAddresses {
             resolved: self.resolved.clone(),
             ..self.without_lookup(settings)
         }
     }
 
     /// The same without the name.
-    pub(super) fn without_lookup(&self, settings: &NodeSettings) -> FoundAddresses {
+    pub(super) fn without_lookup(&self, settings: &NodeSettings) -> HostAddresses {
         let given = settings.node_ips.iter().copied();
-        FoundAddresses {
+        HostAddresses {
             absent: given
                 .filter(|ip| !ip.is_unspecified() && !address::is_local(*ip))
                 .collect(),

@@ -1,4 +1,4 @@
-//! What the machine is, in the words of the node object.
+//! Facts about the machine as the node object shows them.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! The images that the runtime has, and the file system that they are on. Listed rarely, in a task
-//! of its own: a slow runtime delays nobody else.
+//! of its own: a slow runtime delays no other task.
 
 use std::{convert::Infallible, future::pending, path::Path, sync::Arc, time::Duration};
 
@@ -13,17 +13,17 @@ use rubelet_node_state::runtime_state::RuntimeState;
 use tokio::{sync::watch, time::sleep};
 use tracing::debug;
 
-/// Time between two lists: what somebody else changed is found then.
+/// Time between two lists: changes by other clients of the runtime are found then.
 const PERIOD: Duration = Duration::from_secs(300);
 /// After a change that the agent made itself, this time is waited for more of them.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// What the runtime has.
+/// The images of the runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuntimeImages {
     /// The images for the status.
     pub images: Arc<[ContainerImage]>,
-    /// Where the runtime keeps them.
+    /// The file system that stores them.
     pub file_system: Option<Arc<Path>>,
 }
 

@@ -30,15 +30,15 @@ const JITTER: f64 = 0.04;
 /// Waits after failures.
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_LONGEST: Duration = Duration::from_secs(7);
-/// How often a renewal is tried again at once, when somebody else changed the lease.
+/// Immediate retries of a renewal that conflicts with another writer.
 const CONFLICTS: usize = 5;
-/// After so many failures the connection itself is in doubt.
-const DOUBTFUL: u32 = 2;
+/// After this number of failures the connection is closed and opened again.
+const FAILURES_TO_RECONNECT: u32 = 2;
 
 /// Between the times of two renewals at least.
 const LEAST_STEP: SignedDuration = SignedDuration::from_millis(1);
 
-/// How long a lease that has to be made waits for the node that is to own it.
+/// Time that creating a lease waits for the node object that owns it.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
 /// Keeps the lease.
@@ -57,7 +57,8 @@ pub(super) struct LeaseTask<A> {
 enum Failure {
     /// The API server refused, or did not answer.
     Call(ApiError),
-    /// The API server reports that there is no such node: nobody would remove its lease.
+    /// The API server reports that there is no such node: the lease would never be
+    /// garbage-collected.
     NoNode,
 }
 
@@ -79,12 +80,12 @@ impl<A: NodeApi> LeaseTask<A> {
         }
     }
 
-    /// Renews the lease for ever.
+    /// Renews the lease forever.
     pub(super) async fn run(mut self) -> Infallible {
         let interval = self.duration / RENEWALS;
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
         let mut failures = 0;
-        let mut complaint = WarningThrottle::default();
+        let mut throttle = WarningThrottle::default();
         loop {
             let began = Instant::now();
             // The whole renewal, retries included, may take no longer than the interval.
@@ -99,7 +100,7 @@ impl<A: NodeApi> LeaseTask<A> {
                     }
                     failures = 0;
                     backoff.reset();
-                    complaint.reset();
+                    throttle.reset();
                     let later = interval.mul_f64(1.0 + JITTER * self.chance.next_unit());
                     self.wait_until(began + later).await;
                 }
@@ -110,11 +111,11 @@ impl<A: NodeApi> LeaseTask<A> {
                         .advance()
                         .max(error.retry_after().unwrap_or_default());
                     let text = ErrorChain(&error).to_string();
-                    if complaint.is_due(&text) {
+                    if throttle.is_due(&text) {
                         warn!(error = text, retry = ?wait, "Failed to update lease");
                     }
                     // No answer at all: the connection may be dead without any sign of it.
-                    if failures % DOUBTFUL == 0 && error.code().is_none() {
+                    if failures % FAILURES_TO_RECONNECT == 0 && error.code().is_none() {
                         self.api.reconnect();
                     }
                     self.wait_for_another_try(wait).await;
@@ -140,7 +141,7 @@ impl<A: NodeApi> LeaseTask<A> {
                     self.lease = Some(lease);
                     return Ok(());
                 }
-                // Somebody else wrote it: read it and write again.
+                // Another client wrote it: read it and write again.
                 Err(error) if error.is_conflict() => {}
                 Err(error) if error.is_not_found() => return self.create().await,
                 Err(error) => {
@@ -177,8 +178,8 @@ impl<A: NodeApi> LeaseTask<A> {
         }
     }
 
-    /// The lease with the time of now, its duration and its owner. Whatever else somebody wrote into
-    /// it stays, but for nulls, which mean the same as nothing and are never written.
+    /// The lease with the current time, its duration and its owner. Other fields that a client set
+    /// stay, except nulls, which mean the same as absence and are never written.
     pub(super) fn stamped(&self, mut lease: Value) -> Value {
         drop_nulls(&mut lease);
         let mut lease = fields(lease);
@@ -288,7 +289,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Whether a lease belongs to the node, or to somebody else who knows better.
+/// Whether the lease is owned by the node, or by another owner that a client set.
 fn is_owned(metadata: &Map<String, Value>, uid: &str) -> bool {
     let owners = metadata.get("ownerReferences").and_then(Value::as_array);
     owners.is_some_and(|owners| {

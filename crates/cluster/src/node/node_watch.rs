@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::observed_node::{ObservedNode, change};
 
-/// Takes in what the watch shows, for ever.
+/// Takes in what the watch shows, forever.
 pub(super) async fn follow(
     mut watcher: Watcher<Node>,
     seen: watch::Sender<ObservedNode>,

@@ -18,17 +18,17 @@ pub async fn forward_pod_cidrs(
     runtime: Arc<dyn RuntimeService>,
     mut node: watch::Receiver<Option<Arc<NodeView>>>,
 ) -> Infallible {
-    let mut told = String::new();
+    let mut applied = String::new();
     loop {
         let view = node.borrow_and_update().clone();
         let cidrs = view
             .map(|view| view.pod_cidrs.join(","))
             .unwrap_or_default();
         let mut retry = false;
-        if !cidrs.is_empty() && cidrs != told {
-            retry = !tell(&*runtime, &cidrs).await;
+        if !cidrs.is_empty() && cidrs != applied {
+            retry = !set_on_runtime(&*runtime, &cidrs).await;
             if !retry {
-                told = cidrs;
+                applied = cidrs;
             }
         }
         let changed = async {
@@ -50,14 +50,14 @@ pub async fn forward_pod_cidrs(
 
 /// Passes the pod CIDRs of a node without a cluster, which never change, to the runtime: once, as
 /// soon as the runtime accepts them.
-pub async fn tell_pod_cidrs(runtime: Arc<dyn RuntimeService>, cidrs: String) {
-    while !tell(&*runtime, &cidrs).await {
+pub async fn set_runtime_pod_cidrs(runtime: Arc<dyn RuntimeService>, cidrs: String) {
+    while !set_on_runtime(&*runtime, &cidrs).await {
         sleep(RETRY).await;
     }
 }
 
 /// Whether the runtime took them.
-async fn tell(runtime: &dyn RuntimeService, cidrs: &str) -> bool {
+async fn set_on_runtime(runtime: &dyn RuntimeService, cidrs: &str) -> bool {
     match runtime.update_runtime_config(request(cidrs)).await {
         Ok(_) => {
             info!(cidrs, "Updated the pod CIDR of the runtime");

@@ -5,7 +5,7 @@ use rubelet_node_plan::node_status::{
     object::Node,
     patch::patch,
     registration::{correct, initial},
-    update::Observed,
+    update::NodeObservation,
 };
 use tracing::info;
 
@@ -13,7 +13,7 @@ use super::{api::NodeApi, observed_node::change, status::StatusTask};
 
 impl<A: NodeApi> StatusTask<A> {
     /// One try.
-    pub(super) async fn register(&mut self, observed: &Observed) -> Result<(), ApiError> {
+    pub(super) async fn register(&mut self, observed: &NodeObservation) -> Result<(), ApiError> {
         let first = initial(&self.settings, &self.facts);
         let fresh = self.compute(observed, &first);
         let name = &self.settings.name;
@@ -43,7 +43,11 @@ impl<A: NodeApi> StatusTask<A> {
     }
 
     /// Corrects a node that was there, and reports its status at once.
-    async fn take_over(&mut self, observed: &Observed, node: Node) -> Result<Node, ApiError> {
+    async fn take_over(
+        &mut self,
+        observed: &NodeObservation,
+        node: Node,
+    ) -> Result<Node, ApiError> {
         let mut corrected = node.clone();
         correct(&self.settings, &self.facts, &mut corrected);
         let wanted = self.compute(observed, &corrected);

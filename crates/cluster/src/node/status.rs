@@ -6,14 +6,14 @@ use rubelet_base::{Backoff, ErrorChain};
 use rubelet_kube::ApiError;
 use rubelet_node_plan::node_status::{
     NodeEvent, NodeFacts, NodeSettings,
-    addresses::{self, FoundAddresses},
+    addresses::{self, HostAddresses},
     object::{Node, NodeRuntimeHandler, NodeRuntimeHandlerFeatures},
     patch::{has_changed, patch},
-    pressure::{Levels, PressureMemory},
+    pressure::{PressureTracker, ResourceLevels},
     ready::RuntimeHealth,
     registration::initial,
     schedule::{NodeRandom, ReportSchedule},
-    update::{NodeMemory, Observed, update},
+    update::{NodeObservation, NodeUpdateState, update},
 };
 use rubelet_node_state::{
     clock::Clock,
@@ -40,12 +40,12 @@ use super::{
 /// Waits after failures, as the kubelet's while it registers.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LONGEST: Duration = Duration::from_secs(7);
-/// After so many failures the connection itself is in doubt.
-const DOUBTFUL: u32 = 2;
+/// After this number of failures the connection is closed and opened again.
+const FAILURES_TO_RECONNECT: u32 = 2;
 /// Longest time the first status waits for the runtime.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
-/// How many changes are sent at once; more of them wait for the next regular computation. Another
-/// client may keep reverting the node's status.
+/// Number of changes that are sent at once; more of them wait for the next regular computation.
+/// Another client may keep reverting the node's status.
 const BURST: usize = 5;
 
 /// Keeps the node object.
@@ -69,15 +69,15 @@ pub(super) struct StatusTask<A> {
     port: u16,
     measure: UsageSampler,
     addresses: Addresses,
-    memory: NodeMemory,
-    pressure: PressureMemory,
+    memory: NodeUpdateState,
+    pressure: PressureTracker,
     schedule: ReportSchedule,
     chance: NodeRandom,
     began: Instant,
-    /// When changes were sent lately.
+    /// Times at which changes were sent lately.
     sent: VecDeque<Instant>,
     address_complaint: WarningThrottle,
-    disk_told: bool,
+    empty_disk_reported: bool,
 }
 
 impl<A: NodeApi> StatusTask<A> {
@@ -107,14 +107,14 @@ impl<A: NodeApi> StatusTask<A> {
             port: parts.server_port.unwrap_or(0),
             measure: UsageSampler::new(parts.root),
             addresses: Addresses::new(),
-            memory: NodeMemory::default(),
-            pressure: PressureMemory::default(),
+            memory: NodeUpdateState::default(),
+            pressure: PressureTracker::default(),
             schedule: ReportSchedule::default(),
             chance: NodeRandom::new(&parts.settings.name, 0),
             began: Instant::now(),
             sent: VecDeque::new(),
             address_complaint: WarningThrottle::default(),
-            disk_told: false,
+            empty_disk_reported: false,
             settings: parts.settings,
             facts: parts.facts,
         };
@@ -125,9 +125,9 @@ impl<A: NodeApi> StatusTask<A> {
         (task, shown_own)
     }
 
-    /// Keeps the node object for ever.
+    /// Keeps the node object forever.
     pub(super) async fn run(mut self) -> Infallible {
-        self.tell(&NodeEvent {
+        self.record(&NodeEvent {
             warning: false,
             reason: "Starting",
             message: "Starting kubelet.".to_owned(),
@@ -135,13 +135,13 @@ impl<A: NodeApi> StatusTask<A> {
         self.until_the_runtime_is_known().await;
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
         let mut failures = 0;
-        let mut complaint = WarningThrottle::default();
+        let mut throttle = WarningThrottle::default();
         loop {
             match self.round(failures > 0).await {
                 Ok(()) => {
                     failures = 0;
                     backoff.reset();
-                    complaint.reset();
+                    throttle.reset();
                     self.until_something_changes().await;
                 }
                 Err(error) => {
@@ -150,14 +150,14 @@ impl<A: NodeApi> StatusTask<A> {
                         .advance()
                         .max(error.retry_after().unwrap_or_default());
                     let text = ErrorChain(&error).to_string();
-                    if complaint.is_due(&text) {
+                    if throttle.is_due(&text) {
                         let what = match self.registered || !self.settings.register {
                             true => "Unable to update node status",
                             false => "Unable to register node with API server",
                         };
                         warn!(node = %self.settings.name, error = text, retry = ?wait, "{what}");
                     }
-                    if failures % DOUBTFUL == 0 && error.code().is_none() {
+                    if failures % FAILURES_TO_RECONNECT == 0 && error.code().is_none() {
                         self.api.reconnect();
                     }
                     sleep(wait).await;
@@ -201,12 +201,12 @@ impl<A: NodeApi> StatusTask<A> {
         self.show_own(&observed);
         let seen = self.shown.borrow_and_update().clone();
         let registers = self.settings.register;
-        self.tell_of_loss(seen.absent);
+        self.report_missing_node(seen.absent);
         if registers && !self.registered {
             return self.register(&observed).await;
         }
         let Some(node) = seen.node else {
-            // Somebody else has to create it.
+            // Another component has to create it.
             return Ok(());
         };
         let node = match seen.stale || read_again {
@@ -228,16 +228,16 @@ impl<A: NodeApi> StatusTask<A> {
         self.report(&observed, &node).await
     }
 
-    /// Who deletes the node object wants it gone: it is registered at a start only, as by the kubelet.
-    fn tell_of_loss(&self, absent: bool) {
+    /// A deleted node object is not registered again before the next start, as in the kubelet.
+    fn report_missing_node(&self, absent: bool) {
         let lost = self.registered && absent;
         let problem = lost.then(|| {
             let name = &self.settings.name;
             format!("the node object {name} was deleted; a restart of the agent registers it again")
         });
-        let changed = self.problem.send_if_modified(|told| {
-            let changed = *told != problem;
-            told.clone_from(&problem);
+        let changed = self.problem.send_if_modified(|shown_problem| {
+            let changed = *shown_problem != problem;
+            shown_problem.clone_from(&problem);
             changed
         });
         match problem {
@@ -248,7 +248,7 @@ impl<A: NodeApi> StatusTask<A> {
     }
 
     /// Sends what differs from the node that the API server shows, or a sign of life when it is due.
-    async fn report(&mut self, observed: &Observed, node: &Node) -> Result<(), ApiError> {
+    async fn report(&mut self, observed: &NodeObservation, node: &Node) -> Result<(), ApiError> {
         let wanted = self.compute(observed, node);
         let changed = has_changed(node, &wanted);
         let due = self.schedule.is_due(self.began.elapsed()) || (changed && self.may_send());
@@ -273,7 +273,7 @@ impl<A: NodeApi> StatusTask<A> {
     }
 
     /// Computes the node and reports what happened to it.
-    pub(super) fn compute(&mut self, observed: &Observed, shown: &Node) -> Node {
+    pub(super) fn compute(&mut self, observed: &NodeObservation, shown: &Node) -> Node {
         let (settings, facts) = (&self.settings, &self.facts);
         let updated = update(settings, facts, observed, shown, &mut self.memory);
         match updated.address_problem {
@@ -286,7 +286,7 @@ impl<A: NodeApi> StatusTask<A> {
             }
         }
         for event in updated.events {
-            self.tell(&event);
+            self.record(&event);
         }
         updated.node
     }
@@ -310,15 +310,15 @@ impl<A: NodeApi> StatusTask<A> {
         self.sent.len() < BURST
     }
 
-    async fn observe(&mut self) -> Observed {
+    async fn observe(&mut self) -> NodeObservation {
         let imagefs = self.images.borrow_and_update().file_system.clone();
         let levels = self.measure.levels(imagefs).await;
         let found = self.addresses.find(&self.settings).await;
-        self.tell_of_empty_disk(&levels);
+        self.report_empty_disk(&levels);
         self.observed(&found, &levels)
     }
 
-    fn observed(&mut self, found: &FoundAddresses, levels: &Levels) -> Observed {
+    fn observed(&mut self, found: &HostAddresses, levels: &ResourceLevels) -> NodeObservation {
         let runtime = self.runtime.borrow_and_update().clone();
         let now = Instant::now();
         self.silent_since = match runtime.silent {
@@ -335,7 +335,7 @@ impl<A: NodeApi> StatusTask<A> {
         let transition = settings.pressure_transition;
         let at = self.began.elapsed();
         let pressure = &mut self.pressure;
-        Observed {
+        NodeObservation {
             now: self.clock.now(),
             addresses: addresses::choose(settings, found),
             nodefs: levels.nodefs.map(|fs| fs.capacity()),
@@ -350,9 +350,9 @@ impl<A: NodeApi> StatusTask<A> {
     }
 
     /// Shows others the node as it would be registered now.
-    fn show_own(&mut self, observed: &Observed) {
+    fn show_own(&mut self, observed: &NodeObservation) {
         let first = initial(&self.settings, &self.facts);
-        let mut memory = NodeMemory::default();
+        let mut memory = NodeUpdateState::default();
         let updated = update(&self.settings, &self.facts, observed, &first, &mut memory);
         let view = NodeView::new(&updated.node, &self.local);
         self.own.send_if_modified(|own| {
@@ -364,19 +364,19 @@ impl<A: NodeApi> StatusTask<A> {
         });
     }
 
-    fn tell_of_empty_disk(&mut self, levels: &Levels) {
+    fn report_empty_disk(&mut self, levels: &ResourceLevels) {
         let empty = levels.imagefs.is_some_and(|fs| fs.bytes.capacity == 0);
-        if empty && !self.disk_told {
-            self.tell(&NodeEvent {
+        if empty && !self.empty_disk_reported {
+            self.record(&NodeEvent {
                 warning: true,
                 reason: "InvalidDiskCapacity",
                 message: "invalid capacity 0 on image filesystem".to_owned(),
             });
         }
-        self.disk_told = empty;
+        self.empty_disk_reported = empty;
     }
 
-    fn tell(&self, event: &NodeEvent) {
+    fn record(&self, event: &NodeEvent) {
         let kind = match event.warning {
             true => EventType::Warning,
             false => EventType::Normal,
@@ -409,7 +409,7 @@ fn handlers(runtime: &RuntimeState) -> Vec<NodeRuntimeHandler> {
         .collect()
 }
 
-/// Waits for a change; for ever if there can be no more.
+/// Waits for a change; forever if there can be no more.
 async fn changed<T>(receiver: &mut watch::Receiver<T>) {
     if receiver.changed().await.is_err() {
         pending::<()>().await;

@@ -7,23 +7,23 @@ use std::{
 };
 
 use rubelet_host::usage::{self, FileSystemUsage, Usage};
-use rubelet_node_plan::node_status::pressure::{FileSystem, Level, Levels};
+use rubelet_node_plan::node_status::pressure::{FileSystem, ResourceLevel, ResourceLevels};
 use tokio::{
     task::{JoinHandle, spawn_blocking},
     time::timeout,
 };
 use tracing::debug;
 
-/// How long a measurement may take before the previous one is used again.
+/// Timeout of a measurement; after it the previous values are used.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Measures the machine.
 #[derive(Debug)]
 pub(super) struct UsageSampler {
     nodefs: Arc<Path>,
-    last: Levels,
+    last: ResourceLevels,
     /// A measurement that takes long. No second one is started beside it.
-    running: Option<JoinHandle<Levels>>,
+    running: Option<JoinHandle<ResourceLevels>>,
 }
 
 impl UsageSampler {
@@ -38,12 +38,12 @@ impl UsageSampler {
     }
 
     /// The last measurement.
-    pub(super) fn last(&self) -> Levels {
+    pub(super) fn last(&self) -> ResourceLevels {
         self.last
     }
 
     /// Measures again.
-    pub(super) async fn levels(&mut self, imagefs: Option<Arc<Path>>) -> Levels {
+    pub(super) async fn levels(&mut self, imagefs: Option<Arc<Path>>) -> ResourceLevels {
         let nodefs = Arc::clone(&self.nodefs);
         let running = self
             .running
@@ -61,11 +61,11 @@ impl UsageSampler {
     }
 }
 
-/// What can't be measured is left out.
-fn look(nodefs: &Path, imagefs: Option<&Path>) -> Levels {
+/// Reads the usage; values that can't be measured are omitted.
+fn look(nodefs: &Path, imagefs: Option<&Path>) -> ResourceLevels {
     let root = Path::new("/");
     let of = |path: &Path| usage::file_system(path).ok().map(file_system);
-    Levels {
+    ResourceLevels {
         memory: usage::memory(root).ok().map(level),
         nodefs: of(nodefs),
         imagefs: imagefs.and_then(of),
@@ -73,8 +73,8 @@ fn look(nodefs: &Path, imagefs: Option<&Path>) -> Levels {
     }
 }
 
-fn level(usage: Usage) -> Level {
-    Level {
+fn level(usage: Usage) -> ResourceLevel {
+    ResourceLevel {
         available: usage.available,
         capacity: usage.capacity,
     }

@@ -14,12 +14,12 @@ use tokio::sync::watch;
 
 use super::observed_node::ObservedNode;
 
-/// What others need of the node object.
+/// The part of the node object that other tasks use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeView {
     /// `metadata.uid`; empty for a node that is not registered.
     pub uid: Box<str>,
-    /// What pods are held against.
+    /// The node as pod admission sees it.
     pub admission: AdmissionNode,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
@@ -27,7 +27,7 @@ pub struct NodeView {
     pub pod_cidrs: Vec<Box<str>>,
     /// `status.addresses`.
     pub addresses: Vec<NodeAddress>,
-    /// How long a config map or secret that was read counts as fresh, where they are not watched:
+    /// TTL of a config map or secret that was read, where they are not watched:
     /// the annotation `node.alpha.kubernetes.io/ttl`, in seconds. The cluster's controllers set it
     /// by the number of nodes.
     pub object_ttl: Option<Duration>,
@@ -35,7 +35,7 @@ pub struct NodeView {
 
 const OBJECT_TTL: &str = "node.alpha.kubernetes.io/ttl";
 
-/// What admission needs beside the node object.
+/// Input of admission beside the node object.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LocalNode {
     pub(super) apparmor: bool,

@@ -14,7 +14,7 @@ pub(super) struct WarningThrottle {
 }
 
 impl WarningThrottle {
-    /// Whether this warning has to be logged now.
+    /// Returns true if this warning has to be logged now.
     pub(super) fn is_due(&mut self, text: &str) -> bool {
         let now = Instant::now();
         let due = self

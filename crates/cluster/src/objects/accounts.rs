@@ -15,11 +15,11 @@ use super::{
     object_refs::{TokenRequest, is_name},
     read::STALE_FALLBACK,
     records::AccountRecord,
-    shared::Shared,
+    shared::ObjectsInner,
     tokens::retry_past_cache_lag,
 };
 
-/// How long tokens for image pulls must be valid, in seconds: the API server's default.
+/// Requested lifetime of tokens for image pulls, in seconds: the API server's default.
 const LIFETIME: u64 = 3600;
 
 /// The request for a token on behalf of a program.
@@ -31,7 +31,7 @@ pub(super) fn token_request(uid: &str, audience: &str) -> TokenRequest {
     }
 }
 
-impl Shared {
+impl ObjectsInner {
     /// The pod's current service account, or the last known one while the API server is unreachable.
     pub(super) async fn service_account(&self, pod: &Pod) -> Result<ServiceAccount, String> {
         let name = &*pod.spec.service_account;

@@ -17,11 +17,11 @@ use tracing::{info, warn};
 
 use super::records::{ObjectRecord, TokensRecord};
 
-/// What the name of a file with a secret begins with.
+/// Prefix of the file name of a secret.
 pub(super) const SECRET: &str = "secret-";
-/// What the name of a file with a pod's tokens begins with.
+/// Prefix of the file name of a pod's tokens.
 pub(super) const TOKENS: &str = "tokens-";
-/// What an encrypted record begins with.
+/// Prefix of an encrypted record.
 const SEALED: &[u8] = b"rubelet-sealed ";
 
 /// `rubelet.secretsAtRest`.
@@ -40,7 +40,7 @@ pub enum SecretsAtRest {
     },
 }
 
-/// What is done with secrets and tokens, once the key was searched for.
+/// Treatment of secrets and tokens on disk, after the key was looked up.
 #[derive(Debug, Clone)]
 pub(super) enum Sealing {
     /// Nothing is written.

@@ -14,13 +14,13 @@ use super::{object_key::ObjectKey, object_refs::Use, watch_cache::WatchCache};
 pub(super) struct Object {
     /// `metadata.uid`; empty if it is not known.
     pub(super) uid: Box<str>,
-    /// What is in it.
+    /// Its content.
     pub(super) content: Content,
     /// `immutable`.
     pub(super) immutable: bool,
 }
 
-/// What is in an object.
+/// The content of an object.
 #[derive(Clone, PartialEq)]
 pub(super) enum Content {
     /// ConfigMap.
@@ -36,17 +36,17 @@ pub(super) struct CachedObject {
     state: Mutex<CachedObjectState>,
 }
 
-/// What changes about an object besides its content.
+/// The state of a cached object besides its content.
 pub(super) struct CachedObjectState {
-    /// Who uses it, and for what.
+    /// The pods that use it, and for what.
     pub(super) users: BTreeMap<PodUid, Use>,
-    /// When it was last read.
+    /// The time of the last read.
     pub(super) used_at: Instant,
-    /// When it was last fetched without a watch; `None`: it has to be.
+    /// The time of the last fetch without a watch; `None`: a fetch is due.
     pub(super) fetched_at: Option<Instant>,
-    /// Somebody read it before it was known for sure.
+    /// It was read before it was confirmed.
     pub(super) wake_when_read: bool,
-    /// What is known was read from disk, or may be old.
+    /// The known content was read from disk, or may be old.
     pub(super) unconfirmed: bool,
     /// The disk was read.
     pub(super) loaded: bool,
@@ -77,7 +77,7 @@ impl CachedObject {
         self.cache.view().known.values().next().cloned()
     }
 
-    /// Whether a pod needs it in a running container, and not only to start one.
+    /// Whether a running container of a pod uses it, not only a container start.
     pub(super) fn has_volumes(&self) -> bool {
         self.state().users.values().any(|of| *of == Use::Volume)
     }

@@ -9,23 +9,23 @@ use super::{
     object_refs::is_name,
     read::WATCH_SYNC_TIMEOUT,
     records::ClassesRecord,
-    shared::Shared,
+    shared::ObjectsInner,
     watch_cache::{never, weak_callback},
     wire,
 };
 
 const PATH: &str = "/apis/node.k8s.io/v1/runtimeclasses";
 
-impl Shared {
+impl ObjectsInner {
     pub(super) fn watch_classes(self: &Arc<Self>) {
-        let told = weak_callback(self, |shared, _| shared.is_dirty(FileKey::Classes));
+        let on_change = weak_callback(self, |shared, _| shared.is_dirty(FileKey::Classes));
         let target = || WatchTarget {
             path: PATH.to_owned(),
             field_selector: None,
             label_selector: None,
         };
         self.classes
-            .start(&*self.api, target, wire::runtime_class, never, told);
+            .start(&*self.api, target, wire::runtime_class, never, on_change);
     }
 
     /// The handler of a class, or an error in the kubelet's words.

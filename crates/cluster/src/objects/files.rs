@@ -23,7 +23,7 @@ use super::{
     records::{ClassesRecord, ObjectRecord, ServicesRecord, TokensRecord},
 };
 
-/// Which file.
+/// Identifies a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FileKey {
     /// A config map or secret.
@@ -36,7 +36,7 @@ pub(super) enum FileKey {
     Classes,
 }
 
-/// What is written.
+/// The content of a file.
 pub(super) enum FileContent {
     Object(ObjectRecord),
     Tokens(TokensRecord),

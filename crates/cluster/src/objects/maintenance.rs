@@ -9,7 +9,7 @@ use super::{
     ChangeDetection,
     files::{FileContent, FileKey},
     records::ObjectRecord,
-    shared::{ObjectsState, Shared, TrackedPod},
+    shared::{ObjectsInner, ObjectsState, TrackedPod},
     tokens::{self, instant_of},
 };
 
@@ -23,8 +23,8 @@ const COALESCE: Duration = Duration::from_millis(500);
 /// Wall clocks may be set, so deadlines are recomputed after this time.
 const RECHECK_AFTER: Duration = Duration::from_secs(3600);
 
-impl Shared {
-    /// Does what is due, for ever.
+impl ObjectsInner {
+    /// Does what is due, forever.
     pub(super) async fn run(self: &Arc<Self>) {
         self.files.prepare().await;
         tokio::join!(self.maintain(), self.writes());
@@ -166,7 +166,7 @@ impl Shared {
 
     /// Writes what is not written yet.
     pub(super) async fn flush(&self) {
-        // What somebody else writes just now is written when this returns.
+        // Content that another task is writing is written when this returns.
         let _writing = self.writing.lock().await;
         let dirty = self.take_dirty();
         let contents = {

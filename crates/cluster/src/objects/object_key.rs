@@ -1,9 +1,9 @@
-//! Which object of the API server.
+//! Identity of an API object.
 
 use rubelet_api::container::ObjectKind;
 use rubelet_kube::WatchTarget;
 
-/// Which object.
+/// Identity of an API object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ObjectKey {
     /// ConfigMap or Secret.
@@ -15,7 +15,7 @@ pub(super) struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// Where the API server has it.
+    /// Its path at the API server.
     pub(super) fn path(&self) -> String {
         format!("{}/{}", self.collection(), self.name)
     }

@@ -1,4 +1,4 @@
-//! Which objects a pod references, and for what.
+//! The objects that a pod references, and their uses.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use rubelet_api::{
 
 use super::object_key::ObjectKey;
 
-/// What an object is used for.
+/// The use of an object by a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Use {
     /// To start containers: variables, or the pull of an image.
@@ -30,12 +30,12 @@ pub(super) struct TokenUse {
     pub(super) request: TokenRequest,
 }
 
-/// What a token must be.
+/// The required properties of a token.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(super) struct TokenRequest {
     /// For whom it is; empty: for the API server.
     pub(super) audience: Box<str>,
-    /// How long it must be valid, in seconds.
+    /// Its requested lifetime, in seconds.
     pub(super) seconds: u64,
     /// The UID that the service account must have, for a token that the pod itself does not get; empty: whichever
     /// has the name.
@@ -125,8 +125,9 @@ pub(super) fn tokens_of(volume: &Volume) -> Vec<TokenUse> {
     tokens.collect()
 }
 
-/// Whether an object may have this name. References may have others, and none: the API server takes
-/// them. There is no such object, and a request for it could be one for something else.
+/// Whether an object may have this name. References may contain invalid names or none: the API
+/// server accepts them. There is no such object, and a request for it could be one for something
+/// else.
 pub(super) fn is_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let inner = |byte: u8| fits(byte) || matches!(byte, b'-' | b'.');

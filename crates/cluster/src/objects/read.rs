@@ -14,13 +14,13 @@ use super::{
     files::FileKey,
     object_key::ObjectKey,
     records::ObjectRecord,
-    shared::Shared,
+    shared::ObjectsInner,
     wire,
 };
 
-/// How long the first list of a watch may take, as in the kubelet.
+/// Timeout of the first list of a watch, as in the kubelet.
 pub(super) const WATCH_SYNC_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a request may take where an old value could be used instead.
+/// Timeout of a request if an old value can be used instead.
 pub(super) const STALE_FALLBACK: Duration = Duration::from_secs(5);
 /// `Cache`: how long an object counts as fresh, unless the node object specifies it.
 const DEFAULT_TTL: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ pub(super) enum ReadError {
     Refused(String),
 }
 
-impl Shared {
+impl ObjectsInner {
     /// The current object; `None` if it does not exist.
     pub(super) async fn read(
         self: &Arc<Self>,
@@ -122,7 +122,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether the API server is unreachable for this.
+    /// Whether the API server is unreachable for this path.
     pub(super) async fn is_away(&self, path: &str) -> bool {
         match timeout(STALE_FALLBACK, self.api.get(path)).await {
             Ok(answer) => answer.is_err_and(|error| error.is_transient()),
@@ -130,7 +130,7 @@ impl Shared {
         }
     }
 
-    /// What was known when the API server last answered.
+    /// The value at the time when the API server last responded.
     fn old(&self, cached: &CachedObject, error: &ApiError) -> Option<Object> {
         let mut state = cached.state();
         if !std::mem::replace(&mut state.unconfirmed, true) {

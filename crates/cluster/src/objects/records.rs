@@ -1,4 +1,4 @@
-//! What is kept on disk of the objects that pods reference. Nothing of this can be printed.
+//! Records on disk of the objects that pods reference. None of their types can be printed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,9 +60,9 @@ pub(super) struct AccountRecord {
 pub(super) struct HeldToken {
     /// The token itself.
     pub(super) token: Box<str>,
-    /// When it expires.
+    /// The time of expiry.
     pub(super) expires_at: Timestamp,
-    /// How long it is valid altogether, in seconds, by the API server's answer.
+    /// Its total lifetime, in seconds, as the API server reports it.
     pub(super) seconds: Option<u64>,
 }
 

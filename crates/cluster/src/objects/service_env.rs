@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
 
-/// What variables are made of. Only services with an address of their own have any.
+/// The source of service environment variables. Only services with a cluster IP have any.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Service {
     /// Name.

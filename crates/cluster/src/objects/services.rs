@@ -11,7 +11,7 @@ use super::{
     read::WATCH_SYNC_TIMEOUT,
     records::ServicesRecord,
     service_env::{Service, variables},
-    shared::{ObjectsState, Shared, TrackedPod},
+    shared::{ObjectsInner, ObjectsState, TrackedPod},
     watch_cache::{CacheView, WatchCache, never, weak_callback},
     wire::{self, Key},
 };
@@ -22,20 +22,20 @@ const MASTER: (&str, &str) = ("default", "kubernetes");
 /// Upstream's message for a pod that waits.
 const NOT_READ: &str = "services have not yet been read at least once, cannot construct envvars";
 
-impl Shared {
+impl ObjectsInner {
     /// Watches the services that the pod needs.
     pub(super) fn watch_services(self: &Arc<Self>, pod: &Pod) {
         if pod.spec.enable_service_links {
-            let told = weak_callback(self, |shared, _| shared.services_told());
+            let on_change = weak_callback(self, |shared, _| shared.on_services_change());
             let target = || target("/api/v1/services", None);
             self.services
-                .start(&*self.api, target, wire::service, never, told);
+                .start(&*self.api, target, wire::service, never, on_change);
         } else if !self.services.runs() {
-            let told = weak_callback(self, |shared, _| shared.services_told());
+            let on_change = weak_callback(self, |shared, _| shared.on_services_change());
             let path = format!("/api/v1/namespaces/{}/services", MASTER.0);
             let target = || target(&path, Some(format!("metadata.name={}", MASTER.1)));
             self.kubernetes
-                .start(&*self.api, target, wire::service, never, told);
+                .start(&*self.api, target, wire::service, never, on_change);
         }
     }
 
@@ -83,7 +83,7 @@ impl Shared {
         }
     }
 
-    fn services_told(&self) {
+    fn on_services_change(&self) {
         let mut state = self.state();
         if std::mem::take(&mut state.wake_when_services_read) {
             state.pods.values().for_each(TrackedPod::tell);

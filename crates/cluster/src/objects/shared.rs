@@ -29,8 +29,8 @@ use super::{
     wire,
 };
 
-/// Everything.
-pub(super) struct Shared {
+/// The state that the parts of [`ClusterObjects`](super::ClusterObjects) share.
+pub(super) struct ObjectsInner {
     pub(super) api: Arc<dyn ObjectsApi>,
     pub(super) clock: Clock,
     pub(super) detection: ChangeDetection,
@@ -97,7 +97,7 @@ impl TrackedPod {
     }
 }
 
-impl Shared {
+impl ObjectsInner {
     pub(super) fn new(
         api: Arc<dyn ObjectsApi>,
         clock: Clock,
@@ -226,14 +226,14 @@ impl Shared {
             ObjectKind::Secret => wire::secret,
         };
         let key = cached.key.clone();
-        let told = weak_callback(self, move |shared, differs| {
+        let on_change = weak_callback(self, move |shared, differs| {
             shared.on_object_change(&key, differs);
         });
         let frozen = |object: &super::cached_object::Object| object.immutable;
         let api = &*self.api;
         cached
             .cache
-            .start(api, || cached.key.target(), convert, frozen, told);
+            .start(api, || cached.key.target(), convert, frozen, on_change);
     }
 
     /// An object was read by its watch.
@@ -277,7 +277,7 @@ impl Shared {
         })
     }
 
-    /// What of the pod's objects is known from an earlier time only, as messages name it.
+    /// The pod's objects that the API server has not confirmed since, as messages name them.
     pub(super) fn unconfirmed(&self, uid: &PodUid) -> Vec<String> {
         let state = self.state();
         let Some(tracked) = state.pods.get(uid) else {

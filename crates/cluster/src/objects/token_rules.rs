@@ -1,4 +1,4 @@
-//! When a service account token is requested again. Pure: `now` is an argument.
+//! Decides when to refresh a service account token. Pure: `now` is an argument.
 //!
 //! Source of the rule: `pkg/kubelet/token`: a token is replaced when it is older than 24 hours or
 //! has less than a fifth of its life left, each up to 10 s earlier.
@@ -12,7 +12,7 @@ const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 /// The moments of many tokens are spread over this time.
 const JITTER: Duration = Duration::from_secs(10);
 
-/// When a token that expires then must be replaced. `lifetime` is what the API server granted;
+/// The time at which a token must be refreshed. `lifetime` is what the API server granted;
 /// without it the token is used until it expires. `spread` varies the moment.
 pub(super) fn refresh_at(
     expires_at: Timestamp,
@@ -28,7 +28,7 @@ pub(super) fn refresh_at(
     before(by_age.min(by_rest), jitter)
 }
 
-/// When a token expires, by this node's clock, from which the API server's may differ. The token
+/// The expiry of a token by this node's clock, from which the API server's may differ. The token
 /// was requested at `asked`, so it lasts from then on for its `lifetime` at most, and the API
 /// server's time counts within that; and it is replaced after half of its life at the earliest, so
 /// that one that seems to have expired is not requested over and over.

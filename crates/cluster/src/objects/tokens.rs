@@ -15,7 +15,7 @@ use super::{
     object_refs::{TokenRequest, is_name},
     read::STALE_FALLBACK,
     records::{HeldToken, TokensRecord},
-    shared::{Shared, TrackedPod},
+    shared::{ObjectsInner, TrackedPod},
     token_rules::by_own_clock,
     tracked_token::TrackedToken,
     wire::WireTokenRequest,
@@ -51,7 +51,7 @@ where
     ask().await
 }
 
-impl Shared {
+impl ObjectsInner {
     /// A token that is valid now; an old one only while the API server is unreachable.
     pub(super) async fn token(&self, pod: &Pod, request: &TokenRequest) -> Result<Token, String> {
         let account = account(pod);

@@ -15,9 +15,9 @@ use super::{
 /// A token that is kept.
 pub(super) struct TrackedToken {
     pub(super) token: HeldToken,
-    /// When it must be replaced.
+    /// The time at which it must be refreshed.
     pub(super) refresh_at: Timestamp,
-    /// When its replacement was last tried, or the pod was notified.
+    /// The time of the last attempt to refresh it, or of the last notification of the pod.
     pub(super) tried_at: Option<Instant>,
     /// The API server was unreachable for a new one.
     pub(super) unconfirmed: bool,

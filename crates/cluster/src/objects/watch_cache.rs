@@ -12,10 +12,10 @@ use super::{
     wire::{Key, WireObject},
 };
 
-/// Makes of what the API server sends what is kept; nothing if it is of no use.
+/// Converts an object of the API server to the cached value; `None` if it is not used.
 pub(super) type Convert<T> = fn(WireObject) -> (Key, Option<T>);
 
-/// What is known.
+/// The content of the cache.
 #[derive(Clone)]
 pub(super) struct CacheView<T> {
     /// By key.
@@ -26,7 +26,7 @@ pub(super) struct CacheView<T> {
     pub(super) read: bool,
     /// It never changes again.
     frozen: bool,
-    /// Which watch may write: a task that was aborted may still be in the middle of a change.
+    /// Identifies the watch that may write: an aborted task may still be in the middle of a change.
     generation: u64,
 }
 
@@ -65,15 +65,16 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> WatchCache<T> {
         }
     }
 
-    /// Watches from now on, if it does not already. `told` is called after each change; with `true`
-    /// if the content differs from what could be read before. What `freezes` never changes again.
+    /// Watches from now on, if it does not already. `on_change` is called after each change; with
+    /// `true` if the content differs from what could be read before. An object for
+    /// which `freezes` is true never changes again.
     pub(super) fn start(
         &self,
         api: &dyn ObjectsApi,
         target: impl FnOnce() -> WatchTarget,
         convert: Convert<T>,
         freezes: fn(&T) -> bool,
-        told: impl Fn(bool) + Send + Sync + 'static,
+        on_change: impl Fn(bool) + Send + Sync + 'static,
     ) {
         let mut running = self.running();
         let goes_on = running.as_ref().is_some_and(|one| !one.0.is_finished());
@@ -100,7 +101,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> WatchCache<T> {
                 });
                 // Outside of the closure, which holds the lock of the view.
                 if changed {
-                    told(differs);
+                    on_change(differs);
                 }
                 if view.borrow().frozen {
                     return;
@@ -120,7 +121,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> WatchCache<T> {
         }
     }
 
-    /// Ends the watch, and forgets its contents: nobody needs them any more.
+    /// Ends the watch, and drops its contents, which are no longer used.
     pub(super) fn end(&self) {
         self.stop();
         self.view.send_modify(|view| {
@@ -165,7 +166,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> WatchCache<T> {
         });
     }
 
-    /// What is known.
+    /// The content of the cache.
     pub(super) fn view(&self) -> watch::Ref<'_, CacheView<T>> {
         self.view.borrow()
     }

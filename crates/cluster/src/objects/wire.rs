@@ -74,7 +74,7 @@ struct AccountMetadata {
 }
 
 impl WireAccount {
-    /// What counts here.
+    /// The fields that image pulls use.
     pub(super) fn account(self) -> ServiceAccount {
         ServiceAccount {
             uid: self.metadata.uid,

@@ -1,4 +1,4 @@
-//! Which pods may start on this node.
+//! Decides which pods may start on this node.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,16 +11,16 @@ use rubelet_node_state::cluster_view::{ClusterView, Preemption, Rejection};
 
 use super::ApiPods;
 
-/// Whether there is room for a pod beside others, as the node is now.
+/// Checks whether the node admits a pod beside others.
 pub type AdmitFn = Box<dyn Fn(&Pod, &[Arc<Pod>]) -> Result<(), Rejection> + Send + Sync + 'static>;
 
-/// Which of the others would have to end so that a critical pod fits.
+/// Selects the pods to preempt so that a critical pod fits.
 pub type PreemptFn = Box<dyn Fn(&Pod, &[Arc<Pod>]) -> Option<Preemption> + Send + Sync + 'static>;
 
 /// Reads the node again.
 pub type RefreshFn = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static>;
 
-/// What the API server and the node decide about a pod before it starts.
+/// Admission of pods, by the API server's last list and by the node.
 pub struct AdmissionGate {
     api: Arc<ApiPods>,
     admission: AdmitFn,
@@ -31,7 +31,7 @@ pub struct AdmissionGate {
 }
 
 impl AdmissionGate {
-    /// A gate that nobody has passed.
+    /// A gate that has admitted no pod yet.
     #[must_use]
     pub fn new(api: Arc<ApiPods>, admission: AdmitFn) -> Self {
         Self {

@@ -63,7 +63,7 @@ struct PhaseOnly {
 pub(super) struct InvalidObject {
     /// Its namespace and name, where it has one.
     pub(super) name: Option<PodName>,
-    /// What is wrong.
+    /// The error.
     pub(super) problem: String,
 }
 
@@ -152,9 +152,9 @@ fn phase_of(text: &str) -> Option<Phase> {
     all.into_iter().find(|phase| phase.as_str() == text)
 }
 
-/// What to run of a pod, or why it can't.
+/// The parsed pod, or why it can't be used.
 pub(super) struct Parsed {
-    /// The pod; without containers if it makes no sense.
+    /// The pod; without containers if its specification is invalid.
     pub(super) pod: Arc<Pod>,
     /// Why it can't run here.
     pub(super) rejection: Option<Rejection>,

@@ -13,14 +13,14 @@ use tracing::warn;
 
 use super::ApiPod;
 
-/// What was reported of the pods that have such gates.
+/// The last reported conditions of the pods that have readiness gates.
 #[derive(Debug, Default)]
 pub(super) struct ReadinessGates {
-    told: BTreeMap<PodUid, Vec<ExternalCondition>>,
+    reported: BTreeMap<PodUid, Vec<ExternalCondition>>,
 }
 
 impl ReadinessGates {
-    /// What is news of a pod: the conditions that its gates name.
+    /// The changed conditions of a pod that its gates name.
     pub(super) fn news(&mut self, pod: &ApiPod) -> Option<(PodUid, Vec<ExternalCondition>)> {
         let spec = &pod.pod.as_ref()?.spec;
         if spec.readiness_gates.is_empty() || pod.deletion.is_some() {
@@ -28,24 +28,28 @@ impl ReadinessGates {
         }
         let mut conditions = conditions(&pod.status);
         conditions.retain(|one| spec.readiness_gates.contains(&one.kind));
-        if self.told.get(&pod.uid) == Some(&conditions) {
+        if self.reported.get(&pod.uid) == Some(&conditions) {
             return None;
         }
-        self.told.insert(pod.uid.clone(), conditions.clone());
+        self.reported.insert(pod.uid.clone(), conditions.clone());
         Some((pod.uid.clone(), conditions))
     }
 
     pub(super) fn forget(&mut self, uid: &PodUid) {
-        self.told.remove(uid);
+        self.reported.remove(uid);
     }
 }
 
-/// Notifies the pod's task.
-pub(super) async fn tell(intents: &IntentBoard, uid: &PodUid, conditions: Vec<ExternalCondition>) {
-    let told = intents
+/// Stores the conditions for the pod's task.
+pub(super) async fn store_conditions(
+    intents: &IntentBoard,
+    uid: &PodUid,
+    conditions: Vec<ExternalCondition>,
+) {
+    let stored = intents
         .update(uid, |intents| intents.conditions = conditions)
         .await;
-    if let Err(error) = told {
+    if let Err(error) = stored {
         warn!(%uid, error = %ErrorChain(&error), "Cannot store the conditions of readiness gates");
     }
 }

@@ -1,4 +1,4 @@
-//! What a change that the watch reports means. No effects.
+//! Translates changes of the watch to updates of the source. Pure.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,7 +37,7 @@ pub(super) enum SourceUpdate {
     ResizeInfeasible(Arc<Pod>, String),
     /// Fields of the pod's metadata that can't be read; none if all can.
     UnreadableFields(PodName, Vec<SkippedField>),
-    /// Something that is no pod, or can't be told apart from others.
+    /// Something that is not a pod, or has no usable UID or name.
     Invalid(InvalidObject),
     /// All pods of the node were listed.
     ListComplete,
@@ -57,26 +57,26 @@ struct TrackedPod {
     name: PodName,
     /// `None` for a mirror pod.
     pod: Option<Arc<Pod>>,
-    /// What a mirror pod shows.
+    /// The pod that a mirror pod shows.
     shows: Option<Arc<Pod>>,
-    /// What of it can't be read, beside what its header shows.
+    /// Its fields that can't be decoded, beside those of its metadata.
     unread: Vec<SkippedField>,
 }
 
 impl ApiState {
-    /// Whether the API server has named this pod.
+    /// Whether the API server has listed this pod.
     pub(super) fn knows(&self, uid: &PodUid) -> bool {
         self.pods.contains_key(uid)
     }
 
-    /// What follows from a change.
+    /// The updates that follow from a change.
     pub(super) fn apply(&mut self, change: Change<Json>, node_name: &str) -> Vec<SourceUpdate> {
-        let mut told = Vec::new();
+        let mut updates = Vec::new();
         match change {
             Change::Listed(pods) => {
                 let mut gone: BTreeSet<PodUid> = self.pods.keys().cloned().collect();
                 for json in pods {
-                    match self.put(json, node_name, &mut told) {
+                    match self.put(json, node_name, &mut updates) {
                         Ok(uid) => {
                             gone.remove(&uid);
                         }
@@ -92,22 +92,22 @@ impl ApiState {
                 }
                 for uid in gone {
                     self.pods.remove(&uid);
-                    told.push(SourceUpdate::Removed(uid));
+                    updates.push(SourceUpdate::Removed(uid));
                 }
-                told.push(SourceUpdate::ListComplete);
+                updates.push(SourceUpdate::ListComplete);
             }
             // An object without a usable UID is reported as invalid.
-            Change::Applied(json) => drop(self.put(json, node_name, &mut told)),
+            Change::Applied(json) => drop(self.put(json, node_name, &mut updates)),
             Change::Deleted(json) => match read_header(&json) {
                 Ok(seen) => {
                     if self.pods.remove(&seen.api.uid).is_some() {
-                        told.push(SourceUpdate::Removed(seen.api.uid));
+                        updates.push(SourceUpdate::Removed(seen.api.uid));
                     }
                 }
-                Err(invalid) => told.push(SourceUpdate::Invalid(invalid)),
+                Err(invalid) => updates.push(SourceUpdate::Invalid(invalid)),
             },
         }
-        told
+        updates
     }
 
     /// Takes in a pod: its UID, or at least its name.
@@ -115,13 +115,13 @@ impl ApiState {
         &mut self,
         json: Json,
         node_name: &str,
-        told: &mut Vec<SourceUpdate>,
+        updates: &mut Vec<SourceUpdate>,
     ) -> Result<PodUid, Option<PodName>> {
         let seen = match read_header(&json) {
             Ok(seen) => seen,
             Err(invalid) => {
                 let name = invalid.name.clone();
-                told.push(SourceUpdate::Invalid(invalid));
+                updates.push(SourceUpdate::Invalid(invalid));
                 return Err(name);
             }
         };
@@ -130,18 +130,18 @@ impl ApiState {
         let (mut api, fingerprint) = (seen.api, seen.fingerprint);
         let uid = api.uid.clone();
         let old = self.pods.get(&uid);
-        // The requests are the same: the pod keeps its `Arc`, and nobody is told of an edit.
+        // The requests are the same: the pod keeps its `Arc`, and no edit is reported.
         if let Some(old) = old.filter(|old| old.fingerprint == fingerprint) {
             api.pod = old.pod.clone();
             api.shows = old.shows.clone();
             unread.extend(old.unread.iter().cloned());
-            told.push(SourceUpdate::UnreadableFields(name, unread));
-            told.push(SourceUpdate::Observed(api));
+            updates.push(SourceUpdate::UnreadableFields(name, unread));
+            updates.push(SourceUpdate::Observed(api));
             return Ok(uid);
         }
         let known = old.and_then(|old| old.pod.clone());
         if api.mirror.is_some() {
-            told.push(SourceUpdate::UnreadableFields(name.clone(), unread));
+            updates.push(SourceUpdate::UnreadableFields(name.clone(), unread));
             let shown = parse(&json, &api, node_name, None);
             if shown.rejection.is_none() {
                 // Its text is not needed.
@@ -159,7 +159,7 @@ impl ApiState {
                 unread: Vec::new(),
             };
             self.pods.insert(uid.clone(), seen);
-            told.push(SourceUpdate::Observed(api));
+            updates.push(SourceUpdate::Observed(api));
             return Ok(uid);
         }
         let Parsed {
@@ -172,7 +172,7 @@ impl ApiState {
         unknown.retain(|path| self.warned.insert(path.clone()));
         api.pod = Some(Arc::clone(&pod));
         unread.extend(left_out.iter().cloned());
-        told.push(SourceUpdate::UnreadableFields(name.clone(), unread));
+        updates.push(SourceUpdate::UnreadableFields(name.clone(), unread));
         let seen = TrackedPod {
             fingerprint,
             name,
@@ -182,18 +182,18 @@ impl ApiState {
         };
         self.pods.insert(uid.clone(), seen);
         // First, because handlers of the later updates look it up on the board.
-        told.push(SourceUpdate::Observed(api));
+        updates.push(SourceUpdate::Observed(api));
         if !unknown.is_empty() {
-            told.push(SourceUpdate::UnknownFields(Arc::clone(&pod), unknown));
+            updates.push(SourceUpdate::UnknownFields(Arc::clone(&pod), unknown));
         }
         let is_news = |known: &Arc<Pod>| {
             known.resize_infeasible.is_none() || known.generation != pod.generation
         };
         if let Some(message) = resize.filter(|_| known.as_ref().is_none_or(is_news)) {
-            told.push(SourceUpdate::ResizeInfeasible(Arc::clone(&pod), message));
+            updates.push(SourceUpdate::ResizeInfeasible(Arc::clone(&pod), message));
         }
-        told.push(SourceUpdate::Desired(pod, rejection));
-        told.push(SourceUpdate::Persist(uid.clone(), json));
+        updates.push(SourceUpdate::Desired(pod, rejection));
+        updates.push(SourceUpdate::Persist(uid.clone(), json));
         Ok(uid)
     }
 }

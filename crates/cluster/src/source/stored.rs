@@ -38,7 +38,7 @@ pub(super) struct StoredPods {
 #[derive(Debug)]
 struct Inner {
     directory: PathBuf,
-    /// What to write; `None` means: remove the file.
+    /// Content to write; `None` removes the file.
     pending: Mutex<BTreeMap<PodUid, Option<Box<RawValue>>>>,
     wake: Notify,
 }

@@ -27,21 +27,21 @@ use super::{
     stored::StoredPods,
 };
 
-/// How long to wait for the API server before pods start from their last known definitions.
+/// Time to wait for the API server before pods start from their last known definitions.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Annotation, in what is shown of a pod, that the API server did not confirm it since the agent
 /// started.
 pub const UNCONFIRMED: &str = "rubelet.dev/unconfirmed";
 
-/// What the source is made from.
+/// Dependencies of the source.
 pub struct SourceParts {
     /// The API server.
     pub client: Client,
     /// Name of this node.
     pub node_name: Arc<str>,
-    /// Where pods are kept for a start without API server; it holds what they hold, also secrets in
-    /// their definitions.
+    /// The directory that keeps pods for a start without the API server; it contains all of their
+    /// definitions, also secrets in them.
     pub directory: PathBuf,
     /// The API server's copy of each pod.
     pub api: Arc<ApiPods>,
@@ -66,7 +66,7 @@ pub fn unknown() -> Arc<Desired> {
     })
 }
 
-/// Follows the API server for ever.
+/// Follows the API server forever.
 pub async fn run(parts: SourceParts) {
     let watcher = parts.client.watch(WatchTarget {
         path: "/api/v1/pods".to_owned(),
@@ -120,25 +120,25 @@ impl Source {
 
     async fn apply(&mut self, change: Change<Json>) {
         let node_name = Arc::clone(&self.parts.node_name);
-        let told = self.state.apply(change, &node_name);
+        let updates = self.state.apply(change, &node_name);
         let first = !self.confirmed
-            && told
+            && updates
                 .iter()
-                .any(|told| matches!(told, SourceUpdate::ListComplete));
+                .any(|update| matches!(update, SourceUpdate::ListComplete));
         if first {
             self.confirmed = true;
             self.forget_gone().await;
         }
         let mut news = Vec::new();
-        for told in &told {
-            match told {
+        for update in &updates {
+            match update {
                 SourceUpdate::Observed(pod) => news.extend(self.gates.news(pod)),
                 SourceUpdate::Removed(uid) => self.gates.forget(uid),
                 _ => {}
             }
         }
         for (uid, conditions) in news {
-            readiness_gates::tell(&self.parts.intents, &uid, conditions).await;
+            readiness_gates::store_conditions(&self.parts.intents, &uid, conditions).await;
         }
         // All at once: who saw half of a list would take the other half for gone.
         let (parts, stored) = (&self.parts, &self.stored);
@@ -149,14 +149,14 @@ impl Source {
                 Arc::make_mut(desired).pods.clear();
                 changed = true;
             }
-            for told in told {
-                changed |= tell(parts, stored, told, desired);
+            for update in updates {
+                changed |= apply_update(parts, stored, update, desired);
             }
             changed
         });
     }
 
-    /// Starts the last known pods. Others that run stay: nobody has ruled them out.
+    /// Starts the last known pods. Others that run stay: they may still be desired.
     async fn start_unconfirmed(&self, why: Option<&str>) {
         let pods = self.stored.load().await;
         let pods: Vec<Arc<Pod>> = pods
@@ -224,7 +224,7 @@ impl Source {
     }
 }
 
-/// Who notes what can't be read of pods.
+/// The name under which fields of pods that can't be decoded are recorded.
 const READER: &str = "pods";
 
 fn object(pod: &PodName) -> ObjectName {
@@ -236,13 +236,13 @@ fn object(pod: &PodName) -> ObjectName {
 }
 
 /// Applies one update; true if it changes the desired pods.
-fn tell(
+fn apply_update(
     parts: &SourceParts,
     stored: &StoredPods,
-    told: SourceUpdate,
+    update: SourceUpdate,
     desired: &mut Arc<Desired>,
 ) -> bool {
-    match told {
+    match update {
         SourceUpdate::Observed(pod) => parts.api.set(pod.uid.clone(), pod),
         SourceUpdate::Removed(uid) => {
             parts.gate.forget(&uid);

@@ -16,7 +16,7 @@ const OWN: [&str; 8] = [
     "AllContainersRestarting",
 ];
 
-/// The condition that the node shares with whoever ends pods early.
+/// The condition that the node shares with the controllers that evict pods.
 const SHARED: &str = "DisruptionTarget";
 
 /// A list of conditions with those of others first, as they are, and then ours. One whose status

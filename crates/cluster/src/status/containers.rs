@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::same::is_empty;
 
-/// Which list of a status.
+/// A list of container statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
     /// `initContainerStatuses`.
@@ -83,7 +83,7 @@ fn is_another(old: &Value, new: &Value) -> bool {
     !is_empty(old) && !is_empty(new) && old != new
 }
 
-/// How a container ended that nobody saw end.
+/// The `terminated` state of a container whose exit was not observed.
 fn lost(id: &Value) -> Value {
     json!({
         "exitCode": 137,

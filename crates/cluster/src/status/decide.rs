@@ -1,4 +1,4 @@
-//! What to send to the API server about one pod. Pure.
+//! Decides which call to make to the API server for one pod. Pure.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! What a merge of two statuses follows beside them.
+//! The context of a merge of two statuses.
 
 use jiff::Timestamp;
 use rubelet_api::pod::PodSpec;
 
-/// What a merge follows beside the two statuses.
+/// The context of a merge of two statuses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MergeContext<'a> {
     /// The specification.

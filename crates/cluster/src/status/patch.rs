@@ -9,8 +9,8 @@ use super::{
     same::{is_empty, same},
 };
 
-/// What to send so that `old` becomes `new` on the object of that UID and no other: a patch of its
-/// `status` subresource. `None` if they are the same.
+/// The patch of the `status` subresource that turns `old` into `new` on the object with that UID
+/// and no other. `None` if they are the same.
 pub(super) fn patch(uid: &str, old: &Value, new: &Value) -> Option<Value> {
     let (empty, mut changes) = (Map::new(), Map::new());
     let old = old.as_object().unwrap_or(&empty);
@@ -52,7 +52,7 @@ pub(super) fn patch(uid: &str, old: &Value, new: &Value) -> Option<Value> {
     Some(json!({ "metadata": { "uid": uid }, "status": changes }))
 }
 
-/// What is new, changed or gone.
+/// The new, changed and removed conditions.
 fn changed_conditions(old: &[Value], new: &[Value]) -> Vec<Value> {
     let find = |list: &[Value], one: &Value| {
         let mut kinds = list.iter().map(conditions::kind);

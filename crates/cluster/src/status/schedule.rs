@@ -1,6 +1,6 @@
-//! Which pod is next. Changed pods wait in one queue, first in, first out. Each pod has at most one
-//! call in flight; a change during the call queues the pod again. The number of calls in flight is
-//! limited, and is one while the API server is unreachable. Pure.
+//! Queue of pod statuses to send. Changed pods wait in one queue, first in, first out. Each pod has
+//! at most one call in flight; a change during the call queues the pod again. The number of calls
+//! in flight is limited, and is one while the API server is unreachable. Pure.
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -30,7 +30,7 @@ pub(super) struct Schedule {
     away: Option<Outage>,
 }
 
-/// Where a pod is.
+/// The state of a pod in the queue.
 #[derive(Debug)]
 struct QueuedPod {
     queued: bool,

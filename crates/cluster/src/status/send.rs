@@ -5,9 +5,9 @@ use rubelet_kube::{Client, PatchKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::refusal::CallError;
+use crate::call_error::CallError;
 
-/// What the task needs of the API server.
+/// The calls to the API server that the task makes.
 pub(super) trait StatusApi: Clone + Send + Sync + 'static {
     /// Patches the subresource `status`; answers with the object's new version.
     fn patch(
@@ -24,7 +24,7 @@ pub(super) trait StatusApi: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), CallError>> + Send + 'static;
 }
 
-/// What is read of the answer.
+/// The fields of the response that are used.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct PatchedPod {
@@ -37,7 +37,7 @@ struct Metadata {
     resource_version: Box<str>,
 }
 
-/// Where a pod is.
+/// The path of a pod.
 pub(crate) fn path(pod: &PodName) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name)
 }

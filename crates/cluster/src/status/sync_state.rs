@@ -1,4 +1,4 @@
-//! What the API server acknowledged for one pod, until the watch shows the same.
+//! The status that the API server acknowledged for one pod, until the watch shows the same.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ struct Version {
 #[derive(Debug, Clone)]
 pub(super) struct Acknowledged {
     uid: PodUid,
-    /// What the copy was called before the patch, and after it.
+    /// The resource version of the copy before the patch, and after it.
     before: Box<str>,
     after: Box<str>,
     /// The status that it has now.
@@ -75,7 +75,7 @@ impl PodSyncState {
         self.recheck_at = None;
     }
 
-    /// What was sent for the entry is no longer complete.
+    /// The status that was sent for the entry is no longer complete.
     pub(super) fn context_changed(&mut self) {
         if let Some(one) = &mut self.acknowledged {
             one.entry = 0;

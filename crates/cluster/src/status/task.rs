@@ -24,7 +24,7 @@ use super::{
     sync_state::PodSyncState,
 };
 use crate::{
-    refusal::{CallError, Refusal},
+    call_error::{CallError, CallErrorKind},
     source::{ApiPod, ApiPods},
 };
 
@@ -32,7 +32,7 @@ use crate::{
 /// server may have been restored from an older state.
 const WATCH_LAG_INITIAL: Duration = Duration::from_secs(30);
 const WATCH_LAG_MAX: Duration = Duration::from_secs(600);
-/// Somebody else writes what is ours: it is put right, but not more often than this.
+/// Minimum interval between writes that only revert another client's change of the status.
 const RECONCILE: Duration = Duration::from_secs(10);
 /// Largest number of pods handled before the task yields.
 const MAX_PODS_AT_A_TIME: usize = 16;
@@ -52,7 +52,7 @@ pub(super) struct StatusTask<A> {
     /// Static pods and mirror pods find each other by name.
     static_pods: HashMap<PodName, PodUid>,
     mirrors: HashMap<PodName, PodUid>,
-    /// How far the boards were read.
+    /// The versions of the boards that were read.
     seen_board: u64,
     seen_api: u64,
     calls: FuturesUnordered<Call>,
@@ -70,13 +70,13 @@ struct TrackedPod {
     since: Option<Instant>,
     known: PodSyncState,
     watch_lag: Backoff,
-    /// When a status was last sent that only put right what somebody else had written.
+    /// The time of the last write that only reverted another client's change.
     reconciled: Option<Instant>,
-    /// What was complained about last.
+    /// The last logged warning.
     last_warning: String,
 }
 
-/// Whether a mirror pod may show this pod: not if it is still that of the pod whose place this one took.
+/// Whether a mirror pod shows this pod, and not an earlier pod that this one replaced.
 fn shows(mirror: &ApiPod, entry: &PodEntry) -> bool {
     let hash = entry.pod.annotations.get(CONFIG_HASH).map(|hash| &**hash);
     entry.history.replaced.is_none() || mirror.config_hash.as_deref() == hash
@@ -274,7 +274,7 @@ impl<A: StatusApi> StatusTask<A> {
                 None
             }
             StatusAction::Patch { body, status } => {
-                // Without news of this node, somebody else wrote what differs.
+                // Without news of this node, another client wrote the difference.
                 if !std::mem::take(&mut pod.news) {
                     if pod.reconciled.is_some_and(|last| now < last + RECONCILE) {
                         return None;
@@ -375,22 +375,22 @@ impl<A: StatusApi> StatusTask<A> {
         since: Option<Instant>,
         error: &CallError,
     ) -> CallOutcome {
-        let end = match error.refusal {
-            Refusal::NotFound | Refusal::OtherUid | Refusal::Exists => {
+        let end = match error.kind {
+            CallErrorKind::NotFound | CallErrorKind::OtherUid | CallErrorKind::AlreadyExists => {
                 debug!(pod = %copy.name, uid = %copy.uid, %error, "The pod no longer exists at the API server");
                 if let Some(pod) = self.pods.get_mut(uid) {
                     pod.known.dropped(copy);
                 }
                 return CallOutcome::Done;
             }
-            Refusal::Away => {
+            CallErrorKind::Unreachable => {
                 if !self.schedule.is_away() {
                     warn!(%error, "Cannot update pod statuses: the API server is unreachable; the latest will be sent when it is back");
                 }
                 CallOutcome::Away
             }
-            Refusal::Later(wait) => CallOutcome::Later(wait),
-            Refusal::Forbidden | Refusal::Invalid => CallOutcome::Refused,
+            CallErrorKind::Later(wait) => CallOutcome::Later(wait),
+            CallErrorKind::Forbidden | CallErrorKind::Invalid => CallOutcome::Refused,
         };
         if let Some(pod) = self.pods.get_mut(uid) {
             // It waits on: what was sent is not there.

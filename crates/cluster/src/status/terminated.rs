@@ -5,8 +5,8 @@ use rubelet_api::{
     status::{ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
 };
 
-/// What a finished pod's status must have: a terminal phase, because only then may it be deleted,
-/// and the exit of each container that was started. An exit that nobody observed counts as a
+/// Completes the status of a finished pod: a terminal phase, because only then may it be deleted,
+/// and the exit of each container that was started. An exit that was not observed counts as a
 /// failure.
 pub(super) fn terminated(pod: &Pod, status: &PodStatus) -> PodStatus {
     let mut status = status.clone();
@@ -66,7 +66,7 @@ fn is_initialized(pod: &Pod, status: &PodStatus) -> bool {
     ends.any(|ended| ended.exit_code == 0)
 }
 
-/// How many init containers were tried; the first one always was.
+/// Number of init containers that were tried; the first one always was.
 fn started(init_containers: &[ContainerStatus]) -> usize {
     let tried = |one: &ContainerStatus| {
         one.last_state.is_some() || !matches!(one.state, ContainerState::Waiting { .. })

@@ -10,12 +10,12 @@ use crate::{
     attachment::{Lease, PodRef},
 };
 
-use super::{host_ports::HostPorts, pool::Pool};
+use super::{host_ports::HostPorts, pool::AddressPool};
 
 /// The allocator.
 #[derive(Debug, Default)]
 pub(super) struct AddressAllocator {
-    pools: Vec<Pool>,
+    pools: Vec<AddressPool>,
     ports: HostPorts,
     leases: BTreeMap<String, Lease>,
     /// Addresses of interfaces that are still being removed.
@@ -47,14 +47,14 @@ impl AddressAllocator {
         let same = self
             .pools
             .iter()
-            .map(Pool::range)
+            .map(AddressPool::range)
             .eq(ranges.iter().copied());
         if same {
             return;
         }
         self.pools = ranges
             .iter()
-            .map(|&range| Pool::new(range, next(range)))
+            .map(|&range| AddressPool::new(range, next(range)))
             .collect();
         let taken: Vec<IpAddr> = self
             .leases
@@ -174,7 +174,7 @@ impl AddressAllocator {
 
     /// All ranges with addresses in use, those for new leases first.
     pub(super) fn ranges(&self) -> Vec<Cidr> {
-        let mut ranges: Vec<Cidr> = self.pools.iter().map(Pool::range).collect();
+        let mut ranges: Vec<Cidr> = self.pools.iter().map(AddressPool::range).collect();
         for lease in self.leases.values() {
             for range in &lease.ranges {
                 if !ranges.contains(range) {

@@ -3,7 +3,7 @@
 //! docker sets this policy for iptables' chain `FORWARD`. No rule of another table can accept what
 //! a chain drops, so the packets of pods are accepted in that chain itself, as podman, docker and
 //! kube-proxy do with theirs. The rules stand behind all others: what an administrator drops by a
-//! rule stays dropped. Chains of other tables belong to whoever made them: these are only reported.
+//! rule stays dropped. Chains of other tables belong to other programs: these are only reported.
 
 use rubelet_host::{
     netlink::NetlinkError,

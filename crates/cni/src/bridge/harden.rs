@@ -5,22 +5,22 @@
 //! the kernel processes router advertisements on every interface with IPv6 enabled, which is the
 //! default.
 
-use super::sysctl::{Interfaces, Protocol, SysctlError};
+use super::sysctl::{Interfaces, IpFamily, SysctlError};
 
 /// For both ends of veth pairs, and for the bridge.
-const ALL: &[(Protocol, &str, &str)] = &[
-    (Protocol::V4, "accept_redirects", "0"),
-    (Protocol::V4, "accept_source_route", "0"),
-    (Protocol::V4, "arp_accept", "0"),
-    (Protocol::V6, "accept_ra", "0"),
-    (Protocol::V6, "autoconf", "0"),
-    (Protocol::V6, "accept_redirects", "0"),
+const ALL: &[(IpFamily, &str, &str)] = &[
+    (IpFamily::V4, "accept_redirects", "0"),
+    (IpFamily::V4, "accept_source_route", "0"),
+    (IpFamily::V4, "arp_accept", "0"),
+    (IpFamily::V6, "accept_ra", "0"),
+    (IpFamily::V6, "autoconf", "0"),
+    (IpFamily::V6, "accept_redirects", "0"),
 ];
 
 /// Additional ones for the bridge: it answers ARP for its own addresses only.
-const BRIDGE: &[(Protocol, &str, &str)] = &[
-    (Protocol::V4, "arp_ignore", "1"),
-    (Protocol::V4, "proxy_arp", "0"),
+const BRIDGE: &[(IpFamily, &str, &str)] = &[
+    (IpFamily::V4, "arp_ignore", "1"),
+    (IpFamily::V4, "proxy_arp", "0"),
 ];
 
 /// Sets them on an interface.
@@ -40,9 +40,9 @@ pub(super) fn bridge(interfaces: &Interfaces, name: &str) -> Result<(), SysctlEr
 fn set(
     interfaces: &Interfaces,
     name: &str,
-    values: &[(Protocol, &str, &str)],
+    values: &[(IpFamily, &str, &str)],
 ) -> Result<(), SysctlError> {
     values
         .iter()
-        .try_for_each(|(protocol, key, value)| interfaces.set(*protocol, name, key, value))
+        .try_for_each(|(family, key, value)| interfaces.set(*family, name, key, value))
 }

@@ -60,7 +60,7 @@ impl LinkReaper {
             .name("interfaces".to_owned())
             .stack_size(128 * 1024)
             .spawn(move || this.work());
-        // The caller does the work itself: with `busy` set, nobody else would.
+        // The caller does the work itself: with `busy` set, no other thread would.
         if started.is_err() {
             self.work();
         }

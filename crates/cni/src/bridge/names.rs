@@ -36,7 +36,7 @@ impl Names {
         format!("{}{}", self.prefix, letters(hash(sandbox.as_bytes()), rest))
     }
 
-    /// Whether packets that come in by this interface are from pods.
+    /// Whether packets that arrive on this interface are from pods.
     pub(super) fn leads_to_pods(&self, interface: &str) -> bool {
         interface == self.bridge || interface.starts_with(&self.prefix)
     }

@@ -25,7 +25,7 @@ use super::{
     harden,
     names::{inside_mac, outside_mac},
     setup::{ReadyBridge, failed, unknown_kind},
-    sysctl::{Interfaces, Protocol, SysctlError},
+    sysctl::{Interfaces, IpFamily, SysctlError},
 };
 
 /// The name of the interface inside of a pod.
@@ -55,7 +55,7 @@ impl From<netns::NetnsError> for ConnectError {
     }
 }
 
-/// How a pod is reached from the host.
+/// The route from the host to a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PodRoute {
     /// As a port of the bridge.
@@ -203,11 +203,11 @@ fn inside(lease: &Lease, netns: &OwnedFd, near: [u8; 6], ipv6: bool) -> Result<(
         // Redirects are ignored: the route by the gateway is the only one. Set before the interface
         // is up.
         for name in ["all", INSIDE] {
-            let set = |protocol, key| interfaces.set(protocol, name, key, "0");
-            let _ = set(Protocol::V4, "accept_redirects");
+            let set = |family, key| interfaces.set(family, name, key, "0");
+            let _ = set(IpFamily::V4, "accept_redirects");
             if with_ipv6 {
-                let _ = set(Protocol::V6, "accept_redirects");
-                let _ = set(Protocol::V6, "disable_ipv6");
+                let _ = set(IpFamily::V6, "accept_redirects");
+                let _ = set(IpFamily::V6, "disable_ipv6");
             }
         }
         harden::interface(&interfaces, INSIDE).map_err(|error| exposed(&error))?;

@@ -7,13 +7,13 @@ use crate::Cidr;
 
 /// The addresses of one range.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct AddressPool {
     range: Cidr,
     next: u32,
     taken: BTreeSet<u32>,
 }
 
-impl Pool {
+impl AddressPool {
     /// A pool whose search for a free address begins at number `next`.
     pub(super) fn new(range: Cidr, next: u32) -> Self {
         Self {
@@ -77,11 +77,11 @@ impl Pool {
 mod tests {
     use super::*;
 
-    fn pool(range: &str) -> Pool {
-        Pool::new(range.parse().unwrap(), 0)
+    fn pool(range: &str) -> AddressPool {
+        AddressPool::new(range.parse().unwrap(), 0)
     }
 
-    fn take(pool: &mut Pool) -> String {
+    fn take(pool: &mut AddressPool) -> String {
         pool.take().map_or_else(String::new, |ip| ip.to_string())
     }
 
@@ -113,6 +113,9 @@ mod tests {
     #[test]
     fn a_range_without_room_has_no_address() {
         assert_eq!(pool("192.0.2.0/31").take(), None);
-        assert_eq!(Pool::new("192.0.2.0/31".parse().unwrap(), 7).take(), None);
+        assert_eq!(
+            AddressPool::new("192.0.2.0/31".parse().unwrap(), 7).take(),
+            None
+        );
     }
 }

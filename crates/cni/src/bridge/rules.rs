@@ -15,7 +15,7 @@ use crate::{Cidr, NetworkSettings, attachment::Lease};
 
 use super::{host_ports::named, names::Names, senders, sysctl};
 
-/// The type of ICMP messages that tell of a shorter way.
+/// The type of ICMP redirects.
 const REDIRECT: u8 = 5;
 
 /// Elements of one set.
@@ -207,8 +207,8 @@ fn translate(batch: &mut Batch<'_>, family: Family) {
         );
 }
 
-/// Drops what the host would tell pods of shorter ways: each other's addresses are on their link, but
-/// all packets go by the host. Pods ignore it, and their programs take it for an error.
+/// Drops ICMP redirects that the host would send to pods: each other's addresses are on their link,
+/// but all packets go by the host. Pods ignore it, and their programs take it for an error.
 ///
 /// `send_redirects` of the bridge is not enough: Linux sends them while that of `all` is on, and those
 /// of IPv6 have no such setting.

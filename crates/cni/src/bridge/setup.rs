@@ -206,7 +206,7 @@ pub(super) fn reattach(
 
 /// Updates the interfaces of running pods, which an older version or one with another configuration
 /// may have created, to the present settings.
-pub(super) fn refit(
+pub(super) fn reapply_port_settings(
     socket: &mut RouteSocket,
     links: &[Link],
     ready: &ReadyBridge,

@@ -18,7 +18,7 @@ pub(super) struct SysctlError {
 
 /// The IP version of an interface's setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Protocol {
+pub(super) enum IpFamily {
     V4,
     V6,
 }
@@ -40,20 +40,20 @@ impl Interfaces {
         Self([open("ipv4"), open("ipv6")])
     }
 
-    /// Sets a value if it differs. Does nothing for an interface without the protocol.
+    /// Sets a value if it differs. Does nothing for an interface without the family.
     ///
     /// # Errors
     /// It has another value and can't be set.
     pub(super) fn set(
         &self,
-        protocol: Protocol,
+        family: IpFamily,
         interface: &str,
         key: &str,
         value: &str,
     ) -> Result<(), SysctlError> {
-        let (name, dir) = match protocol {
-            Protocol::V4 => ("ipv4", &self.0[0]),
-            Protocol::V6 => ("ipv6", &self.0[1]),
+        let (name, dir) = match family {
+            IpFamily::V4 => ("ipv4", &self.0[0]),
+            IpFamily::V6 => ("ipv6", &self.0[1]),
         };
         let Some(dir) = dir else {
             return Ok(());

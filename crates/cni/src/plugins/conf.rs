@@ -83,7 +83,7 @@ pub(crate) enum ConfigError {
     Plugin {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
 }

@@ -46,7 +46,7 @@ pub(super) enum PluginError {
     InvalidResult {
         /// The plugin's type.
         plugin: String,
-        /// What is wrong with the result.
+        /// The error in the result.
         reason: String,
     },
 }

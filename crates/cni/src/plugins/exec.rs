@@ -36,7 +36,7 @@ const MAX_STDERR: usize = 8 << 10;
 /// Maximum size of each text of a plugin's error that is passed on: it becomes an event of the pod.
 const MAX_MESSAGE: usize = 1 << 10;
 
-/// How long to continue reading after a plugin exited, while a child of it still holds its pipes.
+/// Time to continue reading after a plugin exited, while a child of it still holds its pipes.
 const PIPE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One call of a plugin.

@@ -49,7 +49,7 @@ mod tests {
         let large = fs::File::create(&path).unwrap();
         large.set_len(MAX_SIZE + 1).unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("16 MiB"));
-        // Nobody writes to it, and reading it would wait for ever.
+        // Without a writer, reading it would wait forever.
         let pipe = dir.path().join("pipe");
         rustix::fs::mknodat(
             rustix::fs::CWD,

@@ -1,4 +1,4 @@
-//! Which pod gets which address.
+//! Allocation of addresses to pods.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -14,7 +14,7 @@ const OFFERED: &str = "2001:db8:bad::";
 const IPV6: u16 = 0x86dd;
 const IPV4: u16 = 0x0800;
 
-/// What the host has of what was offered.
+/// The addresses and routes that the host accepted from the advertisement.
 fn taken(from: std::net::Ipv6Addr) -> Vec<String> {
     let mut socket = RouteSocket::open().unwrap();
     let offered = ip(OFFERED).to_string();

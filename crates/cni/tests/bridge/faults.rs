@@ -103,7 +103,7 @@ fn a_failed_add_leaves_nothing() {
     World::run(&["10.99.0.0/16"], async |world| {
         let network = world.network();
         let mut pod = Pod::alone("web");
-        // Somebody has put an eth0 there.
+        // Another program has created an eth0 there.
         let pod_end = Pod::alone("other");
         let mut changes = Changes::default();
         use std::os::fd::AsFd;
@@ -210,7 +210,7 @@ fn names_that_cannot_be_are_refused() {
     });
 }
 
-/// As on a kernel without nftables: nobody but the owner of the table may touch it.
+/// As on a kernel without nftables: only the owner of the table may change it.
 #[test]
 fn without_nftables_pods_start_and_host_ports_are_refused() {
     World::run(&["10.99.0.0/16"], async |world| {

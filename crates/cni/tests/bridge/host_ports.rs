@@ -62,7 +62,7 @@ fn from_everywhere(bridge_nf: &str) {
         // By the loopback; for IPv6 the kernel knows no such way, and says so at once.
         assert!(reach(at(ip("127.0.0.1"), 8080), &listener).is_some());
         assert!(closed(at(ip("::1"), 8080)));
-        // Ports nobody asked for.
+        // Ports that were not requested.
         assert!(closed(at(ip("192.0.2.1"), 8081)));
 
         network.del(&web.request).await.unwrap();
@@ -265,7 +265,7 @@ fn ports_of_sctp_are_translated_as_others() {
     });
 }
 
-/// What `nft` shows, where that program is.
+/// The rules as `nft` shows them, if that program is installed.
 #[test]
 fn the_rules_read_as_they_are_meant() {
     World::run(&["10.99.0.0/16", "fd99::/64"], async |mut world| {

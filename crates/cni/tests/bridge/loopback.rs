@@ -1,4 +1,4 @@
-//! 127.0.0.1 of the host leads to pods for the host itself, and for nobody else.
+//! 127.0.0.1 of the host leads to pods only for the host itself.
 
 use std::{
     fs,
@@ -101,7 +101,7 @@ fn localnet() -> String {
     fs::read_to_string(key).unwrap().trim().to_owned()
 }
 
-/// Whether a pod can reach what listens on the host's loopback.
+/// Whether a pod can reach a listener on the host's loopback.
 fn is_exposed(pod: &Pod) -> bool {
     let secret = TcpListener::bind("127.0.0.1:7000").unwrap();
     assert!(reach(at(ip("127.0.0.1"), 7000), &secret).is_some());
@@ -138,7 +138,7 @@ fn without_the_guard_127_0_0_1_leads_nowhere() {
         let network = world.network();
         network.status().await.unwrap();
         assert_eq!(localnet(), "1");
-        // Somebody takes the table, and keeps it.
+        // Another program takes the table, and keeps it.
         netfilter::delete_table(TableFamily::Inet);
         let owner = netfilter::own_table(TableFamily::Inet);
         network.status().await.unwrap();

@@ -72,7 +72,7 @@ fn number(family: TableFamily) -> u8 {
     }
 }
 
-/// Makes the bridge's table as one that belongs to a socket: nobody else may touch it.
+/// Creates the bridge's table as one that belongs to a socket: only its owner may change it.
 pub(crate) fn own_table(family: TableFamily) -> OwnedFd {
     let owned = attribute(2, &2u32.to_be_bytes());
     change(number(family), NEW_TABLE, CREATE, &[text(1, BRIDGE), owned])

@@ -40,7 +40,7 @@ pub(crate) fn link_local([a, b, c, d, e, f]: [u8; 6]) -> Ipv6Addr {
     Ipv6Addr::new(0xfe80, 0, 0, 0, i, j, k, l)
 }
 
-/// A frame, with a number at its end by which it is told from all others.
+/// A frame with a number at its end that identifies it.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) what: &'static str,
@@ -60,8 +60,8 @@ impl Frame {
         let next = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let number = [*b"rbt#", next].concat().try_into().unwrap();
         let mut packet = packet.to_vec();
-        // What is behind the length that a packet tells is cut off on the way. Checksums of ICMPv6 are
-        // wrong with the number; nobody looks at them who is asked here.
+        // Bytes after the packet's own length are cut off on the way. Checksums of ICMPv6 are wrong
+        // with the number; they are not verified here.
         let grow = |packet: &mut Vec<u8>, at: usize| {
             let length = u16::from_be_bytes([packet[at], packet[at + 1]]) + 8;
             packet[at..at + 2].copy_from_slice(&length.to_be_bytes());
@@ -94,7 +94,7 @@ pub(crate) fn bytes(to: [u8; 6], from: [u8; 6], kind: u16, packet: &[u8]) -> Vec
     [&to[..], &from[..], &kind.to_be_bytes(), packet].concat()
 }
 
-/// Sends frames and then one that must arrive; tells which of them arrived before it.
+/// Sends frames and then one that must arrive; returns those that arrived before it.
 pub(crate) fn passing(
     from: &Frames,
     frames: &[Frame],

@@ -65,7 +65,7 @@ fn own(pod: &Pod) -> Vec<Frame> {
     ]
 }
 
-/// What a hostile pod may try, with another one as the victim.
+/// Frames of a hostile pod that spoofs another pod.
 fn spoofed(pod: &Pod, victim: &Pod) -> Vec<Frame> {
     let (own, other) = (mac(pod), mac(victim));
     let (address, address6) = (v4(pod.result.ips[0]), v6(pod.result.ips[1]));
@@ -157,7 +157,7 @@ fn spoofed(pod: &Pod, victim: &Pod) -> Vec<Frame> {
     ]
 }
 
-/// A frame that passes, and is told from others.
+/// A frame that passes, and can be identified.
 fn last(pod: &Pod) -> Frame {
     let packet = udp4(v4(pod.ip()), "10.99.0.1".parse().unwrap(), 7001);
     Frame::new("the last frame", EVERYBODY, mac(pod), IPV4, &packet)
@@ -169,8 +169,8 @@ async fn sly_and_other(network: &Arc<dyn PodNetwork>) -> (Pod, Pod) {
     (pod, Pod::add(network, "other").await)
 }
 
-/// Waits until the bridge passes frames of these pods on: it does so once their interfaces told that
-/// they have a carrier.
+/// Waits until the bridge forwards frames of these pods: it does so once their interfaces have a
+/// carrier.
 fn settle(pods: &[&Pod]) {
     let listener = TcpListener::bind("10.99.0.1:7002").unwrap();
     for pod in pods {
@@ -179,7 +179,7 @@ fn settle(pods: &[&Pod]) {
     }
 }
 
-/// What of the frames the victim and the host see.
+/// The frames that the victim and the host receive.
 fn seen(pod: &Pod, victim: &Pod, frames: &[Frame]) -> [Vec<&'static str>; 2] {
     let wire = inside(pod);
     let look = |at: &Frames| passing(&wire, frames, &last(pod), at);
@@ -225,7 +225,7 @@ fn nothing_passes_but_a_pods_own_addresses() {
         here.recv(&mut bytes).unwrap();
         assert_eq!(&bytes[..12], b"twelve bytes");
 
-        // Somebody empties or removes the table; the next look finds it.
+        // Another program empties or removes the table; the next check finds it.
         netfilter::delete_table(TableFamily::Bridge);
         network.status().await.unwrap();
         check("after the table was removed");

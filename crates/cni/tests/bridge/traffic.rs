@@ -1,4 +1,4 @@
-//! Who reaches whom, and by which address.
+//! Which pods and hosts reach each other, and by which address.
 
 use std::{
     net::{IpAddr, TcpListener, UdpSocket},
@@ -33,7 +33,7 @@ fn pods_reach_each_other_the_host_and_the_outside() {
         let in_host = TcpListener::bind("[::]:81").unwrap();
         let in_lan = netns::within(&lan, || TcpListener::bind("[::]:82").unwrap()).unwrap();
         for family in [0, 1] {
-            // Pods see each other's own addresses, again and again: nobody is sent a shorter way.
+            // Pods see each other's own addresses every time: no ICMP redirects are sent.
             for _ in 0..20 {
                 let seen = one.reaches(at(two.result.ips[family], 80), &listener);
                 assert_eq!(seen, Some(one.result.ips[family]));

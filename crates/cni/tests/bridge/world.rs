@@ -164,13 +164,13 @@ impl Pod {
         });
     }
 
-    /// Whether a connection from inside comes through, and the address the listener sees.
+    /// Whether a connection from inside succeeds, and the address that the listener sees.
     pub(crate) fn reaches(&self, to: SocketAddr, listener: &TcpListener) -> Option<IpAddr> {
         self.inside(|| reach(to, listener))
     }
 }
 
-/// Whether a connection comes through, both ways, and the address the listener sees.
+/// Whether a connection succeeds, both ways, and the address that the listener sees.
 pub(crate) fn reach(to: SocketAddr, listener: &TcpListener) -> Option<IpAddr> {
     let mut client = TcpStream::connect_timeout(&to, REMOVAL_TIMEOUT).ok()?;
     listener.set_nonblocking(false).unwrap();
@@ -186,7 +186,7 @@ pub(crate) fn reach(to: SocketAddr, listener: &TcpListener) -> Option<IpAddr> {
     Some(from.ip().to_canonical())
 }
 
-/// Whether a connection is refused, or goes nowhere within a short time.
+/// Whether a connection is refused, or times out after a short time.
 pub(crate) fn closed(to: SocketAddr) -> bool {
     TcpStream::connect_timeout(&to, Duration::from_millis(300)).is_err()
 }
@@ -262,7 +262,7 @@ fn look_until(mut wrong: impl FnMut() -> Option<String>) {
     while let Some(wrong) = wrong() {
         tries += 1;
         assert!(tries < 5000, "{wrong}");
-        // Each look takes the kernel's lock, so this waits for whoever removes interfaces.
+        // Each look takes the kernel's lock, so this waits for the thread that removes interfaces.
         std::thread::yield_now();
     }
 }

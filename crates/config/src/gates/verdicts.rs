@@ -49,7 +49,7 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
     (
         "KubeletPSI",
         NotYet,
-        "the runtime inside measures it; no endpoint shows it",
+        "the embedded runtime measures it; no endpoint shows it",
     ),
     (
         "KubeletPodResourcesDynamicResources",

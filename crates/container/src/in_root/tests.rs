@@ -3,7 +3,7 @@
 use super::*;
 use std::{fs, os::unix::fs::symlink};
 
-fn root() -> (tempfile::TempDir, Root) {
+fn root() -> (tempfile::TempDir, RootDir) {
     let dir = tempfile::Builder::new()
         .prefix("rbt-container-")
         .tempdir()
@@ -14,7 +14,7 @@ fn root() -> (tempfile::TempDir, Root) {
         Mode::empty(),
     )
     .unwrap();
-    (dir, Root(fd))
+    (dir, RootDir(fd))
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::{
 
 /// The container's cgroup in one hierarchy.
 #[derive(Debug)]
-pub(crate) struct Hierarchy {
+pub(crate) struct CgroupHierarchy {
     /// Name of its directory.
     pub(crate) name: String,
     /// The cgroup, as a detached mount.
@@ -32,7 +32,7 @@ pub(crate) struct Hierarchy {
 }
 
 /// The hierarchies, from the cgroup of this process downwards; `None` if the host has version 2.
-pub(crate) fn gather() -> Result<Option<Vec<Hierarchy>>, Failure> {
+pub(crate) fn gather() -> Result<Option<Vec<CgroupHierarchy>>, Failure> {
     let what = "cannot list the cgroup hierarchies";
     let mounts = mountinfo::read().map_err(|error| Failure(format!("{what}: {error}")))?;
     let top = mountinfo::containing(&mounts, Path::new("/sys/fs/cgroup"));
@@ -69,7 +69,7 @@ fn own_path(entry: &MountEntry, own: &str) -> Option<PathBuf> {
     Some(entry.mount_point.join(path))
 }
 
-fn open(entry: &MountEntry, path: &Path) -> Result<Hierarchy, Failure> {
+fn open(entry: &MountEntry, path: &Path) -> Result<CgroupHierarchy, Failure> {
     let what = || format!("cannot open the cgroup {}", path.display());
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let mount = open_tree(CWD, path, flags).step(what)?;
@@ -79,14 +79,14 @@ fn open(entry: &MountEntry, path: &Path) -> Result<Hierarchy, Failure> {
     let name = name.to_string_lossy().into_owned();
     let links = name.split(',').filter(|one| **one != name);
     let links = links.map(ToOwned::to_owned).collect();
-    Ok(Hierarchy { name, mount, links })
+    Ok(CgroupHierarchy { name, mount, links })
 }
 
 /// The tmpfs with a directory for each hierarchy, as a detached mount. The host's root creates it,
 /// because processes of a user namespace could not.
 pub(crate) fn directory(
     plan: &MountPlan<'_>,
-    hierarchies: &[Hierarchy],
+    hierarchies: &[CgroupHierarchy],
 ) -> Result<OwnedFd, Failure> {
     let failed = |error: Errno| plan.failure(&reason(&error.into()));
     let fs = Filesystem::open("tmpfs")?;
@@ -109,7 +109,7 @@ pub(crate) fn directory(
 pub(crate) fn fill(
     plan: &MountPlan<'_>,
     directory: &OwnedFd,
-    hierarchies: &[Hierarchy],
+    hierarchies: &[CgroupHierarchy],
 ) -> Result<(), Failure> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     for hierarchy in hierarchies {

@@ -10,13 +10,13 @@ use rustix::{
     thread::{UnshareFlags, move_into_link_name_space},
 };
 
-use super::{Init, Standard, cgroups, layers, root};
+use super::{Init, StdioSetup, cgroups, layers, root};
 use crate::{
     IdMappings, RootfsSource,
     filesystem::Filesystem,
     namespaces::user_namespace,
     overlay::mount_overlay,
-    plan::{From, MountPlan, Plan},
+    plan::{ContainerPlan, MountPlan, MountSource},
     proc::set_parameter,
     step::{Failure, Step, reason},
     sys::{
@@ -29,49 +29,49 @@ use crate::{
 
 /// Everything that comes from the host, as open descriptors.
 #[derive(Debug)]
-pub(crate) struct Gathered {
+pub(crate) struct HostHandles {
     /// The root file system, a detached mount.
     pub(crate) root: Option<OwnedFd>,
     /// The source of each mount of the plan.
-    pub(crate) mounts: Vec<Source>,
+    pub(crate) mounts: Vec<HostMount>,
     /// A mount of `/dev/null`, to mask files.
     pub(crate) null: Option<OwnedFd>,
 }
 
 /// The source of a mount.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum HostMount {
     /// Created later.
     Later,
     /// A detached mount.
     Mount(OwnedFd),
     /// A directory of cgroups, hierarchy by hierarchy.
-    Cgroups(OwnedFd, Vec<cgroups::Hierarchy>),
+    Cgroups(OwnedFd, Vec<cgroups::CgroupHierarchy>),
 }
 
-impl Gathered {
+impl HostHandles {
     /// Joins the shared namespaces and opens what the container gets from the host.
     pub(crate) fn gather(init: &Init<'_>) -> Result<Self, Failure> {
         let plan = &init.plan;
-        init.actor.prepare(&init.reporter)?;
-        if let Standard::Files(files) = &init.standard {
-            files.give_to(plan.ids.uid(init.actor.uid()));
+        init.process_setup.prepare(&init.reporter)?;
+        if let StdioSetup::Files(files) = &init.stdio {
+            files.give_to(plan.ids.uid(init.process_setup.uid()));
         }
         join(plan)?;
         root::go_to(plan.mount_at)?;
         let mut mounts = Vec::with_capacity(plan.mounts.len());
         for mount in &plan.mounts {
-            mounts.push(match mount.from {
-                From::Bind => Source::Mount(bind(mount, plan)?),
-                From::Cgroup => match cgroups::gather()? {
+            mounts.push(match mount.source {
+                MountSource::Bind => HostMount::Mount(bind(mount, plan)?),
+                MountSource::Cgroup => match cgroups::gather()? {
                     // cgroup2 is mounted later, from within the container's cgroup namespace.
-                    None => Source::Later,
+                    None => HostMount::Later,
                     Some(hierarchies) => {
                         let directory = cgroups::directory(mount, &hierarchies)?;
-                        Source::Cgroups(directory, hierarchies)
+                        HostMount::Cgroups(directory, hierarchies)
                     }
                 },
-                From::Dev | From::New | From::Layers => Source::Later,
+                MountSource::Dev | MountSource::New | MountSource::Layers => HostMount::Later,
             });
         }
         let null = if plan.spec.linux.masked_paths.is_empty() {
@@ -86,8 +86,8 @@ impl Gathered {
         })
     }
 
-    /// Mounts the root file system and image volumes. Must run in a mount namespace of its own.
-    pub(crate) fn mount_images(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
+    /// Mounts the root file system and image volumes. Must run in its own mount namespace.
+    pub(crate) fn mount_images(&mut self, plan: &ContainerPlan<'_>) -> Result<(), Failure> {
         let userns = plan.user.as_ref().map(AsFd::as_fd);
         let label = plan.spec.linux.mount_label.as_str();
         self.root = Some(match plan.rootfs {
@@ -103,8 +103,8 @@ impl Gathered {
             }
         });
         for (source, mount) in self.mounts.iter_mut().zip(&plan.mounts) {
-            if mount.from == From::Layers {
-                *source = Source::Mount(layers::mount(mount, plan)?);
+            if mount.source == MountSource::Layers {
+                *source = HostMount::Mount(layers::mount(mount, plan)?);
             }
         }
         Ok(())
@@ -113,18 +113,18 @@ impl Gathered {
     /// Creates the file systems of the container's namespaces. Must run before pivot_root: in a
     /// user namespace the kernel allows mounting proc and sysfs only while fully visible ones are
     /// in the mount namespace (mount_too_revealing).
-    pub(crate) fn mount_filesystems(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
+    pub(crate) fn mount_filesystems(&mut self, plan: &ContainerPlan<'_>) -> Result<(), Failure> {
         for (source, mount) in self.mounts.iter_mut().zip(&plan.mounts) {
-            let new_one = matches!(mount.from, From::New | From::Cgroup);
-            if matches!(source, Source::Later) && new_one {
-                *source = Source::Mount(new(mount, &plan.spec.linux.mount_label)?);
+            let new_one = matches!(mount.source, MountSource::New | MountSource::Cgroup);
+            if matches!(source, HostMount::Later) && new_one {
+                *source = HostMount::Mount(new(mount, &plan.spec.linux.mount_label)?);
             }
         }
         Ok(())
     }
 }
 
-fn join(plan: &Plan<'_>) -> Result<(), Failure> {
+fn join(plan: &ContainerPlan<'_>) -> Result<(), Failure> {
     for (kind, namespace) in &plan.joins {
         move_into_link_name_space(namespace.as_fd(), Some(*kind))
             .step(|| format!("cannot join the pod's namespace ({kind:?})"))?;
@@ -160,7 +160,7 @@ fn join(plan: &Plan<'_>) -> Result<(), Failure> {
 }
 
 /// A bind mount, with its flags, its propagation and its IDs.
-fn bind(plan: &MountPlan<'_>, whole: &Plan<'_>) -> Result<OwnedFd, Failure> {
+fn bind(plan: &MountPlan<'_>, whole: &ContainerPlan<'_>) -> Result<OwnedFd, Failure> {
     let options = &plan.options;
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     if options.rbind {
@@ -173,7 +173,7 @@ fn bind(plan: &MountPlan<'_>, whole: &Plan<'_>) -> Result<OwnedFd, Failure> {
     }
     mount_attr::change(&mount, &options.attr, false).map_err(failed)?;
     mount_attr::change(&mount, &options.recursive_attr, true).map_err(failed)?;
-    // A copy of a shared mount stays in its peer group unless its propagation is changed.
+    // A copy of a shared mount remains in its peer group unless its propagation is changed.
     let (propagation, recursive) = options.propagation.unwrap_or((libc::MS_PRIVATE, true));
     if propagation == libc::MS_SHARED || propagation == libc::MS_SLAVE {
         check_propagates(plan, propagation == libc::MS_SHARED)?;
@@ -209,7 +209,7 @@ fn check_propagates(plan: &MountPlan<'_>, shared: bool) -> Result<(), Failure> {
 fn map_ids(
     mount: &OwnedFd,
     plan: &MountPlan<'_>,
-    whole: &Plan<'_>,
+    whole: &ContainerPlan<'_>,
     recursive: bool,
 ) -> Result<(), Failure> {
     let (uids, gids) = (&plan.mount.uid_mappings, &plan.mount.gid_mappings);
@@ -230,7 +230,7 @@ fn map_ids(
                 uids: uids.clone(),
                 gids: gids.clone(),
             };
-            // No process has to stay in it: the mount keeps its mappings.
+            // No process has to remain in it: the mount keeps its mappings.
             made = user_namespace(&mappings).map_err(|error| plan.failure(&error.to_string()))?;
             made.as_fd()
         }
@@ -259,7 +259,7 @@ fn new(plan: &MountPlan<'_>, label: &str) -> Result<OwnedFd, Failure> {
     for option in &plan.options.data {
         fs.option(option).map_err(failed)?;
     }
-    // proc, sysfs and cgroup2 have labels of their own.
+    // proc, sysfs and cgroup2 have their own labels.
     if !label.is_empty() && matches!(kind, "tmpfs" | "devpts" | "mqueue") {
         fs.option(&format!("context={label}")).map_err(failed)?;
     }

@@ -15,7 +15,7 @@ use crate::{
     Overlay,
     filesystem::{attach, copy},
     overlay::{mount_overlay, mount_single},
-    plan::{MountPlan, Plan},
+    plan::{ContainerPlan, MountPlan},
     step::{Failure, reason},
     sys::mount_attr,
 };
@@ -28,7 +28,7 @@ struct LayerOptions<'a> {
 }
 
 /// Creates a detached mount of an image. Same conditions as [`mount_overlay`].
-pub(super) fn mount(plan: &MountPlan<'_>, whole: &Plan<'_>) -> Result<OwnedFd, Failure> {
+pub(super) fn mount(plan: &MountPlan<'_>, whole: &ContainerPlan<'_>) -> Result<OwnedFd, Failure> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     let wanted = read(&plan.options.data).map_err(|why| plan.failure(&why))?;
     let overlay = Overlay {

@@ -7,13 +7,13 @@ use std::{
 
 use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, fstatfs};
 
-use super::{cgroups, host::Source};
+use super::{cgroups, host::HostMount};
 use crate::{
     dev,
     filesystem::{attach, copy},
-    in_root::{Root, is_dir},
-    plan::{From, MountPlan, Plan},
-    standard::Terminal,
+    in_root::{RootDir, is_dir},
+    plan::{ContainerPlan, MountPlan, MountSource},
+    stdio::Terminal,
     step::{Failure, Step, reason},
     sys::mount_attr::{self, MountAttr},
 };
@@ -33,19 +33,19 @@ const COVERABLE: [&str; 9] = [
 
 /// Attaches all mounts, in their order.
 pub(crate) fn attach_all(
-    plan: &Plan<'_>,
-    sources: Vec<Source>,
-    root: &Root,
+    plan: &ContainerPlan<'_>,
+    sources: Vec<HostMount>,
+    root: &RootDir,
 ) -> Result<(), Failure> {
     // In the order of the specification: a mount may lie inside of an earlier one.
     for (mount, source) in plan.mounts.iter().zip(sources) {
         match source {
-            Source::Mount(fd) => attach_one(mount, &fd, root)?,
-            Source::Cgroups(directory, hierarchies) => {
+            HostMount::Mount(fd) => attach_one(mount, &fd, root)?,
+            HostMount::Cgroups(directory, hierarchies) => {
                 attach_one(mount, &directory, root)?;
                 cgroups::fill(mount, &directory, &hierarchies)?;
             }
-            Source::Later => {
+            HostMount::Later => {
                 if let Some(dev) = &plan.dev {
                     attach_one(mount, dev, root)?;
                 }
@@ -55,7 +55,7 @@ pub(crate) fn attach_all(
     Ok(())
 }
 
-fn attach_one(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<(), Failure> {
+fn attach_one(plan: &MountPlan<'_>, fd: &OwnedFd, root: &RootDir) -> Result<(), Failure> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     let target = target(plan, fd, root)?;
     attach(fd, &target).map_err(failed)?;
@@ -63,11 +63,11 @@ fn attach_one(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<(), Fai
 }
 
 /// The mount point, created if it is missing.
-fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<OwnedFd, Failure> {
+fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &RootDir) -> Result<OwnedFd, Failure> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     let to = plan.mount.destination.as_path();
     let directory = is_dir(fd).map_err(failed)?;
-    if matches!(plan.mount.kind.as_str(), "proc" | "sysfs") && plan.from == From::New {
+    if matches!(plan.mount.kind.as_str(), "proc" | "sysfs") && plan.source == MountSource::New {
         return ordinary_dir(plan, root, |to| {
             format!("filesystem {to:?} must be mounted on ordinary directory")
         });
@@ -111,7 +111,7 @@ fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<OwnedFd, Fa
 /// `refusal` gives the error for a symbolic link, from the type of the file system.
 fn ordinary_dir(
     plan: &MountPlan<'_>,
-    root: &Root,
+    root: &RootDir,
     refusal: impl FnOnce(&str) -> String,
 ) -> Result<OwnedFd, Failure> {
     let to = plan.mount.destination.as_path();
@@ -123,7 +123,7 @@ fn ordinary_dir(
 }
 
 /// Devices that are not in the container's own `/dev`.
-pub(crate) fn make_devices(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> {
+pub(crate) fn make_devices(plan: &ContainerPlan<'_>, root: &RootDir) -> Result<(), Failure> {
     // The umask of the process is set later, with its user.
     rustix::process::umask(Mode::empty());
     for device in &plan.devices {
@@ -135,7 +135,7 @@ pub(crate) fn make_devices(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> 
         let name = Path::new(device.path.file_name().unwrap_or_default());
         match dev::make_node(&dir, name, device) {
             Ok(()) => {}
-            // A node of the image or of a mount stays as it is, with its owner.
+            // An existing node of the image or of a mount is kept, with its owner.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
             other => other.step(what)?,
         }
@@ -147,9 +147,10 @@ pub(crate) fn make_devices(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Mounts the container's terminal on `/dev/console`. Symbolic links are refused: in a `/dev` of
-/// the container's own, one could redirect the mount, for instance into `/proc` (CVE-2025-52565).
-pub(crate) fn attach_console(terminal: &Terminal, root: &Root) -> Result<(), Failure> {
+/// Mounts the container's terminal on `/dev/console`. Symbolic links are refused: in the
+/// container's own `/dev`, one could redirect the mount, for instance into `/proc`
+/// (CVE-2025-52565).
+pub(crate) fn attach_console(terminal: &Terminal, root: &RootDir) -> Result<(), Failure> {
     let what = || "cannot mount the terminal on /dev/console";
     let mount = copy(terminal.slave.as_fd(), false).step(what)?;
     let target = root
@@ -159,7 +160,7 @@ pub(crate) fn attach_console(terminal: &Terminal, root: &Root) -> Result<(), Fai
 }
 
 /// Sets the propagation of the root, and makes it read-only if requested.
-pub(crate) fn finish_root(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> {
+pub(crate) fn finish_root(plan: &ContainerPlan<'_>, root: &RootDir) -> Result<(), Failure> {
     // Only now: mount points and devices were created in it.
     let here = root
         .open(

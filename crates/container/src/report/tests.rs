@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn tells_in_order_and_passes_the_console() {
-    let (mut reports, gate, reporter) = channel().unwrap();
+    let (mut reports, barrier, reporter) = channel().unwrap();
     assert!(read_report(&mut reports).unwrap().is_none());
     reporter.warning("one");
     let console = rustix::fs::open(
@@ -17,42 +17,45 @@ fn tells_in_order_and_passes_the_console() {
     let report = read_report(&mut reports).unwrap();
     assert!(matches!(
         report,
-        Some(Report::Created { console: Some(_), warnings }) if warnings == ["one"]
+        Some(ChildReport::Created { console: Some(_), warnings }) if warnings == ["one"]
     ));
-    open_gate(gate);
-    assert!(reporter.pass_gate());
+    open_barrier(barrier);
+    assert!(reporter.wait_at_barrier());
     drop(reporter);
     let report = read_report(&mut reports).unwrap();
-    assert!(matches!(report, Some(Report::Started)), "{report:?}");
+    assert!(matches!(report, Some(ChildReport::Started)), "{report:?}");
 }
 
 #[test]
 fn an_init_is_known_before_what_it_tells() {
-    let (mut reports, gate, reporter) = channel().unwrap();
+    let (mut reports, barrier, reporter) = channel().unwrap();
     reports.expect_init();
     reporter.created(None).unwrap();
     assert!(read_report(&mut reports).unwrap().is_none());
-    reporter.init(7, &gate.pipe).unwrap();
+    reporter.init(7, &barrier.pipe).unwrap();
     let report = read_report(&mut reports).unwrap();
-    assert!(matches!(report, Some(Report::Init { pid: 7, .. })));
+    assert!(matches!(report, Some(ChildReport::Init { pid: 7, .. })));
     let report = read_report(&mut reports).unwrap();
-    assert!(matches!(report, Some(Report::Created { .. })));
+    assert!(matches!(report, Some(ChildReport::Created { .. })));
 }
 
 #[test]
 fn a_child_that_is_killed_is_no_success() {
-    let (mut reports, gate, reporter) = channel().unwrap();
+    let (mut reports, barrier, reporter) = channel().unwrap();
     drop(reporter);
     let report = read_report(&mut reports).unwrap();
-    assert!(matches!(report, Some(Report::Failed(_))), "{report:?}");
-    drop(gate);
+    assert!(matches!(report, Some(ChildReport::Failed(_))), "{report:?}");
+    drop(barrier);
 
-    let (mut reports, gate, reporter) = channel().unwrap();
+    let (mut reports, barrier, reporter) = channel().unwrap();
     reporter.created(None).unwrap();
     read_report(&mut reports).unwrap();
-    drop(gate);
-    assert!(!reporter.pass_gate());
+    drop(barrier);
+    assert!(!reporter.wait_at_barrier());
     drop(reporter);
     let report = read_report(&mut reports).unwrap();
-    assert!(matches!(report, Some(Report::StartFailed(_))), "{report:?}");
+    assert!(
+        matches!(report, Some(ChildReport::StartFailed(_))),
+        "{report:?}"
+    );
 }

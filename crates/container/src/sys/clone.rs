@@ -72,7 +72,7 @@ pub(crate) fn fork(
             exit(catch_unwind(AssertUnwindSafe(body)).unwrap_or(101))
         }
         pid => {
-            // SAFETY: the kernel stored a new descriptor in `pidfd`, which nobody else owns.
+            // SAFETY: the kernel stored a new descriptor in `pidfd`, which has no other owner.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
             let pid = i32::try_from(pid).map_err(io::Error::other)?;
             Ok(Child { pid, pidfd })

@@ -22,7 +22,7 @@ pub(crate) struct MountAttr {
 }
 
 impl MountAttr {
-    /// Whether it changes nothing.
+    /// Reports whether it changes nothing.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -13,7 +13,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::{
     Case,
-    fixture::{Place, bind, created, script},
+    fixture::{ContainerFixture, bind, created, script},
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -48,7 +48,7 @@ impl Drop for Killed {
 /// CVE-2021-30465, CVE-2019-19921, CVE-2024-45310: a component of a destination becomes a link
 /// between two looks at it. Neither a mount nor a new file or directory gets out.
 fn exchanged_directories() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let outside = place.directory("outside");
     let shared = place.directory("shared");
     let data = place.directory("data");
@@ -81,7 +81,7 @@ fn exchanged_directories() {
 
 /// CVE-2025-31133: what covers a masked path is the host's own, and a link there is covered, too.
 fn links_at_masked_paths() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let layer = place.layer();
     symlink("/proc/version", layer.join("masked")).unwrap();
     symlink("/nowhere", layer.join("dangling")).unwrap();
@@ -108,7 +108,7 @@ fn links_at_masked_paths() {
 
 /// CVE-2025-52565: the terminal is mounted on a link, before paths of `/proc` are protected.
 fn link_at_the_console() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let dev = place.directory("dev");
     symlink("/proc/sys/kernel/core_pattern", dev.join("console")).unwrap();
     fs::create_dir(dev.join("pts")).unwrap();
@@ -134,7 +134,7 @@ fn link_at_the_console() {
 /// CVE-2025-52881, CVE-2019-16884, CVE-2023-28642: a false `/proc` catches what is written there for
 /// the kernel, and the container runs without its profile.
 fn labels_by_a_false_proc() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let proc = place.directory("false-proc");
     let files = ["thread-self/attr/apparmor/exec", "thread-self/attr/exec"];
     for file in files {
@@ -164,7 +164,7 @@ fn labels_by_a_false_proc() {
 /// A device outside of `/dev`, where somebody else has put a link: its mode is not that of a file
 /// behind the link.
 fn device_on_a_link() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let shared = place.directory("shared");
     fs::write(shared.join("victim"), "").unwrap();
     symlink("/shared/victim", shared.join("node")).unwrap();

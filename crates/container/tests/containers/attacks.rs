@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink};
 
 use crate::{
     Case,
-    fixture::{Place, bind, process, script, spec},
+    fixture::{ContainerFixture, bind, process, script, spec},
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -25,7 +25,7 @@ pub(crate) const CASES: &[Case] = &[
 
 /// CVE-2021-30465 and older: destinations of mounts through symbolic links.
 fn links_in_the_image() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let outside = place.directory("outside");
     let data = place.directory("data");
     fs::write(data.join("x"), "x").unwrap();
@@ -42,7 +42,7 @@ fn links_in_the_image() {
 
 /// CVE-2019-16884, CVE-2019-19921: a `/proc` that is not where it seems to be.
 fn proc_elsewhere() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     fs::remove_dir(place.layer().join("proc")).unwrap();
     symlink("/tmp", place.layer().join("proc")).unwrap();
     let error = place.run(&script("true")).unwrap_err();
@@ -53,7 +53,7 @@ fn proc_elsewhere() {
 }
 
 fn mount_in_proc() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let data = place.directory("data");
     let mut spec = script("cat /proc/meminfo");
     fs::write(data.join("meminfo"), "none\n").unwrap();
@@ -72,7 +72,7 @@ fn mount_in_proc() {
 
 /// CVE-2024-21626: a working directory that is an open directory of the host.
 fn directory_of_the_host() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let leaked =
         rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
     for number in 0..40 {
@@ -88,7 +88,7 @@ fn directory_of_the_host() {
 }
 
 fn leaked_directory() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let spec = script("echo; ln -s /proc/self/fd /link; sleep 1000");
     let running = place.start(&spec, Default::default());
     let leaked =
@@ -124,7 +124,7 @@ fn program_of_the_host() {
         );
         return;
     }
-    let place = Place::new();
+    let place = ContainerFixture::new();
     // The descriptor stays open for writing at what was executed, if anything can be opened.
     let mut all = spec(&["/proc/self/exe", "--case", "attacks::inside"]);
     let names = all.process.capabilities.as_mut().unwrap();
@@ -161,7 +161,7 @@ fn tracing_a_joining_process() {
     use crate::fixture::{created, pipes};
     use rubelet_container::{ExecLaunch, exec};
     use std::os::fd::AsFd;
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script(
         "echo; read pid; readlink /proc/$pid/exe && echo seen; readlink /proc/$pid/fd/0 && echo file; ls /proc/$pid/root/ > /dev/null && echo root; echo done",
     );
@@ -198,7 +198,7 @@ fn tracing_a_joining_process() {
 }
 
 fn dangling_links() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let data = place.directory("data");
     fs::write(data.join("x"), "x").unwrap();
     symlink("/run/later", place.layer().join("tmp/link")).unwrap();
@@ -211,7 +211,7 @@ fn dangling_links() {
 /// A directory that the runtime mounts at a path of the image's choice goes there or nowhere: links of
 /// every kind, at every depth, also in what was mounted before.
 fn links_below_a_volume() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let outside = place.directory("outside");
     let own = place.directory("own");
     let shared = place.directory("shared");

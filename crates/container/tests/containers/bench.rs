@@ -7,12 +7,12 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
-use rubelet_container::{NamespacesWanted, make_namespaces};
+use rubelet_container::{NamespaceOptions, make_namespaces};
 use rubelet_oci::NamespaceKind;
 
 use crate::{
     Case,
-    fixture::{Place, created, pipes, process, script, spec, started},
+    fixture::{ContainerFixture, created, pipes, process, script, spec, started},
     pods::from_pod,
 };
 
@@ -29,14 +29,14 @@ fn middle(mut times: Vec<f64>) -> f64 {
 }
 
 fn launch_and_exec() {
-    let mut place = Place::new();
+    let mut place = ContainerFixture::new();
     let (mut creates, mut starts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     let begin = now();
-    let pod = make_namespaces(&NamespacesWanted {
+    let pod = make_namespaces(&NamespaceOptions {
         net: true,
         ipc: true,
         uts: true,
-        ..NamespacesWanted::default()
+        ..NamespaceOptions::default()
     });
     let pod = pod.unwrap();
     println!("namespaces of a pod {:.2} ms", now() - begin);
@@ -55,7 +55,7 @@ fn launch_and_exec() {
         let mut launching = place.launch(&plain, stdio, pod.joined(), None).unwrap();
         created(&mut launching.reports).unwrap();
         let is_created = now();
-        rubelet_container::open_gate(launching.gate);
+        rubelet_container::open_barrier(launching.barrier);
         started(&mut launching.reports).unwrap();
         let is_started = now();
         waitid(

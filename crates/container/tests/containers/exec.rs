@@ -6,7 +6,7 @@ use rubelet_host::CgroupLayout;
 
 use crate::{
     Case,
-    fixture::{Place, process, script},
+    fixture::{ContainerFixture, process, script},
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -21,7 +21,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 fn joins_everything() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let spec = script("hostname inside; echo > /tmp/mark; echo; sleep 1000");
     let mut spec = spec;
     let names = spec.process.capabilities.as_mut().unwrap();
@@ -72,7 +72,7 @@ fn joins_everything() {
 }
 
 fn failures() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let spec = script("echo; sleep 1000");
     let running = place.start(&spec, Default::default());
     let error = place
@@ -95,7 +95,7 @@ fn failures() {
 }
 
 fn into_a_dead_container() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let spec = script("echo; sleep 1000");
     let running = place.start(&spec, Default::default());
     running.kill();
@@ -112,7 +112,7 @@ fn into_a_dead_container() {
 }
 
 fn as_another_user() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let spec = script("echo; sleep 1000");
     let running = place.start(&spec, Default::default());
     let mut user = process(&[
@@ -134,7 +134,7 @@ fn as_another_user() {
 
 /// On version 2 a cgroup that hands controllers down takes no processes itself.
 fn into_a_container_with_cgroups_of_its_own() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let second = place.cgroups.layout() == CgroupLayout::V2;
     if !rubelet_needs::applies(second, "these are cgroups of version 1") {
         return;

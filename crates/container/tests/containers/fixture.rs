@@ -12,8 +12,8 @@ use std::{
 
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_container::{
-    ExecLaunch, Joined, Launch, LaunchError, Launching, Overlay, Report, Reports, RootfsSource,
-    Stdio, exec, launch, open_gate, read_report,
+    ChildReport, ChildReports, ExecLaunch, JoinedNamespaces, Launch, LaunchError, Launching,
+    Overlay, RootfsSource, Stdio, exec, launch, open_barrier, read_report,
 };
 use rubelet_host::{CgroupFs, cgroup::CgroupTarget};
 use rubelet_oci::{Capabilities, Mount, Namespace, NamespaceKind, Process, Spec};
@@ -45,7 +45,7 @@ pub(crate) const DEFAULT_CAPABILITIES: [&str; 14] = [
 ];
 
 /// A place for one container, gone with it.
-pub(crate) struct Place {
+pub(crate) struct ContainerFixture {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) cgroups: CgroupFs,
     pub(crate) cgroup: CgroupPath,
@@ -55,14 +55,14 @@ pub(crate) struct Place {
 
 /// How a container ended, and what it said.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ContainerResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) warnings: Vec<String>,
 }
 
-impl Place {
+impl ContainerFixture {
     pub(crate) fn new() -> Self {
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
         let layer = dir.path().join("layer");
@@ -118,7 +118,7 @@ impl Place {
         &self,
         spec: &Spec,
         stdio: Stdio,
-        namespaces: Joined<'_>,
+        namespaces: JoinedNamespaces<'_>,
         seccomp: Option<&[u8]>,
     ) -> Result<Launching, LaunchError> {
         launch(Launch {
@@ -133,34 +133,34 @@ impl Place {
     }
 
     /// Runs a container to its end.
-    pub(crate) fn run(&self, spec: &Spec) -> Result<Outcome, String> {
-        self.run_in(spec, Joined::default(), None)
+    pub(crate) fn run(&self, spec: &Spec) -> Result<ContainerResult, String> {
+        self.run_in(spec, JoinedNamespaces::default(), None)
     }
 
     pub(crate) fn run_in(
         &self,
         spec: &Spec,
-        namespaces: Joined<'_>,
+        namespaces: JoinedNamespaces<'_>,
         seccomp: Option<&[u8]>,
-    ) -> Result<Outcome, String> {
+    ) -> Result<ContainerResult, String> {
         let (stdio, ends) = pipes();
         let launching = self.launch(spec, stdio, namespaces, seccomp);
         finish(launching.map_err(|error| error.to_string())?, ends)
     }
 
     /// Starts a container that continues until it is told to end; it is killed with the place.
-    pub(crate) fn start(&self, spec: &Spec, namespaces: Joined<'_>) -> Running {
+    pub(crate) fn start(&self, spec: &Spec, namespaces: JoinedNamespaces<'_>) -> RunningContainer {
         let (stdio, ends) = pipes();
         let launching = self.launch(spec, stdio, namespaces, None).unwrap();
-        let gate = launching.gate;
+        let barrier = launching.barrier;
         let mut reports = launching.reports;
         let (pid, pidfd) = match launching.prepares {
             false => (launching.pid, launching.pidfd),
             true => init(&mut reports, &launching.pidfd).unwrap(),
         };
-        let mut running = Running { pidfd, pid, ends };
+        let mut running = RunningContainer { pidfd, pid, ends };
         created(&mut reports).unwrap();
-        open_gate(gate);
+        open_barrier(barrier);
         started(&mut reports).unwrap();
         let mut byte = [0];
         // What such containers say first.
@@ -170,10 +170,10 @@ impl Place {
 
     pub(crate) fn exec(
         &self,
-        running: &Running,
+        running: &RunningContainer,
         spec: &Spec,
         process: &Process,
-    ) -> Result<Outcome, String> {
+    ) -> Result<ContainerResult, String> {
         let (stdio, ends) = pipes();
         let launching = exec(ExecLaunch {
             target: running.pidfd.as_fd(),
@@ -187,7 +187,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ContainerFixture {
     fn drop(&mut self) {
         let _ = self.cgroups.kill(&self.cgroup);
         // The processes are children: what is reaped can leave its cgroup.
@@ -218,13 +218,13 @@ pub(crate) fn remove_leftovers() {
 }
 
 /// A container that runs.
-pub(crate) struct Running {
+pub(crate) struct RunningContainer {
     pub(crate) pidfd: OwnedFd,
     pub(crate) pid: i32,
-    pub(crate) ends: Ends,
+    pub(crate) ends: StdioEnds,
 }
 
-impl Running {
+impl RunningContainer {
     pub(crate) fn kill(&self) {
         pidfd_send_signal(&self.pidfd, Signal::KILL).unwrap();
         waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED).unwrap();
@@ -232,13 +232,13 @@ impl Running {
 }
 
 /// The other ends of a process's standard files.
-pub(crate) struct Ends {
+pub(crate) struct StdioEnds {
     pub(crate) stdin: fs::File,
     pub(crate) stdout: fs::File,
     pub(crate) stderr: fs::File,
 }
 
-pub(crate) fn pipes() -> (Stdio, Ends) {
+pub(crate) fn pipes() -> (Stdio, StdioEnds) {
     let pipe = || pipe_with(PipeFlags::CLOEXEC).unwrap();
     let ((stdin, to), (from, stdout), (errors, stderr)) = (pipe(), pipe(), pipe());
     let stdio = Stdio::Files {
@@ -246,7 +246,7 @@ pub(crate) fn pipes() -> (Stdio, Ends) {
         stdout,
         stderr,
     };
-    let ends = Ends {
+    let ends = StdioEnds {
         stdin: to.into(),
         stdout: from.into(),
         stderr: errors.into(),
@@ -255,7 +255,7 @@ pub(crate) fn pipes() -> (Stdio, Ends) {
 }
 
 /// Waits for the next report.
-pub(crate) fn next(reports: &mut Reports) -> Report {
+pub(crate) fn next(reports: &mut ChildReports) -> ChildReport {
     loop {
         if let Some(report) = read_report(reports).unwrap() {
             return report;
@@ -266,32 +266,34 @@ pub(crate) fn next(reports: &mut Reports) -> Report {
 }
 
 /// Waits until the container is created.
-pub(crate) fn created(reports: &mut Reports) -> Result<(Option<OwnedFd>, Vec<String>), String> {
+pub(crate) fn created(
+    reports: &mut ChildReports,
+) -> Result<(Option<OwnedFd>, Vec<String>), String> {
     match next(reports) {
-        Report::Created { console, warnings } => Ok((console, warnings)),
-        Report::Failed(text) => Err(text),
+        ChildReport::Created { console, warnings } => Ok((console, warnings)),
+        ChildReport::Failed(text) => Err(text),
         other => Err(format!("{other:?}")),
     }
 }
 
-pub(crate) fn started(reports: &mut Reports) -> Result<(), String> {
+pub(crate) fn started(reports: &mut ChildReports) -> Result<(), String> {
     match next(reports) {
-        Report::Started => Ok(()),
-        Report::StartFailed(text) => Err(text),
+        ChildReport::Started => Ok(()),
+        ChildReport::StartFailed(text) => Err(text),
         other => Err(format!("{other:?}")),
     }
 }
 
 /// Lets a process run to its end.
-pub(crate) fn finish(launching: Launching, ends: Ends) -> Result<Outcome, String> {
+pub(crate) fn finish(launching: Launching, ends: StdioEnds) -> Result<ContainerResult, String> {
     let Launching {
         mut pidfd,
         prepares,
         mut reports,
-        gate,
+        barrier,
         ..
     } = launching;
-    let Ends {
+    let StdioEnds {
         stdin,
         mut stdout,
         mut stderr,
@@ -301,7 +303,7 @@ pub(crate) fn finish(launching: Launching, ends: Ends) -> Result<Outcome, String
         pidfd = init(&mut reports, &pidfd)?.1;
     }
     let result = created(&mut reports).and_then(|(_, warnings)| {
-        open_gate(gate);
+        open_barrier(barrier);
         started(&mut reports)?;
         Ok(warnings)
     });
@@ -310,7 +312,7 @@ pub(crate) fn finish(launching: Launching, ends: Ends) -> Result<Outcome, String
     stderr.read_to_string(&mut errors).unwrap();
     let status = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
     let status = status.unwrap().unwrap();
-    Ok(Outcome {
+    Ok(ContainerResult {
         warnings: result?,
         code: status.exit_status(),
         stdout: out,
@@ -319,12 +321,12 @@ pub(crate) fn finish(launching: Launching, ends: Ends) -> Result<Outcome, String
 }
 
 /// The init that another process prepares, which is reaped.
-fn init(reports: &mut Reports, preparing: &OwnedFd) -> Result<(i32, OwnedFd), String> {
+fn init(reports: &mut ChildReports, preparing: &OwnedFd) -> Result<(i32, OwnedFd), String> {
     let report = next(reports);
     waitid(WaitId::PidFd(preparing.as_fd()), WaitIdOptions::EXITED).unwrap();
     match report {
-        Report::Init { pid, pidfd } => Ok((pid, pidfd)),
-        Report::Failed(why) => Err(why),
+        ChildReport::Init { pid, pidfd } => Ok((pid, pidfd)),
+        ChildReport::Failed(why) => Err(why),
         other => panic!("{other:?}"),
     }
 }
@@ -452,6 +454,6 @@ pub(crate) fn bind(source: &Path, to: &str, options: &[&str]) -> Mount {
 }
 
 /// Writes a line into a process's standard input.
-pub(crate) fn say(ends: &mut Ends, text: &str) {
+pub(crate) fn say(ends: &mut StdioEnds, text: &str) {
     ends.stdin.write_all(text.as_bytes()).unwrap();
 }

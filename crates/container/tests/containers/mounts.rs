@@ -6,7 +6,7 @@ use rubelet_oci::{Device, DeviceKind, LOWER_DIR, SUB_PATH};
 
 use crate::{
     Case,
-    fixture::{Place, bind, mount, script},
+    fixture::{ContainerFixture, bind, mount, script},
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -36,7 +36,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 fn default_devices() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let outcome = place
         .run(&script(
             "cd /dev; for d in null zero full random urandom tty; do stat -c '%n %a %t:%T' $d; done; \
@@ -54,7 +54,7 @@ fn default_devices() {
 }
 
 fn devices_of_its_own() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("stat -c '%n %F %a %t:%T %u:%g' /dev/net/tun /dev/null /odd");
     let device = |path: &str, major, minor| Device {
         path: path.into(),
@@ -87,7 +87,7 @@ fn devices_of_its_own() {
 }
 
 fn bind_mounts() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let data = place.directory("data");
     fs::write(data.join("file"), "content\n").unwrap();
     let mut spec = script(
@@ -111,7 +111,7 @@ fn bind_mounts() {
 }
 
 fn missing_source() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("true");
     spec.mounts
         .push(bind("/no/such/source".as_ref(), "/data", &[]));
@@ -134,7 +134,7 @@ fn missing_source() {
 }
 
 fn file_on_directory() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let file = place.directory("data").join("file");
     fs::write(&file, "").unwrap();
     let mut spec = script("true");
@@ -147,7 +147,7 @@ fn file_on_directory() {
 }
 
 fn read_only_root() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let data = place.directory("data");
     let mut spec = script("touch /x; touch /data/x && touch /dev/x && echo rest");
     spec.root.readonly = true;
@@ -161,7 +161,7 @@ fn read_only_root() {
 }
 
 fn own_directory_on_a_read_only_root() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let volume = place.directory("own");
     fs::create_dir(place.layer().join("volume")).unwrap();
     fs::write(place.layer().join("volume/of-the-image"), "").unwrap();
@@ -196,7 +196,7 @@ impl Drop for Tmpfs {
 }
 
 fn recursive_read_only() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let data = place.directory("data");
     let below = Tmpfs::mount(place.directory("data/below"));
     let mut spec = script(
@@ -219,7 +219,7 @@ fn recursive_read_only() {
 }
 
 fn masked_and_read_only_paths() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script(
         "wc -c < /proc/keys; ls /proc/scsi /sys/firmware | wc -l; echo 1 > /proc/sys/vm/drop_caches; \
          cat /secret; ls -A /hidden; touch /fixed/x; touch /hidden/x",
@@ -243,7 +243,7 @@ fn masked_and_read_only_paths() {
 }
 
 fn own_cgroup() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let outcome = place
         .run(&script(
             "cat /proc/self/cgroup; mkdir /sys/fs/cgroup/x; ls /sys/fs/cgroup; \
@@ -267,7 +267,7 @@ fn own_cgroup() {
 }
 
 fn layers() {
-    let mut place = Place::new();
+    let mut place = ContainerFixture::new();
     for (name, text) in [("two", "2"), ("three", "3")] {
         let layer = place.directory(name);
         fs::create_dir(layer.join("etc")).unwrap();
@@ -287,7 +287,7 @@ fn layers() {
 }
 
 /// An image of two layers; the upper one takes a file away and has links that lead out.
-fn image_of(place: &Place) -> [String; 2] {
+fn image_of(place: &ContainerFixture) -> [String; 2] {
     let (upper, lower) = (place.directory("image,2"), place.directory("image:1"));
     for layer in [&upper, &lower] {
         fs::create_dir(layer.join("etc")).unwrap();
@@ -305,7 +305,7 @@ fn image_of(place: &Place) -> [String; 2] {
 }
 
 fn images() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let [upper, lower] = image_of(&place);
     let mut spec = script(
         "ls /image/etc /one/etc; cat /image/etc/both; echo x > /image/x; echo x > /one/x; grep -c ' /image ' /proc/self/mountinfo",
@@ -331,7 +331,7 @@ fn images() {
 }
 
 fn parts_of_images() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let [upper, lower] = image_of(&place);
     let part = |to: &str, path: &str| {
         let path = format!("{SUB_PATH}{path}");
@@ -359,7 +359,7 @@ fn parts_of_images() {
 }
 
 fn long_paths() {
-    let mut place = Place::new();
+    let mut place = ContainerFixture::new();
     let mut deep = place.dir.path().to_owned();
     for _ in 0..5 {
         deep.push("d".repeat(100));
@@ -387,7 +387,7 @@ fn long_paths() {
 }
 
 fn host_is_untouched() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let before = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let namespaces = || {
         [
@@ -421,7 +421,7 @@ fn host_is_untouched() {
 }
 
 fn propagation() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let data = place.directory("data");
     // On most machines everything is shared.
     rubelet_host::mount::bind(&data, &data).unwrap();
@@ -471,7 +471,7 @@ fn propagation() {
 }
 
 fn sizes() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("dd if=/dev/zero of=/small/x bs=1k count=100; stat -c %a /small");
     spec.mounts.push(mount(
         "/small",

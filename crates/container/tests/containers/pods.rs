@@ -5,13 +5,13 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use rubelet_container::{NamespacesWanted, make_namespaces};
+use rubelet_container::{NamespaceOptions, make_namespaces};
 use rubelet_oci::{NamespaceKind, Spec};
 use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 
 use crate::{
     Case,
-    fixture::{Place, process, script},
+    fixture::{ContainerFixture, process, script},
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -37,18 +37,18 @@ fn link(fd: &OwnedFd) -> String {
     link.unwrap().to_str().unwrap().to_owned()
 }
 
-fn wanted() -> NamespacesWanted {
-    NamespacesWanted {
+fn wanted() -> NamespaceOptions {
+    NamespaceOptions {
         net: true,
         ipc: true,
         uts: true,
         hostname: "pod".to_owned(),
-        ..NamespacesWanted::default()
+        ..NamespaceOptions::default()
     }
 }
 
 fn shared_namespaces() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut wanted = wanted();
     wanted.sysctls = BTreeMap::from(
         [
@@ -84,7 +84,7 @@ fn shared_namespaces() {
 const LOOKS: usize = 1_000_000;
 
 fn shared_processes() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut wanted = wanted();
     wanted.pid = true;
     let pod = make_namespaces(&wanted).unwrap();
@@ -122,7 +122,7 @@ fn shared_processes() {
 }
 
 fn processes_of_a_target() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let spec = script("echo; sleep 1000");
     let target = place.start(&spec, Default::default());
     let mut debug = script("cat /proc/1/comm; kill -9 1");
@@ -139,7 +139,7 @@ fn processes_of_a_target() {
 }
 
 fn host_namespaces() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("for n in net ipc uts pid; do readlink /proc/self/ns/$n; done");
     let own = [NamespaceKind::Mount, NamespaceKind::Cgroup];
     spec.linux.namespaces.retain(|one| own.contains(&one.kind));
@@ -165,7 +165,7 @@ fn host_namespaces() {
 }
 
 fn refusals() {
-    let refused = |wanted: &NamespacesWanted| make_namespaces(wanted).unwrap_err().to_string();
+    let refused = |wanted: &NamespaceOptions| make_namespaces(wanted).unwrap_err().to_string();
     let mut wanted = wanted();
     wanted.uts = false;
     assert!(refused(&wanted).contains("host's own UTS namespace"));

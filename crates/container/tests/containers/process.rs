@@ -4,7 +4,7 @@ use rubelet_oci::{Rlimit, User};
 
 use crate::{
     Case,
-    fixture::{Place, script, spec},
+    fixture::{ContainerFixture, script, spec},
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -27,7 +27,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 fn says_hello_and_ends() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let outcome = place
         .run(&script("echo hello; echo oops >&2; echo $$; exit 7"))
         .unwrap();
@@ -37,7 +37,7 @@ fn says_hello_and_ends() {
 }
 
 fn missing_program() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let error = place.run(&spec(&["foo"])).unwrap_err();
     assert!(
         error.contains("exec: \"foo\": executable file not found in $PATH"),
@@ -57,7 +57,7 @@ fn missing_program() {
 
 fn program_of_another_machine() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let file = place.layer().join("bin/strange");
     std::fs::write(&file, b"\x7fELFnothing").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -69,7 +69,7 @@ fn program_of_another_machine() {
 }
 
 fn user_and_groups() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("id -u; id -g; grep Groups /proc/self/status; umask; touch /nope");
     spec.process.user = User {
         uid: 1000,
@@ -91,7 +91,7 @@ fn sets(stdout: &str) -> Vec<(String, u64)> {
 }
 
 fn capabilities() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("grep Cap /proc/self/status");
     let outcome = place.run(&spec).unwrap();
     let all = 0xa804_25fb;
@@ -126,7 +126,7 @@ fn capabilities() {
 }
 
 fn no_new_privileges() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("grep NoNewPrivs /proc/self/status");
     let outcome = place.run(&spec).unwrap();
     assert_eq!(outcome.stdout, "NoNewPrivs:\t0\n");
@@ -136,7 +136,7 @@ fn no_new_privileges() {
 }
 
 fn working_directory() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("pwd");
     spec.process.cwd = "/a/b/c".into();
     let outcome = place.run(&spec).unwrap();
@@ -150,7 +150,7 @@ fn working_directory() {
 }
 
 fn limits() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("ulimit -n; ulimit -Hn");
     let limit = |soft, hard| Rlimit {
         kind: "RLIMIT_NOFILE".to_owned(),
@@ -185,7 +185,7 @@ fn limits() {
 }
 
 fn oom_score() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("cat /proc/self/oom_score_adj");
     spec.process.oom_score_adj = Some(777);
     let outcome = place.run(&spec).unwrap();
@@ -193,7 +193,7 @@ fn oom_score() {
 }
 
 fn opens_its_own_output() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("echo out > /dev/stdout; echo err > /proc/self/fd/2");
     spec.process.user.uid = 1000;
     let outcome = place.run(&spec).unwrap();
@@ -222,7 +222,7 @@ fn filter() -> Vec<u8> {
 }
 
 fn seccomp() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("grep Seccomp: /proc/self/status; mkdir /x");
     for (uid, no_new_privileges) in [(0, true), (0, false), (1000, true), (1000, false)] {
         spec.process.user.uid = uid;
@@ -246,7 +246,7 @@ fn seccomp() {
 }
 
 fn inherits_nothing() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     // Open without close-on-exec, as a careless library would.
     let leaked =
         rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
@@ -268,13 +268,13 @@ fn inherits_nothing() {
 fn unopened_gate() {
     use crate::fixture::{created, pipes};
     use std::os::fd::AsFd;
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let (stdio, mut ends) = pipes();
     let mut launching = place
         .launch(&script("echo never"), stdio, Default::default(), None)
         .unwrap();
     created(&mut launching.reports).unwrap();
-    drop(launching.gate);
+    drop(launching.barrier);
     let mut text = String::new();
     std::io::Read::read_to_string(&mut ends.stdout, &mut text).unwrap();
     assert_eq!(text, "");

@@ -5,12 +5,12 @@ use std::{
     os::fd::AsFd,
 };
 
-use rubelet_container::{Console, ExecLaunch, Stdio, exec, open_gate};
+use rubelet_container::{Console, ExecLaunch, Stdio, exec, open_barrier};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use crate::{
     Case,
-    fixture::{Place, created, process, script, started},
+    fixture::{ContainerFixture, created, process, script, started},
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -36,7 +36,7 @@ fn read(master: std::os::fd::OwnedFd) -> String {
 }
 
 fn of_a_container() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script(
         "tty; stty size; read word; echo got $word; stat -c '%t:%T' /dev/console; echo t > /dev/tty; echo c > /dev/console",
     );
@@ -44,7 +44,7 @@ fn of_a_container() {
     spec.process.user.uid = 1000;
     let mut launching = place.launch(&spec, SIZE, Default::default(), None).unwrap();
     let (console, _) = created(&mut launching.reports).unwrap();
-    open_gate(launching.gate);
+    open_barrier(launching.barrier);
     started(&mut launching.reports).unwrap();
     let master = console.unwrap();
     std::fs::File::from(master.try_clone().unwrap())
@@ -62,7 +62,7 @@ fn of_a_container() {
 }
 
 fn of_an_exec() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let spec = script("echo; sleep 1000");
     let running = place.start(&spec, Default::default());
     let mut process = process(&["sh", "-c", "tty; stty size; kill -INT $$"]);
@@ -77,7 +77,7 @@ fn of_an_exec() {
     });
     let mut launching = launching.unwrap();
     let (console, _) = created(&mut launching.reports).unwrap();
-    open_gate(launching.gate);
+    open_barrier(launching.barrier);
     started(&mut launching.reports).unwrap();
     let text = read(console.unwrap());
     let ended = waitid(
@@ -92,7 +92,7 @@ fn of_an_exec() {
 }
 
 fn without_devpts() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let mut spec = script("true");
     spec.mounts.retain(|mount| mount.kind != "devpts");
     let mut launching = place.launch(&spec, SIZE, Default::default(), None).unwrap();

@@ -5,12 +5,12 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt, chown},
 };
 
-use rubelet_container::{IdMappings, NamespacesWanted, PodNamespaces, make_namespaces};
+use rubelet_container::{IdMappings, NamespaceOptions, PodNamespaces, make_namespaces};
 use rubelet_oci::{IdMapping, LOWER_DIR, Namespace, NamespaceKind, SUB_PATH, Spec};
 
 use crate::{
     Case,
-    fixture::{Place, bind, mount, process, script},
+    fixture::{ContainerFixture, bind, mount, process, script},
     pods::from_pod,
 };
 
@@ -41,7 +41,7 @@ fn ids() -> Vec<IdMapping> {
 }
 
 fn pod(pid: bool) -> PodNamespaces {
-    make_namespaces(&NamespacesWanted {
+    make_namespaces(&NamespaceOptions {
         net: true,
         ipc: true,
         uts: true,
@@ -80,7 +80,7 @@ fn in_pod(mut spec: Spec) -> Spec {
 }
 
 fn root_inside_is_nobody_outside() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let pod = pod(false);
     // A directory that only root can enter: the layers' owner is root inside, too.
     fs::set_permissions(
@@ -120,7 +120,7 @@ fn root_inside_is_nobody_outside() {
 }
 
 fn volumes() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let pod = pod(false);
     let data = place.directory("data");
     fs::write(data.join("file"), "x").unwrap();
@@ -153,7 +153,7 @@ fn volumes() {
 }
 
 fn images() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let pod = pod(false);
     let mut layers = Vec::new();
     for name in ["two", "one"] {
@@ -177,7 +177,7 @@ fn images() {
 }
 
 fn exec_and_terminal() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let pod = pod(false);
     let spec = in_pod(script("echo; sleep 1000"));
     let running = place.start(&spec, pod.joined());
@@ -203,7 +203,7 @@ fn exec_and_terminal() {
 }
 
 fn failures_are_told() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let pod = pod(false);
     let mut spec = in_pod(script("true"));
     spec.process.args = vec!["nope".to_owned()];
@@ -234,7 +234,7 @@ fn failures_are_told() {
 }
 
 fn shared_processes() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let pod = pod(true);
     place.target.add(pod.pause.as_ref().unwrap().pid).unwrap();
     let mut spec = in_pod(script("cat /proc/1/comm; ls -l /proc/1/exe"));
@@ -250,7 +250,7 @@ fn shared_processes() {
 }
 
 fn privileges_end_at_the_pod() {
-    let place = Place::new();
+    let place = ContainerFixture::new();
     let pod = pod(false);
     let mut spec = in_pod(script(
         "mknod /tmp/x c 1 5; echo 1 > /proc/sys/vm/drop_caches; mount -t tmpfs none /home && echo mounted; \

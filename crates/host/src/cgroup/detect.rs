@@ -1,4 +1,4 @@
-//! Which hierarchies are mounted.
+//! Detection of the mounted cgroup hierarchies.
 
 use std::{
     io,

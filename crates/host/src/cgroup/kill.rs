@@ -48,7 +48,7 @@ impl CgroupFs {
         // Without the freezer, or if some process can't be frozen, all visible ones are killed.
         let _ = self.freeze(path, STILL);
         let killed = self.kill_each(path);
-        // A frozen process handles a signal only after a thaw, whoever froze it.
+        // A frozen process handles a signal only after a thaw, regardless of who froze it.
         let _ = self.thaw(path);
         killed
     }

@@ -11,7 +11,7 @@ use super::{CgroupFs, child_dirs, is_gone};
 
 /// The result of a removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Removal {
+pub enum CgroupRemoval {
     /// The cgroup was removed from every hierarchy, or did not exist.
     Gone,
     /// It has processes, or the kernel has not cleaned up exited ones yet. Retry a little later.
@@ -34,12 +34,12 @@ impl CgroupFs {
     ///
     /// # Errors
     /// A directory can't be removed for a reason other than being busy.
-    pub fn remove(&self, path: &CgroupPath) -> Result<Removal, RemoveError> {
+    pub fn remove(&self, path: &CgroupPath) -> Result<CgroupRemoval, RemoveError> {
         let mut busy = None;
         for hierarchy in &self.hierarchies {
             busy = remove_tree(&hierarchy.dir(path))?.or(busy);
         }
-        Ok(busy.map_or(Removal::Gone, |dir| Removal::StillBusy { dir }))
+        Ok(busy.map_or(CgroupRemoval::Gone, |dir| CgroupRemoval::StillBusy { dir }))
     }
 }
 

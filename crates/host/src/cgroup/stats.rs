@@ -103,7 +103,7 @@ pub struct MemoryStats {
     pub page_faults: u64,
     /// Page faults that had to wait for a disk.
     pub major_page_faults: u64,
-    /// How often the limit was hit.
+    /// Number of times that the limit was hit.
     pub limit_hits: u64,
     /// Processes that the OOM killer has killed.
     pub oom_kills: u64,
@@ -144,7 +144,7 @@ pub struct HugetlbStats {
     pub usage: u64,
     /// Reserved, if the kernel reports it (since Linux 5.7).
     pub reserved: Option<u64>,
-    /// How often the limit was hit.
+    /// Number of times that the limit was hit.
     pub limit_hits: u64,
 }
 

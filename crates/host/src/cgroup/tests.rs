@@ -355,7 +355,7 @@ fn real_cgroups_are_made_written_listed_and_removed() {
     assert_eq!(fs.children(&top).unwrap(), BTreeSet::from(["pod1".into()]));
     assert!(fs.exists(&pod));
     for _ in 0..2 {
-        assert_eq!(fs.remove(&top).unwrap(), Removal::Gone);
+        assert_eq!(fs.remove(&top).unwrap(), CgroupRemoval::Gone);
         assert!(!fs.exists(&pod) && !fs.exists(&top));
     }
 }
@@ -375,14 +375,14 @@ fn a_cgroup_with_a_process_stays_until_the_process_is_gone() {
     fs::write(procs, child.id().to_string()).unwrap();
     assert!(matches!(
         fs.remove(&top).unwrap(),
-        Removal::StillBusy { .. }
+        CgroupRemoval::StillBusy { .. }
     ));
     drop(child.stdin.take());
     child.wait().unwrap();
     // The kernel may need a moment after the process was reaped.
     let gone = (0..1_000_000).any(|_| {
         std::thread::yield_now();
-        fs.remove(&top).unwrap() == Removal::Gone
+        fs.remove(&top).unwrap() == CgroupRemoval::Gone
     });
     assert!(gone);
 }
@@ -425,7 +425,7 @@ fn a_kill_hits_every_process_of_the_cgroup_and_of_those_within_and_no_other() {
 pub(super) fn remove(cgroups: &CgroupFs, path: &CgroupPath) {
     let gone = (0..1_000_000).any(|_| {
         std::thread::yield_now();
-        cgroups.remove(path).unwrap() == Removal::Gone
+        cgroups.remove(path).unwrap() == CgroupRemoval::Gone
     });
     assert!(gone, "{path} stayed");
 }

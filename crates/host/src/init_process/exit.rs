@@ -1,4 +1,4 @@
-//! How a process exited, from its pidfd.
+//! The exit of a process, from its pidfd.
 
 #![expect(unsafe_code, reason = "rustix has no type for what a pidfd tells")]
 

@@ -58,13 +58,13 @@ fn a_tmpfs_has_its_size_and_mode_and_can_be_unmounted() {
     assert_eq!(stat.f_blocks * stat.f_frsize, 1 << 20);
 
     let open = fs::File::create(target.join("f")).unwrap();
-    assert_eq!(unmount(&target, false).unwrap(), Unmounted::StillBusy);
+    assert_eq!(unmount(&target, false).unwrap(), UnmountOutcome::StillBusy);
     drop(open);
-    assert_eq!(unmount(&target, false).unwrap(), Unmounted::Gone);
-    assert_eq!(unmount(&target, false).unwrap(), Unmounted::WasNot);
+    assert_eq!(unmount(&target, false).unwrap(), UnmountOutcome::Gone);
+    assert_eq!(unmount(&target, false).unwrap(), UnmountOutcome::WasNot);
     assert_eq!(
         unmount(&target.join("missing"), false).unwrap(),
-        Unmounted::WasNot
+        UnmountOutcome::WasNot
     );
     assert!(!is_mount_point(&target).unwrap());
 }
@@ -100,7 +100,7 @@ fn bind_mounts_within_one_file_system_are_mount_points() {
     bind_fd(fs::File::open(source.join("f")).unwrap(), "f", &file).unwrap();
     assert!(is_mount_point(&file).unwrap());
     assert_eq!(fs::read(&file).unwrap(), b"x");
-    assert_eq!(unmount(&file, true).unwrap(), Unmounted::Gone);
+    assert_eq!(unmount(&file, true).unwrap(), UnmountOutcome::Gone);
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl Route {
     }
 }
 
-/// Where packets to an address are sent.
+/// The route of packets to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextHop {
     /// The interface's index.
@@ -66,7 +66,7 @@ pub struct NextHop {
     pub local: bool,
 }
 
-/// What the kernel answers where there is no route, or one of the types unreachable, prohibit and
+/// The kernel's error if there is no route, or one of the types unreachable, prohibit and
 /// blackhole.
 fn leads_nowhere(errno: i32) -> bool {
     matches!(
@@ -105,7 +105,8 @@ impl RouteSocket {
         Ok(routes)
     }
 
-    /// Where this host sends packets to an address, by all tables and rules; `None` if nowhere.
+    /// The route of this host's packets to an address, by all tables and rules; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// The kernel returns an error.

@@ -41,13 +41,13 @@ pub(crate) const ENSURE: u16 = DO | 0x400 | 0x100;
 /// No reply takes this long, unless the kernel hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How many datagrams are read without waiting: whoever sends them may never pause.
+/// Number of datagrams that are read without waiting: a sender may never pause.
 const READ_NOW: usize = 256;
 
-/// How many messages are sent before their replies are read.
+/// Number of messages that are sent before their replies are read.
 const AT_ONCE: usize = 64;
 
-/// How often a list that changes while it is read is requested.
+/// Number of requests for a list that changes while it is read.
 const DUMP_TRIES: u32 = 5;
 
 /// Send buffer for the largest transaction, in bytes.

@@ -17,7 +17,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// A socket to which somebody else than the kernel gives one answer, and then none.
+/// A socket on which a peer other than the kernel sends one reply, and then none.
 fn answered_with(datagram: &[u8]) -> (RouteSocket, OwnedFd) {
     use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
     let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);

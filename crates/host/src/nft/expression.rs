@@ -58,7 +58,7 @@ impl Family {
         }
     }
 
-    /// How many bytes an address has.
+    /// The length of an address in bytes.
     #[must_use]
     pub fn width(self) -> u32 {
         match self {
@@ -147,7 +147,7 @@ mod fib {
     pub(super) const KIND_OF_ADDRESS: u32 = 3;
 }
 
-/// Where the expression `payload` counts from.
+/// The offset bases of the expression `payload`.
 mod base {
     pub(super) const LINK: u32 = 0;
     pub(super) const NETWORK: u32 = 1;

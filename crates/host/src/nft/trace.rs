@@ -91,7 +91,7 @@ fn step(item: &[u8]) -> Option<TraceStep> {
     })
 }
 
-/// What people know a rule by.
+/// The identification of a rule for people.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RuleInfo {
     /// Its place in its chain, from 1.

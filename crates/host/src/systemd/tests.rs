@@ -419,7 +419,7 @@ fn a_real_bus_takes_every_message_and_knows_of_no_systemd() {
         rubelet_needs::missing("dbus-daemon");
         return;
     };
-    // The bus drops whoever sends a message that is not written by the rules.
+    // The bus disconnects clients that send a malformed message.
     let systemd = Systemd::on_bus(&bus.dir.path().join("bus"));
     let limits = LinuxResources {
         cpu: Some(rubelet_oci::Cpu {

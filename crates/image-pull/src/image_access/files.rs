@@ -1,5 +1,5 @@
-//! The kubelet's files of image pulls: `image_manager/pulling` and `image_manager/pulled` below its
-//! root directory, JSON of `kubelet.config.k8s.io`, named by the SHA-256 of what they are of.
+//! The kubelet's image pull records: `image_manager/pulling` and `image_manager/pulled` below its
+//! root directory, as JSON of `kubelet.config.k8s.io`. Their names are SHA-256 hashes of the image.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -14,32 +14,32 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 const PREFIX: &str = "sha256-";
 const TEMPORARY: &str = ".tmp";
-/// What is written: kubelets from 1.35 on read it.
+/// The written version, for kubelets from 1.35 on.
 const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
-/// What kubelets before wrote.
+/// The version of older kubelets.
 const OLD_API_VERSION: &str = "kubelet.config.k8s.io/v1alpha1";
 const INTENT: &str = "ImagePullIntent";
 const RECORD: &str = "ImagePulledRecord";
-/// No file is larger: 100 secrets for each of a few names.
-const MOST_BYTES: u64 = 4 << 20;
+/// Maximum size of a file: 100 secrets for each of a few names.
+const MAX_BYTES: u64 = 4 << 20;
 
-/// Why a file can't be used.
+/// A record file can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
-    /// The disk fails.
+    /// An I/O error.
     #[error("cannot {step} {}", path.display())]
     Disk {
         step: &'static str,
         path: PathBuf,
         source: io::Error,
     },
-    /// It is not such a file.
-    #[error("{} is not a record of an image pull: {why}", path.display())]
+    /// The file is not a valid record.
+    #[error("invalid image pull record {}: {why}", path.display())]
     Damaged { path: PathBuf, why: String },
 }
 
 impl FileError {
-    /// The agent stops.
+    /// The error while the agent is stopping.
     pub(super) fn stopped(source: io::Error) -> Self {
         Self::Disk {
             step: "wait for",
@@ -63,14 +63,14 @@ struct Intent {
     image: String,
 }
 
-/// Both directories.
+/// The directories of intents and records.
 #[derive(Debug, Clone)]
-pub(super) struct Files {
+pub(super) struct RecordFiles {
     pulling: PathBuf,
     pulled: PathBuf,
 }
 
-impl Files {
+impl RecordFiles {
     pub(super) fn below(root: &Path) -> Self {
         let place = root.join("image_manager");
         Self {
@@ -95,13 +95,13 @@ impl Files {
         remove(&file(&self.pulling, image))
     }
 
-    /// The images of all intents that can be read.
+    /// The images of all readable intents.
     pub(super) fn intents(&self) -> Result<Vec<String>, FileError> {
         let intents: Vec<Intent> = read_all(&self.pulling, INTENT)?;
         Ok(intents.into_iter().map(|intent| intent.image).collect())
     }
 
-    /// The record of an image; `None` if the file holds that of another image.
+    /// The record of an image; `None` if the file contains that of another image.
     pub(super) fn record(&self, image_ref: &str) -> Result<Option<PulledRecord>, FileError> {
         let found: Option<PulledRecord> = read(&file(&self.pulled, image_ref), RECORD)?;
         Ok(found.filter(|record| record.image_ref == image_ref))
@@ -115,7 +115,7 @@ impl Files {
         remove(&file(&self.pulled, image_ref))
     }
 
-    /// All records that can be read.
+    /// All readable records.
     pub(super) fn records(&self) -> Result<Vec<PulledRecord>, FileError> {
         read_all(&self.pulled, RECORD)
     }
@@ -152,24 +152,24 @@ fn read<T: DeserializeOwned>(path: &Path, kind: &str) -> Result<Option<T>, FileE
         why,
     };
     let mut bytes = Vec::new();
-    let mut limited = opened.take(MOST_BYTES + 1);
+    let mut limited = opened.take(MAX_BYTES + 1);
     limited
         .read_to_end(&mut bytes)
         .map_err(disk("read", path))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(damaged(format!("it has more than {MOST_BYTES} bytes")));
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(damaged(format!("larger than {MAX_BYTES} bytes")));
     }
     let document: Document<T> =
         serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     let known = [API_VERSION, OLD_API_VERSION].contains(&&*document.api_version);
     if document.kind != kind || !known {
         let (version, kind) = (document.api_version, document.kind);
-        return Err(damaged(format!("it is a {kind} of {version}")));
+        return Err(damaged(format!("unexpected {kind} of {version}")));
     }
     Ok(Some(document.content))
 }
 
-/// What can be read; one bad file costs itself.
+/// All valid files; invalid ones are skipped.
 fn read_all<T: DeserializeOwned>(directory: &Path, kind: &str) -> Result<Vec<T>, FileError> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

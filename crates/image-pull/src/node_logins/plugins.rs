@@ -25,37 +25,37 @@ use rubelet_api::pod::Pod;
 use rubelet_config::CredentialProvider;
 use rubelet_cri::v1::AuthConfig;
 use rubelet_node_state::{
-    keyring::{Keyring, LoginSource, PullLogin, matches_place, repository},
+    keyring::{Keyring, LoginSource, PullLogin, matches_registry, repository},
     objects::ServiceAccounts,
 };
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use self::{
-    account::{AccountKey, AccountRequest, Asker, QuestionKey},
+    account::{AccountKey, AccountRequest, PluginSubject, RequestKey},
     error::PluginError,
     exec::{CacheKey, PluginAnswer},
 };
 
-/// How many answers of a plugin are cached; those that expire first are dropped.
+/// Maximum number of cached responses of a plugin; those that expire first are evicted.
 const MAX_CACHED: usize = 1024;
 
 /// The plugins of a node.
 #[derive(Debug)]
 pub struct CredentialPlugins(Vec<Plugin>);
 
-/// Why a plugin can't be used.
+/// A plugin can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginSetupError {
     /// stat of its program failed.
     #[error("plugin binary executable {}", path.display())]
     Program {
-        /// Where it should be.
+        /// Its expected path.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// It is no file that may be executed.
+    /// The program is not an executable file.
     #[error("plugin binary {} cannot be executed", .0.display())]
     NotExecutable(PathBuf),
 }
@@ -71,10 +71,10 @@ struct Plugin {
 
 #[derive(Debug, Default)]
 struct PluginCache {
-    /// By what they are for: images, and pods.
+    /// Responses, by images and pods for which they are valid.
     kept: BTreeMap<(CacheKey, Option<AccountKey>), CachedAnswer>,
     /// Requests in progress; the same request waits for that response.
-    asked: BTreeMap<(String, Option<QuestionKey>), SharedPluginCall>,
+    asked: BTreeMap<(String, Option<RequestKey>), SharedPluginCall>,
 }
 
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl CredentialPlugins {
     /// The plugins of these providers, whose programs are in `directory`.
     ///
     /// # Errors
-    /// A program is not there, or can't be executed.
+    /// A program does not exist or can't be executed.
     pub fn new(
         providers: Vec<CredentialProvider>,
         directory: &Path,
@@ -110,9 +110,8 @@ impl CredentialPlugins {
         plugins.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The credentials for an image of this pod, which may have a tag or digest. A plugin that
-    /// fails has none, and the log says why. One that works with tokens gets the pod's service
-    /// account.
+    /// The credentials for an image of this pod, which may have a tag or digest. A failure of a
+    /// plugin is logged. A plugin that uses tokens gets one of the pod's service account.
     pub async fn lookup(
         &self,
         image: &str,
@@ -123,7 +122,7 @@ impl CredentialPlugins {
         let mut found = Vec::new();
         for plugin in &self.0 {
             let mut patterns = plugin.provider.match_images.iter();
-            if !patterns.any(|pattern| matches_place(pattern, &repository)) {
+            if !patterns.any(|pattern| matches_registry(pattern, &repository)) {
                 continue;
             }
             match plugin.logins(&repository, pod, accounts).await {
@@ -142,7 +141,7 @@ impl CredentialPlugins {
         found
     }
 
-    /// The names of plugins that run only for pods with a service account.
+    /// The names of plugins that only run for pods with a service account.
     #[must_use]
     pub fn only_for_accounts(&self) -> Vec<&str> {
         let requires = |plugin: &&Plugin| {
@@ -169,13 +168,14 @@ impl Plugin {
         pod: &Pod,
         accounts: &dyn ServiceAccounts,
     ) -> Result<Vec<PullLogin>, PluginError> {
-        let asker = Asker::of(self.provider.token_attributes.as_ref(), pod, accounts).await?;
-        if let Asker::Nobody(why) = asker {
+        let subject =
+            PluginSubject::of(self.provider.token_attributes.as_ref(), pod, accounts).await?;
+        if let PluginSubject::Skip(why) = subject {
             let plugin = &self.provider.name;
             debug!(plugin, image = repository, pod = %pod.name, why, "Skipping a credential provider plugin");
             return Ok(Vec::new());
         }
-        let account = asker.account();
+        let account = subject.account();
         let answer = self.answer(repository, account).await?;
         let source = account.map_or(LoginSource::Node, |request| {
             LoginSource::ServiceAccount(request.account.clone())
@@ -195,7 +195,7 @@ impl Plugin {
     ) -> Result<Arc<PluginAnswer>, PluginError> {
         let question = (
             repository.to_owned(),
-            account.map(AccountRequest::question_key),
+            account.map(AccountRequest::request_key),
         );
         let whose = account.map(AccountRequest::cache_key);
         let asked = {
@@ -219,7 +219,7 @@ impl Plugin {
         };
         let result = asked.clone().await;
         let mut state = self.cache.lock();
-        // Whoever comes first keeps the answer, for all that waited.
+        // The first of the waiting calls caches the response.
         if state
             .asked
             .get(&question)
@@ -235,7 +235,7 @@ impl Plugin {
     }
 }
 
-/// A token as a password is good for one pod only, so that it can't be kept for all of a service account.
+/// A token as a password is valid for one pod only, so it can't be cached for a service account.
 fn may_be_kept(answer: &PluginAnswer, account: Option<&AccountRequest>) -> Result<(), PluginError> {
     let may_share = |request: &AccountRequest| {
         let mut logins = answer.auth.values();

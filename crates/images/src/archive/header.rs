@@ -40,7 +40,7 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn parse(block: [u8; BLOCK]) -> Result<Self, ArchiveError> {
-        let said = number(&block[CHECKSUM], "a header's checksum is no number")?;
+        let said = number(&block[CHECKSUM], "header checksum is not a number")?;
         // The checksum field itself counts as spaces. Old writers summed signed bytes.
         let bytes = block
             .iter()
@@ -49,7 +49,7 @@ impl Header {
         let unsigned: i64 = bytes.clone().map(i64::from).sum();
         let signed: i64 = bytes.map(|byte| i64::from(byte.cast_signed())).sum();
         if said != unsigned && said != signed {
-            return Err(ArchiveError::Malformed("a header's checksum is wrong"));
+            return Err(ArchiveError::Malformed("wrong header checksum"));
         }
         let format = match &block[MAGIC] {
             b"ustar  \0" => Format::Gnu,
@@ -88,25 +88,25 @@ impl Header {
     }
 
     pub(super) fn mode(&self) -> Result<u32, ArchiveError> {
-        let what = "a mode is no number";
+        let what = "mode is not a number";
         let mode = number(&self.block[MODE], what)?;
         u32::try_from(mode).map_err(|_| ArchiveError::Malformed(what))
     }
 
     pub(super) fn uid(&self) -> Result<u64, ArchiveError> {
-        positive(&self.block[UID], "an owner is no number")
+        positive(&self.block[UID], "uid is not a number")
     }
 
     pub(super) fn gid(&self) -> Result<u64, ArchiveError> {
-        positive(&self.block[GID], "a group is no number")
+        positive(&self.block[GID], "gid is not a number")
     }
 
     pub(super) fn size(&self) -> Result<u64, ArchiveError> {
-        positive(&self.block[SIZE], "a size is no number")
+        positive(&self.block[SIZE], "size is not a number")
     }
 
     pub(super) fn mtime(&self) -> Result<i64, ArchiveError> {
-        number(&self.block[MTIME], "a time is no number")
+        number(&self.block[MTIME], "mtime is not a number")
     }
 
     pub(super) fn device(&self) -> Result<(u32, u32), ArchiveError> {

@@ -4,7 +4,7 @@ use super::{ArchiveError, decimal::decimal, sparse::Segment};
 
 /// The fields of the next entry that an extended header sets.
 #[derive(Debug, Default)]
-pub(super) struct Pax {
+pub(super) struct PaxHeader {
     pub(super) path: Option<Vec<u8>>,
     pub(super) link: Option<Vec<u8>>,
     pub(super) size: Option<u64>,
@@ -26,9 +26,9 @@ pub(super) struct PaxSparse {
 
 const XATTR: &[u8] = b"SCHILY.xattr.";
 
-impl Pax {
+impl PaxHeader {
     pub(super) fn parse(mut bytes: &[u8]) -> Result<Self, ArchiveError> {
-        let damaged = || ArchiveError::Malformed("an extended header has no whole records");
+        let damaged = || ArchiveError::Malformed("an extended header has incomplete records");
         let mut pax = Self::default();
         let mut sparse = Sparse::default();
         while !bytes.is_empty() {
@@ -120,9 +120,7 @@ impl Sparse {
             (Some(1), Some(0), _) => None,
             (None | Some(0), None | Some(1), Some(map)) => Some(pairs(&map)?),
             _ => {
-                return Err(ArchiveError::Malformed(
-                    "its sparse files are of an unknown form",
-                ));
+                return Err(ArchiveError::Malformed("unknown sparse file format"));
             }
         };
         let wrong = ArchiveError::Malformed("a sparse file has no size");

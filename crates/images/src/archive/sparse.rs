@@ -1,4 +1,4 @@
-//! Sparse files: where in a file the content of the archive goes.
+//! Sparse files: the positions of the archive's content in a file.
 
 use std::io::Read;
 
@@ -11,13 +11,13 @@ use super::{
 /// Part of a sparse file that has content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it begins.
+    /// Offset in the file.
     pub offset: u64,
-    /// How long it is.
+    /// Length.
     pub length: u64,
 }
 
-/// Real archives have fewer parts.
+/// Maximum parts; real archives have fewer.
 const MAX_SEGMENTS: usize = 1 << 16;
 const WRONG: &str = "invalid map of a sparse file";
 

@@ -245,6 +245,6 @@ proptest! {
 
     #[test]
     fn no_extended_header_makes_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Pax::parse(&bytes);
+        let _ = PaxHeader::parse(&bytes);
     }
 }

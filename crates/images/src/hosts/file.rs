@@ -180,7 +180,8 @@ impl Reader<'_> {
                     return Ok(None);
                 };
                 if values.next().is_some() {
-                    let why = "has several certificates, and only one can be shown";
+                    let why =
+                        "has several certificates, but only one client certificate is supported";
                     return Err(self.wrong(field, item, why));
                 }
                 match value.as_array() {
@@ -208,10 +209,15 @@ impl Reader<'_> {
         for (key, item) in table.iter() {
             let field = format!("{field}.{key}");
             let name = HeaderName::from_bytes(key.as_bytes())
-                .map_err(|_| self.wrong(&field, item, "is not the name of a header"))?;
+                .map_err(|_| self.wrong(&field, item, "is not a valid header name"))?;
             for text in self.texts(item, &field)? {
-                let mut value = HeaderValue::from_str(text)
-                    .map_err(|_| self.wrong(&field, item, "has characters that no header may"))?;
+                let mut value = HeaderValue::from_str(text).map_err(|_| {
+                    self.wrong(
+                        &field,
+                        item,
+                        "has characters that are not allowed in a header",
+                    )
+                })?;
                 value.set_sensitive(true);
                 headers.append(&name, value);
             }
@@ -245,7 +251,7 @@ impl Reader<'_> {
     ) -> Result<&'v str, HostsFileError> {
         value
             .and_then(Value::as_str)
-            .ok_or_else(|| self.wrong(field, item, "must be a text"))
+            .ok_or_else(|| self.wrong(field, item, "must be a string"))
     }
 
     /// A file; a relative path is relative to the directory of this file.

@@ -110,7 +110,7 @@ client = "both.pem"
 #[test]
 fn an_error_names_its_line_and_field() {
     for (text, error_at) in [
-        ("server = 7", "1: server: must be a text"),
+        ("server = 7", "1: server: must be a string"),
         (
             "\n[host.\"https://m.test\"]\n  capabilities = [\n    \"fetch\"]",
             "3: host.\"https://m.test\".capabilities: unknown capability \"fetch\"; use pull, \
@@ -134,14 +134,14 @@ fn an_error_names_its_line_and_field() {
             "skip_verify = \"yes\"",
             "1: skip_verify: must be true or false",
         ),
-        ("\nca = [1]", "2: ca: must be a text"),
+        ("\nca = [1]", "2: ca: must be a string"),
         (
             "client = [\"a\", \"b\"]",
-            "1: client: has several certificates, and only one can be shown",
+            "1: client: has several certificates, but only one client certificate is supported",
         ),
         (
             "[header]\n\"a b\" = \"c\"",
-            "2: header.a b: is not the name of a header",
+            "2: header.a b: is not a valid header name",
         ),
         (
             "[host.\"ftp://m.test\"]",

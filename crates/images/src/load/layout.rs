@@ -32,7 +32,7 @@ pub(super) fn find(
     let Document::Index(entries) = document.map_err(of_image("index.json"))? else {
         return Err(LoadError::Form {
             path: path.to_owned(),
-            why: "its index.json is no index".into(),
+            why: "its index.json is not an image index".into(),
         });
     };
     let mut found: Vec<ArchivedImage> = Vec::new();
@@ -83,7 +83,7 @@ fn image_of(
     }))
 }
 
-/// The manifest of `entry`, and its text. `None` if there is none for this platform.
+/// The manifest of `entry`, and its text. `None` if it has no manifest for this platform.
 fn resolve(
     source: &ArchiveFiles,
     entry: &Descriptor,

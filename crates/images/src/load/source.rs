@@ -26,9 +26,9 @@ pub(super) enum ArchiveFiles {
     Directory(OwnedFd),
     Tar {
         file: Arc<File>,
-        /// Where the content of a file begins, and its length.
+        /// Offset and length of a file's content.
         entries: HashMap<String, TarEntry>,
-        _plain: Option<Scratch>,
+        _plain: Option<TempFile>,
     },
 }
 
@@ -38,9 +38,9 @@ pub(super) enum TarEntry {
 }
 
 /// A temporary file, removed on drop.
-pub(super) struct Scratch(PathBuf);
+pub(super) struct TempFile(PathBuf);
 
-impl Drop for Scratch {
+impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = tree::remove(&self.0);
     }
@@ -69,7 +69,7 @@ impl ArchiveFiles {
         let file = File::open(path).map_err(read)?;
         let limits = &store.settings().limits.unpack;
         let (mut file, plain) = if unpack::is_compressed(&file).map_err(read)? {
-            let scratch = Scratch(store.directories().unused());
+            let scratch = TempFile(store.directories().unused());
             let mut made = File::options()
                 .create_new(true)
                 .read(true)

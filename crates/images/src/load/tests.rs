@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::test_image::{Blobs, directory, gzip, layer, names, open};
 
-async fn load(store: &Arc<ImageStore>, path: &Path) -> Result<Vec<Loaded>, LoadError> {
+async fn load(store: &Arc<ImageStore>, path: &Path) -> Result<Vec<LoadedImage>, LoadError> {
     let path = path.to_owned();
     store.load(LoadRequest { path, name: None }).await
 }

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     Digest, ImageStore, PullError, PullErrorKind,
     manifest::Descriptor,
-    registry::{Body, HostSearch, Session},
+    registry::{HostSearch, RegistrySession, ResponseBody},
     store::{LayerLease, LayerSource, blocking},
 };
 
@@ -33,7 +33,7 @@ impl ImageStore {
     /// registry to query; `None` if the layer came from there with the same image.
     pub(super) async fn layer(
         self: &Arc<Self>,
-        session: &Session,
+        session: &RegistrySession,
         (descriptor, diff_id): (Descriptor, Digest),
         source: Option<LayerSource>,
     ) -> Result<LayerLease, PullError> {
@@ -43,9 +43,9 @@ impl ImageStore {
         if hold.add(&diff_id) {
             let known = self.sources_of(&diff_id);
             let may = match source.as_ref().map(|source| proof(&known, source)) {
-                None | Some(Proof::Given) => true,
-                Some(Proof::Confirmation) => session.confirms(&descriptor).await,
-                Some(Proof::Content) => false,
+                None | Some(AccessProof::Given) => true,
+                Some(AccessProof::Confirmation) => session.confirms(&descriptor).await,
+                Some(AccessProof::Content) => false,
             };
             if may {
                 self.learned(&diff_id, source).await?;
@@ -71,7 +71,7 @@ impl ImageStore {
 
     async fn downloaded(
         self: &Arc<Self>,
-        session: &Session,
+        session: &RegistrySession,
         descriptor: &Descriptor,
         diff_id: &Digest,
     ) -> Result<LayerLease, PullError> {
@@ -98,7 +98,7 @@ impl ImageStore {
 
     async fn download(
         self: &Arc<Self>,
-        mut body: Body,
+        mut body: ResponseBody,
         descriptor: &Descriptor,
         diff_id: Digest,
     ) -> Result<LayerLease, PullError> {
@@ -110,7 +110,7 @@ impl ImageStore {
             .name("layer".into())
             .stack_size(STACK);
         let spawned = thread.spawn(move || {
-            let content = Chunks {
+            let content = ChunkReader {
                 queue,
                 current: Bytes::new(),
                 ended: false,
@@ -136,9 +136,9 @@ impl ImageStore {
     }
 }
 
-/// What a registry must do before a present layer is used.
+/// The proof of access that a registry must give before a present layer is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Proof {
+enum AccessProof {
     /// Nothing: the same registry serves it to anonymous clients.
     Given,
     /// Confirm that it serves the layer for these credentials; it has served it before.
@@ -147,21 +147,21 @@ enum Proof {
     Content,
 }
 
-fn proof(known: &[LayerSource], asked: &LayerSource) -> Proof {
+fn proof(known: &[LayerSource], asked: &LayerSource) -> AccessProof {
     let mut there = known
         .iter()
         .filter(|source| source.registry == asked.registry && source.blob == asked.blob)
         .peekable();
     if there.peek().is_none() {
-        return Proof::Content;
+        return AccessProof::Content;
     }
     match there.any(|source| source.repository == asked.repository && source.anonymous) {
-        true => Proof::Given,
-        false => Proof::Confirmation,
+        true => AccessProof::Given,
+        false => AccessProof::Confirmation,
     }
 }
 
-/// Whether to try the next host.
+/// Reports whether to try the next host.
 fn is_the_hosts(error: &PullError) -> bool {
     matches!(
         error.kind(),
@@ -178,7 +178,7 @@ enum Chunk {
 
 /// Sends a blob to the thread, until the thread stops reading.
 async fn send(
-    body: &mut Body,
+    body: &mut ResponseBody,
     descriptor: &Descriptor,
     chunks: &mpsc::Sender<Chunk>,
 ) -> Result<(), PullError> {
@@ -207,13 +207,13 @@ async fn send(
 }
 
 /// The download, as a reader for the thread.
-struct Chunks {
+struct ChunkReader {
     queue: mpsc::Receiver<Chunk>,
     current: Bytes,
     ended: bool,
 }
 
-impl Read for Chunks {
+impl Read for ChunkReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.current.is_empty() && !self.ended {
             match self.queue.blocking_recv() {

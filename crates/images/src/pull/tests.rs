@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     ImageSettings, Platform,
     test_image::{directory, layer, names, open, settings},
-    test_registry::{Asked, Content, Fault, Reply, TestServer, proxy},
+    test_registry::{Content, RecordedRequest, Reply, ResponseFault, TestServer, proxy},
 };
 
 mod auth;
@@ -190,7 +190,7 @@ async fn a_shared_pull_continues_until_its_last_caller_gives_up() {
     let server = TestServer::start(move |asked| {
         let reply = served.answer(asked);
         if asked.path.ends_with(&large) {
-            return reply.fault(Fault::StopAfter(10, Arc::clone(&notify)));
+            return reply.fault(ResponseFault::StopAfter(10, Arc::clone(&notify)));
         }
         reply
     })
@@ -258,7 +258,7 @@ async fn layers_of_a_pull_that_failed_are_there_for_the_next_one() {
 async fn failing(
     image: &str,
     settings: ImageSettings,
-    change: impl Fn(&Asked, Reply) -> Reply + Send + Sync + 'static,
+    change: impl Fn(&RecordedRequest, Reply) -> Reply + Send + Sync + 'static,
 ) -> PullError {
     let served = content();
     let server = TestServer::start(move |asked| change(asked, served.answer(asked))).await;
@@ -320,7 +320,7 @@ async fn downloads_that_are_cut_off_fail() {
         let error = failing(":1", settings(), move |asked, reply| {
             if asked.path.contains(place) {
                 let half = reply.body.len() / 2;
-                return reply.fault(Fault::CutAfter(half));
+                return reply.fault(ResponseFault::CutAfter(half));
             }
             reply
         });
@@ -331,7 +331,7 @@ async fn downloads_that_are_cut_off_fail() {
     let short = failing(":1", settings(), |asked, mut reply| {
         if asked.path.contains("/blobs/") {
             reply.body.truncate(reply.body.len() / 2);
-            return reply.fault(Fault::Chunked);
+            return reply.fault(ResponseFault::Chunked);
         }
         reply
     });
@@ -356,7 +356,7 @@ async fn downloads_that_stand_still_fail() {
     let never = Arc::new(Notify::new());
     let error = failing(":1", hasty, move |asked, reply| {
         if asked.path.contains("/blobs/") {
-            return reply.fault(Fault::StopAfter(1, Arc::clone(&never)));
+            return reply.fault(ResponseFault::StopAfter(1, Arc::clone(&never)));
         }
         reply
     });
@@ -376,7 +376,7 @@ async fn what_is_not_what_its_digest_says_is_refused() {
         .into_iter()
         .chain(digests)
     {
-        for fault in [Fault::None, Fault::Chunked] {
+        for fault in [ResponseFault::None, ResponseFault::Chunked] {
             let place = place.clone();
             let error = failing(":1", settings(), move |asked, mut reply| {
                 if asked.path.contains(&place) {
@@ -414,7 +414,7 @@ async fn sizes_are_bounded() {
     for chunked in [false, true] {
         let error = failing(":1", small.clone(), move |_, reply| {
             if chunked {
-                reply.fault(Fault::Chunked)
+                reply.fault(ResponseFault::Chunked)
             } else {
                 reply
             }
@@ -424,7 +424,7 @@ async fn sizes_are_bounded() {
     let error = failing(":1", settings(), |asked, mut reply| {
         if asked.path.contains("/blobs/") {
             reply.body.extend_from_slice(&[0; 100_000]);
-            return reply.fault(Fault::Chunked);
+            return reply.fault(ResponseFault::Chunked);
         }
         reply
     });

@@ -11,7 +11,7 @@ use super::{
     challenge::{self, Challenge},
     error_response,
     origin::{self, Origin},
-    peer::Peer,
+    peer::HostConnection,
     transport::{RegistryResponse, unsent},
 };
 use crate::{Credentials, PullError, PullErrorKind};
@@ -59,7 +59,7 @@ impl Authorizer {
     /// cannot.
     pub(super) async fn renew(
         &self,
-        asked: (&Peer, &Origin),
+        asked: (&HostConnection, &Origin),
         refused: &RegistryResponse,
         shown: Option<&HeaderValue>,
     ) -> Result<bool, PullError> {
@@ -105,7 +105,7 @@ impl Authorizer {
     /// it must be as secure as the registry.
     async fn token(
         &self,
-        (peer, registry): (&Peer, &Origin),
+        (peer, registry): (&HostConnection, &Origin),
         realm: &str,
         service: Option<&str>,
         scope: &str,
@@ -113,7 +113,7 @@ impl Authorizer {
         let (_, server) = origin::parse(realm, "the registry's token server")?;
         if registry.https && !server.https {
             let message = format!(
-                "{} asks for credentials over plain HTTP at {}, which is refused",
+                "{} requests credentials over plain HTTP at {}, which is refused",
                 registry.authority(),
                 server.authority()
             );

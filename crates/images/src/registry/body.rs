@@ -15,15 +15,15 @@ use crate::{Limits, PullError, PullErrorKind};
 const SOME: u64 = 64 * 1024;
 
 /// The body of a response. Dropping it before its end closes the connection.
-pub(crate) struct Body {
+pub(crate) struct ResponseBody {
     incoming: Incoming,
-    pace: Pace,
+    pace: DownloadPace,
     from: String,
 }
 
 /// The progress of a download. Only time spent waiting counts: unpacking may take long.
 #[derive(Debug)]
-struct Pace {
+struct DownloadPace {
     idle: Duration,
     /// Zero means no limit.
     progress: Duration,
@@ -33,7 +33,7 @@ struct Pace {
     arrived: u64,
 }
 
-impl Pace {
+impl DownloadPace {
     fn new(limits: &Limits) -> Self {
         Self {
             idle: limits.idle,
@@ -62,7 +62,7 @@ impl Pace {
     }
 
     /// The error if the next bytes take longer than [`Self::patience`].
-    fn complaint(&self, from: &str) -> String {
+    fn timeout_message(&self, from: &str) -> String {
         let idle = self.idle.as_secs();
         let progress = self.progress.as_secs();
         match self.patience() < self.idle {
@@ -75,11 +75,11 @@ impl Pace {
     }
 }
 
-impl Body {
+impl ResponseBody {
     pub(super) fn new(incoming: Incoming, limits: &Limits, from: String) -> Self {
         Self {
             incoming,
-            pace: Pace::new(limits),
+            pace: DownloadPace::new(limits),
             from,
         }
     }
@@ -95,7 +95,7 @@ impl Body {
         loop {
             let since = Instant::now();
             let frame = timeout(self.pace.patience(), self.incoming.frame()).await;
-            let frame = frame.map_err(|_| unavailable(self.pace.complaint(&self.from)))?;
+            let frame = frame.map_err(|_| unavailable(self.pace.timeout_message(&self.from)))?;
             match frame {
                 None => return Ok(None),
                 Some(Ok(frame)) => {

@@ -8,7 +8,7 @@ use crate::{PullError, PullErrorKind};
 
 /// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hop {
+pub(super) struct Redirect {
     pub(super) url: String,
     pub(super) origin: Origin,
     /// The target has the same origin, so it may get the credentials again.
@@ -25,9 +25,9 @@ pub(super) fn hop(
     url: &str,
     location: &str,
     is_insecure: impl Fn(&str) -> bool,
-) -> Result<Hop, PullError> {
+) -> Result<Redirect, PullError> {
     let url = resolve(url, location);
-    let (_, next) = origin::parse(&url, "where the registry sends")?;
+    let (_, next) = origin::parse(&url, "the redirect target")?;
     if here.https && !next.https && !is_insecure(next.authority()) {
         let message = format!(
             "{} redirects from HTTPS to plain HTTP at {}, which is refused",
@@ -36,7 +36,7 @@ pub(super) fn hop(
         );
         return Err(PullError::new(PullErrorKind::Refused, message));
     }
-    Ok(Hop {
+    Ok(Redirect {
         url,
         keeps_credentials: next == *here,
         origin: next,

@@ -8,9 +8,9 @@ use http::{HeaderValue, Method, StatusCode, header};
 use super::{
     OfferedCredentials, RawManifest,
     authorize::{Authorizer, encode},
-    body::Body,
+    body::ResponseBody,
     error_response,
-    peer::Peer,
+    peer::HostConnection,
     redirect,
     transport::{RegistryResponse, Transport},
 };
@@ -21,7 +21,7 @@ use crate::{
 };
 
 pub(super) struct Host {
-    peer: Peer,
+    peer: HostConnection,
     /// The path before the repository.
     base: String,
     repository: String,
@@ -43,7 +43,7 @@ impl Host {
         is_last: bool,
     ) -> Result<Self, PullError> {
         let api_host = reference.api_host();
-        let peer = Peer::new(Arc::clone(transport), settings, api_host, is_last)?;
+        let peer = HostConnection::new(Arc::clone(transport), settings, api_host, is_last)?;
         let base = settings.url.as_ref().map(|url| url.path.clone());
         let is_registry = [api_host, reference.registry()].contains(&peer.authority());
         let query = match is_registry {
@@ -68,7 +68,7 @@ impl Host {
         self.peer.authority().to_owned()
     }
 
-    /// Whether its capabilities allow pulls, and with `resolve` also tags.
+    /// Reports whether its capabilities allow pulls, and with `resolve` also tags.
     pub(super) fn may(&self, resolve: bool) -> bool {
         self.capabilities.pull && (self.capabilities.resolve || !resolve)
     }
@@ -134,7 +134,7 @@ impl Host {
         Ok(bytes)
     }
 
-    pub(super) async fn blob(&self, descriptor: &Descriptor) -> Result<Body, PullError> {
+    pub(super) async fn blob(&self, descriptor: &Descriptor) -> Result<ResponseBody, PullError> {
         let path = format!("{}/blobs/{}", self.repository, descriptor.digest);
         let answer = self.get(&path, None).await?;
         match answer.body.announced() {
@@ -149,7 +149,7 @@ impl Host {
         }
     }
 
-    /// Whether a HEAD request with these credentials finds the blob with the expected size.
+    /// Reports whether a HEAD request with these credentials finds the blob with the expected size.
     pub(super) async fn has(&self, descriptor: &Descriptor) -> bool {
         let path = format!("{}/blobs/{}", self.repository, descriptor.digest);
         match self.ask(Method::HEAD, &path, None).await {

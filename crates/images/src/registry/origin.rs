@@ -56,7 +56,7 @@ pub(super) fn host_of(authority: &str) -> &str {
     authority.split(':').next().unwrap_or_default()
 }
 
-/// Whether it can only be this machine.
+/// Reports whether the host can only be this machine.
 pub(super) fn is_loopback(authority: &str) -> bool {
     let host = host_of(authority);
     let address = host.parse::<IpAddr>();

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::{
     origin::Origin,
-    transport::{Clients, RegistryResponse, Transport, unsent},
+    transport::{HttpClients, RegistryResponse, Transport, unsent},
 };
 use crate::{Limits, PullError, hosts::HostSettings};
 
@@ -17,20 +17,20 @@ use crate::{Limits, PullError, hosts::HostSettings};
 const TLS_OR_NOT: Duration = Duration::from_secs(5);
 
 /// A host, and the connections to it.
-pub(super) struct Peer {
+pub(super) struct HostConnection {
     transport: Arc<Transport>,
-    clients: Clients,
+    clients: HttpClients,
     authority: String,
     /// The scheme and TLS mode, once known.
     https: Option<bool>,
-    /// Whether its certificate is not verified.
+    /// Its certificate is not verified.
     takes_any: bool,
     headers: HeaderMap,
     /// Its response timeout.
     patience: Duration,
 }
 
-impl Peer {
+impl HostConnection {
     /// The host of these settings; the registry itself is at `api_host`. With other hosts after it, it
     /// has a shorter timeout. Reads certificates; blocks.
     pub(super) fn new(
@@ -93,7 +93,7 @@ impl Peer {
         }
     }
 
-    /// Whether plain HTTP and unverified certificates are allowed for `authority`.
+    /// Reports whether plain HTTP and unverified certificates are allowed for `authority`.
     pub(super) fn is_insecure(&self, authority: &str) -> bool {
         match authority == self.authority {
             true => self.takes_any,

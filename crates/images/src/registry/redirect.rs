@@ -9,7 +9,7 @@ use http_body_util::Full;
 use super::{
     hop::hop,
     origin,
-    peer::Peer,
+    peer::HostConnection,
     transport::{RegistryResponse, unsent},
 };
 use crate::{PullError, PullErrorKind};
@@ -30,7 +30,7 @@ pub(super) struct RegistryRequest {
 
 /// The last response, and whether it is from the origin of the first request.
 pub(super) async fn follow(
-    peer: &Peer,
+    peer: &HostConnection,
     mut ask: RegistryRequest,
 ) -> Result<(RegistryResponse, bool), PullError> {
     let (_, start) = origin::parse(&ask.url, "the address of the registry")?;

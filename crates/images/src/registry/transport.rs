@@ -16,7 +16,7 @@ use rustls::RootCertStore;
 use tokio::{sync::Mutex, time::timeout};
 
 use super::{
-    body::Body,
+    body::ResponseBody,
     origin::{Origin, host_of, is_loopback},
     proxy::ProxyConnector,
     tls::{self, Identity},
@@ -27,7 +27,7 @@ type HttpClient = Client<HttpsConnector<ProxyConnector>, Full<Bytes>>;
 
 /// Idle time after which a connection is closed.
 const IDLE: Duration = Duration::from_secs(15);
-/// How much of a response is buffered, in bytes.
+/// Read buffer of a response, in bytes.
 const READ_BUFFER: usize = 64 * 1024;
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("rubelet/", env!("CARGO_PKG_VERSION")));
@@ -36,8 +36,8 @@ const USER_AGENT: HeaderValue =
 pub(crate) struct Transport {
     /// The trusted certificate authorities.
     roots: RootCertStore,
-    /// For registries without settings.
-    clients: Clients,
+    /// Connections to registries without settings.
+    clients: HttpClients,
     insecure: Vec<String>,
     proxy: Proxy,
     limits: Limits,
@@ -50,7 +50,7 @@ pub(super) type SharedOrigin = std::sync::Arc<Mutex<Option<Origin>>>;
 
 /// Connections with the same settings.
 #[derive(Clone)]
-pub(super) struct Clients {
+pub(super) struct HttpClients {
     checked: HttpClient,
     /// Does not verify certificates.
     any: HttpClient,
@@ -60,7 +60,7 @@ pub(super) struct Clients {
 pub(super) struct RegistryResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
-    pub(super) body: Body,
+    pub(super) body: ResponseBody,
 }
 
 impl Transport {
@@ -69,7 +69,7 @@ impl Transport {
         let limits = settings.limits;
         let roots = tls::roots(settings.authorities.as_deref())?;
         Ok(Self {
-            clients: Clients::new(roots.clone(), None, &settings.proxy, limits.connect),
+            clients: HttpClients::new(roots.clone(), None, &settings.proxy, limits.connect),
             roots,
             insecure: settings.insecure_registries.clone(),
             proxy: settings.proxy.clone(),
@@ -82,12 +82,12 @@ impl Transport {
         &self.limits
     }
 
-    /// Whether plain HTTP and unverified certificates are allowed.
+    /// Reports whether plain HTTP and unverified certificates are allowed.
     pub(super) fn is_insecure(&self, authority: &str) -> bool {
         is_loopback(authority) || self.is_called_insecure(authority)
     }
 
-    /// Whether the settings call it insecure.
+    /// Reports whether the settings list it as insecure.
     pub(super) fn is_called_insecure(&self, authority: &str) -> bool {
         let host = host_of(authority);
         let mut named = self.insecure.iter();
@@ -105,7 +105,7 @@ impl Transport {
         &self,
         settings: &HostSettings,
         connect: Duration,
-    ) -> Result<Clients, PullError> {
+    ) -> Result<HttpClients, PullError> {
         let is_usual = settings.authorities.is_empty() && settings.client.is_none();
         if is_usual && connect == self.limits.connect {
             return Ok(self.clients.clone());
@@ -115,11 +115,16 @@ impl Transport {
             tls::add_named(&mut roots, file)?;
         }
         let identity = settings.client.as_ref().map(tls::identity).transpose()?;
-        Ok(Clients::new(roots, identity.as_ref(), &self.proxy, connect))
+        Ok(HttpClients::new(
+            roots,
+            identity.as_ref(),
+            &self.proxy,
+            connect,
+        ))
     }
 }
 
-impl Clients {
+impl HttpClients {
     fn new(
         roots: RootCertStore,
         identity: Option<&Identity>,
@@ -173,7 +178,7 @@ impl Clients {
         Ok(RegistryResponse {
             status: head.status,
             headers: head.headers,
-            body: Body::new(body, limits, authority),
+            body: ResponseBody::new(body, limits, authority),
         })
     }
 }

@@ -58,7 +58,7 @@ impl LayerLease {
         held
     }
 
-    /// Takes over the layers of another lease.
+    /// Adds the layers of another lease.
     pub(crate) fn merge(&mut self, mut other: Self) {
         self.layers.append(&mut other.layers);
     }
@@ -95,7 +95,7 @@ impl ImageStore {
             return Ok(hold);
         }
         let trash = self.set_aside(&target);
-        fs::rename(made, &target).map_err(disk_error("put into place", &target))?;
+        fs::rename(made, &target).map_err(disk_error("rename", &target))?;
         // The rename itself is on disk only after its directory is.
         let layers = self.directories.layers();
         let flushed = File::open(&layers).and_then(|directory| directory.sync_all());

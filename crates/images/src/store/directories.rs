@@ -108,7 +108,7 @@ pub(super) fn discard(trash: impl IntoIterator<Item = PathBuf>) {
     for path in trash {
         if let Err(error) = tree::remove(&path) {
             // The next start retries.
-            tracing::warn!(path = %path.display(), error = %ErrorChain(&error), "Cannot remove a directory");
+            tracing::warn!(path = %path.display(), error = %ErrorChain(&error), "Failed to remove a directory");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Directories that a layer uses without an entry of their own.
+//! Directories that a layer uses without an entry.
 //!
 //! Some builders write `tmp/x` without `tmp`. Unpacked by itself, such a layer has a `tmp` with
 //! attributes that the image does not specify, and overlayfs shows those of the topmost layer: a
@@ -15,7 +15,7 @@ use std::{
 };
 
 use super::{ImageStore, LayerLease, directories::open_directory, disk_error};
-use crate::{Digest, StoreError, Usage, unpack::AppliedLayer};
+use crate::{Digest, DiskUsage, StoreError, unpack::AppliedLayer};
 
 /// An image with more such directories is not repaired: no ordinary one has so many.
 const MOST: usize = 20_000;
@@ -156,8 +156,8 @@ impl ImageStore {
             implicit: record.implicit.iter().map(String::as_str).collect(),
         });
         let from_top: Vec<LayerBelow<'_>> = from_top.collect();
-        let repairs =
-            repairs(&from_top).map_err(disk_error("look into", self.directories.root()))?;
+        let repairs = repairs(&from_top)
+            .map_err(disk_error("read the layers below", self.directories.root()))?;
         if repairs.is_empty() {
             return Ok(layers);
         }
@@ -165,10 +165,10 @@ impl ImageStore {
         let digest = Digest::of(format!("directories {repairs:?}").as_bytes());
         if !hold.add(&digest) {
             let made = self.directories.unused();
-            make(&made, &repairs).map_err(disk_error("make", &made))?;
+            make(&made, &repairs).map_err(disk_error("create", &made))?;
             let inodes = repairs.len() as u64;
             let applied = AppliedLayer {
-                usage: Usage {
+                usage: DiskUsage {
                     bytes: inodes * 4096,
                     inodes,
                 },

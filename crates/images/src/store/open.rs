@@ -20,12 +20,12 @@ use super::{
     state::{Layer, Snapshot, StoreState},
 };
 use crate::{
-    Digest, Image, ImageSettings, OpenError, Reference, manifest::parse_config, pull::Pulls,
+    Digest, Image, ImageSettings, OpenError, Reference, manifest::parse_config, pull::ActivePulls,
     volumes::CopyThreads,
 };
 
 impl ImageStore {
-    /// Opens the store below `root`, makes its directories if necessary, removes incomplete images, and
+    /// Opens the store below `root`, creates missing directories, removes incomplete images, and
     /// moves corrupt records aside.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl ImageStore {
         directories
             .make()
             .map_err(|(path, source)| OpenError::Disk {
-                step: "make",
+                step: "create",
                 path,
                 source,
             })?;
@@ -67,7 +67,7 @@ impl ImageStore {
             pinned: pinned?,
             state: Mutex::default(),
             disk: Mutex::default(),
-            pulls: Pulls::default(),
+            pulls: ActivePulls::default(),
             copies: CopyThreads::default(),
             _lock: lock,
         };
@@ -82,7 +82,7 @@ impl ImageStore {
 
     fn sweep_ingest(&self) -> Result<(), OpenError> {
         let ingest = self.directories.ingest();
-        // Leftovers that can't be removed take space, but nothing else.
+        // Leftovers that can't be removed use disk space, but do no other harm.
         discard(entries(&ingest)?.into_iter().map(|(_, path)| path));
         Ok(())
     }
@@ -171,7 +171,7 @@ impl ImageStore {
                     if let Err(error) =
                         Record::<ImageRecord>::at(self.directories.image(&record.id)).remove()
                     {
-                        tracing::warn!(error = %ErrorChain(&error), "Cannot remove an image whose layers are missing");
+                        tracing::warn!(error = %ErrorChain(&error), "Failed to remove an image whose layers are missing");
                     }
                 }
             }
@@ -207,7 +207,7 @@ impl ImageStore {
             Ok(()) => Some(trash),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                tracing::warn!(path = %path.display(), error = %ErrorChain(&error), "Cannot move a directory away");
+                tracing::warn!(path = %path.display(), error = %ErrorChain(&error), "Failed to move a directory away");
                 None
             }
         }

@@ -6,7 +6,7 @@ use rubelet_store::{Migration, Stored};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Digest, ImageId, Usage,
+    Digest, DiskUsage, ImageId,
     unpack::{AppliedLayer, DirectoryAttributes},
 };
 
@@ -52,13 +52,13 @@ pub(crate) struct LayerSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct LayerRecord {
     pub(super) diff_id: Digest,
-    pub(super) usage: Usage,
+    pub(super) usage: DiskUsage,
     /// The root directory's attributes in the archive.
     pub(super) root: Option<DirectoryAttributes>,
-    /// Directories without an entry of their own.
+    /// Directories without their own entry.
     #[serde(default)]
     pub(super) implicit: Vec<String>,
-    /// Where it came from; empty for layers of archives.
+    /// Its sources; empty for layers of archives.
     #[serde(default)]
     pub(super) sources: Vec<LayerSource>,
 }

@@ -6,7 +6,7 @@ use rubelet_store::Record;
 use tokio::time::Instant;
 
 use super::{
-    ImageStore, Removed, blocking, directories::discard, open::image_of, records::ImageRecord,
+    ImageStore, RemovalResult, blocking, directories::discard, open::image_of, records::ImageRecord,
 };
 use crate::{Digest, ImageId, Reference, StoreError};
 
@@ -16,9 +16,9 @@ impl ImageStore {
     ///
     /// # Errors
     /// The disk fails.
-    pub async fn remove(self: &Arc<Self>, image: &str) -> Result<Removed, StoreError> {
+    pub async fn remove(self: &Arc<Self>, image: &str) -> Result<RemovalResult, StoreError> {
         let Some(id) = self.find(image).map(|image| image.id.clone()) else {
-            return Ok(Removed::default());
+            return Ok(RemovalResult::default());
         };
         let store = Arc::clone(self);
         blocking(move || store.remove_image(&id)).await
@@ -28,9 +28,9 @@ impl ImageStore {
     ///
     /// # Errors
     /// The disk fails.
-    pub async fn untag(self: &Arc<Self>, image: &str) -> Result<Removed, StoreError> {
+    pub async fn untag(self: &Arc<Self>, image: &str) -> Result<RemovalResult, StoreError> {
         let Some(found) = self.find(image) else {
-            return Ok(Removed::default());
+            return Ok(RemovalResult::default());
         };
         let (store, id) = (Arc::clone(self), found.id.clone());
         let name = image.parse::<Reference>().ok();
@@ -46,11 +46,11 @@ impl ImageStore {
         }
     }
 
-    fn untag_image(&self, id: &ImageId, name: String) -> Result<Removed, StoreError> {
+    fn untag_image(&self, id: &ImageId, name: String) -> Result<RemovalResult, StoreError> {
         let last = {
             let _one_at_a_time = self.disk();
             let Some(mut record) = self.record(id)? else {
-                return Ok(Removed::default());
+                return Ok(RemovalResult::default());
             };
             let had_tags = !record.tags.is_empty();
             record.tags.remove(&name);
@@ -69,19 +69,19 @@ impl ImageStore {
         if last {
             return self.remove_image(id);
         }
-        Ok(Removed {
+        Ok(RemovalResult {
             untagged: vec![name],
             image: None,
         })
     }
 
-    fn remove_image(&self, id: &ImageId) -> Result<Removed, StoreError> {
+    fn remove_image(&self, id: &ImageId) -> Result<RemovalResult, StoreError> {
         let one_at_a_time = self.disk();
         Record::<ImageRecord>::at(self.directories.image(id)).remove()?;
         let (image, unused) = {
             let mut state = self.state();
             let Some(image) = state.remove(id) else {
-                return Ok(Removed::default());
+                return Ok(RemovalResult::default());
             };
             state.release(&image.layers, Instant::now());
             let unused = state.take_unused(&image.layers);
@@ -91,7 +91,7 @@ impl ImageStore {
         drop(one_at_a_time);
         discard(trash);
         let names = image.repo_tags.iter().chain(&image.repo_digests);
-        Ok(Removed {
+        Ok(RemovalResult {
             untagged: names.cloned().collect(),
             image: Some(id.clone()),
         })

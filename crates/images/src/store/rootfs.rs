@@ -13,7 +13,7 @@ use rubelet_oci::IdMapping;
 use tokio::time::Instant;
 
 use super::{
-    ImageStore, Mappings, RootfsLayers, Usage, blocking,
+    DiskUsage, IdMappings, ImageStore, RootfsLayers, blocking,
     directories::{EMPTY, discard, open_directory},
     disk_error,
     state::{Snapshot, StoreState},
@@ -33,12 +33,12 @@ impl ImageStore {
     /// Creates the directories of a container's root file system.
     ///
     /// # Errors
-    /// There is no such image, the container has a root file system already, or the disk fails.
+    /// There is no such image, the container already has a root file system, or the disk fails.
     pub async fn prepare_rootfs(
         self: &Arc<Self>,
         container_id: &str,
         image: &ImageId,
-        userns: Option<&Mappings>,
+        userns: Option<&IdMappings>,
     ) -> Result<RootfsLayers, StoreError> {
         check_id(container_id)?;
         let (layers, attributes) = {
@@ -134,7 +134,7 @@ impl ImageStore {
         let directory = self.directories.snapshot(container_id);
         let written = blocking(move || {
             write_layers(&directory.join(VOLUMES), &volumes)
-                .map_err(disk_error("note in", &directory))
+                .map_err(disk_error("write the image volumes in", &directory))
         });
         written.await?;
         Ok(trees)
@@ -166,7 +166,10 @@ impl ImageStore {
     ///
     /// # Errors
     /// There is no such root file system.
-    pub async fn rootfs_usage(self: &Arc<Self>, container_id: &str) -> Result<Usage, StoreError> {
+    pub async fn rootfs_usage(
+        self: &Arc<Self>,
+        container_id: &str,
+    ) -> Result<DiskUsage, StoreError> {
         let now = Instant::now();
         let none = || StoreError::NoRootfs(container_id.to_owned());
         let measured = {
@@ -242,7 +245,7 @@ impl ImageStore {
         if moved.is_err() {
             let _ = tree::remove(&made);
         }
-        moved.map_err(disk_error("make the root file system", &target))
+        moved.map_err(disk_error("create the root file system", &target))
     }
 
     /// Removes a root file system, and its layers without other users.
@@ -274,8 +277,8 @@ impl ImageStore {
     }
 }
 
-/// The host's ID of a container's ID. An unmapped one becomes nobody's: its number may belong to a
-/// user on the host or in another container.
+/// The host's ID of a container's ID. An unmapped one becomes the overflow ID: its number may
+/// belong to a user on the host or in another container.
 pub(crate) fn mapped(id: u32, mappings: &[IdMapping]) -> u32 {
     mappings
         .iter()

@@ -8,7 +8,7 @@ use std::{
 use tokio::time::Instant;
 
 use super::records::LayerRecord;
-use crate::{Digest, Image, ImageId, Reference, Usage};
+use crate::{Digest, DiskUsage, Image, ImageId, Reference};
 
 #[derive(Default)]
 pub(super) struct StoreState {
@@ -25,7 +25,7 @@ pub(super) struct Layer {
     pub(super) record: LayerRecord,
     /// Images, root file systems and pulls that need it.
     pub(super) holds: usize,
-    /// When the last user was removed.
+    /// Time at which the last user was removed.
     pub(super) orphaned: Option<Instant>,
 }
 
@@ -34,8 +34,8 @@ pub(super) struct Snapshot {
     pub(super) layers: Vec<Digest>,
     /// Layers of the images that the container mounts.
     pub(super) volumes: Vec<Digest>,
-    /// Its measured usage, and when.
-    pub(super) measured: Option<(Instant, Usage)>,
+    /// Its measured usage, and the time of the measurement.
+    pub(super) measured: Option<(Instant, DiskUsage)>,
 }
 
 impl StoreState {
@@ -53,7 +53,7 @@ impl StoreState {
         true
     }
 
-    /// Removes a user from each layer. Layers without users stay until the next sweep.
+    /// Removes a user from each layer. Layers without users are kept until the next sweep.
     pub(super) fn release(&mut self, layers: &[Digest], now: Instant) {
         for layer in layers {
             if let Some(layer) = self.layers.get_mut(layer) {

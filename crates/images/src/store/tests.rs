@@ -91,12 +91,12 @@ async fn layers_go_with_the_last_one_who_needs_them() {
     assert_eq!(layers(&store), 2);
     assert_eq!(
         store.remove("r.test/a:1").await.unwrap(),
-        Removed::default()
+        RemovalResult::default()
     );
     store.remove("r.test/b:1").await.unwrap();
     assert_eq!(
         (layers(&store), store.fs_info().images),
-        (0, Usage::default())
+        (0, DiskUsage::default())
     );
     assert_eq!(names(&store.directories.ingest()), [""; 0]);
 }
@@ -264,7 +264,7 @@ async fn a_root_file_system_is_the_containers_own() {
         host_id: 100_000,
         size: 65_536,
     }];
-    let mappings = Mappings {
+    let mappings = IdMappings {
         gids: uids.clone(),
         uids,
     };

@@ -21,7 +21,7 @@ use super::{
     whiteout::{Whiteout, parse_whiteout},
 };
 use crate::{
-    Usage,
+    DiskUsage,
     archive::{Archive, Entry, Kind},
     tree,
 };
@@ -35,7 +35,7 @@ const MAX_LEFT_OUT: usize = 100;
 /// Granularity of file sizes on disk.
 const DISK_BLOCK: u64 = 4096;
 
-/// Character devices that every container has anyway: major, minor.
+/// Character devices that every container has: major, minor.
 const HARMLESS: [(u32, u32); 8] = [
     (1, 3), // null
     (1, 5), // zero
@@ -50,7 +50,7 @@ const HARMLESS: [(u32, u32); 8] = [
 pub(super) struct Applier<'a> {
     layer_root: LayerRoot,
     limits: &'a UnpackLimits,
-    usage: Usage,
+    usage: DiskUsage,
     root: Option<DirectoryAttributes>,
     left_out: Vec<String>,
     entries: u64,
@@ -65,7 +65,7 @@ impl<'a> Applier<'a> {
         Self {
             layer_root: LayerRoot::new(root, limits.depth),
             limits,
-            usage: Usage::default(),
+            usage: DiskUsage::default(),
             root: None,
             left_out: Vec::new(),
             entries: 0,
@@ -77,7 +77,9 @@ impl<'a> Applier<'a> {
     pub(super) fn apply<R: Read>(&mut self, entry: &Entry, content: &mut Archive<R>) -> Result<()> {
         self.entries += 1;
         if self.entries > self.limits.entries {
-            return Err(UnpackError::Bomb("it has more entries than allowed"));
+            return Err(UnpackError::LimitExceeded(
+                "it has more entries than allowed",
+            ));
         }
         if self.entries.is_multiple_of(CHECK_ENTRIES) {
             self.check_space()?;
@@ -90,7 +92,9 @@ impl<'a> Applier<'a> {
         if name.is_root() {
             return match entry.kind {
                 Kind::Directory => self.root_directory(entry),
-                _ => Err(hostile("it replaces the root directory of the layer")),
+                _ => Err(hostile(
+                    "entry would replace the root directory of the layer",
+                )),
             };
         }
         let (parent, last) = name.split();
@@ -101,11 +105,7 @@ impl<'a> Applier<'a> {
             Whiteout::Removed(gone) => return self.hide(&name, parent, gone),
             Whiteout::Opaque => {
                 let directory = failing(&name, self.layer_root.directory(parent))?;
-                return disk(
-                    &name,
-                    "hide what is below",
-                    attributes::make_opaque(directory),
-                );
+                return disk(&name, "mark as opaque", attributes::make_opaque(directory));
             }
         }
         if attributes::owner(entry).is_none() {
@@ -128,7 +128,7 @@ impl<'a> Applier<'a> {
                 if entry.link.is_empty() || entry.link.contains(&0) {
                     return Err(hostile("invalid symlink target"));
                 }
-                self.make(&name, entry, "make the link", |directory, last| {
+                self.make(&name, entry, "create the link", |directory, last| {
                     fs::symlinkat(entry.link.as_slice(), directory, last)
                 })?;
                 // Paths through it now lead elsewhere.
@@ -175,24 +175,24 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Creates a whiteout, unless the layer itself contains the name: that hides the lower one
-    /// anyway, and an opaque directory hides everything in it.
+    /// Creates a whiteout, unless the layer itself contains the name: its entry already hides the
+    /// lower one, and an opaque directory hides everything in it.
     fn hide(&mut self, entry: &Name, parent: &[u8], gone: &[u8]) -> Result<()> {
         let directory = failing(entry, self.layer_root.directory(parent))?;
         let none = Mode::empty();
         match fs::mknodat(directory, gone, FileType::CharacterDevice, none, 0) {
             Err(Errno::EXIST) => {}
             made => {
-                disk(entry, "make the whiteout", made)?;
+                disk(entry, "create the whiteout", made)?;
                 self.usage.inodes += 1;
                 return Ok(());
             }
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match fs::openat(directory, gone, flags, none) {
-            Ok(own) => disk(entry, "hide what is below", attributes::make_opaque(own)),
+            Ok(own) => disk(entry, "mark as opaque", attributes::make_opaque(own)),
             Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
-            Err(error) => Err(error_of(entry, "hide what is below", error)),
+            Err(error) => Err(error_of(entry, "mark as opaque", error)),
         }
     }
 
@@ -203,10 +203,10 @@ impl<'a> Applier<'a> {
         let mode = Mode::from_raw_mode(0o700);
         if let Err(error) = fs::mkdirat(directory, last, mode) {
             if error != Errno::EXIST {
-                return Err(error_of(name, "make the directory", error));
+                return Err(error_of(name, "create the directory", error));
             }
             let stat = fs::statat(directory, last, AtFlags::SYMLINK_NOFOLLOW);
-            let stat = disk(name, "look at", stat)?;
+            let stat = disk(name, "stat", stat)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
                 was_gone = attributes::is_whiteout(&stat);
                 replaced = true;
@@ -217,7 +217,7 @@ impl<'a> Applier<'a> {
                 )?;
                 disk(
                     name,
-                    "make the directory",
+                    "create the directory",
                     fs::mkdirat(directory, last, mode),
                 )?;
             }
@@ -232,7 +232,7 @@ impl<'a> Applier<'a> {
             fs::openat(directory, last, flags, Mode::empty()),
         )?;
         if was_gone {
-            disk(name, "hide what is below", attributes::make_opaque(&made))?;
+            disk(name, "mark as opaque", attributes::make_opaque(&made))?;
         }
         if let Some(owner) = attributes::owner(entry) {
             let set = attributes::set_open(made.as_fd(), entry, owner);
@@ -255,12 +255,14 @@ impl<'a> Applier<'a> {
         content: &mut Archive<R>,
     ) -> Result<()> {
         if entry.size > self.limits.bytes {
-            return Err(UnpackError::Bomb("one of its files is larger than allowed"));
+            return Err(UnpackError::LimitExceeded(
+                "one of its files is larger than allowed",
+            ));
         }
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o600);
-        let file = self.replace_with(name, "make the file", |directory, last| {
+        let file = self.replace_with(name, "create the file", |directory, last| {
             fs::openat(directory, last, flags, mode)
         })?;
         self.usage.inodes += 1;
@@ -270,7 +272,7 @@ impl<'a> Applier<'a> {
                 for segment in segments {
                     self.copy(name, &file, segment.offset, segment.length, content)?;
                 }
-                disk(name, "size", fs::ftruncate(&file, entry.size))?;
+                disk(name, "set the size of", fs::ftruncate(&file, entry.size))?;
             }
         }
         if let Some(owner) = attributes::owner(entry) {
@@ -331,14 +333,14 @@ impl<'a> Applier<'a> {
         let (parent, last) = target.split();
         let missing = |error| match error {
             Errno::NOENT | Errno::NOTDIR => hostile("hard link to a file that is not in the layer"),
-            error => error_of(name, "find what is linked by", error),
+            error => error_of(name, "find the target of the hard link", error),
         };
         let from = self.layer_root.open(parent).map_err(missing)?;
         let stat = fs::statat(&from, last, AtFlags::SYMLINK_NOFOLLOW).map_err(missing)?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             return Err(hostile("hard link to a directory"));
         }
-        self.replace_with(name, "make the link", |directory, to| {
+        self.replace_with(name, "create the link", |directory, to| {
             fs::linkat(&from, last, directory, to, AtFlags::empty())
         })
     }
@@ -346,7 +348,7 @@ impl<'a> Applier<'a> {
     fn node(&mut self, name: &Name, entry: &Entry, kind: FileType) -> Result<()> {
         let (major, minor) = entry.device;
         let device = fs::makedev(major, minor);
-        self.make(name, entry, "make the node", |directory, last| {
+        self.make(name, entry, "create the node", |directory, last| {
             fs::mknodat(directory, last, kind, Mode::from_raw_mode(0o600), device)
         })
     }
@@ -389,7 +391,7 @@ impl<'a> Applier<'a> {
             path: name.shown(),
             source,
         })?;
-        // It may have been a parent directory of others, or a link to one.
+        // It may have been a parent directory of other entries, or a link to one.
         self.layer_root.forget();
         let directory = failing(name, self.layer_root.directory(parent))?;
         disk(name, step, make(directory, last))
@@ -398,7 +400,7 @@ impl<'a> Applier<'a> {
     fn check_space(&mut self) -> Result<()> {
         self.unchecked = 0;
         let stat = fs::fstatvfs(self.layer_root.root());
-        let stat = disk(&Name::default(), "ask for the free space of", stat)?;
+        let stat = disk(&Name::default(), "query the free space of", stat)?;
         if stat.f_bavail.saturating_mul(stat.f_frsize) < self.limits.spare_bytes {
             return Err(UnpackError::NoSpace("the disk is nearly full"));
         }
@@ -422,7 +424,7 @@ fn failing<T>(name: &Name, found: std::result::Result<T, StepError>) -> Result<T
             why: "a component of its path is not a directory",
         },
         Errno::TOOBIG => {
-            UnpackError::Bomb("it has too many directories without entries of their own")
+            UnpackError::LimitExceeded("it has too many directories without their own entries")
         }
         Errno::LOOP => UnpackError::Hostile {
             path: name.shown(),

@@ -16,14 +16,14 @@ pub(super) fn make_opaque(directory: impl AsFd) -> Result<(), Errno> {
     fs::fsetxattr(directory, OPAQUE, b"y", XattrFlags::empty())
 }
 
-/// Whether a directory is opaque.
+/// Reports whether a directory is opaque.
 pub(crate) fn is_opaque(directory: impl AsFd) -> bool {
     let mut value = [0_u8; 4];
     fs::fgetxattr(directory, OPAQUE, &mut value)
         .is_ok_and(|length| value.get(..length) == Some(b"y".as_slice()))
 }
 
-/// Whether a file is overlayfs's marker of a removed name.
+/// Reports whether a file is an overlayfs whiteout.
 pub(crate) fn is_whiteout(stat: &fs::Stat) -> bool {
     fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::CharacterDevice && stat.st_rdev == 0
 }
@@ -101,7 +101,7 @@ fn chosen(entry: &Entry) -> impl Iterator<Item = (&[u8], &[u8])> {
     all.filter(|(name, _)| is_content(name))
 }
 
-/// Whether an extended attribute is part of the image, not of the machine that created it.
+/// Reports whether an extended attribute is part of the image, not of the machine that created it.
 pub(crate) fn is_content(name: &[u8]) -> bool {
     let is_user = name.starts_with(b"user.") && !name.starts_with(b"user.overlay.");
     let is_acl = matches!(

@@ -1,4 +1,4 @@
-//! From a download to the uncompressed archive.
+//! Decompresses a download to the archive.
 
 use std::{
     io::{self, BufRead, BufReader, Read},
@@ -21,9 +21,9 @@ const BUFFER: usize = 64 * 1024;
 
 /// Received bytes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Counter(Arc<AtomicU64>);
+pub(super) struct ByteCounter(Arc<AtomicU64>);
 
-impl Counter {
+impl ByteCounter {
     pub(super) fn add(&self, bytes: u64) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -48,24 +48,24 @@ pub(super) fn plain<'a>(source: impl Read + Send + 'a) -> io::Result<Box<dyn Rea
             Err(error) => return Err(error),
         }
     }
-    let form = Form::of(&start);
+    let form = Compression::of(&start);
     let whole = io::Cursor::new(start).chain(source);
     match form {
-        Form::Gzip => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(whole))),
-        Form::Zstd => zstd_stream(whole),
-        Form::Plain => Ok(Box::new(whole)),
+        Compression::Gzip => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(whole))),
+        Compression::Zstd => zstd_stream(whole),
+        Compression::Plain => Ok(Box::new(whole)),
     }
 }
 
 /// The compression of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Compression {
     Plain,
     Gzip,
     Zstd,
 }
 
-impl Form {
+impl Compression {
     /// By its first four bytes.
     pub(super) fn of(start: &[u8]) -> Self {
         let is_skippable = start.ends_with(&ZSTD_SKIPPABLE)
@@ -90,20 +90,20 @@ fn zstd_stream<'a>(source: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read 
 /// Why decompression was aborted.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Bomb(pub(super) &'static str);
+pub(super) struct LimitExceeded(pub(super) &'static str);
 
 /// An uncompressed stream with limited size, absolute and relative to the received bytes.
-pub(super) struct Bounded<R> {
+pub(super) struct BoundedReader<R> {
     plain: R,
-    arrived: Counter,
+    arrived: ByteCounter,
     passed: u64,
     most: u64,
     ratio: u64,
     ratio_from: u64,
 }
 
-impl<R> Bounded<R> {
-    pub(super) fn new(plain: R, arrived: Counter, limits: &UnpackLimits) -> Self {
+impl<R> BoundedReader<R> {
+    pub(super) fn new(plain: R, arrived: ByteCounter, limits: &UnpackLimits) -> Self {
         Self {
             plain,
             arrived,
@@ -115,17 +115,17 @@ impl<R> Bounded<R> {
     }
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.plain.read(buffer)?;
         self.passed += read as u64;
         if self.passed > self.most {
-            return Err(io::Error::other(Bomb("it is larger than allowed")));
+            return Err(io::Error::other(LimitExceeded("it is larger than allowed")));
         }
         let most = self.arrived.get().saturating_mul(self.ratio);
         if self.passed > self.ratio_from && self.passed > most {
-            let why = "it is out of all proportion to its compressed size";
-            return Err(io::Error::other(Bomb(why)));
+            let why = "its compression ratio is higher than allowed";
+            return Err(io::Error::other(LimitExceeded(why)));
         }
         Ok(read)
     }

@@ -24,7 +24,7 @@ const RESOLVE: ResolveFlags = ResolveFlags::IN_ROOT
 /// A rename anywhere on the machine can make openat2(2) fail with EAGAIN: `..` may have escaped the
 /// root meanwhile.
 const TRIES: usize = 100;
-/// Limit for directories without an entry of their own: no ordinary image has more.
+/// Limit for directories without their own entry: no ordinary image has more.
 const MAX_IMPLICIT: usize = 100_000;
 const MAX_IMPLICIT_BYTES: usize = 8 << 20;
 /// Links to links, before they count as a loop.
@@ -67,7 +67,7 @@ impl LayerRoot {
         &self.root
     }
 
-    /// Drops the open directory: paths may lead elsewhere now.
+    /// Closes the cached directory: paths may resolve differently now.
     pub(super) fn forget(&mut self) {
         self.last = None;
     }
@@ -151,7 +151,7 @@ impl LayerRoot {
             return Ok(());
         }
         let stat =
-            fs::fstat(directory).map_err(|error| StepError("look at the directory of", error))?;
+            fs::fstat(directory).map_err(|error| StepError("stat the directory of", error))?;
         let time = |seconds, nanos| Timespec {
             tv_sec: seconds,
             tv_nsec: i64::try_from(nanos).unwrap_or(0),
@@ -166,7 +166,7 @@ impl LayerRoot {
 
     /// Walks along `path` and creates missing directories.
     fn make(&mut self, path: &[u8], links: usize) -> Result<OwnedFd, StepError> {
-        let failed = |error| StepError("make the directory of", error);
+        let failed = |error| StepError("create the directory of", error);
         let mut directory = self.open(b"").map_err(failed)?;
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let ends: Vec<usize> = ends.map(|(at, _)| at).chain([path.len()]).collect();
@@ -197,7 +197,7 @@ impl LayerRoot {
         part: &[u8],
         links: usize,
     ) -> Result<(), StepError> {
-        let failed = |error| StepError("make the directory of", error);
+        let failed = |error| StepError("create the directory of", error);
         let mut was_gone = false;
         match fs::statat(directory, part, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => {}
@@ -257,7 +257,7 @@ fn follow(parent: &[u8], target: &[u8], depth: usize) -> Option<Vec<u8>> {
     Some(name.as_bytes().to_vec())
 }
 
-/// Whether `path` is `directory` or something in it.
+/// Reports whether `path` is `directory` or below it.
 fn is_within(path: &[u8], directory: &[u8]) -> bool {
     let rest = path.strip_prefix(directory);
     directory.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))

@@ -50,7 +50,7 @@ impl Name {
         self.0.is_empty()
     }
 
-    /// The directory it is in, and its name there.
+    /// Its parent directory, and its name there.
     pub(super) fn split(&self) -> (&[u8], &[u8]) {
         match self.0.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (&self.0[..slash], &self.0[slash + 1..]),
@@ -58,13 +58,13 @@ impl Name {
         }
     }
 
-    /// For a message.
+    /// The name for a message.
     pub(super) fn shown(&self) -> String {
         shown(&self.0)
     }
 }
 
-/// For a message: the beginning, if it is long.
+/// A path for a message, truncated if it is long.
 pub(super) fn shown(path: &[u8]) -> String {
     const MOST: usize = 200;
     String::from_utf8_lossy(&path[..path.len().min(MOST)]).into_owned()

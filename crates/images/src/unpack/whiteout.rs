@@ -1,4 +1,4 @@
-//! Whiteouts: files of a layer whose names remove something of the layers below (OCI image layer
+//! Whiteouts: files of a layer whose names remove entries of the layers below (OCI image layer
 //! specification, "Whiteouts").
 
 const PREFIX: &[u8] = b".wh.";

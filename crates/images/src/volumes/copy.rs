@@ -1,4 +1,4 @@
-//! Copying a directory of an image: owners, modes, times, extended attributes, links, holes.
+//! Copies a directory of an image: owners, modes, times, extended attributes, links, holes.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -26,9 +26,9 @@ use super::{
 use crate::unpack::is_content;
 
 /// The owner on the host of a file, given its owner in the image.
-pub(super) type Owner<'a> = &'a dyn Fn(u32, u32) -> (u32, u32);
+pub(super) type OwnerMap<'a> = &'a dyn Fn(u32, u32) -> (u32, u32);
 
-/// Bytes between two looks at whether a copy was cancelled.
+/// Bytes between two checks for cancellation.
 const AT_ONCE: usize = 16 << 20;
 
 const DIR: OFlags = OFlags::RDONLY
@@ -42,12 +42,12 @@ pub(super) fn fill(
     tree: &MergedTree,
     from: MergedDir,
     to: &Path,
-    owner: Owner<'_>,
+    owner: OwnerMap<'_>,
     without: &[&Path],
     progress: &CopyProgress,
 ) -> io::Result<()> {
     let root = fs::openat(CWD, to, DIR, Mode::empty())?;
-    let copy = Copy {
+    let copy = TreeCopy {
         from: from.path.clone(),
         root,
         owner,
@@ -96,22 +96,22 @@ pub(super) fn fill(
 }
 
 /// Gives `to` the attributes of a directory that the image does not have.
-pub(super) fn empty(to: &Path, owner: Owner<'_>) -> io::Result<()> {
+pub(super) fn empty(to: &Path, owner: OwnerMap<'_>) -> io::Result<()> {
     let dir = fs::openat(CWD, to, DIR, Mode::empty())?;
     let (uid, gid) = owner(0, 0);
     fs::fchown(&dir, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
     Ok(fs::fchmod(&dir, Mode::from_raw_mode(0o755))?)
 }
 
-struct Copy<'a> {
+struct TreeCopy<'a> {
     /// The copied path in the image.
     from: PathBuf,
     root: OwnedFd,
-    owner: Owner<'a>,
+    owner: OwnerMap<'a>,
     progress: &'a CopyProgress,
 }
 
-impl Copy<'_> {
+impl TreeCopy<'_> {
     fn relative<'p>(&self, dir: &'p MergedDir) -> &'p Path {
         dir.path.strip_prefix(&self.from).unwrap_or(&dir.path)
     }
@@ -290,7 +290,7 @@ fn copy_bytes(
 
 fn check(progress: &CopyProgress) -> io::Result<()> {
     match progress.is_cancelled() {
-        true => Err(io::Error::other("nobody waits for the copy any more")),
+        true => Err(io::Error::other("the copy was cancelled")),
         false => Ok(()),
     }
 }

@@ -63,7 +63,7 @@ pub(super) enum MergedEntry {
     Other(usize, Box<Stat>),
 }
 
-/// Where a path leads, symbolic links resolved inside of the tree.
+/// The target of a path, with symbolic links resolved inside of the tree.
 #[derive(Debug)]
 pub(super) enum ResolvedPath {
     /// To a directory: its path, relative, without links.
@@ -178,7 +178,7 @@ impl MergedTree {
         Ok(ResolvedPath::Dir(done.swap_remove(done.len() - 1).path))
     }
 
-    /// What is at an absolute path without links.
+    /// The entry at an absolute path without links.
     pub(super) fn find(&self, path: &Path) -> io::Result<MergedEntry> {
         let mut here = self.root();
         for name in names(path) {
@@ -258,7 +258,7 @@ impl MergedTree {
 #[derive(Default)]
 struct EntryBuilder {
     top: TopEntry,
-    /// Whether lower layers are hidden.
+    /// Lower layers are hidden.
     hides: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How far the copy of a container's volumes is, and whether anybody still waits for it.
+//! The progress and cancellation of the copy of a container's volumes.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -8,7 +8,7 @@ use std::{
 /// A copy of the volumes of an image that is not complete yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VolumeCopy {
-    /// Since it was asked for.
+    /// Time since it was requested.
     pub elapsed: Duration,
     /// False while it waits for other copies.
     pub begun: bool,
@@ -18,7 +18,7 @@ pub struct VolumeCopy {
     pub bytes: u64,
 }
 
-/// Shared by a copy and by those who wait for it.
+/// Shared by a copy and its waiters.
 #[derive(Debug, Default)]
 pub(crate) struct CopyProgress {
     cancelled: AtomicBool,
@@ -28,12 +28,12 @@ pub(crate) struct CopyProgress {
 }
 
 impl CopyProgress {
-    /// Tells the copy that nobody waits for it any more.
+    /// Cancels the copy.
     pub(super) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody waits for the copy any more.
+    /// Reports whether the copy was cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

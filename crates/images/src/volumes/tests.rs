@@ -11,7 +11,7 @@ use rubelet_oci::IdMapping;
 
 use crate::{
     Image, ImageStore, LoadRequest, Platform, StoreError,
-    store::Mappings,
+    store::IdMappings,
     test_image::{Blobs, directory, open},
 };
 
@@ -65,7 +65,7 @@ impl Layer {
 async fn prepared(
     dir: &Path,
     layers: Vec<Layer>,
-    userns: Option<&Mappings>,
+    userns: Option<&IdMappings>,
 ) -> (Arc<ImageStore>, Arc<Image>) {
     let store = open(&dir.join("store")).await;
     let layout = dir.join("layout");
@@ -256,7 +256,7 @@ async fn in_a_user_namespace_all_is_owned_by_its_ids() {
             size,
         }]
     };
-    let userns = Mappings {
+    let userns = IdMappings {
         uids: ids(65536),
         // A group that is not mapped must not become the host's.
         gids: ids(10),

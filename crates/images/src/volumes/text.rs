@@ -6,7 +6,7 @@ use std::{io::Read as _, path::Path};
 use super::merged::{MergedTree, ResolvedPath};
 use crate::{RootfsLayers, StoreError};
 
-/// Longest file that is read.
+/// Maximum size of a file that is read.
 const LONGEST: u64 = 1 << 20;
 
 impl RootfsLayers {

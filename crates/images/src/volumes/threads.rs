@@ -1,5 +1,5 @@
-//! Threads for copies of volumes: an image decides how long one takes, so that no thread that
-//! anybody else waits for may do it.
+//! Threads for copies of volumes: an image decides how long a copy takes, so it must not run on a
+//! thread for which other operations wait.
 
 use std::{collections::HashMap, sync::Arc, thread};
 
@@ -11,15 +11,15 @@ use tokio::{
 
 use super::progress::{CopyProgress, VolumeCopy};
 
-/// Copies at a time: a disk is no faster with more of them.
+/// Maximum concurrent copies: a disk is no faster with more of them.
 const AT_A_TIME: usize = 2;
 
 /// The threads of a store. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct CopyThreads(Arc<Shared>);
+pub(crate) struct CopyThreads(Arc<CopyQueue>);
 
 #[derive(Debug)]
-struct Shared {
+struct CopyQueue {
     places: Arc<Semaphore>,
     /// Copies that are awaited, by the container's ID. Locked briefly only.
     copies: Mutex<HashMap<String, (Instant, Arc<CopyProgress>)>>,
@@ -27,22 +27,22 @@ struct Shared {
 
 impl Default for CopyThreads {
     fn default() -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(CopyQueue {
             places: Arc::new(Semaphore::new(AT_A_TIME)),
             copies: Mutex::default(),
         }))
     }
 }
 
-/// A copy that somebody waits for; cancelled when this is dropped.
-struct Awaited<'a> {
-    shared: &'a Shared,
+/// A copy with a waiter; cancelled when this is dropped.
+struct AwaitedCopy<'a> {
+    shared: &'a CopyQueue,
     container_id: &'a str,
     progress: Arc<CopyProgress>,
 }
 
-impl<'a> Awaited<'a> {
-    fn new(shared: &'a Shared, container_id: &'a str) -> Self {
+impl<'a> AwaitedCopy<'a> {
+    fn new(shared: &'a CopyQueue, container_id: &'a str) -> Self {
         let progress = Arc::<CopyProgress>::default();
         let entry = (Instant::now(), Arc::clone(&progress));
         shared.copies.lock().insert(container_id.to_owned(), entry);
@@ -54,7 +54,7 @@ impl<'a> Awaited<'a> {
     }
 }
 
-impl Drop for Awaited<'_> {
+impl Drop for AwaitedCopy<'_> {
     fn drop(&mut self) {
         self.shared.copies.lock().remove(self.container_id);
         self.progress.cancel();
@@ -63,14 +63,14 @@ impl Drop for Awaited<'_> {
 
 impl CopyThreads {
     /// Runs the copy for a container as soon as there is a thread for it; `Err` if none can be
-    /// started. When the caller goes away, a copy that waits does not begin, and one that runs is
-    /// told.
+    /// started. When the caller goes away, a waiting copy does not start, and a running one is
+    /// cancelled.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         container_id: &str,
         copy: impl FnOnce(&CopyProgress) -> T + Send + 'static,
     ) -> std::io::Result<T> {
-        let awaited = Awaited::new(&self.0, container_id);
+        let awaited = AwaitedCopy::new(&self.0, container_id);
         // Never closed.
         let place = Arc::clone(&self.0.places).acquire_owned().await;
         let place = place.map_err(std::io::Error::other)?;
@@ -81,9 +81,9 @@ impl CopyThreads {
             .name("volume-copy".to_owned())
             .spawn(move || {
                 let copied = copy(&progress);
-                // Whoever takes the result may begin the next copy.
+                // The receiver of the result may start the next copy.
                 drop(place);
-                // Nobody waits for what was cancelled.
+                // The receiver is gone if the copy was cancelled.
                 let _ = sender.send(copied);
             })?;
         let copied = done.await;
@@ -91,7 +91,7 @@ impl CopyThreads {
         copied.map_err(|_| std::io::Error::other("the copy panicked"))
     }
 
-    /// How far the copy for a container is; `None` if there is none.
+    /// The progress of the copy for a container; `None` if no copy runs.
     pub(crate) fn progress(&self, container_id: &str) -> Option<VolumeCopy> {
         let copies = self.0.copies.lock();
         let (since, progress) = copies.get(container_id)?;

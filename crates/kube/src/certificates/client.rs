@@ -6,7 +6,7 @@
 //! requesting one, and pods keep running.
 
 use super::key::CertificatePurpose;
-use super::notice::{Hooks, Notice};
+use super::notice::{CertificateHooks, CertificateNotice};
 use super::pair::{Certificate, PairError};
 use super::rotation::{Bootstrap, CsrClients, Rotation};
 use super::rules::{CertificateTemplate, is_valid, ttl_seconds};
@@ -43,14 +43,14 @@ pub enum ClientCertificateError {
     /// The certificate in the kubeconfig is damaged.
     #[error("cannot use the client certificate of {}", path.display())]
     Certificate {
-        /// Which kubeconfig.
+        /// The kubeconfig.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: PairError,
     },
 }
 
-/// What is known at the start.
+/// Input of certificate management at the start.
 #[derive(Clone)]
 pub struct ClientSetup {
     /// `--kubeconfig`.
@@ -65,10 +65,10 @@ pub struct ClientSetup {
     pub rotate: bool,
     /// For the client that requests the first certificate; its clock is the one that counts.
     pub options: ClientOptions,
-    /// What is being waited for.
-    pub notice: Notice,
-    /// What is counted.
-    pub hooks: Hooks,
+    /// The notice of what is awaited.
+    pub notice: CertificateNotice,
+    /// Hooks for metrics.
+    pub hooks: CertificateHooks,
 }
 
 impl fmt::Debug for ClientSetup {
@@ -146,8 +146,8 @@ impl ClientCertificate {
         (self.clock())()
     }
 
-    /// How the API server is reached. With a bootstrap kubeconfig and without a valid certificate
-    /// this requests one, and waits until somebody has approved it: pods that need no API server
+    /// The configuration of the client. With a bootstrap kubeconfig and without a valid certificate
+    /// this requests one, and waits until it is approved: pods that need no API server
     /// should be started before. May be dropped while it waits, and called again.
     ///
     /// # Errors

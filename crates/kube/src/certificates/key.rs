@@ -28,7 +28,7 @@ pub enum KeyError {
     Sign(#[source] rcgen::Error),
 }
 
-/// What a certificate is for.
+/// The purpose of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CertificatePurpose {
     /// For the node as a client of the API server.
@@ -45,7 +45,7 @@ impl CertificatePurpose {
         }
     }
 
-    /// What the key may be used for. Source of the rule: `DefaultKubeletClientGetUsages` and
+    /// The usages of the key. Source of the rule: `DefaultKubeletClientGetUsages` and
     /// `DefaultKubeletServingGetUsages` in `k8s.io/client-go/util/certificate`.
     fn usages(self, rsa: bool) -> Vec<&'static str> {
         let own = match self {

@@ -1,5 +1,4 @@
-//! What an operator should know about a certificate that is being waited for, and the hooks for
-//! metrics.
+//! The notice to operators about a certificate that is awaited, and the hooks for metrics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,12 +8,12 @@ use tokio::sync::watch;
 /// One line about what is being waited for, for `rubelet status` and `/readyz`; `None` when all is
 /// well. Every change is logged too.
 #[derive(Clone, Debug)]
-pub struct Notice {
+pub struct CertificateNotice {
     subject: &'static str,
     line: watch::Sender<Option<String>>,
 }
 
-impl Notice {
+impl CertificateNotice {
     /// An empty notice. `subject` names what it is about in the log.
     #[must_use]
     pub fn new(subject: &'static str) -> Self {
@@ -30,14 +29,14 @@ impl Notice {
         self.line.subscribe()
     }
 
-    /// What is being waited for.
+    /// Sets and logs what is awaited.
     pub(super) fn say(&self, line: &str) {
         if self.show(line) {
             tracing::info!("{}: {line}", self.subject);
         }
     }
 
-    /// What went wrong.
+    /// Sets and logs an error.
     pub(super) fn trouble(&self, line: &str) {
         if self.show(line) {
             tracing::warn!("{}: {line}", self.subject);
@@ -61,7 +60,7 @@ impl Notice {
 
 /// Called when something happens that is counted.
 #[derive(Clone)]
-pub struct Hooks {
+pub struct CertificateHooks {
     /// A certificate could not be renewed: `certificate_manager_client_expiration_renew_errors`,
     /// `server_expiration_renew_errors`.
     pub failed: Arc<dyn Fn() + Send + Sync>,
@@ -70,7 +69,7 @@ pub struct Hooks {
     pub rotated: Arc<dyn Fn(Duration) + Send + Sync>,
 }
 
-impl Default for Hooks {
+impl Default for CertificateHooks {
     fn default() -> Self {
         Self {
             failed: Arc::new(|| {}),
@@ -79,8 +78,8 @@ impl Default for Hooks {
     }
 }
 
-impl fmt::Debug for Hooks {
+impl fmt::Debug for CertificateHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hooks")
+        f.write_str("CertificateHooks")
     }
 }

@@ -1,7 +1,7 @@
 //! Rotates one certificate: waits until it is due, requests the next one, stores it and installs it.
 
 use super::key::CertificatePurpose;
-use super::notice::{Hooks, Notice};
+use super::notice::{CertificateHooks, CertificateNotice};
 use super::pair::Certificate;
 use super::rules::{
     self, CertificateTemplate, NextRenewal, RenewalReason, is_valid, issued_unusable,
@@ -61,8 +61,8 @@ pub(super) struct Rotation {
     /// The desired subject and names; `None` until they are known.
     pub(super) wanted: watch::Receiver<Option<CertificateTemplate>>,
     pub(super) clock: WallClock,
-    pub(super) notice: Notice,
-    pub(super) hooks: Hooks,
+    pub(super) notice: CertificateNotice,
+    pub(super) hooks: CertificateHooks,
     /// Puts a certificate to use.
     pub(super) install: Box<dyn Fn(&Certificate) + Send + Sync>,
     pub(super) current: Option<Certificate>,
@@ -72,7 +72,7 @@ pub(super) struct Rotation {
     pub(super) foreign: bool,
 }
 
-/// How long to wait after something failed.
+/// Delay after a failure.
 #[derive(Debug)]
 struct RetryDelays {
     /// The API server could not be reached.
@@ -278,7 +278,7 @@ fn age(old: &Certificate, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(old.leaf().not_before)).unwrap_or_default()
 }
 
-/// Waits for another value; for ever where none can come.
+/// Waits for another value; forever where none can come.
 async fn changed(wanted: &mut watch::Receiver<Option<CertificateTemplate>>) {
     if wanted.changed().await.is_err() {
         std::future::pending::<()>().await;

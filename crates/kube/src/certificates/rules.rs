@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Between two requests for a certificate, where each is issued and useless.
 pub(super) const MIN_PAUSE: Duration = Duration::from_secs(60);
 
-/// How long before its making a certificate's life begins. Source of the rule:
+/// Time by which a signer backdates `notBefore`. Source of the rule:
 /// `pkg/controller/certificates/signer` of Kubernetes 1.36.
 const BACKDATED: SignedDuration = SignedDuration::from_secs(5 * 60);
 

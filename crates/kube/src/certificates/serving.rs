@@ -4,14 +4,14 @@
 //! `pkg/kubelet/certificate/kubelet.go`. Unlike there, a self-signed certificate is replaced before
 //! it expires.
 //!
-//! Nothing here runs on its own: files are checked when somebody calls, at most once a second.
+//! Nothing here runs on its own: files are checked when a caller asks, at most once a second.
 
 mod files;
 mod self_signed;
 
 pub use self_signed::{SelfSignedError, self_signed};
 
-use super::notice::{Hooks, Notice};
+use super::notice::{CertificateHooks, CertificateNotice};
 use super::pair::Certificate;
 use super::rotation::Rotation;
 use super::rules::{CertificateTemplate, ServingNames, ttl_seconds};
@@ -125,10 +125,10 @@ impl ResolvesServerCert for ServingCert {
     }
 }
 
-/// What a certificate that the cluster issues needs: `serverTLSBootstrap`.
+/// Input for a certificate that the cluster issues: `serverTLSBootstrap`.
 #[derive(Clone)]
 pub struct ClusterServing {
-    /// How the API server is reached.
+    /// The client of the API server.
     pub client: Client,
     /// `--cert-dir`.
     pub cert_dir: PathBuf,
@@ -142,10 +142,10 @@ pub struct ClusterServing {
     pub dns_only: bool,
     /// Returns the wall time.
     pub clock: WallClock,
-    /// What is being waited for.
-    pub notice: Notice,
-    /// What is counted.
-    pub hooks: Hooks,
+    /// The notice of what is awaited.
+    pub notice: CertificateNotice,
+    /// Hooks for metrics.
+    pub hooks: CertificateHooks,
 }
 
 impl ClusterServing {

@@ -5,7 +5,7 @@
 //! an approval may take days, and a request that the cluster has forgotten is made again.
 
 use super::key::{CertificatePurpose, NodeKey};
-use super::notice::Notice;
+use super::notice::CertificateNotice;
 use super::pair::{Pair, PairError};
 use super::rules::CertificateTemplate;
 use crate::{ApiError, Change, Client, WatchTarget};
@@ -28,7 +28,7 @@ pub enum SigningError {
     /// The API server could not be reached. The same request may be made again.
     #[error("cannot request a certificate{advice}")]
     Unavailable {
-        /// What to do about it, where that is known.
+        /// Advice, if the cause is known.
         advice: &'static str,
         /// The API server's error.
         source: ApiError,
@@ -59,7 +59,7 @@ pub enum SigningError {
         /// Name of the request.
         name: String,
     },
-    /// What was issued can't be used.
+    /// The issued certificate can't be used.
     #[error("the certificate issued for CSR {name} cannot be used")]
     Issued {
         /// Name of the request.
@@ -111,7 +111,7 @@ struct Condition {
     message: String,
 }
 
-/// Where a request is.
+/// The state of a request.
 #[derive(Debug)]
 enum CsrStage {
     Waiting,
@@ -125,7 +125,7 @@ pub(super) struct CsrSubmission<'a> {
     pub(super) key: &'a NodeKey,
     pub(super) wanted: &'a CertificateTemplate,
     pub(super) purpose: CertificatePurpose,
-    pub(super) notice: &'a Notice,
+    pub(super) notice: &'a CertificateNotice,
 }
 
 impl CsrSubmission<'_> {

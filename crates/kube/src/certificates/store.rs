@@ -77,7 +77,7 @@ impl PairStore {
         self.path("-updated.pem")
     }
 
-    /// Where the key waits for its certificate.
+    /// The path of the key that waits for its certificate.
     #[must_use]
     pub fn pending_path(&self) -> PathBuf {
         self.path(".key.tmp")

@@ -19,14 +19,17 @@ use super::rules::ServingNames;
 use super::serving::self_signed;
 use super::store::PairStore;
 use super::test_signer::{Signer, clock, days, settle};
-use super::{Certificate, ClientCertificate, ClientSetup, ClusterServing, Hooks, Notice};
+use super::{
+    Certificate, CertificateHooks, CertificateNotice, ClientCertificate, ClientSetup,
+    ClusterServing,
+};
 use crate::test_server::TestServer;
 use crate::{Client, ClientConfig, ClientOptions, IdentitySource};
 
 /// A directory with what a node has, and what it asks.
 struct Node {
     directory: TempDir,
-    notice: Notice,
+    notice: CertificateNotice,
     failed: Arc<AtomicUsize>,
     lived: Arc<Mutex<Vec<Duration>>>,
 }
@@ -35,7 +38,7 @@ impl Node {
     fn new() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
-            notice: Notice::new("client certificate"),
+            notice: CertificateNotice::new("client certificate"),
             failed: Arc::default(),
             lived: Arc::default(),
         }
@@ -45,9 +48,9 @@ impl Node {
         self.directory.path().join(name)
     }
 
-    fn hooks(&self) -> Hooks {
+    fn hooks(&self) -> CertificateHooks {
         let (failed, lived) = (Arc::clone(&self.failed), Arc::clone(&self.lived));
-        Hooks {
+        CertificateHooks {
             failed: Arc::new(move || {
                 failed.fetch_add(1, Ordering::Relaxed);
             }),

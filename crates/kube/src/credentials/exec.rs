@@ -16,7 +16,7 @@ use crate::{
     secret::Secret,
 };
 
-/// What a plugin printed. There is a token, a pair, or both.
+/// Credentials from a plugin's output: a token, a pair, or both.
 pub(super) struct PluginCredentials {
     pub(super) token: Option<Secret>,
     /// Certificate chain and key in PEM.
@@ -28,7 +28,7 @@ pub(super) struct PluginCredentials {
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// Credentials are small.
 const MAX_OUTPUT: u64 = 1024 * 1024;
-/// What of a plugin's complaints is shown.
+/// Maximum length of a plugin's standard error in messages.
 const MAX_STDERR: u64 = 1024;
 
 /// Runs the plugin. The error is without the plugin's name.
@@ -76,7 +76,7 @@ pub(super) async fn run(
 async fn start_of(mut from: impl AsyncRead + Unpin, most: u64) -> Vec<u8> {
     let mut start = Vec::new();
     if (&mut from).take(most).read_to_end(&mut start).await.is_ok() {
-        // Whoever writes on must not be stopped by a full pipe.
+        // A process that keeps writing must not be stopped by a full pipe.
         let _ignored = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
     }
     start

@@ -92,7 +92,7 @@ fn or_default<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<User,
     Option::<User>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// What may hold secrets and is not used.
+/// A field that may hold secrets and is not used.
 #[derive(Clone)]
 pub(super) struct IgnoredValue;
 

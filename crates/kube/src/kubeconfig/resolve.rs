@@ -323,7 +323,7 @@ impl UserFields<'_> {
         }
     }
 
-    /// What is accepted upstream and not here.
+    /// Rejects fields that are accepted upstream and not supported here.
     fn refuse(&self) -> Result<()> {
         let user = self.user;
         let impersonation = [

@@ -43,12 +43,12 @@ const MIN_TIMEOUT_PER_ADDRESS: Duration = Duration::from_secs(2);
 const PING_AFTER: Duration = Duration::from_secs(30);
 /// ...and closed if there is no answer within this time.
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
-/// What one request may have queued.
+/// Maximum number of queued bytes of one request.
 const SEND_BUFFER: usize = 64 * 1024;
 /// No API server sends more headers.
 const HEADER_LIST_SIZE: u32 = 64 * 1024;
 
-/// How much the server may send before it was read, in bytes: what is in flight is memory of ours.
+/// Bytes that the server may send before they are read: what is in flight occupies memory.
 struct FlowControlWindows {
     /// Of one answer.
     stream: u32,
@@ -63,7 +63,7 @@ impl FlowControlWindows {
                 stream: 256 * 1024,
                 connection: 1024 * 1024,
             },
-            // Room for all that may be open at a time, so that watches that nobody reads at the
+            // Room for all that may be open at a time, so that watches that are not read at the
             // moment do not hold up the others.
             RequestKind::Watch => Self {
                 stream: 64 * 1024,

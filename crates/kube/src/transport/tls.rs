@@ -42,7 +42,7 @@ pub(super) struct Tls {
     roots: Roots,
     insecure: bool,
     identity: ClientIdentity,
-    /// What was read last, and what was made of it.
+    /// The last content of the files, and the TLS configuration made from it.
     made: Mutex<(Vec<u8>, Arc<ClientConfig>)>,
 }
 
@@ -102,8 +102,8 @@ impl Tls {
     }
 }
 
-/// What to do about a handshake that failed. A certificate that is not valid yet or any more is often a right one
-/// on a machine with a wrong clock.
+/// Advice about a failed handshake. A certificate that is not valid yet or any more is often a
+/// right one on a machine with a wrong clock.
 pub(super) fn advice(error: &io::Error) -> &'static str {
     let inner = error.get_ref().and_then(|error| error.downcast_ref());
     match inner {

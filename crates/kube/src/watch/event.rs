@@ -31,7 +31,7 @@ pub(super) enum Event<T> {
     Damaged(serde_json::Error),
 }
 
-/// What distinguishes objects of one collection.
+/// Identifies an object in its collection.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Meta {

@@ -70,7 +70,7 @@ struct OpenWatch {
     epoch: watch::Receiver<u64>,
 }
 
-/// How a watch ended.
+/// The end of a watch.
 enum WatchEnd {
     /// After `timeoutSeconds`, or because the client reconnects.
     Normal,
@@ -99,7 +99,7 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
         }
     }
 
-    /// Lists and watches for ever.
+    /// Lists and watches forever.
     pub(super) async fn follow(mut self) -> Infallible {
         let mut version: Option<Box<str>> = None;
         let mut relisted: Option<Instant> = None;

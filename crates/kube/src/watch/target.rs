@@ -1,4 +1,4 @@
-//! What is watched, and the paths of its requests.
+//! The target of a watch, and the paths of its requests.
 
 use std::fmt::{self, Write as _};
 

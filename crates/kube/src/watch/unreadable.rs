@@ -13,9 +13,9 @@ pub(super) struct WatchUnreadable {
     reader: Reader,
     /// The collection: an object without a name.
     collection: ObjectName,
-    /// What was noted.
+    /// Objects that were noted.
     noted: BTreeSet<ObjectName>,
-    /// What was noted before the list that is being read.
+    /// Objects that were noted before the list that is being read.
     before: BTreeSet<ObjectName>,
 }
 

@@ -1,4 +1,4 @@
-//! The cgroups of pods and of the tiers above them.
+//! The cgroups of pods and of the QoS tiers above them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use rubelet_base::{
     ContainerId, ErrorChain, PodUid,
     cgroup::{CgroupDriver, CgroupPath},
 };
-use rubelet_host::{CgroupFs, Removal};
+use rubelet_host::{CgroupFs, CgroupRemoval};
 use rubelet_node_plan::{
     CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values, lifted_limits,
     pod_values, tier_values,
@@ -23,7 +23,7 @@ use super::{HostSettings, micros};
 
 const REASON: &str = "FailedCreatePodContainer";
 
-fn not_ensured(error: &(dyn std::error::Error + 'static)) -> HostError {
+fn ensure_error(error: &(dyn std::error::Error + 'static)) -> HostError {
     let HostError { reason, message } = HostError::new(REASON, error);
     HostError {
         reason,
@@ -41,11 +41,11 @@ pub(super) struct PodCgroups {
     systemd: CgroupTree,
     kubepods: KubepodsAmounts,
     pod_settings: PodSettings,
-    /// Pods whose requests make up the share of their tier.
+    /// Pods whose requests determine the shares of their tier.
     pods: Mutex<BTreeMap<PodUid, Arc<Pod>>>,
-    /// Pods whose cgroup was found in use when it was to be removed.
+    /// Pods whose cgroup was still in use at the last attempt to remove it.
     in_use: Mutex<BTreeSet<PodUid>>,
-    systemd_told: Once,
+    systemd_warned: Once,
 }
 
 impl PodCgroups {
@@ -82,7 +82,7 @@ impl PodCgroups {
             },
             pods: Mutex::default(),
             in_use: Mutex::default(),
-            systemd_told: Once::new(),
+            systemd_warned: Once::new(),
         })
     }
 
@@ -111,27 +111,27 @@ impl PodCgroups {
             .tree(driver.unwrap_or(self.default_driver))
             .pod(pod.spec.qos, &pod.uid);
         path.map(|path| path.as_str().to_owned())
-            .map_err(|error| not_ensured(&error))
+            .map_err(|error| ensure_error(&error))
     }
 
-    /// Makes the pod's cgroup and those above it, and writes their values.
+    /// Creates the pod's cgroup and those above it, and writes their values.
     pub(super) fn ensure(&self, pod: &Pod, driver: Option<CgroupDriver>) -> Result<(), HostError> {
         if !self.enabled {
             return Ok(());
         }
         if driver.unwrap_or(self.default_driver) == CgroupDriver::Systemd {
-            // systemd creates the slices when the runtime requests the first container in them;
-            // files written beside it would not last.
-            self.systemd_told.call_once(|| {
-                warn!("The runtime uses the systemd cgroup driver: limits hold for containers, the sums over a pod are not limited");
+            // systemd creates the slices when the runtime requests the first container in them, and
+            // would overwrite values that this agent writes.
+            self.systemd_warned.call_once(|| {
+                warn!("The runtime uses the systemd cgroup driver: limits are enforced for containers, but not for whole pods");
             });
             return Ok(());
         }
         let tree = &self.cgroupfs;
         let path = tree
             .pod(pod.spec.qos, &pod.uid)
-            .map_err(|error| not_ensured(&error))?;
-        self.make(tree.kubepods())?;
+            .map_err(|error| ensure_error(&error))?;
+        self.create(tree.kubepods())?;
         self.write(
             tree.kubepods(),
             &kubepods_values(&self.kubepods, &self.pod_settings.page_sizes),
@@ -140,24 +140,24 @@ impl PodCgroups {
         for qos in [QosClass::Burstable, QosClass::BestEffort] {
             let pods = pods.iter().map(AsRef::as_ref);
             if let Some(values) = tier_values(qos, pods, &self.pod_settings.page_sizes) {
-                self.make(tree.tier(qos))?;
+                self.create(tree.tier(qos))?;
                 self.write(tree.tier(qos), &values);
             }
         }
         let values = pod_values(pod, &self.pod_settings);
         if self.fs.exists(&path) {
-            // An edit may have removed limits, and writing the others does not lift them.
+            // An edit may have removed limits, which writing the remaining ones does not lift.
             self.write(&path, &lifted_limits(&values, &self.pod_settings));
         } else {
             self.leave_other_tiers(pod);
-            self.make(&path)?;
+            self.create(&path)?;
         }
         self.fs
             .write(&path, &values)
-            .map_err(|error| not_ensured(&error))
+            .map_err(|error| ensure_error(&error))
     }
 
-    /// Removes what is left of the pod in tiers that it was edited out of.
+    /// Removes the pod's cgroups in other tiers, which it may have left by an edit.
     fn leave_other_tiers(&self, pod: &Pod) {
         for qos in [
             QosClass::Guaranteed,
@@ -170,31 +170,32 @@ impl PodCgroups {
             if qos != pod.spec.qos
                 && let Err(error) = self.fs.remove(&path)
             {
-                info!(cgroup = path.as_str(), error = %ErrorChain(&error), "An old cgroup of a pod can't be removed");
+                info!(cgroup = path.as_str(), error = %ErrorChain(&error), "Failed to remove the old cgroup of a pod");
             }
         }
     }
 
-    /// Whether the kernel can keep containers from swapping.
+    /// True if the kernel can limit the swap of containers.
     pub(super) fn limits_swap(&self) -> bool {
         [&self.cgroupfs, &self.systemd]
             .iter()
             .any(|tree| self.fs.limits_swap(tree.kubepods()))
     }
 
-    fn make(&self, path: &CgroupPath) -> Result<(), HostError> {
-        self.fs.ensure(path).map_err(|error| not_ensured(&error))
+    fn create(&self, path: &CgroupPath) -> Result<(), HostError> {
+        self.fs.ensure(path).map_err(|error| ensure_error(&error))
     }
 
-    /// Values of the tiers are shares among pods: a host that refuses one still runs pods.
+    /// Writes values of a tier. A failure is logged only: they are shares among pods, and pods run
+    /// without them.
     fn write(&self, path: &CgroupPath, values: &rubelet_base::cgroup::CgroupValues) {
         if let Err(error) = self.fs.write(path, values) {
-            info!(cgroup = path.as_str(), error = %ErrorChain(&error), "The host refused a value");
+            info!(cgroup = path.as_str(), error = %ErrorChain(&error), "Failed to set values of a cgroup");
         }
     }
 
-    /// Kills what is left in a container's own cgroup, whatever the tier of its pod is or was; how
-    /// many processes that were. Runtimes name the cgroup after the container.
+    /// Kills leftover processes in a container's own cgroup, whatever the tier of its pod is or
+    /// was. Returns their number. Runtimes name the cgroup after the container.
     pub(super) fn kill_container(&self, uid: &PodUid, id: &ContainerId) -> usize {
         if !self.enabled || id.as_str().is_empty() {
             return 0;
@@ -215,7 +216,7 @@ impl PodCgroups {
                     match self.fs.kill(&path) {
                         Ok(count) => killed += count,
                         Err(error) => {
-                            warn!(cgroup = path.as_str(), error = %ErrorChain(&error), "What is left of a container can't be killed");
+                            warn!(cgroup = path.as_str(), error = %ErrorChain(&error), "Failed to kill leftover processes of a container");
                         }
                     }
                 }
@@ -224,11 +225,11 @@ impl PodCgroups {
         killed
     }
 
-    /// Removes the pod's cgroup, whatever its tier is or was. `true` when nothing is left.
+    /// Removes the pod's cgroup, whatever its tier is or was. Returns true if it is gone.
     ///
-    /// The runtime holds nothing of the pod any more when this is called. A process that is found
-    /// twice is one that the runtime has lost, as when the creation of a sandbox is interrupted; it
-    /// is killed (kubelet: pods' cgroups are emptied in the same way).
+    /// The runtime has no sandbox or container of the pod any more when this is called. If the
+    /// cgroup is in use at two attempts, the runtime has lost a process, as when the creation of a
+    /// sandbox is interrupted; it is killed (kubelet: pods' cgroups are emptied in the same way).
     pub(super) fn remove(&self, uid: &PodUid) -> Result<bool, HostError> {
         self.pods.lock().remove(uid);
         let mut gone = true;
@@ -247,7 +248,7 @@ impl PodCgroups {
                 }
                 let removed = self.fs.remove(&path);
                 let removed = removed.map_err(|e| HostError::new("FailedRemoveCgroup", &e))?;
-                gone &= matches!(removed, Removal::Gone);
+                gone &= matches!(removed, CgroupRemoval::Gone);
             }
         }
         if gone {
@@ -264,11 +265,11 @@ impl PodCgroups {
             Ok(count) => {
                 warn!(
                     cgroup = path.as_str(),
-                    count, "Processes that the runtime has lost are killed"
+                    count, "Killed processes that the container runtime had lost"
                 );
             }
             Err(error) => {
-                warn!(cgroup = path.as_str(), error = %ErrorChain(&error), "Processes that the runtime has lost can't be killed");
+                warn!(cgroup = path.as_str(), error = %ErrorChain(&error), "Failed to kill processes that the container runtime had lost");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Making and removing what a pod has on the host.
+//! Creates and removes the directories, volumes, logs and cgroup of a pod.
 
 use std::{collections::BTreeSet, fs, io, sync::Arc};
 
@@ -10,11 +10,11 @@ use rubelet_node_state::{host_error::HostError, objects::FAILED_MOUNT};
 use rubelet_volumes::{MountedVolumes, PodDirs, VolumeError, VolumeSettings};
 use tracing::warn;
 
-use super::Inner;
+use super::LocalHostState;
 
-/// Directories, cgroup, volumes and log directory.
+/// Creates directories, cgroup, volumes and log directory.
 pub(super) fn prepare(
-    inner: &Inner,
+    inner: &LocalHostState,
     pod: &Pod,
     driver: Option<CgroupDriver>,
     objects: &PodObjects,
@@ -27,8 +27,12 @@ pub(super) fn prepare(
     directories::create_pod_log_dir(&logs).map_err(|error| HostError::sandbox(&error))
 }
 
-/// The pod's volumes, made if they are not there, with what is in their objects now.
-pub(super) fn volumes(inner: &Inner, pod: &Pod, objects: &PodObjects) -> Result<(), HostError> {
+/// Creates the pod's missing volumes, and updates them from `objects`.
+pub(super) fn volumes(
+    inner: &LocalHostState,
+    pod: &Pod,
+    objects: &PodObjects,
+) -> Result<(), HostError> {
     let dirs = dirs(inner, &pod.uid)?;
     let mounted =
         rubelet_volumes::prepare(pod, &dirs, &settings(inner, pod), objects).map_err(|error| {
@@ -44,14 +48,18 @@ pub(super) fn volumes(inner: &Inner, pod: &Pod, objects: &PodObjects) -> Result<
     Ok(())
 }
 
-/// The files of volumes that are made from objects, as those are now.
-pub(super) fn refresh(inner: &Inner, pod: &Pod, objects: &PodObjects) -> Result<(), HostError> {
+/// Updates the files of volumes from `objects`.
+pub(super) fn refresh(
+    inner: &LocalHostState,
+    pod: &Pod,
+    objects: &PodObjects,
+) -> Result<(), HostError> {
     let dirs = dirs(inner, &pod.uid)?;
     rubelet_volumes::refresh(pod, &dirs, &settings(inner, pod), objects)
         .map_err(|error| HostError::new(FAILED_MOUNT, &error))
 }
 
-fn settings(inner: &Inner, pod: &Pod) -> VolumeSettings {
+fn settings(inner: &LocalHostState, pod: &Pod) -> VolumeSettings {
     let allocatable = inner.settings.allocatable;
     VolumeSettings {
         memory_bound: memory_volume_bound(pod, allocatable.memory),
@@ -59,29 +67,33 @@ fn settings(inner: &Inner, pod: &Pod) -> VolumeSettings {
     }
 }
 
-/// Where the pod's volumes are.
-pub(super) fn mounted(inner: &Inner, pod: &Pod) -> Result<Arc<MountedVolumes>, HostError> {
+/// The paths of the pod's volumes.
+pub(super) fn mounted(inner: &LocalHostState, pod: &Pod) -> Result<Arc<MountedVolumes>, HostError> {
     let mounted = inner.mounted.lock().get(&pod.uid).map(Arc::clone);
     mounted.ok_or_else(|| HostError {
         reason: FAILED_MOUNT,
-        message: "the pod's volumes were not prepared".to_owned(),
+        message: "the pod's volumes are not set up".to_owned(),
     })
 }
 
-pub(super) fn dirs(inner: &Inner, uid: &PodUid) -> Result<PodDirs, HostError> {
+pub(super) fn dirs(inner: &LocalHostState, uid: &PodUid) -> Result<PodDirs, HostError> {
     PodDirs::new(&inner.settings.root, uid).map_err(|error| HostError::new("FailedMount", &error))
 }
 
 /// Unmounts and removes volumes.
-pub(super) fn remove_volumes(inner: &Inner, uid: &PodUid) -> Result<(), HostError> {
+pub(super) fn remove_volumes(inner: &LocalHostState, uid: &PodUid) -> Result<(), HostError> {
     inner.mounted.lock().remove(uid);
     rubelet_volumes::remove_volumes(&dirs(inner, uid)?)
         .map_err(|error| HostError::new("FailedCleanUp", &error))
 }
 
-/// Removes volumes, directories, logs and cgroup. What does not depend on each other is tried all the
-/// same when one part fails.
-pub(super) fn clean_up(inner: &Inner, name: &PodName, uid: &PodUid) -> Result<(), HostError> {
+/// Removes volumes, directories, logs and cgroup. If one part fails, independent ones are removed
+/// all the same.
+pub(super) fn clean_up(
+    inner: &LocalHostState,
+    name: &PodName,
+    uid: &PodUid,
+) -> Result<(), HostError> {
     let mut failed = Vec::new();
     inner.mounted.lock().remove(uid);
     match dirs(inner, uid) {
@@ -96,7 +108,7 @@ pub(super) fn clean_up(inner: &Inner, name: &PodName, uid: &PodUid) -> Result<()
         if let Err(error) = directories::remove_pod_log_dir(&dir) {
             failed.push(ErrorChain(&error).to_string());
         }
-        // Links of containers that the runtime lost without an event.
+        // Links of containers that the runtime has lost.
         let links = &inner.settings.container_logs;
         if let Err(error) = remove_dangling_links(links, dir.path(), &BTreeSet::new()) {
             failed.push(ErrorChain(&error).to_string());
@@ -116,8 +128,8 @@ pub(super) fn clean_up(inner: &Inner, name: &PodName, uid: &PodUid) -> Result<()
     })
 }
 
-/// The log directory of a pod. For a pod of which only the UID is known, it is found by that.
-fn log_dirs(inner: &Inner, name: &PodName, uid: &PodUid) -> Vec<PodLogDir> {
+/// The log directory of a pod. For a pod whose UID alone is known, it is found by the UID.
+fn log_dirs(inner: &LocalHostState, name: &PodName, uid: &PodUid) -> Vec<PodLogDir> {
     if let Ok(dir) = inner.log_dir(name, uid) {
         return vec![dir];
     }
@@ -130,10 +142,10 @@ fn log_dirs(inner: &Inner, name: &PodName, uid: &PodUid) -> Vec<PodLogDir> {
 }
 
 /// UIDs of pods with a directory or a record below the root.
-pub(super) fn pods_on_disk(inner: &Inner) -> Vec<PodUid> {
+pub(super) fn pods_on_disk(inner: &LocalHostState) -> Vec<PodUid> {
     let root = &inner.settings.root;
     let mut found = rubelet_volumes::orphans(root).unwrap_or_else(|error| {
-        warn!(root = %root.display(), %error, "The directories of pods can't be listed");
+        warn!(root = %root.display(), %error, "Failed to list the directories of pods");
         Vec::new()
     });
     match fs::read_dir(root.join("rubelet/pods")) {
@@ -142,7 +154,7 @@ pub(super) fn pods_on_disk(inner: &Inner) -> Vec<PodUid> {
             name.to_str()?.strip_suffix(".json").map(PodUid::from)
         })),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => warn!(%error, "The records of pods can't be listed"),
+        Err(error) => warn!(%error, "Failed to list the records of pods"),
     }
     found.sort();
     found.dedup();

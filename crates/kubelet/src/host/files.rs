@@ -1,4 +1,4 @@
-//! What sandboxes and containers get from the host.
+//! Files and settings of the host for sandboxes and containers.
 
 use std::{collections::BTreeMap, net::IpAddr, path::Path};
 
@@ -24,11 +24,11 @@ use rubelet_volumes::{
     termination_log,
 };
 
-use super::{Inner, directories, read_optional, users};
+use super::{LocalHostState, directories, read_optional, users};
 
 /// Host name, resolver settings, cgroup and log directory of a sandbox.
 pub(super) fn sandbox_inputs(
-    inner: &Inner,
+    inner: &LocalHostState,
     pod: &Pod,
     attempt: u32,
     driver: Option<CgroupDriver>,
@@ -36,12 +36,12 @@ pub(super) fn sandbox_inputs(
     let settings = &inner.settings;
     let failed = |error: &(dyn std::error::Error + 'static)| HostError::sandbox(error);
     let dns = dns(inner, pod)?;
-    // A lone node has no cluster DNS: its own resolver is no news.
-    let news = |warning: &&DnsWarning| !matches!(warning, DnsWarning::MissingClusterDns);
+    // Without a cluster there is no cluster DNS, so this warning is expected.
+    let is_relevant = |warning: &&DnsWarning| !matches!(warning, DnsWarning::MissingClusterDns);
     let notes = dns
         .warnings
         .iter()
-        .filter(news)
+        .filter(is_relevant)
         .map(|warning| (warning.reason(), warning.message(Some(pod))))
         .collect();
     let hostname = pod_hostname(pod, &settings.cluster_domain).map_err(|error| failed(&error))?;
@@ -68,7 +68,7 @@ pub(super) fn sandbox_inputs(
     Ok((inputs, notes))
 }
 
-fn dns(inner: &Inner, pod: &Pod) -> Result<PodDns, HostError> {
+fn dns(inner: &LocalHostState, pod: &Pod) -> Result<PodDns, HostError> {
     let settings = &inner.settings;
     let host_text = match settings.resolv_conf.as_str() {
         "" => None,
@@ -84,7 +84,7 @@ fn dns(inner: &Inner, pod: &Pod) -> Result<PodDns, HostError> {
 }
 
 /// The nameservers of a pod.
-pub(super) fn nameservers(inner: &Inner, pod: &Pod) -> Vec<IpAddr> {
+pub(super) fn nameservers(inner: &LocalHostState, pod: &Pod) -> Vec<IpAddr> {
     let servers = dns(inner, pod).map(|dns| dns.settings.servers);
     let servers = servers.unwrap_or_default().into_iter();
     servers.filter_map(|server| server.parse().ok()).collect()
@@ -103,8 +103,12 @@ fn resolv_conf(path: &Path) -> Result<String, HostError> {
     }
 }
 
-/// The files of variables that a container names.
-pub(super) fn env_files(inner: &Inner, pod: &Pod, container: &str) -> Result<EnvFiles, HostError> {
+/// Reads the files that a container's environment variables refer to.
+pub(super) fn env_files(
+    inner: &LocalHostState,
+    pod: &Pod,
+    container: &str,
+) -> Result<EnvFiles, HostError> {
     let mounted = directories::mounted(inner, pod)?;
     let container = pod.spec.container(container).into_iter();
     let variables = container.flat_map(|container| &container.env);
@@ -117,17 +121,17 @@ pub(super) fn env_files(inner: &Inner, pod: &Pod, container: &str) -> Result<Env
             reason: "FailedMount",
             message: format!("cannot read the env file {path:?} of the volume {volume:?}: {why}"),
         };
-        let place = mounted.path(volume);
-        let place = place.ok_or_else(|| failed(&"the node has no such volume of this pod"))?;
-        let text = env_file::read(place, path).map_err(|error| failed(&error))?;
+        let directory = mounted.path(volume);
+        let directory = directory.ok_or_else(|| failed(&"the volume is not mounted"))?;
+        let text = env_file::read(directory, path).map_err(|error| failed(&error))?;
         files.insert((volume.clone(), path.clone()), text);
     }
     Ok(files)
 }
 
-/// Volumes and their parts, `/etc/hosts` and the file of the termination message.
+/// Prepares volumes and sub-paths, `/etc/hosts` and the file of the termination message.
 pub(super) fn container_files(
-    inner: &Inner,
+    inner: &LocalHostState,
     pod: &Pod,
     container: &Container,
     env: &[(String, String)],
@@ -145,7 +149,7 @@ pub(super) fn container_files(
         let Some(volume_path) = mounted.path(&mount.volume) else {
             let volume = pod.spec.volume(&mount.volume);
             if volume.is_some_and(|volume| matches!(volume.source, VolumeSource::Image { .. })) {
-                // The runtime looks for it inside of the image.
+                // The runtime resolves it inside the image.
                 sub_paths.insert(index, path);
             }
             continue;
@@ -178,9 +182,10 @@ pub(super) fn container_files(
     })
 }
 
-/// Writes the pod's `/etc/hosts`. A pod whose address is not known yet gets the image's own.
+/// Writes the pod's `/etc/hosts`. While the pod's address is unknown, the container has the image's
+/// own file.
 fn hosts_file(
-    inner: &Inner,
+    inner: &LocalHostState,
     pod: &Pod,
     dirs: &rubelet_volumes::PodDirs,
     pod_ips: &[Box<str>],

@@ -1,5 +1,5 @@
-//! The users of pods with a user namespace, recorded in each pod's directory in upstream's form: a
-//! later agent, or another kubelet, gives them to nobody else.
+//! The host ID ranges of pods with a user namespace, recorded in each pod's directory in the
+//! kubelet's format, so that a later agent, or a kubelet, assigns them to no other pod.
 
 use std::{
     fs, io,
@@ -18,12 +18,12 @@ use rubelet_node_state::{
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::{HostSettings, Inner, directories, read_optional};
+use super::{HostSettings, LocalHostState, directories, read_optional};
 
 /// Name of the record in a pod's directory.
 const RECORD: &str = "userns";
 
-/// The ranges of this node. They are read from disk when the first one is needed.
+/// The ID ranges of this node, read from disk when the first one is needed.
 #[derive(Debug)]
 pub(super) struct PodUsers {
     per_pod: u32,
@@ -31,17 +31,17 @@ pub(super) struct PodUsers {
     ranges: Mutex<Option<UserRanges>>,
 }
 
-/// `userns` of a pod.
+/// The file `userns` of a pod.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Record {
-    uid_mappings: Vec<Mapping>,
-    gid_mappings: Vec<Mapping>,
+struct UsernsRecord {
+    uid_mappings: Vec<UsernsMapping>,
+    gid_mappings: Vec<UsernsMapping>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Mapping {
+struct UsernsMapping {
     host_id: u32,
     container_id: u32,
     length: u32,
@@ -69,12 +69,12 @@ impl PodUsers {
     }
 }
 
-/// The users of a pod with `hostUsers: false`, on record before this returns; `None` for others.
-pub(super) fn users(inner: &Inner, pod: &Pod) -> Result<Option<UserRange>, HostError> {
+/// The ID range of a pod with `hostUsers: false`, on disk before this returns; `None` for others.
+pub(super) fn users(inner: &LocalHostState, pod: &Pod) -> Result<Option<UserRange>, HostError> {
     if pod.spec.host_users {
         return Ok(None);
     }
-    // Held until the range is on record, so that two pods never get the same one.
+    // Locked until the range is on disk, so that two pods never get the same one.
     let mut ranges = inner.users.ranges.lock();
     let ranges = match &mut *ranges {
         Some(ranges) => ranges,
@@ -87,7 +87,7 @@ pub(super) fn users(inner: &Inner, pod: &Pod) -> Result<Option<UserRange>, HostE
     // `load` could not read it: containers of the pod may run with a range that is not known.
     if path.exists() {
         return Err(failed(&format!(
-            "{} can't be read: the pod's users are not known; remove the pod",
+            "cannot read {}: the pod's user ID range is unknown; delete the pod and create it again",
             path.display()
         )));
     }
@@ -101,14 +101,14 @@ pub(super) fn users(inner: &Inner, pod: &Pod) -> Result<Option<UserRange>, HostE
     Ok(Some(range))
 }
 
-/// The pod and its directory are gone.
-pub(super) fn release(inner: &Inner, uid: &PodUid) {
+/// Releases the range of a removed pod.
+pub(super) fn release(inner: &LocalHostState, uid: &PodUid) {
     if let Some(ranges) = &mut *inner.users.ranges.lock() {
         ranges.release(uid);
     }
 }
 
-fn load(inner: &Inner) -> Result<UserRanges, HostError> {
+fn load(inner: &LocalHostState) -> Result<UserRanges, HostError> {
     let mut ranges = UserRanges::new(inner.users.settings()?);
     for uid in directories::pods_on_disk(inner) {
         let Ok(path) = record_path(inner, &uid) else {
@@ -118,14 +118,14 @@ fn load(inner: &Inner) -> Result<UserRanges, HostError> {
             Ok(Some(range)) => ranges.adopt(uid, range),
             Ok(None) => {}
             Err(error) => {
-                warn!(file = %path.display(), error = %ErrorChain(&error), "The record of a pod's users can't be read");
+                warn!(file = %path.display(), error = %ErrorChain(&error), "Failed to read the user ID range of a pod");
             }
         }
     }
     Ok(ranges)
 }
 
-fn record_path(inner: &Inner, uid: &PodUid) -> Result<PathBuf, HostError> {
+fn record_path(inner: &LocalHostState, uid: &PodUid) -> Result<PathBuf, HostError> {
     Ok(directories::dirs(inner, uid)?.pod().join(RECORD))
 }
 
@@ -133,7 +133,7 @@ fn read(path: &Path) -> io::Result<Option<UserRange>> {
     let Some(bytes) = read_optional(path)? else {
         return Ok(None);
     };
-    let record: Record = serde_json::from_slice(&bytes)?;
+    let record: UsernsRecord = serde_json::from_slice(&bytes)?;
     match (&*record.uid_mappings, &*record.gid_mappings) {
         ([one], [other]) if one == other && one.container_id == 0 => Ok(Some(UserRange {
             first: one.host_id,
@@ -141,19 +141,19 @@ fn read(path: &Path) -> io::Result<Option<UserRange>> {
         })),
         _ => Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "it does not have one range for users and groups from 0 on",
+            "expected a single range from 0 that is the same for users and groups",
         )),
     }
 }
 
-/// Whole or not at all: half a record would lose the range.
+/// Writes the record atomically: a partial record would lose the range.
 fn write(path: &Path, range: UserRange) -> io::Result<()> {
-    let mapping = Mapping {
+    let mapping = UsernsMapping {
         host_id: range.first,
         container_id: 0,
         length: range.length,
     };
-    let record = Record {
+    let record = UsernsRecord {
         uid_mappings: vec![mapping],
         gid_mappings: vec![mapping],
     };

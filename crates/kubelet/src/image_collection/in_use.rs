@@ -1,4 +1,4 @@
-//! Which images are in use: by the containers of the runtime, and by the pods of this node.
+//! Finds the images in use by containers of the runtime and by pods of this node.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use rubelet_node_state::keyring::repository;
 
 /// Identifiers, names and digests of images.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
+pub(super) struct ImageNames(HashSet<String>);
 
-impl Names {
-    /// The images that containers were made from, whatever the state of those.
+impl ImageNames {
+    /// The images of containers, whatever their state.
     pub(super) fn of_containers(containers: &[v1::Container]) -> Self {
         let mut names = Self::default();
         for container in containers {
@@ -42,7 +42,7 @@ impl Names {
         }
     }
 
-    /// Adds a name as written, and in full.
+    /// Adds a name as written, and normalized.
     fn add(&mut self, name: &str) {
         if !name.is_empty() {
             self.0.insert(name.to_owned());
@@ -50,7 +50,7 @@ impl Names {
         }
     }
 
-    /// Whether the image is named: by its identifier, a tag or a digest.
+    /// True if the image is among them: by its identifier, a tag or a digest.
     pub(super) fn include(&self, image: &v1::Image) -> bool {
         let names = image.repo_tags.iter().chain(&image.repo_digests);
         self.0.contains(&image.id)
@@ -60,7 +60,8 @@ impl Names {
     }
 }
 
-/// A name with its registry, and with a tag or a digest. Of a name with both, the digest counts.
+/// Normalizes a name: with its registry, and with a tag or a digest. If it has both, the digest
+/// counts.
 fn in_full(name: &str) -> String {
     let repository = repository(name);
     if let Some((_, digest)) = name.split_once('@') {
@@ -71,10 +72,10 @@ fn in_full(name: &str) -> String {
     format!("{repository}:{tag}")
 }
 
-/// The image of sandboxes, as a runtime tells it that does not pin it: containerd up to 1.6 in its
-/// verbose status. Without it no pod could start on a node that is offline.
-pub(super) async fn sandbox_image(runtime: &dyn RuntimeService) -> Names {
-    let mut names = Names::default();
+/// The sandbox image of a runtime that does not pin it: containerd up to 1.6 reports it in its
+/// verbose status. Without this image no pod could start on a node that is offline.
+pub(super) async fn sandbox_image(runtime: &dyn RuntimeService) -> ImageNames {
+    let mut names = ImageNames::default();
     let request = v1::StatusRequest { verbose: true };
     let Ok(status) = runtime.status(request).await else {
         return names;
@@ -116,7 +117,7 @@ mod tests {
             }),
             ..Default::default()
         };
-        let names = Names::of_containers(&[container]);
+        let names = ImageNames::of_containers(&[container]);
         let image = |id: &str, tag: &str| v1::Image {
             id: id.to_owned(),
             repo_tags: vec![tag.to_owned()],

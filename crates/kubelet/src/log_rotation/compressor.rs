@@ -1,5 +1,5 @@
-//! Compresses rotated logs in the background: that takes much longer than a rotation, and must not
-//! delay the next one.
+//! Compresses rotated logs in the background: compression takes much longer than a rotation, and
+//! must not delay the next one.
 
 use std::{
     collections::HashSet,
@@ -12,15 +12,15 @@ use rubelet_logs::rotation;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use tracing::warn;
 
-/// Most logs that are compressed at the same time: each takes one of the few threads that work on files
-/// of pods.
+/// Maximum number of logs that are compressed at the same time: each occupies one of the few
+/// threads for files of pods.
 const MOST_AT_ONCE: usize = 4;
 
-/// Logs that wait to be compressed. Dropping it forgets them: the next rotation finds them again.
+/// Logs that wait for compression. Dropping it forgets them: the next rotation finds them again.
 #[derive(Debug)]
 pub(super) struct Compressor {
     permits: Arc<Semaphore>,
-    /// Those that wait, or are at work.
+    /// Logs that wait, or are being compressed.
     queued: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
@@ -32,10 +32,11 @@ impl Compressor {
         }
     }
 
-    /// Compresses the rotated files of a log as soon as it is its turn.
+    /// Compresses the rotated files of a log when a permit is free.
     pub(super) fn compress(&self, log: &Path) {
         if !self.queued.lock().insert(log.to_owned()) {
-            // What was rotated meanwhile is compressed after the next rotation at the latest.
+            // Files that were rotated meanwhile are compressed after the next rotation at the
+            // latest.
             return;
         }
         let (permits, queued) = (Arc::clone(&self.permits), Arc::clone(&self.queued));
@@ -50,10 +51,10 @@ impl Compressor {
     }
 }
 
-/// Compresses what waits for it in a log.
+/// Compresses the rotated files of a log that are not compressed yet.
 fn compress(path: &Path) {
     if let Err(error) = rotation::compress(path) {
-        warn!(log = %path.display(), %error, "Cannot compress a rotated log, it stays as it is");
+        warn!(log = %path.display(), %error, "Failed to compress rotated log, keeping it uncompressed");
     }
 }
 
@@ -70,7 +71,7 @@ mod tests {
         let busy = compressor.permits.try_acquire_many(most).unwrap();
         assert_eq!(compressor.permits.available_permits(), 0, "all work");
         let dir = tempfile::tempdir().unwrap();
-        // Whoever rotates goes on at once: this is no future.
+        // `compress` does not wait.
         for number in 0..3 * MOST_AT_ONCE {
             compressor.compress(&dir.path().join(number.to_string()));
         }

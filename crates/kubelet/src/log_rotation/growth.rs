@@ -1,31 +1,31 @@
-//! How fast logs grow, and when to look at them again. No effects.
+//! Computes from the growth of logs when to check them again. No effects.
 
 use std::{collections::HashMap, time::Duration};
 
 use rubelet_base::ContainerId;
 
 /// Sizes of current log files in bytes.
-pub(super) type Sizes = HashMap<ContainerId, u64>;
+pub(super) type LogSizes = HashMap<ContainerId, u64>;
 
-/// The shortest time between two looks: a log that grows by 100 MB/s is rotated once a second.
+/// Shortest time between two checks: a log that grows by 100 MB/s is rotated once a second.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// Sizes at two looks.
+/// Sizes at two checks.
 #[derive(Debug)]
-pub(super) struct Growth<'a> {
-    /// At the look before. A log that is not in it was empty.
-    pub(super) before: &'a Sizes,
-    /// Now.
-    pub(super) now: &'a Sizes,
-    /// The time between the two.
+pub(super) struct LogGrowth<'a> {
+    /// Sizes at the previous check. A log that is not in it was empty.
+    pub(super) before: &'a LogSizes,
+    /// Sizes now.
+    pub(super) now: &'a LogSizes,
+    /// Time between the two.
     pub(super) between: Duration,
     /// The size at which a log is rotated.
     pub(super) max_bytes: u64,
 }
 
-impl Growth<'_> {
-    /// How long until the first log reaches its size, if all grow as they did; at most `interval`.
-    /// Those that are too large already are about to be rotated, and begin at nothing.
+impl LogGrowth<'_> {
+    /// Time until the first log reaches its maximum size, if all grow as before; at most
+    /// `interval`. Logs that are too large already are about to be rotated, and start empty.
     pub(super) fn next_look(&self, interval: Duration) -> Duration {
         let until_full = self.now.iter().filter_map(|(id, size)| {
             let before = self.before.get(id).copied().unwrap_or_default();
@@ -42,7 +42,7 @@ impl Growth<'_> {
     }
 }
 
-/// A quotient, at most so large that a time can be multiplied by it.
+/// A quotient, bounded so that a duration can be multiplied by it.
 #[expect(
     clippy::cast_precision_loss,
     reason = "an estimate does not get better by the last bits"
@@ -58,14 +58,14 @@ mod tests {
     const INTERVAL: Duration = Duration::from_secs(10);
 
     fn next(logs: &[(&str, u64, u64)], between: u64) -> Duration {
-        let side = |pick: fn(&(&str, u64, u64)) -> u64| -> Sizes {
+        let side = |pick: fn(&(&str, u64, u64)) -> u64| -> LogSizes {
             let sizes = logs.iter();
             sizes
                 .map(|log| (ContainerId::from(log.0), pick(log)))
                 .collect()
         };
         let (before, now) = (side(|log| log.1), side(|log| log.2));
-        let growth = Growth {
+        let growth = LogGrowth {
             before: &before,
             now: &now,
             between: Duration::from_secs(between),

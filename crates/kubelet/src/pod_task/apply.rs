@@ -1,46 +1,48 @@
-//! The steps of a plan, applied. No choices are made here.
+//! Applies the steps of a plan; decides nothing.
 
 mod kill;
 mod remove;
 mod sandbox;
 
 use rubelet_node_state::events::EventType;
-use rubelet_pod_plan::{Step, why::StartCause};
+use rubelet_pod_plan::{Step, reason::StartCause};
 use tracing::warn;
 
 pub(super) use kill::UnfinishedStop;
 
-use super::{Control, PodTask};
+use super::{PodControl, PodTask};
 
-/// What a step means for the steps behind it.
+/// The outcome of a step, which decides whether the following steps are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
-    /// The next one is applied.
-    Continue,
-    /// None is applied: the pod is inspected first.
-    Stop,
+pub(super) enum StepOutcome {
+    /// It succeeded; the next step is applied.
+    Done,
+    /// It failed; the next step does not depend on it and is applied.
+    Failed,
+    /// The following steps are not applied: the pod is inspected and planned again first.
+    Replan,
 }
 
 impl PodTask {
-    /// Applies steps in order; true if all were applied and none failed.
+    /// Applies steps in order. Returns true if all were applied and none failed.
     pub(super) async fn apply_all(&mut self, steps: Vec<Step>) -> bool {
-        let mut clean = true;
+        let mut all_done = true;
         // Before the steps are consumed: a pod whose sandbox is replaced keeps its host ports.
         let replaced = steps
             .iter()
             .any(|step| matches!(step, Step::CreateSandbox { .. }));
         for step in steps {
-            let (flow, ok) = self.apply(step, replaced).await;
-            clean &= ok;
-            if flow == Flow::Stop {
-                return false;
+            match self.apply(step, replaced).await {
+                StepOutcome::Done => {}
+                StepOutcome::Failed => all_done = false,
+                StepOutcome::Replan => return false,
             }
         }
-        clean
+        all_done
     }
 
-    /// Applies one step of a plan in which the sandbox is `replaced`, or not.
-    async fn apply(&mut self, step: Step, replaced: bool) -> (Flow, bool) {
+    /// Applies one step. `replaced`: the plan also creates a sandbox.
+    async fn apply(&mut self, step: Step, replaced: bool) -> StepOutcome {
         match step {
             Step::CreateSandbox { attempt } => self.create_sandbox(attempt).await,
             Step::StartContainer {
@@ -49,13 +51,13 @@ impl PodTask {
                 restart_count,
                 after_exit,
                 cause,
-                made,
+                precreated,
             } => {
-                if cause == StartCause::Asked {
+                if cause == StartCause::Requested {
                     self.history.reset_backoff(&name);
                 }
-                if let Some(made) = made {
-                    return self.start_precreated(&name, &made, after_exit).await;
+                if let Some(precreated) = precreated {
+                    return self.start_precreated(&name, &precreated, after_exit).await;
                 }
                 self.start_container(&name, &sandbox, restart_count, after_exit)
                     .await
@@ -66,14 +68,14 @@ impl PodTask {
                 restart_count,
                 before,
             } => {
-                // Seldom done: not to be part of what every task takes.
+                // Boxed, as it is rare: otherwise its state would be part of every task's.
                 Box::pin(self.precreate_container(&name, &sandbox, restart_count, &before)).await
             }
             Step::PostStart { name, id } => self.post_start(&name, &id).await,
             Step::NoteRestart { name, after_exit } => {
                 self.note_restart(&name, after_exit);
                 self.context.records.flush().await;
-                (Flow::Continue, true)
+                StepOutcome::Done
             }
             Step::StartCreated { name, id } => self.start_created(&name, &id).await,
             Step::KillContainers(kills) => self.kill_containers(kills).await,
@@ -85,8 +87,8 @@ impl PodTask {
         }
     }
 
-    /// Notes the outcome of stopping, in the kubelet's words.
-    fn kill_result(&mut self, failures: &[String]) -> (Flow, bool) {
+    /// Notes the result of stopping, as the kubelet words it.
+    fn kill_result(&mut self, failures: &[String]) -> StepOutcome {
         let failed = match failures {
             [] => None,
             [one] => Some(format!("error killing pod: {one}")),
@@ -95,11 +97,11 @@ impl PodTask {
         self.teardown_result("FailedKillPod", failed)
     }
 
-    /// Notes the outcome of stopping or removing; a failure is reported once for each wait.
-    fn teardown_result(&mut self, reason: &'static str, failed: Option<String>) -> (Flow, bool) {
+    /// Notes the result of stopping or removing, and records an event for a failure.
+    fn teardown_result(&mut self, reason: &'static str, failed: Option<String>) -> StepOutcome {
         let Some(message) = failed else {
             self.history.teardown = None;
-            return (Flow::Continue, true);
+            return StepOutcome::Done;
         };
         warn!(pod = %self.pod.name, reason, error = %message, "A step failed");
         self.context
@@ -107,10 +109,10 @@ impl PodTask {
             .pod(&self.pod, None, EventType::Warning, reason, &message);
         self.history
             .note_teardown_failed(reason, &message, self.context.clock.now());
-        (Flow::Stop, false)
+        StepOutcome::Replan
     }
 
-    /// An event about one of the pod's containers.
+    /// Records an event about one of the pod's containers.
     pub(super) fn event(&self, container: &str, kind: EventType, reason: &str, message: &str) {
         self.context
             .recorder
@@ -118,9 +120,9 @@ impl PodTask {
     }
 }
 
-/// Ends when the pod must be removed; never if the agent stops.
-pub(super) async fn removal(control: &mut tokio::sync::watch::Receiver<Control>) {
-    let removed = |control: &Control| matches!(control, Control::Remove { .. });
+/// Resolves when the pod must be removed; never if the agent stops.
+pub(super) async fn removal(control: &mut tokio::sync::watch::Receiver<PodControl>) {
+    let removed = |control: &PodControl| matches!(control, PodControl::Remove { .. });
     if control.wait_for(removed).await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -1,9 +1,7 @@
-//! A pod that was on this node before, and of which nothing is recorded: its record was lost or
-//! damaged.
+//! A pod that ran on this node before and whose record is lost or damaged.
 //!
-//! One list that omits a running pod would have it created a second time. So nothing is done to
-//! such a pod before two lists agree. A pod that was never here, without a directory, does not
-//! wait.
+//! One list that omits a running pod would have it created a second time. So such a pod is left
+//! alone until two lists agree. A pod without a directory never ran here and does not wait.
 
 use std::time::Duration;
 
@@ -13,15 +11,15 @@ use tokio::time::sleep;
 
 use super::PodTask;
 
-/// Time between two looks: lists that are wrong are so for a moment.
+/// Time between the two lists: a wrong list is soon followed by a correct one.
 const BETWEEN: Duration = Duration::from_millis(200);
 
-/// What the last look showed; empty before the first.
+/// The identifiers in the last observation; `None` before the first.
 #[derive(Debug, Default)]
 pub(super) struct AbsenceCheck(Option<RuntimeIds>);
 
 impl AbsenceCheck {
-    /// Whether this look shows what the last one did.
+    /// True if this observation has the same identifiers as the last one.
     fn agrees_with(&mut self, pod: &ObservedPod) -> bool {
         let seen = RuntimeIds::of(pod);
         let agrees = self.0.as_ref() == Some(&seen);
@@ -31,8 +29,8 @@ impl AbsenceCheck {
 }
 
 impl PodTask {
-    /// Whether what was observed is not to be acted on; the next observation is then of a list that
-    /// began some time later.
+    /// True if the observation must not be acted on yet; the next one is then based on a list that
+    /// begins some time later.
     pub(super) async fn awaits_confirmation(&mut self, observed: &ObservedPod) -> bool {
         let Some(absence_check) = &mut self.absence_check else {
             return false;

@@ -1,16 +1,16 @@
-//! Ephemeral containers: what operators add to a pod that runs.
+//! Ephemeral containers, which operators add to a running pod.
 
 use rubelet_api::{parse::ephemeral_container, pod::Pod};
 
-/// An ephemeral container does not fit its pod: the fields that are wrong.
+/// An ephemeral container does not fit its pod; contains the invalid fields.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct EphemeralError(String);
 
-/// The pod with these containers, each the JSON of a v1 EphemeralContainer.
+/// Adds ephemeral containers to a pod, each given as the JSON of a v1 EphemeralContainer.
 ///
 /// # Errors
-/// One of them does not fit the pod; the fields that are wrong.
+/// One of them does not fit the pod.
 pub(super) fn complete(pod: &Pod, containers: &[Box<str>]) -> Result<Pod, EphemeralError> {
     let mut complete = pod.clone();
     let mut added = Vec::new();

@@ -1,4 +1,4 @@
-//! One lifecycle hook of a container (kubelet: `lifecycle/handlers.go`).
+//! Runs a lifecycle hook of a container (kubelet: `lifecycle/handlers.go`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,13 +15,13 @@ use tokio::time::sleep;
 
 use super::{PodContext, PodTask, run::LOCAL};
 
-/// How much of a command's output is reported, of each of its two streams.
+/// Maximum number of bytes of a command's output that are reported, for each of its two streams.
 const MAX_OUTPUT: usize = 4096;
 
-/// A hook may take as long as it likes (kubelet: no timeout): whoever waits for it stops waiting.
+/// Hooks have no timeout of their own (kubelet: none); the caller bounds the wait.
 const NO_LIMIT: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
-/// Why a hook failed, in the kubelet's words.
+/// A failed hook, with the kubelet's messages.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HookError {
     /// The command failed.
@@ -41,7 +41,7 @@ pub(super) enum HookError {
         of: String,
         error: String,
     },
-    /// The API accepts `tcpSocket` here, and the kubelet refuses to run it.
+    /// The hook is a `tcpSocket`, which the API accepts and the kubelet refuses to run.
     #[error("Cannot run handler: invalid handler: {0}")]
     Tcp(String),
 }
@@ -66,10 +66,11 @@ pub(super) struct HookRunner {
 }
 
 impl HookRunner {
-    /// Runs a hook to its end. Dropped before, a command is killed and a request is closed.
+    /// Runs a hook to its end. If the future is dropped before, a command is killed and a request
+    /// is closed.
     ///
     /// # Errors
-    /// The hook failed, or can't be run.
+    /// The hook failed, or cannot be run.
     pub(super) async fn run(
         &self,
         container: &str,
@@ -166,7 +167,7 @@ impl HookRunner {
         }
     }
 
-    /// An event about one of the pod's containers.
+    /// Records an event about one of the pod's containers.
     pub(super) fn event(&self, container: &str, kind: EventType, reason: &str, message: &str) {
         let recorder = &self.context.recorder;
         recorder.pod(&self.pod, Some(container), kind, reason, message);
@@ -190,7 +191,7 @@ impl HookRunner {
                 let mut all = observed.sandboxes.iter();
                 all.find(|sandbox| sandbox.id == found.sandbox)
             }
-            // It was made after the last look.
+            // It was created after the last observation.
             None => observed.ready_sandbox(),
         };
         let node_ips = self.context.node_ips.texts();

@@ -1,5 +1,5 @@
-//! The objects that the pod reads from the API server while it runs: its volumes follow them, and a
-//! pod that waits for an object is retried when that changes.
+//! The pod's objects in the API server: its volumes follow their changes, and a pod that waits for
+//! an object is retried when the object changes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use rubelet_node_state::{
     host_error::HostError,
     objects::{CONFIG_ERROR, FAILED_MOUNT, ObjectRefs, ObjectSource, needs_volume_refresh},
 };
-use rubelet_pod_plan::history::Failure;
+use rubelet_pod_plan::history::StepFailure;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -19,18 +19,18 @@ use tracing::debug;
 
 use super::{PodTask, repeat_backoff::RepeatBackoff};
 
-/// First and longest pause after volumes could not be updated; those of upstream's volume
-/// operations.
+/// First and longest pause after a failed update of volumes, as for volume operations of the
+/// kubelet.
 const PAUSE_INITIAL: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(122);
-/// A pod that waits for objects which change all the time is not tried more often.
+/// Shortest time between two retries of a pod that waits for objects.
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
 /// Follows the objects of one pod.
 pub(super) struct ObjectChanges {
-    /// Counts their changes. What is marked as seen was read.
+    /// Number of their changes; the value that is marked as seen was read.
     changes: watch::Receiver<u64>,
-    /// What the volumes were last written from: the count, and the pod.
+    /// The number of changes and the pod that the volumes were last written from.
     written: Option<(u64, Arc<Pod>)>,
     pauses: Backoff,
     again_at: Option<Instant>,
@@ -40,17 +40,17 @@ pub(super) struct ObjectChanges {
 /// Changes of objects that an idle pod waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AwaitedObjects {
-    /// A change of what its volumes hold.
+    /// True if it waits for changes of its volumes' contents.
     volumes: bool,
-    /// A change of what it failed for.
+    /// True if it waits for the object that it failed for.
     failed: bool,
 }
 
-/// Something must be done.
+/// The reaction to a change of objects.
 pub(super) enum ObjectUpdate {
-    /// Update the volumes from this.
+    /// Update the volumes with these objects, read at this number of changes.
     Volumes(u64, Result<PodObjects, HostError>),
-    /// Try again what failed.
+    /// Retry failed steps.
     Retry,
 }
 
@@ -65,7 +65,7 @@ impl ObjectChanges {
         }
     }
 
-    /// The pod was edited, and is tracked again.
+    /// Follows the objects of the edited pod.
     pub(super) fn follow(&mut self, changes: watch::Receiver<u64>) {
         let written = self.written.take();
         *self = Self::new(changes);
@@ -73,19 +73,20 @@ impl ObjectChanges {
         self.written = written;
     }
 
-    /// Reads objects, and marks what was known before.
+    /// Reads objects, and marks changes until now as seen.
     pub(super) async fn read(
         &mut self,
         source: &dyn ObjectSource,
         pod: &Arc<Pod>,
         refs: ObjectRefs<'_>,
     ) -> Result<PodObjects, HostError> {
-        // Before the read: a change during it counts as one that was not read.
+        // Before the read: a change during the read counts as unseen.
         self.changes.mark_unchanged();
         source.objects(pod, refs).await
     }
 
-    /// Waits until something must be done. Cancel safe: what was not returned is found again.
+    /// Waits for a change that requires a reaction. Cancel safe: a change that was not returned is
+    /// found again.
     pub(super) async fn next(
         &mut self,
         source: &dyn ObjectSource,
@@ -93,7 +94,7 @@ impl ObjectChanges {
         waits: AwaitedObjects,
     ) -> ObjectUpdate {
         loop {
-            if waits.volumes && !self.is_written(pod) {
+            if waits.volumes && !self.is_up_to_date(pod) {
                 if let Some(at) = self.again_at {
                     tokio::select! {
                         () = sleep_until(at) => {}
@@ -101,7 +102,7 @@ impl ObjectChanges {
                     }
                     self.again_at = None;
                 }
-                // The count first: a change during the read leads to one more update.
+                // Before the read: a change during the read leads to one more update.
                 let count = *self.changes.borrow_and_update();
                 return ObjectUpdate::Volumes(
                     count,
@@ -109,7 +110,7 @@ impl ObjectChanges {
                 );
             }
             if self.changes.changed().await.is_err() {
-                // Nothing changes any more.
+                // The sender is gone: no change will follow.
                 std::future::pending::<()>().await;
             }
             if waits.failed && !waits.volumes {
@@ -121,7 +122,7 @@ impl ObjectChanges {
         }
     }
 
-    fn is_written(&self, pod: &Arc<Pod>) -> bool {
+    fn is_up_to_date(&self, pod: &Arc<Pod>) -> bool {
         let count = *self.changes.borrow();
         let written = self.written.as_ref();
         written.is_some_and(|(at, of)| *at == count && Arc::ptr_eq(of, pod))
@@ -139,7 +140,7 @@ impl ObjectChanges {
 }
 
 impl PodTask {
-    /// Reads what the volumes are made of.
+    /// Reads the objects of the pod's volumes.
     pub(super) async fn volume_objects(&mut self) -> Result<PodObjects, HostError> {
         let source = Arc::clone(&self.context.objects);
         self.object_changes
@@ -147,7 +148,7 @@ impl PodTask {
             .await
     }
 
-    /// The changes of objects that an idle pod waits for. One that has ended needs no objects any
+    /// The changes of objects that an idle pod waits for. A terminated pod needs no objects any
     /// more.
     pub(super) fn awaited_objects(&self) -> AwaitedObjects {
         let ended = self
@@ -173,9 +174,9 @@ impl PodTask {
     }
 
     /// Handles a change of the objects. Not cancelled, so that no volume is left half written.
-    pub(super) async fn apply_object_update(&mut self, news: ObjectUpdate) {
-        match news {
-            ObjectUpdate::Retry => self.try_again(),
+    pub(super) async fn apply_object_update(&mut self, update: ObjectUpdate) {
+        match update {
+            ObjectUpdate::Retry => self.retry_failed(),
             ObjectUpdate::Volumes(count, objects) => {
                 let written = match objects {
                     Ok(objects) => self.context.host.refresh(&self.pod, &objects).await,
@@ -183,9 +184,9 @@ impl PodTask {
                 };
                 match written {
                     Ok(()) => {
-                        debug!(pod = %self.pod.name, "Volumes are as their objects are");
+                        debug!(pod = %self.pod.name, "Updated volumes");
                         self.object_changes.note_written(count, &self.pod);
-                        self.try_again();
+                        self.retry_failed();
                     }
                     Err(error) => {
                         let (kind, reason) = (EventType::Warning, error.reason);
@@ -197,16 +198,17 @@ impl PodTask {
             }
         }
     }
-    /// What failed for an object may work now.
-    fn try_again(&mut self) {
+
+    /// Resets failures that were due to missing objects, so that the steps are retried.
+    fn retry_failed(&mut self) {
         let now = Instant::now();
         let recently = |at: Instant| now < at + BETWEEN_TRIES;
         if self.object_changes.tried_at.is_some_and(recently) {
             return;
         }
         let history = &mut self.history;
-        let mount = |failure: &mut Failure| *failure.reason == *FAILED_MOUNT;
-        let config = |failure: &mut Failure| *failure.reason == *CONFIG_ERROR;
+        let mount = |failure: &mut StepFailure| *failure.reason == *FAILED_MOUNT;
+        let config = |failure: &mut StepFailure| *failure.reason == *CONFIG_ERROR;
         let mut reset = history.sandbox.take_if(mount).is_some();
         for one in history.containers.values_mut() {
             reset |= one.failure.take_if(config).is_some();

@@ -1,5 +1,5 @@
-//! The postStart hook of a container: a part of its start. Until it has ended, the pod's record
-//! notes it, and an agent that finds it pending runs it.
+//! The postStart hook of a container, which is part of its start. The pod's record notes it until
+//! it has ended, and an agent that finds it pending runs it.
 
 use std::sync::Arc;
 
@@ -7,22 +7,26 @@ use rubelet_api::{container::Container, pod::Pod};
 use rubelet_base::ContainerId;
 use rubelet_node_state::{events::EventType, pod_board::PodEntry};
 use rubelet_pod_plan::{
-    Intents,
+    OperatorIntents,
+    reason::KillCause,
     step::{Kill, KillOrder},
-    why::KillCause,
 };
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::{Control, PodTask, apply::Flow};
+use super::{PodControl, PodTask, apply::StepOutcome};
 
-/// What the container waits for after its hook failed.
+/// Waiting reason of a container whose hook failed.
 const REASON: &str = "PostStartHookError";
 
 impl PodTask {
-    /// Notes, on disk as well, that the hook of a container must run, if it has one. Comes before
-    /// the start: an agent that finds the container running has to run the hook.
-    pub(super) async fn owe_post_start(&mut self, container: &Container, id: &ContainerId) {
+    /// Records on disk that the container's hook must run, if it has one. Called before the start,
+    /// as an agent that finds the container running has to run the hook.
+    pub(super) async fn record_pending_post_start(
+        &mut self,
+        container: &Container,
+        id: &ContainerId,
+    ) {
         let lifecycle = container.lifecycle.as_deref();
         if lifecycle.is_none_or(|lifecycle| lifecycle.post_start.is_none()) {
             return;
@@ -37,30 +41,30 @@ impl PodTask {
     }
 
     /// Runs the hook of a container that has just been started, or that an earlier agent started.
-    /// Where it fails, the container is ended.
-    pub(super) async fn post_start(&mut self, name: &str, id: &ContainerId) -> (Flow, bool) {
+    /// If it fails, the container is killed.
+    pub(super) async fn post_start(&mut self, name: &str, id: &ContainerId) -> StepOutcome {
         let pod = Arc::clone(&self.pod);
         let container = pod.spec.container(name);
         let lifecycle = container.and_then(|container| container.lifecycle.as_deref());
         let hook = lifecycle.and_then(|lifecycle| lifecycle.post_start.as_ref());
         let (Some(container), Some(hook)) = (container, hook) else {
             self.post_start_done(name);
-            return (Flow::Continue, true);
+            return StepOutcome::Done;
         };
         self.show_history();
         let (mut control, mut intents) = (self.control.clone(), self.intents.clone());
         let runner = self.hook_runner();
-        // Cancel safety: a hook that is dropped is broken off, which is what the others ask for.
+        // Cancel safety: dropping the hook aborts it, which is what the other branches request.
         let outcome = tokio::select! {
             biased;
             outcome = runner.run(name, id, hook) => outcome,
-            () = unwanted(&mut control, &pod, container) => return (Flow::Stop, false),
-            () = restart(&mut intents, name, id) => return (Flow::Stop, false),
+            () = unwanted(&mut control, &pod, container) => return StepOutcome::Replan,
+            () = restart(&mut intents, name, id) => return StepOutcome::Replan,
         };
         let Err(error) = outcome else {
             self.history.note_started(name);
             self.post_start_done(name);
-            return (Flow::Continue, true);
+            return StepOutcome::Done;
         };
         let message = error.to_string();
         warn!(pod = %pod.name, container = name, error = message, "PostStart hook failed");
@@ -82,17 +86,18 @@ impl PodTask {
                 .map(Arc::new),
             order: KillOrder::Free,
         };
-        let (flow, killed) = self.kill_containers(vec![kill]).await;
+        let killed = self.kill_containers(vec![kill]).await;
         let now = self.context.clock.now();
         self.history
             .note_start_failed(container, REASON, &message, now);
-        if killed {
+        if killed == StepOutcome::Done {
             self.post_start_done(name);
+            return StepOutcome::Failed;
         }
-        (flow, false)
+        killed
     }
 
-    /// Shows the hook as running: the next plan comes only after it.
+    /// Publishes the running hook: the next plan follows only after it.
     fn show_history(&self) {
         let (board, uid) = (&self.context.board, &self.pod.uid);
         if let Some(shown) = board.get(uid) {
@@ -115,12 +120,12 @@ impl PodTask {
     }
 }
 
-/// Ends when the pod must be removed, or an edit replaces the container: that ends a hook that
-/// hangs.
-async fn unwanted(control: &mut watch::Receiver<Control>, pod: &Pod, container: &Container) {
-    let unwanted = |control: &Control| match control {
-        Control::Remove { .. } => true,
-        Control::Run(new) => {
+/// Resolves when the pod must be removed, or an edit replaces the container: that aborts a hook
+/// that hangs.
+async fn unwanted(control: &mut watch::Receiver<PodControl>, pod: &Pod, container: &Container) {
+    let unwanted = |control: &PodControl| match control {
+        PodControl::Remove { .. } => true,
+        PodControl::Run(new) => {
             let same = new.spec.container(&container.name).is_some_and(|new| {
                 new.definition == container.definition && new.hash == container.hash
             });
@@ -133,9 +138,13 @@ async fn unwanted(control: &mut watch::Receiver<Control>, pod: &Pod, container: 
     }
 }
 
-/// Ends when an operator requests a restart of this instance.
-async fn restart(intents: &mut watch::Receiver<Arc<Intents>>, name: &str, id: &ContainerId) {
-    let asked = |intents: &Arc<Intents>| {
+/// Resolves when an operator requests a restart of this instance.
+async fn restart(
+    intents: &mut watch::Receiver<Arc<OperatorIntents>>,
+    name: &str,
+    id: &ContainerId,
+) {
+    let asked = |intents: &Arc<OperatorIntents>| {
         let restart = intents.restarts.get(name);
         restart.is_some_and(|restart| restart.instance.as_ref() == Some(id))
     };

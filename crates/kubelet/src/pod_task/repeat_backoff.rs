@@ -1,24 +1,24 @@
-//! Backoff for steps that change nothing: a runtime that claims to have done what it did not do
-//! must not be called again without a pause.
+//! Backoff for steps without effect: a runtime that reports success and changes nothing must not be
+//! called again without a pause.
 
 use std::{sync::Arc, time::Duration};
 
 use rubelet_pod_plan::{ObservedPod, Step};
 use tokio::time::Instant;
 
-/// First pause before steps are repeated that had no effect; doubles up to [`MAX`].
+/// First pause before steps without effect are repeated; doubles up to [`MAX`].
 const INITIAL: Duration = Duration::from_secs(1);
 /// Longest pause.
 const MAX: Duration = Duration::from_secs(10);
 
-/// The steps applied last, and what they were decided from.
+/// The steps applied last, and the observation that they were planned from.
 #[derive(Debug, Default)]
 pub(super) struct RepeatBackoff {
-    last: Option<Try>,
+    last: Option<AppliedSteps>,
 }
 
 #[derive(Debug)]
-struct Try {
+struct AppliedSteps {
     steps: Vec<Step>,
     seen: Arc<ObservedPod>,
     pause: Duration,
@@ -26,8 +26,8 @@ struct Try {
 }
 
 impl RepeatBackoff {
-    /// How long to wait before these steps; `None`: they must be applied now, and count as
-    /// applied. Steps that failed have waits of their own, which are not shorter.
+    /// The wait before these steps; `None` if they are to be applied now, and then they count as
+    /// applied. Failed steps have back-offs of their own, which are not shorter.
     pub(super) fn wait(
         &mut self,
         steps: &[Step],
@@ -44,7 +44,7 @@ impl RepeatBackoff {
             }
             pause = last.pause.saturating_mul(2).min(MAX);
         }
-        self.last = Some(Try {
+        self.last = Some(AppliedSteps {
             steps: steps.to_vec(),
             seen: Arc::clone(seen),
             pause,

@@ -1,4 +1,4 @@
-//! The loop of a pod's task.
+//! The main loop of a pod's task.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -14,67 +14,68 @@ use rubelet_node_state::{
 };
 use rubelet_pleg::Observation;
 use rubelet_pod_plan::{
-    History, Intents, ObservedPod, PlanSettings, PodPlan, PodSnapshot, ProbeResults, Target,
-    history::ReplacedPod, plan, transitions,
+    History, ObservedPod, OperatorIntents, PlanSettings, PodPlan, PodSnapshot, ProbeResults,
+    Target, history::ReplacedPod, plan, transitions,
 };
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info, warn};
 
 use super::{
-    Control, PodContext, apply::UnfinishedStop, confirm_absence::AbsenceCheck, ephemeral,
+    PodContext, PodControl, apply::UnfinishedStop, confirm_absence::AbsenceCheck, ephemeral,
     object_changes::ObjectChanges, repeat_backoff::RepeatBackoff, sync_round::SyncRound,
 };
 use crate::{host_ports::HeldPorts, records::PodRecord};
 
-/// The address of a pod on the machine's network while the machine has none.
+/// The address of a pod in the host's network namespace while the node has no address.
 pub(super) const LOCAL: &str = "127.0.0.1";
 
-/// The body of one pod's task.
+/// The task of one pod.
 pub(crate) struct PodTask {
     pub(super) context: Arc<PodContext>,
     pub(super) pod: Arc<Pod>,
-    pub(super) control: watch::Receiver<Control>,
+    pub(super) control: watch::Receiver<PodControl>,
     pub(super) history: History,
     pub(super) observed: Arc<ObservedPod>,
     observations: watch::Receiver<Observation>,
-    /// An observation to be acted on began after this.
+    /// Number of the last step; only an observation with a larger number is acted on.
     pub(super) last_step: Seq,
-    /// A list may leave out what an earlier process made.
+    /// Set while a list may omit containers of an earlier process.
     pub(super) absence_check: Option<AbsenceCheck>,
-    /// The pod was here and its record is lost: its times are determined again.
+    /// True if the pod ran here and its record is lost: its times are determined again.
     lost_record: bool,
     pub(super) status: Option<PodStatus>,
-    /// A finished pod was edited, or one that is being removed is desired again: remove what is
-    /// left of it and start again.
+    /// True if a finished pod was edited, or one that is being removed is desired again: it is
+    /// removed and starts again.
     recreate: bool,
     /// The definition that the status and the history belong to.
     definition: Box<str>,
-    /// The `kubernetes.io/config.hash` of the pod that ran last; empty if it is not known.
+    /// The `kubernetes.io/config.hash` of the pod that ran last; empty if it is unknown.
     content: Box<str>,
     pub(super) removing: bool,
     pub(super) repeat_backoff: RepeatBackoff,
     round: SyncRound,
-    pub(super) intents: watch::Receiver<Arc<Intents>>,
+    pub(super) intents: watch::Receiver<Arc<OperatorIntents>>,
     outcomes: watch::Receiver<Arc<ProbeResults>>,
-    /// The pod as its source has it, and the ephemeral containers it was completed with.
+    /// The pod as its source defines it, without ephemeral containers.
     from_source: Arc<Pod>,
+    /// The ephemeral containers that were added to it, as JSON.
     ephemeral: Vec<Box<str>>,
     generation: i64,
-    /// Stops of containers that failed on the way.
+    /// Stops of containers that failed.
     pub(super) unfinished: BTreeMap<ContainerId, UnfinishedStop>,
-    /// The pod that the host was last prepared for; an edit may want another cgroup.
+    /// The pod that the host was last prepared for; an edit may require another cgroup.
     pub(super) prepared: Option<Arc<Pod>>,
     pub(super) object_changes: ObjectChanges,
     node_ips: NodeIps,
-    /// The ports of the host that the pod holds.
+    /// The host ports that the pod holds.
     pub(super) held_ports: Option<HeldPorts>,
-    /// Releases of other pods.
+    /// Releases of resources by other pods.
     pub(super) releases: watch::Receiver<u64>,
-    /// The port that it waits for, as an event has reported; empty if it waits for none.
+    /// Message of the last event about a host port in use; empty if the pod waits for none.
     pub(super) awaited_port: Box<str>,
 }
 
-/// The end of a pod's task.
+/// The result of a pod's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskEnd {
     /// The pod.
@@ -82,15 +83,15 @@ pub(crate) struct TaskEnd {
 }
 
 impl PodTask {
-    /// A task that continues from what an earlier process recorded. `was_here`: an earlier process
-    /// worked on the pod. `listed`: the list in which the runtime names it; what was observed before
-    /// does not show what that found.
+    /// A task that continues from the record of an earlier process. `was_here`: an earlier process
+    /// worked on the pod. `listed`: the number of the list that contains the pod; older
+    /// observations do not show the containers in that list.
     #[must_use]
     pub(crate) fn new(
         context: Arc<PodContext>,
         pod: Arc<Pod>,
-        control: watch::Receiver<Control>,
-        intents: watch::Receiver<Arc<Intents>>,
+        control: watch::Receiver<PodControl>,
+        intents: watch::Receiver<Arc<OperatorIntents>>,
         record: Option<PodRecord>,
         was_here: bool,
         listed: Seq,
@@ -101,9 +102,9 @@ impl PodTask {
             .is_some_and(|record| !record.definition.is_empty());
         let lost_record = was_here && !recorded;
         let absence_check = lost_record.then(AbsenceCheck::default);
-        // Before `observe`: a record that this creates claims nothing about the pod, while one that
-        // `observe` creates says that the runtime has nothing of it.
-        let remembered = record.as_ref().map_or(Seq::ZERO, |record| {
+        // Before `observe`, which creates a record that states that the pod has no containers. The
+        // record that this creates does not.
+        let restored = record.as_ref().map_or(Seq::ZERO, |record| {
             context.pleg.restore_ids(&pod.uid, &record.held)
         });
         let observations = context.pleg.observe(&pod.uid, &pod.name);
@@ -117,7 +118,7 @@ impl PodTask {
         let mut content = content_of(&pod);
         let (status, history) = match record {
             Some(record) => {
-                // What is removed without its definition is still the same pod.
+                // An orphan is removed without its definition, and is still the same pod.
                 content = content.or(Some(record.content));
                 let edited = !record.definition.is_empty() && record.definition != definition;
                 recreate = record.removing || edited && record.status.phase.is_terminal();
@@ -136,7 +137,7 @@ impl PodTask {
             history,
             observed: Arc::default(),
             observations,
-            last_step: remembered.max(listed),
+            last_step: restored.max(listed),
             absence_check,
             lost_record,
             status,
@@ -168,9 +169,9 @@ impl PodTask {
         }
     }
 
-    /// Works until the pod is removed and nothing of it is left.
+    /// Runs until the pod is removed and nothing of it is left.
     pub(crate) async fn run(mut self) -> TaskEnd {
-        if matches!(*self.control.borrow(), Control::Run(_)) {
+        if matches!(*self.control.borrow(), PodControl::Run(_)) {
             let now = self.context.clock.now();
             self.context.metrics.pods.task_started(&self.pod, now);
         }
@@ -179,7 +180,7 @@ impl PodTask {
             let seen = self
                 .context
                 .pleg
-                .newer(&uid, &mut self.observations, self.last_step)
+                .newer_than(&uid, &mut self.observations, self.last_step)
                 .await;
             if self.awaits_confirmation(&seen.pod).await {
                 continue;
@@ -194,7 +195,7 @@ impl PodTask {
             let target = self.take_control();
             let plan = self.plan(target);
             if std::mem::take(&mut self.lost_record) {
-                // What is shown does not change by the next death of the agent.
+                // On disk before it is published, so that a crash does not change published times.
                 self.keep(&plan.status);
                 self.context.records.flush().await;
             }
@@ -208,7 +209,7 @@ impl PodTask {
                 self.idle(plan.wake_at.map(|at| until(at, now))).await;
                 continue;
             }
-            // The status is published all the same: that takes no call to the runtime.
+            // The status is published even without the runtime, as that needs no call.
             if !self.runtime_ready() {
                 self.context.pleg.sync_ended(&uid);
                 self.wait_for_runtime().await;
@@ -222,9 +223,9 @@ impl PodTask {
                 self.idle(Some(wait)).await;
                 continue;
             }
-            info!(pod = %self.pod.name, uid = %uid, why = %Reasons(&plan), "Pod is synchronised");
+            info!(pod = %self.pod.name, uid = %uid, why = %Reasons(&plan), "Syncing pod");
             let finished = plan.finished;
-            // Most tasks wait most of the time: what steps need is not part of what each takes.
+            // Boxed, so that the state of steps is not part of tasks that wait, as most do.
             let done = Box::pin(self.apply_all(plan.steps)).await;
             let is_last = finished && done;
             self.round
@@ -246,7 +247,7 @@ impl PodTask {
         }
     }
 
-    /// A sandbox that is there holds the pod's ports, whoever made it; without one nothing does.
+    /// Holds the pod's host ports while a sandbox exists, whichever process created it.
     fn note_host_ports(&mut self) {
         if self.observed.sandboxes.is_empty() {
             self.held_ports = None;
@@ -255,14 +256,14 @@ impl PodTask {
         }
     }
 
-    /// Reads the task's control and notices edits.
+    /// Reads the task's control and applies edits.
     fn take_control(&mut self) -> Target {
         let control = self.control.borrow_and_update().clone();
         match control {
-            Control::Remove { grace, .. } => Target::Remove {
-                grace: self.shortest(grace),
+            PodControl::Remove { grace, .. } => Target::Remove {
+                grace: self.shortest_grace(grace),
             },
-            Control::Run(pod) => {
+            PodControl::Run(pod) => {
                 if !Arc::ptr_eq(&pod, &self.from_source) {
                     let ended = self.status.as_ref().is_some_and(|s| s.phase.is_terminal());
                     let definition = definition_of(&pod);
@@ -275,7 +276,7 @@ impl PodTask {
                     self.from_source = Arc::clone(&pod);
                     self.ephemeral = Vec::new();
                     self.pod = pod;
-                    // An edited pod is tried at once.
+                    // The steps of an edited pod are applied at once.
                     self.repeat_backoff = RepeatBackoff::default();
                     self.context.host.track(&self.pod);
                     self.context.objects.track(&self.pod);
@@ -300,8 +301,8 @@ impl PodTask {
         self.status.as_ref().map(|status| status.start_time)
     }
 
-    /// The grace of the pod's end: an operator may have shortened it.
-    pub(super) fn shortest(&self, grace: Duration) -> Duration {
+    /// The grace period of the pod's termination, which an operator may have shortened.
+    pub(super) fn shortest_grace(&self, grace: Duration) -> Duration {
         self.intents
             .borrow()
             .grace
@@ -324,7 +325,8 @@ impl PodTask {
         self.ephemeral = wanted;
     }
 
-    /// The API server counts the versions of its pods; those of others are counted here.
+    /// The generation of the pod, which the API server counts for its own pods and this task for
+    /// others.
     fn generation_of_pod(&self) -> i64 {
         match self.pod.generation {
             0 => self.generation,
@@ -374,7 +376,7 @@ impl PodTask {
             );
         }
         let deletion = match (&*self.control.borrow(), target) {
-            (Control::Remove { grace, since }, _) => Some((*since, *grace)),
+            (PodControl::Remove { grace, since }, _) => Some((*since, *grace)),
             _ => None,
         };
         let (before, now) = (self.status.as_ref(), context.clock.now());
@@ -391,12 +393,12 @@ impl PodTask {
         };
         let ip = match plan.status.pod_ips.first() {
             Some(ip) => &**ip,
-            // On the machine's own network it can be reached without any other.
+            // In the host's network namespace the pod is reachable at the loopback address.
             None if self.pod.spec.host_network => LOCAL,
             None => "",
         };
         context.prober.set(&self.pod, ip, plan.probes.clone());
-        // What only left a directory behind has no name to be shown by.
+        // A pod that is known by its directory only has no namespace, and is not published.
         if !self.pod.name.namespace.is_empty() {
             context.board.set(self.pod.uid.clone(), entry);
         }
@@ -431,15 +433,15 @@ impl PodTask {
         self.context.runtime_state.borrow().is_ready()
     }
 
-    /// Waits for a change of anything a plan depends on.
+    /// Waits for a change of any input of the plan.
     async fn idle(&mut self, wait: Option<Duration>) {
         let waits = self.awaited_objects();
         let source = Arc::clone(&self.context.objects);
-        let mut news = None;
-        // Cancel safety: watch receivers keep what was not seen; the timer is computed again; objects
+        let mut update = None;
+        // Cancel safety: watch receivers keep unseen values; the timer is computed again; objects
         // are read again.
         tokio::select! {
-            found = self.object_changes.next(&*source, &self.pod, waits) => news = Some(found),
+            found = self.object_changes.next(&*source, &self.pod, waits) => update = Some(found),
             changed = self.control.changed() => {
                 if changed.is_err() {
                     // The agent stops; its task set ends this task.
@@ -450,15 +452,15 @@ impl PodTask {
             Ok(()) = self.outcomes.changed() => {}
             Ok(()) = self.intents.changed() => {}
             () = self.node_ips.changed(), if self.pod.spec.host_network => {}
-            // A pod without a sandbox may wait for what another one has released: a host port, an
-            // address, user IDs.
+            // A pod without a sandbox may wait for a resource that another pod has released: a host
+            // port, an address, user IDs.
             Ok(()) = self.releases.changed(), if self.history.sandbox.is_some() => {
                 self.history.note_release();
             }
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
-        if let Some(news) = news {
-            Box::pin(self.apply_object_update(news)).await;
+        if let Some(update) = update {
+            Box::pin(self.apply_object_update(update)).await;
         }
         self.round.woken();
     }
@@ -484,7 +486,7 @@ async fn ready(state: &mut watch::Receiver<RuntimeState>) {
     }
 }
 
-/// Time until a moment; a little past it, so that the plan made then sees it as past.
+/// Time until `at`, and a little more, so that `at` is in the past for the next plan.
 fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
 }
@@ -494,7 +496,7 @@ fn content_of(pod: &Pod) -> Option<Box<str>> {
     pod.annotations.get(CONFIG_HASH).cloned()
 }
 
-/// The definitions of the sandbox and the containers: if they differ, something must be recreated.
+/// The definitions of the sandbox and the containers; if they change, some must be recreated.
 fn definition_of(pod: &Pod) -> Box<str> {
     let mut text = String::new();
     if let Some(sandbox) = &pod.sandbox_definition {

@@ -1,4 +1,4 @@
-//! Starting a container: image, files, configuration, create, start, postStart hook.
+//! Starts a container: image, files, configuration, create, start, postStart hook.
 
 mod config;
 mod precreate;
@@ -20,19 +20,19 @@ use rubelet_pod_plan::{
 
 use super::{
     PodTask,
-    apply::{Flow, removal},
+    apply::{StepOutcome, removal},
 };
 
-/// Images that are there for a container.
-struct Images {
+/// Present images of a container.
+struct ContainerImages {
     own: PresentImage,
-    /// Those that it mounts: the runtime's identifier, by name of the volume.
+    /// Images that it mounts: the runtime's identifier, by name of the volume.
     volumes: BTreeMap<Box<str>, String>,
 }
 
-/// The result of a start.
-enum Started {
-    Yes(ContainerId),
+/// The outcome of a start.
+enum StartResult {
+    Started(ContainerId),
     Failed(StartFailure),
     /// The pod changed while the image was pulled, or must be removed.
     Interrupted,
@@ -45,10 +45,10 @@ impl PodTask {
         sandbox: &SandboxId,
         restart_count: Option<u32>,
         after_exit: Option<Timestamp>,
-    ) -> (Flow, bool) {
+    ) -> StepOutcome {
         let pod = Arc::clone(&self.pod);
         let Some(container) = pod.spec.container(name) else {
-            return (Flow::Stop, false);
+            return StepOutcome::Replan;
         };
         if let Some(finished_at) = after_exit {
             self.note_restart(name, finished_at);
@@ -56,23 +56,23 @@ impl PodTask {
         self.history.volumes = VolumeState::Made;
         let mut control = self.control.clone();
         let deadline = self.until_deadline();
-        // Cancel safety: an abandoned call may still have made a container; the list that follows
+        // Cancel safety: an abandoned call may still create a container; the list that follows
         // finds it by its label.
         let started = tokio::select! {
             biased;
             started = self.try_start(container, sandbox, restart_count) => started,
-            () = removal(&mut control) => Started::Interrupted,
+            () = removal(&mut control) => StartResult::Interrupted,
             () = tokio::time::sleep(deadline.unwrap_or_default()), if deadline.is_some() => {
-                Started::Interrupted
+                StartResult::Interrupted
             }
         };
-        if matches!(started, Started::Yes(_)) {
+        if matches!(started, StartResult::Started(_)) {
             self.prepared = Some(Arc::clone(&pod));
         }
         self.note_start(container, started).await
     }
 
-    /// How long the pod may still be active; `None` if there is no end to it.
+    /// Time until `activeDeadlineSeconds` is exceeded; `None` if the pod has no such deadline.
     fn until_deadline(&self) -> Option<std::time::Duration> {
         let limit = self.pod.spec.active_deadline?;
         let deadline = rubelet_pod_plan::after(self.started_at()?, limit);
@@ -80,9 +80,9 @@ impl PodTask {
         Some(std::time::Duration::try_from(left).unwrap_or_default())
     }
 
-    /// Counts a restart in the crash back-off, and in the record of the pod. That must be on disk
-    /// before the container is started: one whose back-off was not recorded would start at once again
-    /// after a crash of the agent.
+    /// Counts a restart in the crash back-off, and in the record of the pod. The record must be on
+    /// disk before the container is started: otherwise the container would restart without a
+    /// back-off after a crash of the agent.
     pub(super) fn note_restart(&mut self, name: &str, finished_at: Timestamp) {
         let pod = Arc::clone(&self.pod);
         let Some(container) = pod.spec.container(name) else {
@@ -94,10 +94,10 @@ impl PodTask {
         self.save_record();
     }
 
-    pub(super) async fn start_created(&mut self, name: &str, id: &ContainerId) -> (Flow, bool) {
+    pub(super) async fn start_created(&mut self, name: &str, id: &ContainerId) -> StepOutcome {
         let pod = Arc::clone(&self.pod);
         let Some(container) = pod.spec.container(name) else {
-            return (Flow::Stop, false);
+            return StepOutcome::Replan;
         };
         let count = self
             .observed
@@ -109,29 +109,29 @@ impl PodTask {
         let started = tokio::select! {
             biased;
             started = self.start_by_id(container, id, count) => match started {
-                Ok(()) => Started::Yes(id.clone()),
-                Err(failure) => Started::Failed(failure),
+                Ok(()) => StartResult::Started(id.clone()),
+                Err(failure) => StartResult::Failed(failure),
             },
-            () = removal(&mut control) => Started::Interrupted,
+            () = removal(&mut control) => StartResult::Interrupted,
         };
         self.note_start(container, started).await
     }
 
-    async fn note_start(&mut self, container: &Container, started: Started) -> (Flow, bool) {
+    async fn note_start(&mut self, container: &Container, started: StartResult) -> StepOutcome {
         let context = &self.context;
         match started {
-            Started::Yes(id) => {
-                if self.history.owes_post_start(&container.name, &id) {
+            StartResult::Started(id) => {
+                if self.history.post_start_pending(&container.name, &id) {
                     return self.post_start(&container.name, &id).await;
                 }
                 self.history.note_started(&container.name);
-                (Flow::Continue, true)
+                StepOutcome::Done
             }
-            Started::Interrupted => {
+            StartResult::Interrupted => {
                 context.pleg.mark_unknown(&self.pod.uid);
-                (Flow::Stop, false)
+                StepOutcome::Replan
             }
-            Started::Failed(failure) => {
+            StartResult::Failed(failure) => {
                 context.pleg.mark_unknown(&self.pod.uid);
                 let now = context.clock.now();
                 let StartFailure { reason, message } = &failure;
@@ -144,7 +144,7 @@ impl PodTask {
                 self.history
                     .note_start_failed(container, reason, message, now);
                 // Regular containers do not depend on each other; the next one is tried.
-                (Flow::Continue, false)
+                StepOutcome::Failed
             }
         }
     }
@@ -154,15 +154,15 @@ impl PodTask {
         container: &Container,
         sandbox: &SandboxId,
         restart_count: Option<u32>,
-    ) -> Started {
+    ) -> StartResult {
         let images = {
             let mut control = self.control.clone();
             tokio::select! {
                 biased;
                 images = self.images_of(container) => images,
-                // An edit may name another image: a pull that no one wants any more must not hold
-                // up the pod.
-                Ok(()) = control.changed() => return Started::Interrupted,
+                // An edit may name another image: a pull that is no longer needed must not delay
+                // the pod.
+                Ok(()) = control.changed() => return StartResult::Interrupted,
             }
         };
         let result = match images {
@@ -173,15 +173,15 @@ impl PodTask {
             Err(failure) => Err(failure),
         };
         match result {
-            Ok(id) => Started::Yes(id),
-            Err(failure) => Started::Failed(failure),
+            Ok(id) => StartResult::Started(id),
+            Err(failure) => StartResult::Failed(failure),
         }
     }
 
     /// The image that the container runs, and those that it mounts.
-    async fn images_of(&self, container: &Container) -> Result<Images, StartFailure> {
+    async fn images_of(&self, container: &Container) -> Result<ContainerImages, StartFailure> {
         let puller = &self.context.images;
-        Ok(Images {
+        Ok(ContainerImages {
             own: puller.ensure(&self.pod, container).await?,
             volumes: puller.ensure_volumes(&self.pod, container).await?,
         })
@@ -192,11 +192,11 @@ impl PodTask {
         container: &Container,
         sandbox: &SandboxId,
         restart_count: Option<u32>,
-        images: Images,
+        images: ContainerImages,
     ) -> Result<ContainerId, StartFailure> {
         let context = Arc::clone(&self.context);
         let host = &context.host;
-        // Without a record in the runtime, the log directory shows how many instances there were.
+        // Without a container in the runtime, the log directory shows the number of instances.
         let count = match restart_count {
             Some(count) => count,
             None => host.logged_restart_count(&self.pod, &container.name).await,
@@ -216,15 +216,15 @@ impl PodTask {
         }
         let config = self.container_config(container, count, images).await?;
         let inputs = self.sandbox_inputs().await?;
-        // The record takes as long to be on disk as a container to be made.
+        // Concurrently: writing the record takes about as long as creating the container.
         let recorded = self.context.records.flush();
-        let (made, ()) = join(self.create(container, sandbox, config, inputs), recorded).await;
-        let id = made?;
+        let (created, ()) = join(self.create(container, sandbox, config, inputs), recorded).await;
+        let id = created?;
         self.start_by_id(container, &id, count).await?;
         Ok(id)
     }
 
-    /// What the newest sandbox was made with, which a new container gets, too.
+    /// The inputs of the newest sandbox, which CreateContainer requires, too.
     async fn sandbox_inputs(&self) -> Result<SandboxInputs, StartFailure> {
         let driver = self.context.runtime_state.borrow().cgroup_driver;
         let newest = self.observed.sandboxes.first();
@@ -236,7 +236,7 @@ impl PodTask {
         Ok(inputs)
     }
 
-    /// Whether the host has what this version of the pod needs.
+    /// True if the host was prepared for this version of the pod.
     fn is_prepared(&self) -> bool {
         self.prepared
             .as_ref()
@@ -280,24 +280,24 @@ impl PodTask {
         id: &ContainerId,
         count: u32,
     ) -> Result<(), StartFailure> {
-        // Before the start: an agent that dies in between would not make it up later.
+        // Before the start: after a crash in between, the link would not be created later.
         self.context
             .host
             .link_log(&self.pod, &container.name, id, count)
             .await;
-        self.owe_post_start(container, id).await;
-        // The log that comes with the start takes this number: lists that leave the container out must
-        // not have the next one started beside it.
+        self.record_pending_post_start(container, id).await;
+        // The start creates a log with this restart count. With the record, a list that omits the
+        // container does not have the next one started beside it.
         self.save_record();
         let request = v1::StartContainerRequest {
             container_id: id.as_str().to_owned(),
         };
         let runtime = Arc::clone(&self.context.runtime);
         let (pleg, uid, id) = (self.context.pleg.clone(), self.pod.uid.clone(), id.clone());
-        // To its end even if this task is dropped: containerd can keep a process of an interrupted
-        // start, and then never removes its container.
+        // The call continues even if this task is dropped: containerd can keep a process of an
+        // interrupted start, and then never removes its container.
         let call = self.context.drain.run_to_end(async move {
-            // Before the call: the event may come before the answer.
+            // Before the call: the event may come before the response.
             pleg.starting(&id);
             let result = runtime.start_container(request).await;
             pleg.started(&uid, &id, result.is_ok());

@@ -1,17 +1,17 @@
-//! Rounds of a pod's task: their kinds and durations, for metrics.
+//! Kinds and durations of the rounds of a pod's task, for metrics.
 
 use rubelet_node_state::metrics::{PodMetrics, SyncKind};
 use rubelet_pod_plan::Target;
 use tokio::time::Instant;
 
-/// The round that a pod's task is in.
+/// The current round of a pod's task.
 pub(super) struct SyncRound {
     woken: Instant,
     kind: SyncKind,
 }
 
 impl SyncRound {
-    /// The first one of a task.
+    /// The first round of a task.
     pub(super) fn first() -> Self {
         Self {
             woken: Instant::now(),
@@ -19,19 +19,19 @@ impl SyncRound {
         }
     }
 
-    /// Something that was waited for has come.
+    /// Restarts the duration: the task was woken.
     pub(super) fn woken(&mut self) {
         self.woken = Instant::now();
     }
 
-    /// The pod was edited. The first round of a task stays the first.
+    /// Notes an edit of the pod. The kind of the first round does not change.
     pub(super) fn edited(&mut self) {
         if self.kind == SyncKind::Sync {
             self.kind = SyncKind::Update;
         }
     }
 
-    /// The round has ended, and so has the task if nothing of the pod is left. The next one begins.
+    /// Ends the round and begins the next one. `is_last`: nothing of the pod is left.
     pub(super) fn ended(&mut self, metrics: &PodMetrics, target: Target, is_last: bool) {
         let kind = match target {
             _ if is_last => SyncKind::Terminated,

@@ -12,37 +12,35 @@ use tokio::time::timeout;
 
 use super::PodTask;
 
-/// Reason of the event of a container whose exit the runtime does not report.
-const END_NOT_TOLD: &str = "ContainerEndNotTold";
+/// Event reason: the runtime does not report the exit of a container.
+const EXIT_NOT_REPORTED: &str = "ContainerEndNotTold";
 
-/// Most lines and bytes of a log that are kept.
+/// Maximum numbers of lines and bytes of a log that are kept.
 const LOG_LINES: u64 = 5;
 const LOG_BYTES: usize = 1024;
 
-/// Deadline for reading it from a disk.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout for reading a log from the disk.
+const LOG_READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Most bytes of a termination message that are kept.
+/// Maximum number of bytes of a termination message that are kept.
 const MAX_MESSAGE: usize = 1024;
 
 impl PodTask {
-    /// Notes the ends that the last inspection saw and that are not noted yet, with the last lines
-    /// of their logs.
+    /// Notes new exits in the last observation, with the last lines of their logs.
     pub(super) async fn note_terminations(&mut self) {
         let observed = Arc::clone(&self.observed);
         for (index, found) in observed.containers.iter().enumerate() {
             let Some(exit) = found.phase.exit() else {
                 continue;
             };
-            // The list is newest first: the log of an exit beyond the kept number would be read for
-            // nothing.
+            // The newest is first: the log of an exit beyond the kept number is not needed.
             let newer = observed.containers[..index].iter();
             let newer = newer.filter(|newer| newer.name == found.name).count();
             let noted = !self
                 .history
                 .lacks_termination(&found.name, &found.id, exit.finished_at);
             if noted {
-                // A runtime may report only later what killed a container.
+                // A runtime may report the reason `OOMKilled` later than the exit.
                 self.history
                     .correct_termination(&found.name, &found.id, &exit.reason);
             }
@@ -56,14 +54,14 @@ impl PodTask {
                 LOG_LINES,
                 LOG_BYTES,
             );
-            let log = timeout(PATIENCE, log).await.unwrap_or_default();
-            let end = self.end(found, exit, log);
-            self.history.note_termination(&found.name, end);
+            let log = timeout(LOG_READ_TIMEOUT, log).await.unwrap_or_default();
+            let termination = self.termination(found, exit, log);
+            self.history.note_termination(&found.name, termination);
         }
     }
 
-    /// Reports containers that the runtime reports as running although their process has been gone
-    /// for long: only the runtime can report that they have exited.
+    /// Records an event for each container that the runtime reports as running although its process
+    /// has been gone for long: only the runtime can report its exit.
     pub(super) fn warn_of_lost_exits(&self, before: &ObservedPod) {
         let is_lost = |found: &&ObservedContainer| found.process == ProcessState::Lost;
         for found in self.observed.containers.iter().filter(is_lost) {
@@ -72,16 +70,21 @@ impl PodTask {
                 continue;
             }
             let message = format!(
-                "the runtime says that container {} ({}) runs, but its process is gone; it is not \
-                 restarted before the runtime tells its end: delete the pod, or restart the \
-                 container, to have the runtime stop it",
+                "the container runtime reports container {} ({}) as running, but its process has \
+                 exited; it is not restarted until the runtime reports the exit: delete the pod, or \
+                 restart the container, to have the runtime stop it",
                 found.name, found.id
             );
-            self.event(&found.name, EventType::Warning, END_NOT_TOLD, &message);
+            self.event(&found.name, EventType::Warning, EXIT_NOT_REPORTED, &message);
         }
     }
 
-    fn end(&self, found: &ObservedContainer, exit: &Exit, log: Vec<Box<str>>) -> Termination {
+    fn termination(
+        &self,
+        found: &ObservedContainer,
+        exit: &Exit,
+        log: Vec<Box<str>>,
+    ) -> Termination {
         let history = &self.history;
         let why = history.stopped_because(&found.name, &found.id, exit.finished_at);
         let message = &exit.message[..exit.message.floor_char_boundary(MAX_MESSAGE)];

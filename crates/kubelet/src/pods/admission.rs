@@ -1,24 +1,24 @@
-//! The result of an admission, and what it depends on.
+//! The inputs and the result of an admission.
 
 use rubelet_node_state::cluster_view::{Preemption, Rejection};
 
 use crate::records::PodRecord;
 
-/// Why a pod does not start.
+/// The reason why a pod is not admitted.
 #[derive(Debug)]
-pub(super) enum Refusal {
-    /// It fails permanently.
+pub(super) enum AdmitError {
+    /// It is rejected permanently.
     Rejected(Rejection),
-    /// It waits for pods that are ending, or that the API server has not listed yet.
-    Waits,
-    /// It waits for these, which must be notified.
-    Preempts(Preemption),
+    /// It waits for pods that are terminating, or that the API server has not listed yet.
+    WaitingForPods,
+    /// It waits for these pods, which must be preempted.
+    NeedsPreemption(Preemption),
 }
 
-/// What was recorded of a pod before.
+/// The recorded state of a pod without a task.
 pub(super) struct RestoredPod {
-    /// What its task continues from.
+    /// The record that its task continues from.
     pub(super) record: Option<PodRecord>,
-    /// It was taken in at an earlier time.
+    /// True if it was admitted before.
     pub(super) was_admitted: bool,
 }

@@ -21,25 +21,25 @@ use rubelet_pod_plan::{Eviction, ExternalCondition};
 use tracing::{info, warn};
 
 use super::{
-    admission::{Refusal, RestoredPod},
+    admission::{AdmitError, RestoredPod},
     decide::TableAction,
     table::PodTable,
 };
 use crate::records::PodRecord;
 
-/// Type of the condition with the reason why a pod ends early.
+/// Type of the condition of a pod that is terminated by a disruption.
 const DISRUPTION_TARGET: &str = "DisruptionTarget";
-/// Its reason.
+/// Reason of this condition.
 const TERMINATION_BY_KUBELET: &str = "TerminationByKubelet";
 
-/// Whether this node has worked on a pod: it has a record, or the runtime holds it, or the cluster has
-/// seen it running.
+/// True if this node has run the pod before: it has a record, or the runtime has it, or its status
+/// in the API server is past `Pending`.
 fn is_known(pod: &Pod, restored: &RestoredPod, runtime: &[RuntimePod]) -> bool {
     restored.was_admitted || runtime.iter().any(|found| found.uid == pod.uid)
 }
 
 impl PodTable {
-    /// What this node recorded of a pod; the cluster's copy replaces a record that was lost.
+    /// Loads the record of a pod; the status in the API server stands in for a lost record.
     pub(super) async fn restore(&self, pod: &Pod) -> RestoredPod {
         let context = self.context();
         if let Some(record) = context.records.load(&pod.uid).await {
@@ -57,8 +57,8 @@ impl PodTable {
         }
     }
 
-    /// Puts pods that this node has worked on before those that are judged beside them: after a start of
-    /// the agent none of them has a task.
+    /// Puts pods that this node has run before first, as new pods are admitted beside them: after a
+    /// start of the agent no pod has a task.
     pub(super) async fn known_first(
         &self,
         actions: Vec<TableAction>,
@@ -76,39 +76,39 @@ impl PodTable {
         known
     }
 
-    /// A critical pod keeps the room that it waits for.
+    /// Keeps the resources that a critical pod waits for.
     pub(super) fn wait(&mut self, pod: &Arc<Pod>) {
         if is_critical(pod) {
-            self.wait_for_room(pod);
+            self.add_waiting(pod);
         }
     }
 
-    /// Whether a pod without a task may have one. What was taken in once is not judged again: not
-    /// what the runtime holds, not what has a record, not what the cluster has seen running.
+    /// Decides whether a pod without a task gets one. A pod that was admitted before is not checked
+    /// again.
     ///
     /// # Errors
-    /// Why not, or why not yet.
+    /// The pod is rejected, or has to wait.
     pub(super) fn admit(
         &self,
         pod: &Arc<Pod>,
         restored: &RestoredPod,
         runtime: &[RuntimePod],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AdmitError> {
         if is_known(pod, restored, runtime) {
             return Ok(());
         }
-        // The requests of those are not known, and so not whether there is room beside them.
+        // The resource requests of unlisted pods are unknown.
         if self.holds_unlisted(runtime) {
-            return Err(Refusal::Waits);
+            return Err(AdmitError::WaitingForPods);
         }
         let context = self.context();
         let active = |pod: &Arc<Pod>| {
             let entry = context.board.get(&pod.uid);
             entry.is_none_or(|entry| !entry.status.phase.is_terminal())
         };
-        let mut others: Vec<Arc<Pod>> = self.working_on().filter(active).collect();
-        // Room that is made for one pod is taken by no other.
-        others.extend(self.waiting_for_room(&pod.uid));
+        let mut others: Vec<Arc<Pod>> = self.running_pods().filter(active).collect();
+        // Resources that are being freed for one pod are not given to another.
+        others.extend(self.others_waiting(&pod.uid));
         let Err(rejection) = context.cluster.admit(pod, &others) else {
             return Ok(());
         };
@@ -117,30 +117,31 @@ impl PodTable {
             .filter(|other| !self.is_leaving(&other.uid))
             .cloned()
             .collect();
-        // It fits once the evicted pods are gone: it waits for them instead of being rejected for
-        // good.
+        // It fits once the evicted pods are gone: it waits for them instead of being rejected
+        // permanently.
         if staying.len() < others.len() && context.cluster.admit(pod, &staying).is_ok() {
-            return Err(Refusal::Waits);
+            return Err(AdmitError::WaitingForPods);
         }
         match context.cluster.preempt(pod, &staying) {
-            Some(preemption) => Err(Refusal::Preempts(preemption)),
-            None => Err(Refusal::Rejected(rejection)),
+            Some(preemption) => Err(AdmitError::NeedsPreemption(preemption)),
+            None => Err(AdmitError::Rejected(rejection)),
         }
     }
 
-    /// Whether a pod was evicted and has not ended.
+    /// True if the pod was evicted and has not terminated.
     fn is_leaving(&self, uid: &PodUid) -> bool {
         let intents = self.context().intents.current(uid);
         intents.is_some_and(|intents| intents.eviction.is_some())
     }
 
-    /// Ends pods so that a critical one may start; it is judged again when they have ended (kubelet:
+    /// Evicts pods for a critical one, whose admission is repeated when they have terminated
+    /// (kubelet:
     /// `evictPodsToFreeRequests`).
     pub(super) async fn preempt(&mut self, pod: &Arc<Pod>, preemption: &Preemption) {
-        self.wait_for_room(pod);
+        self.add_waiting(pod);
         let now = self.context().clock.now();
         for victim in self.pods_of(&preemption.victims) {
-            info!(pod = %victim.name, uid = %victim.uid, wants = %pod.name, "Pod is preempted for a critical pod");
+            info!(pod = %victim.name, uid = %victim.uid, preemptor = %pod.name, "Preempting pod for a critical pod");
             let context = self.context();
             let recorder = &context.recorder;
             recorder.pod(&victim, None, EventType::Warning, PREEMPTING, PREEMPTED);
@@ -163,16 +164,16 @@ impl PodTable {
             match asked.await {
                 Ok(()) => context.metrics.pods.preempted(&preemption.resource),
                 Err(error) => {
-                    warn!(pod = %victim.name, error = %ErrorChain(&error), "Cannot preempt a pod; retrying");
+                    warn!(pod = %victim.name, error = %ErrorChain(&error), "Failed to preempt pod, retrying");
                 }
             }
         }
     }
 
-    /// Says why a pod does not run here, for as long as its source names it (kubelet: `rejectPod`).
+    /// Publishes the rejection of a pod, for as long as its source names it (kubelet: `rejectPod`).
     pub(super) fn reject(&mut self, pod: &Arc<Pod>, rejection: &Rejection) {
         let Rejection { reason, message } = rejection;
-        info!(pod = %pod.name, uid = %pod.uid, %reason, %message, "Pod is rejected");
+        info!(pod = %pod.name, uid = %pod.uid, %reason, %message, "Pod rejected");
         let context = self.context();
         context
             .recorder

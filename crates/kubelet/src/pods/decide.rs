@@ -1,4 +1,4 @@
-//! The choices of the pod table, without effects.
+//! Decisions of the pod table, without effects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,53 +16,53 @@ use rubelet_pod_plan::grace::of_pod;
 pub(super) struct TaskView {
     /// The pod's name.
     pub(super) name: PodName,
-    /// The pod that it was last ordered to run; `None` once it was ordered to remove the pod.
+    /// The pod that the task keeps running; `None` once it removes the pod.
     pub(super) running: Option<Arc<Pod>>,
-    /// The grace of the order to remove the pod.
+    /// The grace period of the removal.
     pub(super) grace: Duration,
 }
 
-/// What to do about one pod.
+/// A change of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TableAction {
     /// Start a task.
     Spawn(Arc<Pod>),
     /// Pass an edit to the task.
     Update(Arc<Pod>),
-    /// Order the task to remove the pod, or to do it sooner.
+    /// Have the task remove the pod, or shorten the grace period of its removal.
     Remove(PodUid, Duration),
-    /// Start a task that removes a pod which the API server wants deleted.
+    /// Start a task that removes a pod which is deleted in the API server.
     SpawnRemoval(Arc<Pod>, Duration),
-    /// Start a task that removes a pod which no source wants.
+    /// Start a task that removes a pod in the runtime which no source names.
     RemoveOrphan(RuntimePod),
-    /// Start a task that removes the directory of a pod which nobody else knows.
+    /// Start a task that removes the leftover directory of a pod.
     RemoveLeftover(PodUid),
 }
 
-/// Everything the choice depends on.
+/// All inputs of the decision.
 pub(super) struct TableSnapshot<'a> {
-    /// What the sources want.
+    /// Desired pods of all sources.
     pub(super) desired: &'a BTreeMap<PodUid, Arc<Pod>>,
-    /// True once each source has given a complete answer.
+    /// True once each source has been read completely.
     pub(super) all_ready: bool,
-    /// The tasks there are.
+    /// The existing tasks.
     pub(super) tasks: &'a BTreeMap<PodUid, TaskView>,
-    /// What the runtime holds, as of the last complete list.
+    /// Pods in the runtime, by the last complete list.
     pub(super) runtime: &'a [RuntimePod],
     /// Pods with a directory on disk and without a task.
     pub(super) on_disk: &'a BTreeSet<PodUid>,
-    /// Pods whose task died and is not to be started again yet.
+    /// Pods whose task panicked and is not restarted yet.
     pub(super) backing_off: &'a BTreeSet<PodUid>,
-    /// Pods of which nothing is left, or that were rejected, as long as their source names them.
+    /// Removed or rejected pods that their source still names.
     pub(super) finished: &'a BTreeSet<PodUid>,
 }
 
-/// Compares. A pod whose name is still in use by another UID waits until that one is gone; a pod
-/// that is desired again while it is removed waits too, and then starts again. Nothing unknown is
-/// touched before all sources are ready.
+/// Compares desired pods, tasks and the runtime. A pod whose name another UID still uses waits
+/// until that pod is gone; a pod that is desired again while it is being removed waits, too, and
+/// then starts again. Unknown pods are left alone until all sources are ready.
 pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
     let mut actions = Vec::new();
-    let strangers = snapshot
+    let undesired = snapshot
         .runtime
         .iter()
         .filter(|pod| !snapshot.desired.contains_key(&pod.uid));
@@ -70,7 +70,7 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
         .tasks
         .values()
         .map(|task| &task.name)
-        .chain(strangers.map(|pod| &pod.name))
+        .chain(undesired.map(|pod| &pod.name))
         .collect();
     for (uid, task) in snapshot.tasks {
         if let Some(grace) = grace_of_removal(task, snapshot.desired.get(uid)) {
@@ -92,7 +92,7 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
             None => {
                 let backs_off =
                     snapshot.backing_off.contains(uid) || snapshot.finished.contains(uid);
-                // Claims the name: of two new pods of one name only the first starts.
+                // Claims the name: only the first of two new pods with one name starts.
                 if !backs_off && names.insert(&pod.name) {
                     actions.push(match &pod.deletion {
                         Some(deletion) => {
@@ -121,15 +121,15 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
     actions
 }
 
-/// The order in which pods are taken in: those of manifests first, then the older ones.
+/// The order of admission: pods of manifests first, then by age.
 fn in_order(desired: &BTreeMap<PodUid, Arc<Pod>>) -> Vec<(&PodUid, &Arc<Pod>)> {
     let mut pods: Vec<_> = desired.iter().collect();
     pods.sort_by_key(|(_, pod)| (pod.source, pod.created));
     pods
 }
 
-/// With which grace a task is to remove its pod, if that is news to it: its source names the pod no
-/// more, or wants it deleted, or sooner than before.
+/// The grace period of a removal that the task does not know yet: its source no longer names the
+/// pod, or deletes it, or shortened the grace period.
 fn grace_of_removal(task: &TaskView, wanted: Option<&Arc<Pod>>) -> Option<Duration> {
     let deletion = wanted.and_then(|pod| pod.deletion);
     match (&task.running, wanted, deletion) {

@@ -1,35 +1,35 @@
-//! Pods that do not match the node, until it was read once more: a label may have been set just
-//! before a pod was bound, and the known copy may be older than that.
+//! Pods that do not match the node, until the node is read again from the API server: a label may
+//! have been set just before a pod was bound, and the cached node may be older than that.
 //!
-//! One read answers for all pods that wait when it begins, and the table goes on meanwhile.
+//! One read serves all pods that wait when it begins, and does not block the table.
 
 use std::collections::BTreeMap;
 
 use rubelet_base::PodUid;
 use tokio::task::JoinSet;
 
-/// The pods that did not match, and the read that is under way.
+/// The pods that did not match, and the read in progress.
 #[derive(Default)]
 pub(super) struct NodeMatch {
     pods: BTreeMap<PodUid, NodeRead>,
-    /// Empty, or with one task.
+    /// At most one task.
     reading: JoinSet<()>,
 }
 
-/// How far the node was read again for a pod.
+/// The progress of reading the node again for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NodeRead {
-    /// The next read is for it.
+    /// The pod waits for the next read.
     Waiting,
-    /// A read began after it was compared.
+    /// A read that began after the comparison is in progress.
     Reading,
-    /// Such a read has ended.
+    /// This read has ended.
     Done,
 }
 
 impl NodeMatch {
-    /// Whether a pod that does not match was compared with a node that was read after it had come;
-    /// if not, it waits for a read. A pod that matches now is not remembered.
+    /// True if a pod that does not match was compared with a node that was read after the pod had
+    /// arrived; if not, it waits for a read.
     pub(super) fn is_final(&mut self, uid: &PodUid) -> bool {
         if self.pods.get(uid) == Some(&NodeRead::Done) {
             self.pods.remove(uid);
@@ -39,19 +39,19 @@ impl NodeMatch {
         false
     }
 
-    /// Whether the pod waits for a read.
+    /// True if the pod waits for a read.
     pub(super) fn waits(&self, uid: &PodUid) -> bool {
         self.pods
             .get(uid)
             .is_some_and(|read| *read != NodeRead::Done)
     }
 
-    /// Forgets pods that are no longer wanted.
+    /// Drops pods that are no longer desired.
     pub(super) fn retain(&mut self, is_wanted: impl Fn(&PodUid) -> bool) {
         self.pods.retain(|uid, _| is_wanted(uid));
     }
 
-    /// Begins a read if a pod waits for one and none is under way.
+    /// Begins a read if a pod waits for one and none is in progress.
     pub(super) fn begin<F>(&mut self, read: impl FnOnce() -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -65,7 +65,7 @@ impl NodeMatch {
 
     /// Resolves when the read has ended; never if there is none. Cancel safety: the read is kept.
     pub(super) async fn ended(&mut self) {
-        // Whatever became of it, there is no newer node.
+        // Also after an error: there is no newer node.
         if self.reading.join_next().await.is_none() {
             std::future::pending::<()>().await;
         }

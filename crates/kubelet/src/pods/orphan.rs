@@ -1,5 +1,5 @@
-//! A pod that is known only from the runtime or from its directory, in the form that its removal
-//! needs.
+//! Builds the pod object that is needed to remove a pod known only from the runtime or from its
+//! directory.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,10 +7,10 @@ use rubelet_api::pod::{Pod, PodSource, PodSpec, RestartPolicy};
 use rubelet_base::{PodName, PodUid};
 use rubelet_pleg::RuntimePod;
 
-/// The grace of a pod that specifies none (kubelet: the API's default).
+/// Grace period of a pod that specifies none (the default of the API).
 pub(super) const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
-/// A pod without containers: enough to stop and remove what is there.
+/// A pod without containers, which suffices to stop and remove it.
 pub(super) fn pod_of(found: &RuntimePod, node_name: &str) -> Pod {
     let source = match found.source.as_deref() {
         Some("http") => PodSource::Http,
@@ -21,7 +21,7 @@ pub(super) fn pod_of(found: &RuntimePod, node_name: &str) -> Pod {
     pod(&found.uid, found.name.clone(), source, grace, node_name)
 }
 
-/// A pod of which only the UID is known.
+/// A pod whose UID alone is known.
 pub(super) fn leftover(uid: &PodUid, node_name: &str) -> Pod {
     let name = PodName::new("", uid.as_str());
     pod(uid, name, PodSource::File, DEFAULT_GRACE, node_name)

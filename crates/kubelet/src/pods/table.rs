@@ -1,4 +1,4 @@
-//! The task that starts, informs and ends pod tasks.
+//! The task that starts, updates and ends pod tasks.
 
 mod waiting;
 
@@ -26,14 +26,14 @@ use tokio::{
 use tracing::{error, info};
 
 use super::{
-    admission::{Refusal, RestoredPod},
+    admission::{AdmitError, RestoredPod},
     decide::{TableAction, TableSnapshot, TaskView, decide},
     node_match::NodeMatch,
     orphan,
 };
 use crate::{
     agent::PodSources,
-    pod_task::{Control, PodContext, PodTask, TaskEnd},
+    pod_task::{PodContext, PodControl, PodTask, TaskEnd},
 };
 
 /// Owns all pod tasks.
@@ -47,34 +47,34 @@ pub(crate) struct PodTable {
     by_id: BTreeMap<tokio::task::Id, PodUid>,
     on_disk: BTreeSet<PodUid>,
     heartbeat: Heartbeat,
-    /// Pods that were removed, and when: older lists may still name them.
+    /// Removed pods with the number of their removal: older lists may still name them.
     removed: BTreeMap<PodUid, Seq>,
-    /// Pods whose task died.
+    /// Pods whose task panicked.
     panicked: BTreeMap<PodUid, TaskPanic>,
-    /// Pods that are shown although they have no task yet.
+    /// Pods that are on the board although they have no task yet.
     shown: BTreeSet<PodUid>,
-    /// Pods of which nothing is left, or that were rejected, as long as their source names them.
+    /// Removed or rejected pods that their source still names.
     finished: BTreeSet<PodUid>,
-    /// Pods of manifests that have ended while a manifest defines another one of their name.
+    /// Pods of manifests that have terminated while a manifest defines another pod of their name.
     replaced: BTreeMap<PodName, ReplacedPod>,
-    /// Critical pods for which others are ending.
+    /// Critical pods for which others are being preempted.
     waiting: BTreeMap<PodUid, Arc<Pod>>,
     node_match: NodeMatch,
 }
 
-/// A task that died; it is started again after a pause.
+/// A task that panicked; it is restarted after a pause.
 struct TaskPanic {
     pauses: Backoff,
     until: Instant,
 }
 
-/// First and longest pause before a task that died is started again.
+/// First and longest pause before a task that panicked is restarted.
 const PAUSE_INITIAL: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 struct TaskEntry {
     view: TaskView,
-    control: watch::Sender<Control>,
+    control: watch::Sender<PodControl>,
 }
 
 impl PodTable {
@@ -107,7 +107,7 @@ impl PodTable {
         }
     }
 
-    /// Whether the runtime holds an API server's pod that the API server has not listed yet.
+    /// True if the runtime has a pod of the API server that the API server has not listed yet.
     pub(super) fn holds_unlisted(&self, runtime: &[RuntimePod]) -> bool {
         let mut sources = self.sources.iter();
         let api = PodSource::Api;
@@ -118,13 +118,13 @@ impl PodTable {
             && runtime.iter().any(is_unlisted)
     }
 
-    /// Takes room for a pod that has none yet.
-    pub(super) fn wait_for_room(&mut self, pod: &Arc<Pod>) {
+    /// Adds a critical pod that waits for resources.
+    pub(super) fn add_waiting(&mut self, pod: &Arc<Pod>) {
         self.waiting.insert(pod.uid.clone(), Arc::clone(pod));
     }
 
-    /// The pods, without this one, that room is being made for.
-    pub(super) fn waiting_for_room(&self, uid: &PodUid) -> impl Iterator<Item = Arc<Pod>> {
+    /// The other critical pods that wait for resources.
+    pub(super) fn others_waiting(&self, uid: &PodUid) -> impl Iterator<Item = Arc<Pod>> {
         let others = self.waiting.iter().filter(move |(other, _)| *other != uid);
         others.map(|(_, pod)| Arc::clone(pod))
     }
@@ -139,18 +139,18 @@ impl PodTable {
         &self.context
     }
 
-    /// The pods that have a task which keeps them running.
-    pub(super) fn working_on(&self) -> impl Iterator<Item = Arc<Pod>> {
+    /// The pods whose task keeps them running.
+    pub(super) fn running_pods(&self) -> impl Iterator<Item = Arc<Pod>> {
         let views = self.tasks.values();
         views.filter_map(|entry| entry.view.running.clone())
     }
 
-    /// No task is started for this pod as long as its source names it.
+    /// Starts no task for this pod as long as its source names it.
     pub(super) fn finished(&mut self, uid: &PodUid) {
         self.finished.insert(uid.clone());
     }
 
-    /// Keeps tasks as the sources want them, for ever.
+    /// Keeps the tasks in line with the sources, for ever.
     pub(crate) async fn run(mut self) {
         self.on_disk = self.context.host.pods_on_disk().await.into_iter().collect();
         let mut statuses = self.context.board.versions();
@@ -160,7 +160,8 @@ impl PodTable {
             let listed = self.relists.borrow_and_update().seq > Seq::ZERO;
             let (desired, all_ready) = self.desired();
             self.drop_finished(&desired);
-            // Before the first list nobody knows what runs, and a new task could make it twice.
+            // Before the first list it is unknown which pods run, and a new task could create one
+            // twice.
             if listed {
                 self.reconcile(&desired, all_ready).await;
             }
@@ -175,13 +176,13 @@ impl PodTable {
                 .map(|panicked| panicked.until)
                 .filter(|at| *at > now)
                 .min();
-            // Cancel safety: watch receivers keep what was not seen; the set keeps ended tasks.
+            // Cancel safety: watch receivers keep unseen values; the JoinSet keeps ended tasks.
             tokio::select! {
                 Some(ended) = self.running.join_next_with_id() => self.ended(ended),
                 _ = any_changed(&mut self.sources) => {}
                 _ = self.relists.changed() => {}
                 () = self.node_match.ended() => {}
-                // A pod that ends makes room.
+                // A pod that terminates frees resources.
                 _ = statuses.changed(), if !self.waiting.is_empty() => {}
                 () = sleep(HEARTBEAT) => {}
                 () = sleep_until(rested.unwrap_or(now)), if rested.is_some() => {}
@@ -189,7 +190,7 @@ impl PodTable {
         }
     }
 
-    /// Begins to read the node again if pods wait for that.
+    /// Reads the node again if pods wait for that.
     fn read_node(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
         self.node_match.retain(|uid| desired.contains_key(uid));
         let cluster = &self.context.cluster;
@@ -199,13 +200,13 @@ impl PodTable {
         });
     }
 
-    /// What all sources want, and whether all of them have answered.
+    /// The desired pods of all sources, and whether all sources have been read.
     fn desired(&mut self) -> (BTreeMap<PodUid, Arc<Pod>>, bool) {
         let mut desired = BTreeMap::new();
         let mut all_ready = true;
         for source in &mut self.sources {
             let wants = source.borrow_and_update().clone();
-            // Without any source nobody knows the desired pods, and so none is an orphan.
+            // Without any source the desired pods are unknown, so no pod is an orphan.
             all_ready &= wants.sources_ready() && !wants.ready.is_empty();
             for pod in wants.pods.values() {
                 desired
@@ -216,8 +217,8 @@ impl PodTable {
         (desired, all_ready)
     }
 
-    /// Forgets finished pods that their source does not list any more, and releases those that were
-    /// rejected and must be deleted.
+    /// Drops finished pods that their source no longer names, and marks rejected pods as finished
+    /// that are being deleted.
     fn drop_finished(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
         let board = &self.context.board;
         self.finished.retain(|uid| {
@@ -266,7 +267,7 @@ impl PodTable {
         }
     }
 
-    /// What the runtime holds, without pods that were removed after the list began.
+    /// The pods in the runtime, without pods that were removed after the list began.
     fn runtime_pods(&mut self) -> Vec<RuntimePod> {
         // A list that began before a removal ended may still show the pod, and would bring it back.
         let relist = self.relists.borrow();
@@ -282,68 +283,70 @@ impl PodTable {
     async fn apply(&mut self, action: TableAction, runtime: &[RuntimePod]) {
         match action {
             TableAction::Spawn(pod) => {
-                // Nothing about it changes until the node was read.
+                // Its admission cannot change before the node is read.
                 if self.node_match.waits(&pod.uid) {
                     return;
                 }
                 let restored = self.restore(&pod).await;
                 match self.admit(&pod, &restored, runtime) {
-                    // As the kubelet does: a label may have been set just before the pod was bound.
-                    Err(Refusal::Rejected(why))
+                    // As in the kubelet: a label may have been set just before the pod was bound.
+                    Err(AdmitError::Rejected(why))
                         if *why.reason == *NODE_AFFINITY && !self.node_match.is_final(&pod.uid) =>
                     {
                         return;
                     }
                     Ok(()) => {}
-                    Err(Refusal::Waits) => return self.wait(&pod),
-                    Err(Refusal::Preempts(preemption)) => {
+                    Err(AdmitError::WaitingForPods) => return self.wait(&pod),
+                    Err(AdmitError::NeedsPreemption(preemption)) => {
                         return self.preempt(&pod, &preemption).await;
                     }
-                    Err(Refusal::Rejected(rejection)) => {
+                    Err(AdmitError::Rejected(rejection)) => {
                         self.waiting.remove(&pod.uid);
                         return self.reject(&pod, &rejection);
                     }
                 }
                 self.waiting.remove(&pod.uid);
-                info!(pod = %pod.name, uid = %pod.uid, source = pod.source.as_str(), "Pod is wanted");
+                info!(pod = %pod.name, uid = %pod.uid, source = pod.source.as_str(), "Pod added");
                 self.spawn(Arc::clone(&pod), Some(pod), None, restored)
                     .await;
             }
             TableAction::Update(pod) => {
                 if let Some(entry) = self.tasks.get_mut(&pod.uid) {
-                    info!(pod = %pod.name, uid = %pod.uid, "Pod was edited");
+                    info!(pod = %pod.name, uid = %pod.uid, "Pod updated");
                     entry.view.running = Some(Arc::clone(&pod));
-                    entry.control.send_replace(Control::Run(pod));
+                    entry.control.send_replace(PodControl::Run(pod));
                 }
             }
             TableAction::Remove(uid, grace) => {
                 let since = self.context.clock.now();
                 if let Some(entry) = self.tasks.get_mut(&uid) {
-                    info!(pod = %entry.view.name, %uid, ?grace, "Pod is no longer wanted");
+                    info!(pod = %entry.view.name, %uid, ?grace, "Pod removed from its source, terminating it");
                     // A shorter grace does not move the beginning of the termination.
                     let since = match *entry.control.borrow() {
-                        Control::Remove { since, .. } => since,
-                        Control::Run(_) => since,
+                        PodControl::Remove { since, .. } => since,
+                        PodControl::Run(_) => since,
                     };
                     entry.view.running = None;
                     entry.view.grace = grace;
-                    entry.control.send_replace(Control::Remove { grace, since });
+                    entry
+                        .control
+                        .send_replace(PodControl::Remove { grace, since });
                 }
             }
             TableAction::SpawnRemoval(pod, grace) => {
-                info!(pod = %pod.name, uid = %pod.uid, ?grace, "Pod is to be deleted");
+                info!(pod = %pod.name, uid = %pod.uid, ?grace, "Pod deleted in the API server, removing it");
                 let restored = self.restore(&pod).await;
                 self.spawn(pod, None, Some(grace), restored).await;
             }
             TableAction::RemoveOrphan(found) => {
-                info!(pod = %found.name, uid = %found.uid, "The runtime has a pod that is in no source");
+                info!(pod = %found.name, uid = %found.uid, "Removing orphaned pod: no source defines it");
                 let pod = Arc::new(orphan::pod_of(&found, &self.node_name));
                 let grace = pod.spec.termination_grace_period;
                 let restored = self.restore(&pod).await;
                 self.spawn(pod, None, Some(grace), restored).await;
             }
             TableAction::RemoveLeftover(uid) => {
-                info!(%uid, "Leftover directory of a pod that is in no source");
+                info!(%uid, "Removing leftover directory of a pod that no source defines");
                 let pod = Arc::new(orphan::leftover(&uid, &self.node_name));
                 let restored = self.restore(&pod).await;
                 self.spawn(pod, None, Some(orphan::DEFAULT_GRACE), restored)
@@ -361,11 +364,11 @@ impl PodTable {
     ) {
         let uid = pod.uid.clone();
         let control = match remove {
-            Some(grace) => Control::Remove {
+            Some(grace) => PodControl::Remove {
                 grace,
                 since: self.context.clock.now(),
             },
-            None => Control::Run(Arc::clone(&pod)),
+            None => PodControl::Run(Arc::clone(&pod)),
         };
         let (sender, receiver) = watch::channel(control);
         let view = TaskView {
@@ -374,8 +377,7 @@ impl PodTable {
             grace: remove.unwrap_or_default(),
         };
         let intents = self.context.intents.watch(&uid).await;
-        // Of a pod that the runtime names, an observation counts only if it is newer than that
-        // list.
+        // For a pod in the list, only an observation that is newer than the list counts.
         let listed = {
             let relist = self.relists.borrow();
             let is_named = relist.pods.iter().any(|found| found.uid == uid);
@@ -427,20 +429,21 @@ impl PodTable {
                     self.context.board.remove(&uid);
                 }
             }
-            // The pod is taken up again after a pause, from its record.
+            // A new task continues from the pod's record after a pause.
             Err(error) => {
-                error!(%uid, %error, "The task of a pod panicked; restarting it");
+                error!(%uid, %error, "Pod task panicked, restarting it");
                 if let Some(entry) = self.tasks.get(&uid) {
                     let subject = Subject::Pod {
                         name: entry.view.name.clone(),
                         uid: Some(uid.clone()),
                         field_path: "".into(),
                     };
-                    let message = format!("the agent's task of this pod died: {error}");
+                    let message =
+                        format!("the agent's task for this pod panicked and is restarted: {error}");
                     let recorder = &self.context.recorder;
                     recorder.record(subject, EventType::Warning, "TaskDied", &message);
                 }
-                // The next task must not take a missing record for a pod that was never here.
+                // The next task must not treat a missing record as a pod that was never here.
                 self.on_disk.insert(uid.clone());
                 let panicked = self
                     .panicked
@@ -457,12 +460,12 @@ impl PodTable {
     }
 }
 
-/// Whether a pod comes from a manifest.
+/// True if the pod comes from a manifest.
 fn is_static(pod: &Pod) -> bool {
     pod.source != PodSource::Api
 }
 
-/// Says on the board that nothing is left of a pod.
+/// Marks the pod on the board as finished: nothing is left of it.
 fn finish(board: &PodBoard, uid: &PodUid) {
     if let Some(entry) = board.get(uid)
         && !entry.finished

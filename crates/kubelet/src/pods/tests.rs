@@ -1,4 +1,4 @@
-//! Which pods get a task.
+//! Tests of the decisions of the pod table.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,9 +31,9 @@ fn pod(uid: &str) -> Arc<Pod> {
     Arc::new(orphan::pod_of(&runtime_pod(uid), "n"))
 }
 
-/// What a task was last told.
+/// The last order to a task.
 #[derive(Clone, Copy, PartialEq)]
-enum Told {
+enum LastOrder {
     Run,
     /// To run something else than what is wanted now.
     RunOther,
@@ -44,7 +44,7 @@ enum Told {
 struct Table {
     desired: &'static [&'static str],
     waiting: bool,
-    tasks: &'static [(&'static str, Told)],
+    tasks: &'static [(&'static str, LastOrder)],
     runtime: &'static [&'static str],
     on_disk: &'static [&'static str],
     backing_off: &'static [&'static str],
@@ -62,11 +62,11 @@ impl Table {
             .iter()
             .map(|uid| (PodUid::from(*uid), self.wanted(uid)))
             .collect();
-        let view = |(uid, told): &(&str, Told)| {
-            let running = match told {
-                Told::Run => Some(desired.get(*uid).cloned().unwrap_or_else(|| pod(uid))),
-                Told::RunOther => Some(pod(uid)),
-                Told::Remove => None,
+        let view = |(uid, order): &(&str, LastOrder)| {
+            let running = match order {
+                LastOrder::Run => Some(desired.get(*uid).cloned().unwrap_or_else(|| pod(uid))),
+                LastOrder::RunOther => Some(pod(uid)),
+                LastOrder::Remove => None,
             };
             (
                 PodUid::from(*uid),
@@ -117,8 +117,8 @@ impl Table {
 }
 
 #[test]
-fn pods_that_the_api_server_wants_deleted_go_once_and_not_later_than_it_says() {
-    use Told::*;
+fn pods_deleted_in_the_api_server_are_removed_once_within_their_grace_period() {
+    use LastOrder::*;
     let of = |tasks, seconds: &'static [(&'static str, u64)]| Table {
         desired: &["a/1"],
         tasks,
@@ -167,8 +167,8 @@ fn pods_that_the_api_server_wants_deleted_go_once_and_not_later_than_it_says() {
 }
 
 #[test]
-fn tasks_follow_what_is_wanted() {
-    use Told::*;
+fn tasks_follow_the_desired_pods() {
+    use LastOrder::*;
     let rows: [(&str, Table, &[&str]); 7] = [
         ("nothing", Table::default(), &[]),
         (
@@ -235,7 +235,7 @@ fn tasks_follow_what_is_wanted() {
 
 #[test]
 fn a_pod_waits_until_the_one_before_it_is_removed() {
-    use Told::*;
+    use LastOrder::*;
     let rows: [(&str, Table, &[&str]); 5] = [
         (
             "being removed",
@@ -290,7 +290,7 @@ fn a_pod_waits_until_the_one_before_it_is_removed() {
 }
 
 #[test]
-fn what_is_unknown_is_removed_only_when_all_sources_are_known() {
+fn unknown_pods_are_removed_only_when_all_sources_are_ready() {
     let rows: [(bool, &[&str]); 2] = [(true, &[]), (false, &["orphan a/1", "leftover b/1"])];
     for (waiting, expected) in rows {
         let table = Table {
@@ -304,7 +304,7 @@ fn what_is_unknown_is_removed_only_when_all_sources_are_known() {
 }
 
 #[test]
-fn a_pod_whose_task_died_rests_before_anything_is_done_about_it() {
+fn a_pod_whose_task_panicked_is_left_alone_during_its_back_off() {
     let wanted = Table {
         desired: &["a/1", "b/1"],
         runtime: &["a/1"],

@@ -29,7 +29,7 @@ async fn a_pod_starts_as_soon_as_the_one_before_it_has_released_its_host_port() 
     let told = events.iter().filter(|event| event.contains("HostPortHeld"));
     let told: Vec<_> = told.collect();
     assert_eq!(told.len(), 1, "{events:#?}");
-    let words = "host port 8080/TCP is held by pod default/old-";
+    let words = "host port 8080/TCP is in use by pod default/old-";
     assert!(told[0].contains(words), "{}", told[0]);
     let stopped = node.calls("StopPodSandbox");
     let released = |node: &Node| node.calls("StopPodSandbox") > stopped;

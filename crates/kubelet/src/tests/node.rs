@@ -33,7 +33,7 @@ use rubelet_node_state::{
 };
 use rubelet_parity::event_text::find;
 use rubelet_pleg::{PID_QUERY_IDLE, PlegSettings, processes::Processes};
-use rubelet_pod_plan::{Intents, PlanSettings};
+use rubelet_pod_plan::{OperatorIntents, PlanSettings};
 use rubelet_sim::Sim;
 use rubelet_sources::desired::Desired;
 use tempfile::TempDir;
@@ -288,7 +288,7 @@ impl Drop for Node {
 /// What operators ask.
 impl Node {
     /// Asks something of the pod of this manifest.
-    pub(super) async fn ask(&self, name: &str, change: impl FnOnce(&mut Intents) + Send) {
+    pub(super) async fn ask(&self, name: &str, change: impl FnOnce(&mut OperatorIntents) + Send) {
         let uid = PodUid::from(self.uid(name));
         let asked = self.agent().intents().update(&uid, change).await;
         asked.expect("intents can be kept");

@@ -32,17 +32,18 @@
 //! | 24 | containerd 2.0.2 | `ends::a_sandbox_status_with_a_time_and_no_containers_hides_no_container` |
 //! | 25 | UNKNOWN for a moment | `ends::a_runtime_that_is_unsure_for_a_moment_restarts_nothing` |
 //!
-//! What holds in all of them and in all random lives (`../random.rs`, 2000 in each run, others for each commit):
+//! What holds in all of them and in all random lives (`../random.rs`, 2000 in each run, others for
+//! each commit):
 //!
 //! | | what | checked by |
 //! |---|---|---|
-//! | I1 | a task works only on what was looked at after its last step | `random/told.rs` in all seeds; `pleg/tests/inspection_state.rs` in many orders of threads |
+//! | I1 | a task works only on what was looked at after its last step | `random/delivery.rs` in all seeds; `pleg/tests/inspection_state.rs` in many orders of threads |
 //! | I2 | what is known becomes true after trouble, within `BACK_OFF` + `SOON`, or `LATER`, and `MOVES` | `random/seeds.rs::learn_the_truth` |
 //! | I3 | one start, one end, one removal of each container | `random/truth.rs::assert_once` |
-//! | I4 | each end is followed by a round that begins after it | `random/told.rs::assert_all_worked_on` |
+//! | I4 | each end is followed by a round that begins after it | `random/delivery.rs::assert_all_worked_on` |
 //! | I5 | nothing is made that is alive | `random/truth.rs::follow`; `lost_answers.rs`, `killed_agent.rs`, `partial_lists.rs` |
 //! | I6 | the exit code is the true one, and told before the removal | `random.rs::assert_codes`; scenario 23 |
-//! | I7 | one inspection of a pod, `AT_ONCE` in all | `random/truth.rs::read_began`; `urgent::however_many_pods_hang_what_is_asked_is_bounded_and_the_others_are_looked_at` |
+//! | I7 | one inspection of a pod, `MAX_INSPECTIONS` in all | `random/truth.rs::read_began`; `urgent::however_many_pods_hang_what_is_asked_is_bounded_and_the_others_are_looked_at` |
 //! | I8 | events are read within 10 ms | scenario 16 |
 //! | I9 | not ready only when every call hung for 3 minutes | scenarios 7 to 9; `random.rs::look` |
 //! | I10 | few calls at idle | `absent::a_node_on_which_nothing_happens_asks_next_to_nothing` |
@@ -56,7 +57,7 @@ mod ends;
 mod floods;
 mod health;
 mod kernel;
+mod queries;
 mod start_events;
 mod starts;
-mod told;
 mod urgent;

@@ -3,10 +3,10 @@
 
 mod calls;
 mod checks;
+mod delivery;
 mod life;
 mod noise;
 mod seeds;
-mod told;
 mod truth;
 
 use std::{
@@ -26,9 +26,9 @@ use tokio::time::{Instant, sleep};
 
 use self::{
     calls::{CALLS, LISTS},
+    delivery::DeliveryCheck,
     life::{Act, Life, life},
     noise::{FLAVOURS, Noise},
-    told::Told,
     truth::Truth,
 };
 use super::node::{Node, seconds};
@@ -53,7 +53,7 @@ struct Story {
     versions: Vec<Version>,
     uids: Vec<String>,
     truth: Truth,
-    told: Told,
+    delivery: DeliveryCheck,
     /// Sandboxes that somebody else removed, with what was in them.
     vanished: BTreeSet<String>,
     /// Events were lost on streams that are open.
@@ -127,7 +127,7 @@ impl Story {
             uids: vec![String::new(); life.pods],
             life,
             truth: Truth::default(),
-            told: Told::default(),
+            delivery: DeliveryCheck::default(),
             vanished: BTreeSet::new(),
             eaten,
             misled: false,
@@ -226,12 +226,12 @@ impl Story {
             Act::RestartAgent if self.agent_from.is_none() => {
                 self.check_record();
                 self.node.restart().await;
-                self.told.forget();
+                self.delivery.forget();
             }
             Act::AgentDown(time) if self.agent_from.is_none() => {
                 self.check_record();
                 self.node.kill().await;
-                self.told.forget();
+                self.delivery.forget();
                 self.agent_from = Some(until(time));
             }
             Act::RestartAgent | Act::AgentDown(_) => {}
@@ -423,7 +423,7 @@ impl Story {
         if self.agent_from.is_some() {
             return;
         }
-        self.told.follow(&self.node);
+        self.delivery.follow(&self.node);
         assert_eq!(self.node.agent().pleg().problem(), None);
         for (uid, _, entry) in self.node.agent().pods.list() {
             let status = &entry.status;
@@ -448,7 +448,7 @@ impl Story {
 
     /// What the agent that runs now reported of each container was reported once.
     fn check_record(&mut self) {
-        self.told.follow(&self.node);
+        self.delivery.follow(&self.node);
         let events = self.node.lifecycle();
         // Older ones are forgotten.
         if events.first().is_some_and(|event| event.number == 1) {

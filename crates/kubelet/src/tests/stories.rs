@@ -10,10 +10,10 @@ mod behavior;
 mod calls;
 mod diff;
 mod director;
-mod happened;
 mod log;
 mod status;
 mod story;
+mod timeline;
 mod words;
 
 use std::{

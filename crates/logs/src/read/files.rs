@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use super::{LogError, gunzip::Gunzip};
 use crate::layout::{COMPRESSED, Rotated, rotated};
 
-/// Most rotated files that are opened, the newest ones. Far more than anybody keeps; a container that
-/// can write to the directory must not use up the agent's descriptors.
-const MOST_ROTATED: usize = 1000;
+/// Maximum number of rotated files to open, the newest ones. Far more than are normally kept; a
+/// container that can write to the directory must not exhaust the agent's descriptors.
+const MAX_ROTATED: usize = 1000;
 
 /// What the kernel adds to the name of a deleted file, proc_pid_fd(5).
 const DELETED: &str = " (deleted)";
@@ -102,33 +102,33 @@ impl LogFile {
         Ok(filled)
     }
 
-    /// A path to this very file, even after a rename.
+    /// A path to this file, even after a rename.
     pub(super) fn descriptor_path(&self) -> PathBuf {
         use std::os::fd::AsRawFd;
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// The name that this very file has now, or had when it was deleted.
+    /// The current name of this file, or its name when it was deleted.
     fn name_now(&self) -> Option<String> {
         let path = fs::read_link(self.descriptor_path()).ok()?;
         let name = path.file_name()?.to_str()?;
         Some(name.strip_suffix(DELETED).unwrap_or(name).to_owned())
     }
 
-    /// True if `path` refers to this very file.
+    /// True if `path` refers to this file.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.identity)
     }
 }
 
 /// Opens a log, oldest file first. The last one is the current one.
-pub(super) fn open_all(path: &Path, which: Which) -> Result<Vec<LogFile>, LogError> {
+pub(super) fn open_all(path: &Path, which: FileSelection) -> Result<Vec<LogFile>, LogError> {
     let current = LogFile::open(path)?;
     let mut files = Vec::new();
-    if which != Which::Current {
-        // One that is compressed or removed at this moment is skipped.
+    if which != FileSelection::Current {
+        // A file that is being compressed or removed is skipped.
         files = open_rotated(path, |form: Rotated<'_>| {
-            which == Which::All || matches!(form, Rotated::Plain(_))
+            which == FileSelection::All || matches!(form, Rotated::Plain(_))
         });
         // The log may have been rotated between the two steps.
         files.retain(|file| file.identity != current.identity);
@@ -137,9 +137,9 @@ pub(super) fn open_all(path: &Path, which: Which) -> Result<Vec<LogFile>, LogErr
     Ok(files)
 }
 
-/// Which files of a log are read.
+/// The files of a log to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum FileSelection {
     /// The current one.
     Current,
     /// Those that can be read at any offset: the current one and uncompressed rotated ones.
@@ -164,8 +164,8 @@ pub(super) fn successor(path: &Path, file: &LogFile) -> Option<LogFile> {
     next.into_iter().find(|next| next.identity != file.identity)
 }
 
-/// Opens the rotated files of `path` of the wanted forms, oldest first. Of a file that is there both
-/// plain and compressed, the plain one is opened: it is complete as long as it exists.
+/// Opens the rotated files of `path` of the wanted forms, oldest first. If a file exists both
+/// plain and compressed, the plain one is opened: it is complete while it exists.
 fn open_rotated(path: &Path, wanted: impl Fn(Rotated<'_>) -> bool) -> Vec<LogFile> {
     let (Some(directory), Some(log)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
     else {
@@ -183,7 +183,7 @@ fn open_rotated(path: &Path, wanted: impl Fn(Rotated<'_>) -> bool) -> Vec<LogFil
         .collect();
     // A plain name comes right before the same with `.gz`.
     names.sort();
-    names.drain(..names.len().saturating_sub(MOST_ROTATED));
+    names.drain(..names.len().saturating_sub(MAX_ROTATED));
     let mut files = Vec::new();
     let mut last = String::new();
     for name in names {

@@ -13,7 +13,7 @@ use flate2::read::MultiGzDecoder;
 #[derive(Debug)]
 pub(super) struct Gunzip {
     file: Arc<File>,
-    /// Its buffers are large: it is there from the first read to the end.
+    /// Created at the first read and dropped at the end, because its buffers are large.
     decoder: Option<Box<MultiGzDecoder<FromStart>>>,
     /// Uncompressed bytes read.
     at: u64,
@@ -45,8 +45,7 @@ impl Gunzip {
         }
     }
 
-    /// Fills `into` with what follows the last read; fewer bytes mean the end, or that what follows
-    /// is damaged.
+    /// Continues after the last read; fewer bytes mean the end, or that the rest is damaged.
     ///
     /// # Errors
     /// The disk can't be read, or `offset` is not where the last read ended.
@@ -66,7 +65,7 @@ impl Gunzip {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The decoder's own errors: the other files of the log are still worth reading.
                 Err(error) if error.raw_os_error().is_none() => {
-                    tracing::warn!(%error, "A compressed log is damaged, its rest is skipped");
+                    tracing::warn!(%error, "Skipping the rest of a corrupt compressed log");
                     self.ended = true;
                 }
                 Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! Compresses one rotated file: under a temporary name, which is renamed when all is on the disk.
+//! Compresses one rotated file to a temporary file, which is renamed once it is on the disk.
 
 use std::{ffi::OsStr, io};
 
@@ -9,7 +9,7 @@ use crate::{
     place::LogPlace,
 };
 
-/// Replaces a file by a compressed one. A file that is gone was removed as the oldest meanwhile.
+/// Replaces a file by a compressed one. A missing file was removed as the oldest meanwhile.
 pub(super) fn compress(place: &LogPlace, name: &str) -> io::Result<()> {
     let from = match place.read_other(OsStr::new(name)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -29,7 +29,7 @@ pub(super) fn compress(place: &LogPlace, name: &str) -> io::Result<()> {
     match renamed {
         Ok(()) => place.remove(OsStr::new(name)),
         Err(error) => {
-            // What can't be removed now, as little as it matters, the next rotation removes.
+            // The next rotation removes a leftover.
             let _ = place.remove(partial);
             Err(error)
         }

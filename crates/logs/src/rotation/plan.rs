@@ -1,4 +1,4 @@
-//! Which files of a log are removed, which are compressed, and the name of the next one. No effects.
+//! The plan of a rotation: files to remove, files to compress, and the name of the next one. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use jiff::{Span, Timestamp, civil::DateTime, tz::TimeZone};
 
 use crate::layout::{Rotated, rotated};
 
-/// The suffix of rotated files. The kubelet writes local time; UTC has no hour that comes twice.
+/// The suffix of rotated files. The kubelet writes local time; UTC has no repeated hour.
 const SUFFIX: &str = "%Y%m%d-%H%M%S";
 
-/// What is to be done with the files of a log.
+/// The actions on the files of a log.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tidy {
+pub(super) struct RotationPlan {
     /// Names of files to remove.
     pub(super) remove: Vec<String>,
     /// Names of files to compress, oldest first.
     pub(super) compress: Vec<String>,
 }
 
-/// The plan for the files of `log`, of which so many rotated ones are kept. `names` are those in its
-/// directory; those that are no rotated files of the log are ignored.
-pub(super) fn tidy(log: &str, names: &[String], kept: usize) -> Tidy {
-    let mut plan = Tidy::default();
+/// The plan for the files of `log`, of which `kept` rotated ones are kept. `names` are the files in
+/// its directory; files that do not belong to the log are ignored.
+pub(super) fn plan_rotation(log: &str, names: &[String], kept: usize) -> RotationPlan {
+    let mut plan = RotationPlan::default();
     // By age, oldest first: the plain file and the compressed one.
     let mut files: BTreeMap<&str, [Option<&String>; 2]> = BTreeMap::new();
     for name in names {
@@ -49,8 +49,8 @@ pub(super) fn tidy(log: &str, names: &[String], kept: usize) -> Tidy {
     plan
 }
 
-/// The suffix of the file that is rotated now. It is newer than those of all rotated files, also
-/// after several rotations within a second and after the clock was set back.
+/// The suffix of the next rotated file. It is newer than those of all rotated files, even after
+/// several rotations within a second or after the clock was set back.
 pub(super) fn next_suffix(log: &str, names: &[String], now: Timestamp) -> String {
     let text = |at: DateTime| at.strftime(SUFFIX).to_string();
     let now = text(now.to_zoned(TimeZone::UTC).datetime());

@@ -21,9 +21,9 @@ use crate::{
     wait::wait,
 };
 
-/// What an attempt to connect led to.
+/// The result of an attempt to connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Connected {
+pub enum ConnectResult {
     /// The port accepts, after this time.
     Yes(Duration),
     /// An error of the network or the host: `Connection refused`.
@@ -41,21 +41,21 @@ pub fn connect(
     timeout: Duration,
     open: &dyn OpenSocket,
     stop: BorrowedFd<'_>,
-) -> io::Result<Option<Connected>> {
+) -> io::Result<Option<ConnectResult>> {
     let clock = SessionClock::start();
     let socket = open.open(SocketKind::Tcp(Family::of(address.ip())))?;
     // Nothing is left behind.
     set_socket_linger(&socket, Some(Duration::ZERO))?;
     let begun = clock.now();
     match rustix::net::connect(&socket, &address) {
-        Ok(()) => return Ok(Some(Connected::Yes(clock.now().saturating_sub(begun)))),
+        Ok(()) => return Ok(Some(ConnectResult::Yes(clock.now().saturating_sub(begun)))),
         Err(Errno::INPROGRESS) => {}
         Err(errno) => return Ok(Some(failed(errno))),
     }
     loop {
         let left = (begun + timeout).saturating_sub(clock.now());
         if left.is_zero() {
-            return Ok(Some(Connected::Silence));
+            return Ok(Some(ConnectResult::Silence));
         }
         let Some(ready) = wait(stop, &[socket.as_fd()], PollFlags::OUT, left)? else {
             return Ok(None);
@@ -64,12 +64,12 @@ pub fn connect(
             continue;
         }
         return Ok(Some(match socket_error(&socket)? {
-            Ok(()) => Connected::Yes(clock.now().saturating_sub(begun)),
+            Ok(()) => ConnectResult::Yes(clock.now().saturating_sub(begun)),
             Err(errno) => failed(errno),
         }));
     }
 }
 
-fn failed(errno: Errno) -> Connected {
-    Connected::Error(error_text(&errno.into()))
+fn failed(errno: Errno) -> ConnectResult {
+    ConnectResult::Error(error_text(&errno.into()))
 }

@@ -24,14 +24,14 @@ use crate::{
 
 /// The port of nameservers.
 const PORT: u16 = 53;
-/// How often a question is asked.
+/// Number of tries of a question.
 const TRIES: u32 = 2;
 /// The longest answer without EDNS (RFC 1035).
 const LONGEST: usize = 512;
 /// Datagrams that are looked at for one question: others than the answer are forged or late.
 const MOST_DATAGRAMS: u32 = 64;
 
-/// What a question led to.
+/// The result of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DnsAnswer {
     /// The name has these addresses.

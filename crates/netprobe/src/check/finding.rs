@@ -1,4 +1,4 @@
-//! What a check finds.
+//! Findings of a check.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub enum CheckKind {
 }
 
 impl CheckKind {
-    /// How it is shown to people.
+    /// Its name in output.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -41,10 +41,10 @@ impl CheckKind {
     }
 }
 
-/// How a question was answered.
+/// The result of one step of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum CheckOutcome {
     /// All is well.
     Ok,
     /// Something is wrong.
@@ -57,11 +57,11 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// How it was answered.
-    pub outcome: Outcome,
-    /// What was found, in one line.
+    /// The result.
+    pub outcome: CheckOutcome,
+    /// Details, in one line.
     pub detail: String,
-    /// What to do about what is wrong.
+    /// Advice on how to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
@@ -70,7 +70,7 @@ impl Finding {
     /// All is well.
     pub fn ok(detail: impl Into<String>) -> Self {
         Self {
-            outcome: Outcome::Ok,
+            outcome: CheckOutcome::Ok,
             detail: detail.into(),
             advice: None,
         }
@@ -79,7 +79,7 @@ impl Finding {
     /// The result says nothing.
     pub fn skipped(detail: impl Into<String>) -> Self {
         Self {
-            outcome: Outcome::Skipped,
+            outcome: CheckOutcome::Skipped,
             ..Self::ok(detail)
         }
     }
@@ -87,7 +87,7 @@ impl Finding {
     /// Something is wrong.
     pub fn wrong(detail: impl Into<String>, advice: impl Into<String>) -> Self {
         Self {
-            outcome: Outcome::Wrong,
+            outcome: CheckOutcome::Wrong,
             detail: detail.into(),
             advice: Some(advice.into()),
         }

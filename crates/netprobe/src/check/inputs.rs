@@ -1,11 +1,11 @@
-//! What is known before a check: what the pod should have, and what its network namespace shows.
+//! Input of a check: the expected network of the pod, and the state of its network namespace.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Something to ask about, or why it is not asked about, in one line.
-pub type Known<T> = Result<T, String>;
+/// A target of a step, or the reason to skip that step, in one line.
+pub type CheckInput<T> = Result<T, String>;
 
-/// All that a check asks about.
+/// Input of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckInputs {
     /// The addresses in the pod's status.
@@ -17,13 +17,13 @@ pub struct CheckInputs {
     /// The nameservers of the pod.
     pub nameservers: Vec<IpAddr>,
     /// A name that they must know, without a final dot.
-    pub name: Known<String>,
+    pub name: CheckInput<String>,
     /// The Service of the API server.
-    pub service: Known<CheckTarget>,
+    pub service: CheckInput<CheckTarget>,
     /// The API server, as the node reaches it.
-    pub api_server: Known<CheckTarget>,
+    pub api_server: CheckInput<CheckTarget>,
     /// A host beyond this node; its port is ignored.
-    pub outside: Known<CheckTarget>,
+    pub outside: CheckInput<CheckTarget>,
 }
 
 /// A host or port to reach.

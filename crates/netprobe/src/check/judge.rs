@@ -1,9 +1,9 @@
-//! What the results of a check mean, and what to do.
+//! Judges the results of a check, and gives advice.
 
 use std::{fmt::Write as _, net::IpAddr, time::Duration};
 
 use super::{
-    connect::Connected,
+    connect::ConnectResult,
     dns::DnsAnswer,
     finding::Finding,
     inputs::{CheckInputs, CheckTarget, DefaultRoute, InterfaceState},
@@ -62,9 +62,9 @@ fn list<'a>(addresses: impl IntoIterator<Item = &'a IpAddr>) -> String {
     texts.join(", ")
 }
 
-/// What echo requests to a host led to.
+/// The result of echo requests to a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pinged {
+pub enum PingCheckResult {
     /// It answers, after this time.
     Answer(Duration),
     /// An ICMP message, or an error of the pod's own kernel.
@@ -75,7 +75,7 @@ pub enum Pinged {
 
 /// Whether the next hop is there.
 #[must_use]
-pub fn gateway(route: Option<(&DefaultRoute, Option<Pinged>)>) -> Finding {
+pub fn gateway(route: Option<(&DefaultRoute, Option<PingCheckResult>)>) -> Finding {
     let Some((route, pinged)) = route else {
         return Finding::wrong(
             "there is no default route",
@@ -90,17 +90,17 @@ pub fn gateway(route: Option<(&DefaultRoute, Option<Pinged>)>) -> Finding {
         ));
     };
     match pinged {
-        Some(Pinged::Answer(rtt)) => Finding::ok(format!(
+        Some(PingCheckResult::Answer(rtt)) => Finding::ok(format!(
             "{gateway} answers by {interface} in {} ms",
             short_millis(rtt)
         )),
-        Some(Pinged::Error(error)) => Finding::wrong(
+        Some(PingCheckResult::Error(error)) => Finding::wrong(
             format!("{gateway} is not reached by {interface}: {error}"),
             "Look whether the node has an interface with that address that is up, such as the bridge of pods, and \
              whether the other end of the pod's interface is attached to it",
         ),
         // Some networks have a gateway that exists as an entry of ARP only.
-        Some(Pinged::Silence) | None => Finding::skipped(format!(
+        Some(PingCheckResult::Silence) | None => Finding::skipped(format!(
             "{gateway} by {interface} is there, but does not answer echo requests"
         )),
     }
@@ -164,7 +164,7 @@ pub fn name(name: &str, answer: Option<&DnsAnswer>) -> Finding {
 
 /// Whether a port of a Service is there.
 #[must_use]
-pub fn service(target: &CheckTarget, connected: &Connected) -> Finding {
+pub fn service(target: &CheckTarget, connected: &ConnectResult) -> Finding {
     connection(
         target,
         connected,
@@ -175,7 +175,7 @@ pub fn service(target: &CheckTarget, connected: &Connected) -> Finding {
 
 /// Whether the API server is there.
 #[must_use]
-pub fn api_server(target: &CheckTarget, connected: &Connected) -> Finding {
+pub fn api_server(target: &CheckTarget, connected: &ConnectResult) -> Finding {
     connection(
         target,
         connected,
@@ -184,15 +184,17 @@ pub fn api_server(target: &CheckTarget, connected: &Connected) -> Finding {
     )
 }
 
-fn connection(target: &CheckTarget, connected: &Connected, advice: &str) -> Finding {
+fn connection(target: &CheckTarget, connected: &ConnectResult, advice: &str) -> Finding {
     let CheckTarget { name, address } = target;
     match connected {
-        Connected::Yes(rtt) => Finding::ok(format!(
+        ConnectResult::Yes(rtt) => Finding::ok(format!(
             "{name} at {address} accepts in {} ms",
             short_millis(*rtt)
         )),
-        Connected::Error(error) => Finding::wrong(format!("{name} at {address}: {error}"), advice),
-        Connected::Silence => {
+        ConnectResult::Error(error) => {
+            Finding::wrong(format!("{name} at {address}: {error}"), advice)
+        }
+        ConnectResult::Silence => {
             Finding::wrong(format!("{name} at {address} does not answer"), advice)
         }
     }
@@ -200,14 +202,20 @@ fn connection(target: &CheckTarget, connected: &Connected, advice: &str) -> Find
 
 /// Whether a host beyond this node answers.
 #[must_use]
-pub fn outside(target: &CheckTarget, pinged: Pinged) -> Finding {
+pub fn outside(target: &CheckTarget, pinged: PingCheckResult) -> Finding {
     let host = shown(target);
     let advice = "Look whether the node itself reaches it; if so, whether packets of pods are forwarded (net.ipv4.ip_forward, the \
                   policy of the chain FORWARD) and masqueraded on their way out. `rubelet net trace --pod` shows how far they come";
     match pinged {
-        Pinged::Answer(rtt) => Finding::ok(format!("{host} answers in {} ms", short_millis(rtt))),
-        Pinged::Error(error) => Finding::wrong(format!("{host} is not reached: {error}"), advice),
-        Pinged::Silence => Finding::wrong(format!("{host} does not answer echo requests"), advice),
+        PingCheckResult::Answer(rtt) => {
+            Finding::ok(format!("{host} answers in {} ms", short_millis(rtt)))
+        }
+        PingCheckResult::Error(error) => {
+            Finding::wrong(format!("{host} is not reached: {error}"), advice)
+        }
+        PingCheckResult::Silence => {
+            Finding::wrong(format!("{host} does not answer echo requests"), advice)
+        }
     }
 }
 

@@ -11,11 +11,11 @@ use std::{
 use rubelet_base::error_text;
 
 use super::{
-    connect::{Connected, connect},
+    connect::{ConnectResult, connect},
     dns::{DnsAnswer, ask},
-    finding::{CheckEvent, CheckKind, Finding, Outcome},
-    inputs::{CheckInputs, CheckTarget, Known},
-    judge::{self, Pinged},
+    finding::{CheckEvent, CheckKind, CheckOutcome, Finding},
+    inputs::{CheckInput, CheckInputs, CheckTarget},
+    judge::{self, PingCheckResult},
 };
 use crate::{
     packet::Family,
@@ -25,13 +25,14 @@ use crate::{
 
 /// Echo requests to a host. One answer is enough.
 const REQUESTS: u64 = 3;
-/// How long an answer is waited for: longer than the kernel takes to find that nobody has an address.
+/// Timeout of an echo request: longer than the kernel takes to report that an address does not
+/// exist on the link.
 const PING_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long a nameserver may take for each of two questions.
+/// Timeout of a nameserver for each of two questions.
 const DNS_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a connection may take: the first packet is sent three times by then.
+/// Timeout of a connection: the first packet is sent three times by then.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long a packet of the search for the MTU waits for its answer.
+/// Timeout of a packet of the search for the MTU.
 const MTU_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a check can't be run.
@@ -116,8 +117,8 @@ impl Asker<'_> {
 
     fn ask_port(
         &self,
-        target: &Known<CheckTarget>,
-        judge: fn(&CheckTarget, &Connected) -> Finding,
+        target: &CheckInput<CheckTarget>,
+        judge: fn(&CheckTarget, &ConnectResult) -> Finding,
     ) -> Asked<Finding> {
         let target = match target {
             Ok(target) => target,
@@ -139,7 +140,7 @@ impl Asker<'_> {
                 },
             };
             let finding = judge::gateway(Some((route, pinged)));
-            if finding.outcome == Outcome::Wrong {
+            if finding.outcome == CheckOutcome::Wrong {
                 return Ok(Some(finding));
             }
             first.get_or_insert(finding);
@@ -147,8 +148,8 @@ impl Asker<'_> {
         Ok(Some(first.unwrap_or_else(|| judge::gateway(None))))
     }
 
-    /// What each nameserver is asked: the name that the next question is about, or else one that none has
-    /// to know.
+    /// The question for each nameserver: the name that the next step uses, or else a name that none
+    /// has to know.
     fn asked_name(&self) -> &str {
         self.inputs.name.as_deref().unwrap_or("localhost")
     }
@@ -174,7 +175,7 @@ impl Asker<'_> {
             for family in [Family::V4, Family::V6] {
                 match self.question(server, family)? {
                     None => return Ok(None),
-                    // A nameserver that is away is told by the question before.
+                    // An unreachable nameserver is reported by the previous step.
                     Some(DnsAnswer::Error(_) | DnsAnswer::Silence) => break,
                     Some(answer @ DnsAnswer::Addresses(_)) => {
                         return Ok(Some(judge::name(name, Some(&answer))));
@@ -204,7 +205,7 @@ impl Asker<'_> {
         )?)
     }
 
-    fn ping(&self, address: SocketAddr) -> Asked<Pinged> {
+    fn ping(&self, address: SocketAddr) -> Asked<PingCheckResult> {
         let target = PingTarget {
             name: address.ip().to_string(),
             address,
@@ -215,15 +216,15 @@ impl Asker<'_> {
             timeout: PING_TIMEOUT,
             ..PingOptions::default()
         };
-        let (mut found, mut ended) = (Pinged::Silence, false);
+        let (mut found, mut ended) = (PingCheckResult::Silence, false);
         let mut report = |event: PingEvent| {
             match event {
                 PingEvent::Reply(reply) => {
-                    found = Pinged::Answer(reply.rtt.unwrap_or_default());
+                    found = PingCheckResult::Answer(reply.rtt.unwrap_or_default());
                     ended = true;
                     return ControlFlow::Break(());
                 }
-                PingEvent::Error { message, .. } => found = Pinged::Error(message),
+                PingEvent::Error { message, .. } => found = PingCheckResult::Error(message),
                 PingEvent::Summary { summary, .. } => ended = summary.sent == REQUESTS,
                 _ => {}
             }
@@ -231,7 +232,7 @@ impl Asker<'_> {
         };
         if let Err(error) = ping(&[target], &options, self.open, self.stop, &mut report) {
             let no_way = error.no_way().map(error_text);
-            return Ok(Some(Pinged::Error(no_way.ok_or(error)?)));
+            return Ok(Some(PingCheckResult::Error(no_way.ok_or(error)?)));
         }
         // A probe that is stopped ends early.
         Ok(ended.then_some(found))

@@ -1,4 +1,4 @@
-//! Control messages as the kernel writes them, and as nobody should.
+//! Control messages, valid ones from the kernel and malformed ones.
 
 use std::net::Ipv4Addr;
 

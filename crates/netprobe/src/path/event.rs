@@ -1,4 +1,4 @@
-//! What is reported of a path.
+//! Events of a path check.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub enum PathEvent {
         /// Replies that passed it.
         replies: u64,
     },
-    /// Where the packets stop.
+    /// The location where packets stop.
     Result {
         /// The result.
         #[serde(flatten)]

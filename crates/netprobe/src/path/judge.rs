@@ -1,11 +1,11 @@
-//! Where packets stop, and why.
+//! Decides where packets stop, and why.
 
 use rubelet_host::packet_programs::PacketProgram;
 
 use super::tracer::DroppedBy;
 use crate::check::Finding;
 
-/// What passed an interface.
+/// Packets seen at an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointCount {
     /// Its name, with what it is.
@@ -16,7 +16,7 @@ pub struct PointCount {
     pub replies: u64,
 }
 
-/// Where packets go from the last interface.
+/// The next hop after the last interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LastHop {
     /// To the target, which is on this machine.
@@ -28,24 +28,24 @@ pub enum LastHop {
     NoRoute,
 }
 
-/// All that was seen.
+/// All observations of a path check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathSeen {
     /// The interfaces in the order of the requests; empty if there is none on this machine.
     pub points: Vec<PointCount>,
     /// Replies that the pod got.
     pub answers: u64,
-    /// Where the packets go from the last interface.
+    /// The next hop after the last interface.
     pub last_hop: LastHop,
-    /// What dropped packets.
+    /// Rules and programs that dropped packets.
     pub dropped: Vec<DroppedBy>,
-    /// What else decides about packets on this machine, and can't be followed.
+    /// Other packet programs on this machine, which can't be traced.
     pub programs: Vec<PacketProgram>,
     /// ICMP errors, and errors of the pod's own kernel, with their senders.
     pub errors: Vec<String>,
 }
 
-/// Where the packets stop.
+/// Returns where the packets stop.
 #[must_use]
 pub fn judge(seen: &PathSeen) -> Finding {
     if seen.answers > 0 {

@@ -33,8 +33,8 @@ use crate::{
 const REQUESTS: u64 = 3;
 /// Time between two requests.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// How long replies are waited for after the last request: longer than the kernel takes to find that
-/// nobody has an address.
+/// Time to wait for replies after the last request: longer than the kernel takes to report that
+/// an address does not exist on the link.
 const PATIENCE: Duration = Duration::from_millis(3500);
 /// Bytes of data.
 const SIZE: usize = 56;
@@ -57,15 +57,15 @@ pub struct PathPoint {
 /// A path to follow.
 #[derive(Debug)]
 pub struct PathInputs {
-    /// Where the requests go.
+    /// The target of the requests.
     pub target: SocketAddr,
     /// The interfaces on this machine, in the order of the requests.
     pub points: Vec<PathPoint>,
-    /// Where the packets go from the last one.
+    /// The next hop after the last one.
     pub last_hop: LastHop,
     /// Follows the rules that packets meet; `None` if this kernel can't.
     pub tracer: Option<Tracer>,
-    /// What else decides about packets on this machine, and can't be followed.
+    /// Other packet programs on this machine, which can't be traced.
     pub programs: Vec<PacketProgram>,
 }
 

@@ -10,7 +10,7 @@ const IPV6_HEADER: usize = 40;
 /// ICMPv6, as the next header.
 const ICMPV6: u8 = 58;
 
-/// What a packet is.
+/// The kind of a captured packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sighting {
     /// A request.

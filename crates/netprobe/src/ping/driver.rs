@@ -14,7 +14,7 @@ use rustix::{event::PollFlags, io::Errno};
 use super::{
     event::{PingEvent, Reply},
     options::PingOptions,
-    run::{Answer, Next, PingRun, sequence_of},
+    run::{PingAction, PingRun, ReplyOutcome, sequence_of},
 };
 use crate::{
     clock::{SessionClock, random, unix_time},
@@ -28,7 +28,8 @@ use crate::{
 pub const MOST_TARGETS: usize = 256;
 /// Requests to several targets are this far apart at first, as with fping.
 const STAGGER: Duration = Duration::from_millis(10);
-/// Datagrams of a target that are read before others have their turn: nobody can keep them from it.
+/// Datagrams of a target that are read before others have their turn: a flood cannot starve the
+/// others.
 const AT_ONCE: u32 = 64;
 /// The longest wait, after which the clock is read again.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -139,16 +140,18 @@ fn drive(
         for (number, target) in active.iter_mut().enumerate() {
             let now = clock.now();
             match target.run.next(now) {
-                Next::Send(index) => {
+                PingAction::Send(index) => {
                     if target.send(index, &clock, report).is_break() {
                         return Ok(());
                     }
                     wake = now;
                 }
-                Next::Wait(until) => wake = wake.min(until),
-                Next::Done if target.run.next(read_until) == Next::Done => done.push(number),
+                PingAction::Wait(until) => wake = wake.min(until),
+                PingAction::Done if target.run.next(read_until) == PingAction::Done => {
+                    done.push(number);
+                }
                 // Read once more.
-                Next::Done => wake = now,
+                PingAction::Done => wake = now,
             }
             if target.report_lost(read_until, report).is_break() {
                 return Ok(());
@@ -195,14 +198,14 @@ struct ActiveTarget<'a> {
     quiet: bool,
 }
 
-type Report<'a> = dyn FnMut(PingEvent) -> ControlFlow<()> + 'a;
+type PingReporter<'a> = dyn FnMut(PingEvent) -> ControlFlow<()> + 'a;
 
 impl ActiveTarget<'_> {
     fn send(
         &mut self,
         index: u64,
         clock: &SessionClock,
-        report: &mut Report<'_>,
+        report: &mut PingReporter<'_>,
     ) -> ControlFlow<()> {
         let now = clock.now();
         self.run.write_data(index, now, &mut self.data);
@@ -238,7 +241,7 @@ impl ActiveTarget<'_> {
         }
     }
 
-    fn report_lost(&mut self, now: Duration, report: &mut Report<'_>) -> ControlFlow<()> {
+    fn report_lost(&mut self, now: Duration, report: &mut PingReporter<'_>) -> ControlFlow<()> {
         while let Some(index) = self.run.take_lost(now) {
             if !self.quiet {
                 report(PingEvent::Lost {
@@ -251,7 +254,11 @@ impl ActiveTarget<'_> {
         ControlFlow::Continue(())
     }
 
-    fn read_replies(&mut self, clock: &SessionClock, report: &mut Report<'_>) -> ControlFlow<()> {
+    fn read_replies(
+        &mut self,
+        clock: &SessionClock,
+        report: &mut PingReporter<'_>,
+    ) -> ControlFlow<()> {
         let mut patience = AT_ONCE;
         while let Some(received) = self.socket.receive(&mut patience) {
             let at = clock.received(received.control.received);
@@ -262,13 +269,13 @@ impl ActiveTarget<'_> {
             }
             let target = self.target.name.clone();
             let event = match answer {
-                Answer::Foreign => continue,
-                Answer::Damaged => PingEvent::Damaged {
+                ReplyOutcome::Foreign => continue,
+                ReplyOutcome::Damaged => PingEvent::Damaged {
                     target,
                     from: received.from,
                     time: unix_seconds(),
                 },
-                Answer::Reply {
+                ReplyOutcome::Reply {
                     index,
                     rtt,
                     duplicate,
@@ -290,7 +297,7 @@ impl ActiveTarget<'_> {
         ControlFlow::Continue(())
     }
 
-    fn read_errors(&mut self, report: &mut Report<'_>) -> ControlFlow<()> {
+    fn read_errors(&mut self, report: &mut PingReporter<'_>) -> ControlFlow<()> {
         let mut patience = AT_ONCE;
         while let Some(error) = self.socket.receive_error(&mut patience) {
             let index = self.run.on_error(error.sequence);

@@ -1,4 +1,4 @@
-//! What a ping reports, one value after the other.
+//! Events of a ping.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -47,7 +47,7 @@ pub enum PingEvent {
     Error {
         /// The target.
         target: String,
-        /// Who sent the ICMP message; absent for errors of this machine.
+        /// Sender of the ICMP message; absent for errors of this machine.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<IpAddr>,
         /// The sequence number of the request, if the message quotes it.
@@ -56,7 +56,7 @@ pub enum PingEvent {
         /// The ICMP message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         icmp: Option<IcmpError>,
-        /// What it means.
+        /// The meaning of the error.
         message: String,
         /// When, in seconds since the epoch.
         time: f64,
@@ -78,7 +78,7 @@ pub enum PingEvent {
         target: String,
         /// Its address.
         address: IpAddr,
-        /// How long it took.
+        /// The duration.
         #[serde(with = "millis", rename = "elapsedMs")]
         elapsed: Duration,
         /// The result.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{millis, packet::Family};
 
-/// How often a length is tried before silence counts as "too long".
+/// Number of tries of a length before silence counts as "too long".
 pub const TRIES: u32 = 3;
 
 /// The state of a search. Lengths are those of packets with all headers, in bytes.
@@ -23,7 +23,7 @@ pub struct MtuSearch {
     silent: bool,
 }
 
-/// What to do next in a search.
+/// The next action of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MtuNext {
     /// Send a packet of this length.
@@ -55,9 +55,9 @@ pub enum MtuEvent {
         target: String,
         /// Length of the packet, in bytes.
         length: usize,
-        /// What happened to it.
+        /// The result of the packet.
         result: MtuResult,
-        /// Who answered.
+        /// The sender of the reply.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<IpAddr>,
         /// The round trip time.
@@ -82,7 +82,7 @@ pub enum MtuEvent {
     },
 }
 
-/// What happened to a packet of a search.
+/// The result of a packet of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MtuResult {
@@ -115,7 +115,7 @@ impl MtuSearch {
         }
     }
 
-    /// What to do now.
+    /// The next action.
     #[must_use]
     pub fn next(&self) -> MtuNext {
         if self.most < self.least {

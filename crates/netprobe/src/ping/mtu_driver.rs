@@ -19,7 +19,7 @@ use crate::{
     clock::{SessionClock, random},
     control::ErrorOrigin,
     echo_socket::{EchoError, EchoSocket},
-    icmp_error::Meaning,
+    icmp_error::IcmpMeaning,
     packet::ECHO_HEADER,
     sockets::OpenSocket,
     stamp::{SessionKey, Stamp},
@@ -30,7 +30,7 @@ use crate::{
 const AT_ONCE: u32 = 64;
 
 /// Receives reports; breaks to end the search.
-pub type Report<'a> = dyn FnMut(MtuEvent) -> ControlFlow<()> + 'a;
+pub type MtuReporter<'a> = dyn FnMut(MtuEvent) -> ControlFlow<()> + 'a;
 
 /// Searches the path MTU to the target. A packet without an answer after `timeout` is sent again, and
 /// is too long after three times. Blocks the thread.
@@ -42,7 +42,7 @@ pub fn search_mtu(
     timeout: Duration,
     open: &dyn OpenSocket,
     stop: BorrowedFd<'_>,
-    report: &mut Report<'_>,
+    report: &mut MtuReporter<'_>,
 ) -> Result<(), PingError> {
     let fragmentation = Some(Fragmentation::Probe);
     let socket = EchoSocket::open(open, target.address, None, fragmentation).map_err(|source| {
@@ -91,7 +91,7 @@ pub fn search_mtu(
     }
 }
 
-/// What happened to one packet.
+/// The result of one packet.
 struct Tried {
     result: MtuResult,
     from: Option<IpAddr>,
@@ -179,7 +179,7 @@ fn too_long(error: &EchoError, sequence: u16) -> Option<MtuResult> {
         (ErrorOrigin::Local, _) if error.error.errno == libc::EMSGSIZE => {
             Some(MtuResult::TooLongHere(mtu))
         }
-        (_, Some(icmp)) if icmp.meaning() == Meaning::TooBig => {
+        (_, Some(icmp)) if icmp.meaning() == IcmpMeaning::TooBig => {
             (error.sequence == Some(sequence)).then_some(MtuResult::TooLong(mtu))
         }
         _ => None,

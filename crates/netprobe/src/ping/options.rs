@@ -1,4 +1,4 @@
-//! What is sent, how often, and when it ends.
+//! Options of a ping: packets, intervals, limits.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ impl PingOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Fragmentation {
-    /// Nobody may fragment, and what is too long for the known path MTU is not sent.
+    /// The DF flag is set, and what is too long for the known path MTU is not sent.
     Do,
     /// The kernel discovers the path MTU, and fragments what is longer.
     Want,

@@ -4,8 +4,8 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
+    answered::{AnsweredRequests, WINDOW},
     options::PingOptions,
-    seen::{Seen, WINDOW},
 };
 use crate::{
     stamp::{SessionKey, Stamp, StampError},
@@ -15,7 +15,7 @@ use crate::{
 /// In a flood, a request without an answer delays the next one by this.
 const FLOOD_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a full queue of this machine is given to become empty.
+/// Time for a full queue of this machine to drain.
 const POSTPONE: Duration = Duration::from_millis(1);
 
 /// The state of a ping to one target.
@@ -28,15 +28,15 @@ pub struct PingRun {
     next_index: u64,
     /// Requests that are neither answered nor lost, with the times at which they were sent.
     pending: VecDeque<(u64, Duration)>,
-    seen: Seen,
+    answered: AnsweredRequests,
     highest: Option<u64>,
     last_sent: Duration,
     statistics: Statistics,
 }
 
-/// What to do next.
+/// The next action of a ping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum PingAction {
     /// Send the request with this number, then call [`PingRun::on_sent`].
     Send(u64),
     /// Wait until this time, or until something arrives.
@@ -45,9 +45,9 @@ pub enum Next {
     Done,
 }
 
-/// What an answer is.
+/// The classification of a received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ReplyOutcome {
     /// One to a request of this run.
     Reply {
         /// The number of the request, from 0.
@@ -76,38 +76,38 @@ impl PingRun {
             next_send: started,
             next_index: 0,
             pending: VecDeque::new(),
-            seen: Seen::default(),
+            answered: AnsweredRequests::default(),
             highest: None,
             last_sent: started,
             statistics: Statistics::default(),
         }
     }
 
-    /// What to do now.
+    /// The next action.
     #[must_use]
-    pub fn next(&self, now: Duration) -> Next {
+    pub fn next(&self, now: Duration) -> PingAction {
         let deadline = self.options.deadline.map(|after| self.started + after);
         if deadline.is_some_and(|deadline| now >= deadline) || self.is_complete() {
-            return Next::Done;
+            return PingAction::Done;
         }
         if self.sends_more() {
             if now >= self.next_send {
-                return Next::Send(self.next_index);
+                return PingAction::Send(self.next_index);
             }
-            return Next::Wait(earlier(self.next_send, deadline));
+            return PingAction::Wait(earlier(self.next_send, deadline));
         }
         // Without a deadline nothing is sent any more: what is under way may still arrive.
         let until = self.last_sent + self.linger();
         match now >= until {
-            true => Next::Done,
-            false => Next::Wait(earlier(until, deadline)),
+            true => PingAction::Done,
+            false => PingAction::Wait(earlier(until, deadline)),
         }
     }
 
     /// Notes that the request with this number was sent.
     pub fn on_sent(&mut self, index: u64, now: Duration) {
         self.next_index = index + 1;
-        self.seen.clear(index);
+        self.answered.clear(index);
         self.pending.push_back((index, now));
         self.last_sent = now;
         self.statistics.on_sent();
@@ -128,29 +128,29 @@ impl PingRun {
     }
 
     /// Looks at the data of an echo reply with this sequence number, which arrived at `now`.
-    pub fn on_reply(&mut self, sequence: u16, data: &[u8], now: Duration) -> Answer {
+    pub fn on_reply(&mut self, sequence: u16, data: &[u8], now: Duration) -> ReplyOutcome {
         let stamp = match self.key.read(data, self.options.size) {
             Ok(stamp) => stamp,
-            Err(StampError::Foreign) => return Answer::Foreign,
+            Err(StampError::Foreign) => return ReplyOutcome::Foreign,
             Err(StampError::Damaged) if self.index_of(sequence).is_none() => {
-                return Answer::Foreign;
+                return ReplyOutcome::Foreign;
             }
             Err(StampError::Damaged) => {
                 self.statistics.on_damaged();
-                return Answer::Damaged;
+                return ReplyOutcome::Damaged;
             }
         };
         let index = match stamp {
             // The header is not protected by the tag.
             Some(Stamp { index, .. }) if index & 0xffff != u64::from(sequence.wrapping_sub(1)) => {
-                return Answer::Foreign;
+                return ReplyOutcome::Foreign;
             }
             Some(Stamp { index, .. }) if self.was_sent(index) => index,
             None => match self.index_of(sequence) {
                 Some(index) => index,
-                None => return Answer::Foreign,
+                None => return ReplyOutcome::Foreign,
             },
-            Some(_) => return Answer::Foreign,
+            Some(_) => return ReplyOutcome::Foreign,
         };
         let rtt = stamp.map(|stamp| now.saturating_sub(stamp.sent));
         self.answered(index, rtt, now)
@@ -166,7 +166,7 @@ impl PingRun {
     /// The next request that counts as lost now.
     pub fn take_lost(&mut self, now: Duration) -> Option<u64> {
         while let Some((index, sent)) = self.pending.front().copied() {
-            let answered = self.seen.contains(index);
+            let answered = self.answered.contains(index);
             // Beyond the window its place is needed for another request.
             let expired = now >= sent + self.options.timeout || self.next_index - index >= WINDOW;
             if !answered && !expired {
@@ -192,14 +192,14 @@ impl PingRun {
         self.statistics.summary()
     }
 
-    /// How long it has run.
+    /// The time since the start.
     #[must_use]
     pub fn elapsed(&self, now: Duration) -> Duration {
         now.saturating_sub(self.started)
     }
 
-    fn answered(&mut self, index: u64, rtt: Option<Duration>, now: Duration) -> Answer {
-        let duplicate = !self.seen.insert(index);
+    fn answered(&mut self, index: u64, rtt: Option<Duration>, now: Duration) -> ReplyOutcome {
+        let duplicate = !self.answered.insert(index);
         let reordered = !duplicate && self.highest.is_some_and(|highest| index < highest);
         if duplicate {
             self.statistics.on_duplicate();
@@ -210,7 +210,7 @@ impl PingRun {
                 self.next_send = now;
             }
         }
-        Answer::Reply {
+        ReplyOutcome::Reply {
             index,
             rtt,
             duplicate,
@@ -252,8 +252,8 @@ impl PingRun {
         }
     }
 
-    /// How long answers are waited for behind the last request: twice the longest time, if there was
-    /// any answer.
+    /// Time to wait for replies after the last request: twice the longest round trip time, if there
+    /// was any reply.
     fn linger(&self) -> Duration {
         match self.statistics.received() {
             0 => self.options.timeout,

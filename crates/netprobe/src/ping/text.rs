@@ -8,7 +8,7 @@ use super::{
 };
 use crate::statistics::{RttSummary, Summary};
 
-/// How reports are written.
+/// Output format of events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PingStyle {
     /// The time stands before each line.

@@ -8,7 +8,7 @@ use super::{
     event::TraceEvent,
     options::{TraceMethod, TraceOptions},
     prober::{Arrival, Prober, open_prober, tcp},
-    run::{Next, TraceRun},
+    run::{TraceAction, TraceRun},
     table::TraceTable,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     wait::wait,
 };
 
-/// How long a full queue of this machine is given to become empty.
+/// Time for a full queue of this machine to drain.
 const POSTPONE: Duration = Duration::from_millis(1);
 
 /// A target: its name, and its address.
@@ -55,7 +55,7 @@ pub enum TraceError {
 }
 
 /// Receives reports; breaks to end the trace.
-pub type Report<'a> = dyn FnMut(TraceEvent) -> ControlFlow<()> + 'a;
+pub type TraceReporter<'a> = dyn FnMut(TraceEvent) -> ControlFlow<()> + 'a;
 
 /// Traces the way to the target until it is known, `stop` is readable or closed, or `report` breaks.
 /// Blocks the thread.
@@ -67,7 +67,7 @@ pub fn trace(
     options: &TraceOptions,
     open: &dyn OpenSocket,
     stop: BorrowedFd<'_>,
-    report: &mut Report<'_>,
+    report: &mut TraceReporter<'_>,
 ) -> Result<(), TraceError> {
     let mut options = options.clone().bounded();
     if options.method == TraceMethod::Tcp {
@@ -117,7 +117,7 @@ struct TraceSession<'a> {
 }
 
 impl TraceSession<'_> {
-    fn once(&mut self, report: &mut Report<'_>) -> Result<(), TraceError> {
+    fn once(&mut self, report: &mut TraceReporter<'_>) -> Result<(), TraceError> {
         let mut run = TraceRun::new(self.options.clone(), self.longest);
         let ended = self.round(&mut run, &mut |run| {
             while let Some(hop) = run.take_hop() {
@@ -134,7 +134,7 @@ impl TraceSession<'_> {
         Ok(())
     }
 
-    fn repeated(&mut self, rounds: u64, report: &mut Report<'_>) -> Result<(), TraceError> {
+    fn repeated(&mut self, rounds: u64, report: &mut TraceReporter<'_>) -> Result<(), TraceError> {
         let mut table = TraceTable::default();
         let mut options = self.options.clone();
         // A lost probe must not delay the rounds that show it.
@@ -192,7 +192,7 @@ impl TraceSession<'_> {
         let mut read_until = self.clock.now();
         loop {
             let timeout = match run.next(read_until) {
-                Next::Send(probe) => {
+                TraceAction::Send(probe) => {
                     let now = self.clock.now();
                     // An answer may be there before the call returns.
                     run.on_sent(probe.id, now);
@@ -202,8 +202,8 @@ impl TraceSession<'_> {
                     }
                     Duration::ZERO
                 }
-                Next::Wait(until) => until.saturating_sub(self.clock.now()),
-                Next::Done => return Ok(progress(run)),
+                TraceAction::Wait(until) => until.saturating_sub(self.clock.now()),
+                TraceAction::Done => return Ok(progress(run)),
             };
             let sockets = self.prober.sockets();
             read_until = self.clock.now();

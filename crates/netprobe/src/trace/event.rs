@@ -1,4 +1,4 @@
-//! What a trace reports, one value after the other.
+//! Events of a trace.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -18,7 +18,7 @@ pub enum TraceEvent {
         target: String,
         /// Its address.
         address: IpAddr,
-        /// What a probe is.
+        /// The kind of probe.
         method: TraceMethod,
         /// The last TTL.
         max_hops: u8,
@@ -92,7 +92,7 @@ pub struct HopAnswer {
 pub struct HopSummary {
     /// Its distance.
     pub ttl: u8,
-    /// Who answered, the latest last.
+    /// Hosts that responded, the latest last.
     pub addresses: Vec<IpAddr>,
     /// The statistics of its probes.
     #[serde(flatten)]

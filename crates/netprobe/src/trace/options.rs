@@ -1,4 +1,4 @@
-//! Which probes are sent, how many, and how far.
+//! Options of a trace: kind and number of probes, maximum TTL.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub const MOST_QUERIES: u8 = 10;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct TraceOptions {
-    /// What a probe is.
+    /// The kind of probe.
     pub method: TraceMethod,
     /// The destination port of UDP and TCP; the same for all probes.
     pub port: u16,
@@ -32,7 +32,7 @@ pub struct TraceOptions {
     /// way is short.
     #[serde(with = "millis", rename = "waitMs")]
     pub wait: Duration,
-    /// How many probes may be under way.
+    /// Maximum number of probes in flight.
     pub window: u16,
     /// Length of a UDP or ICMP packet with its headers, in bytes.
     pub length: u16,
@@ -86,7 +86,7 @@ impl TraceOptions {
     }
 }
 
-/// What a probe is.
+/// The kind of probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TraceMethod {

@@ -16,7 +16,7 @@ use rustix::event::PollFlags;
 
 use super::{
     options::{TraceMethod, TraceOptions},
-    run::{Answer, Probe},
+    run::{Probe, TraceReply},
 };
 use crate::{
     clock::SessionClock,
@@ -33,7 +33,7 @@ pub(crate) const AT_ONCE: u32 = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// An answer to a probe.
-    Answer(Answer),
+    Answer(TraceReply),
     /// The kernel of this machine refused a probe as too long.
     TooLong {
         /// The probe, if it is known.
@@ -57,7 +57,7 @@ pub trait Prober {
     /// The sockets to wait for.
     fn sockets(&self) -> Vec<BorrowedFd<'_>>;
 
-    /// What to wait for at them.
+    /// The poll events to wait for.
     fn wanted(&self) -> PollFlags {
         PollFlags::IN
     }
@@ -101,7 +101,7 @@ fn answer_in(
     clock: &SessionClock,
 ) -> Option<Arrival> {
     if let Some((icmp, from)) = error.icmp() {
-        return Some(Arrival::Answer(Answer {
+        return Some(Arrival::Answer(TraceReply {
             id,
             from: from.unwrap_or(target),
             at: clock.received(control.received),
@@ -117,7 +117,7 @@ fn answer_in(
 
 /// The answer of the target itself.
 fn reached(id: Option<u16>, from: IpAddr, at: Duration) -> Arrival {
-    Arrival::Answer(Answer {
+    Arrival::Answer(TraceReply {
         id,
         from,
         at,

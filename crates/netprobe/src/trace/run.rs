@@ -9,7 +9,7 @@ use super::{
     event::{Hop, HopAnswer, HopProbe, TracePath},
     options::TraceOptions,
 };
-use crate::icmp_error::{IcmpError, Meaning};
+use crate::icmp_error::{IcmpError, IcmpMeaning};
 
 /// A probe waits at least this long, whatever other answers say: this machine may be busy.
 const LEAST_WAIT: Duration = Duration::from_millis(500);
@@ -35,9 +35,9 @@ pub struct Probe {
     pub length: u16,
 }
 
-/// What to do next.
+/// The next action of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum TraceAction {
     /// Send this probe, then call [`TraceRun::on_sent`].
     Send(Probe),
     /// Wait until this time, or until something arrives.
@@ -48,7 +48,7 @@ pub enum Next {
 
 /// An answer, as a socket received it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct TraceReply {
     /// The number of the probe; `None` if the answer quotes too little of it.
     pub id: Option<u16>,
     /// The sender.
@@ -65,7 +65,7 @@ struct ProbeState {
     ttl: u8,
     flow: u8,
     sent: Option<Duration>,
-    outcome: Option<Outcome>,
+    outcome: Option<ProbeResult>,
     /// It stands in for one that was lost.
     repeated: bool,
 }
@@ -77,7 +77,7 @@ impl ProbeState {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Outcome {
+enum ProbeResult {
     Lost,
     /// Lost, and sent once more under another number.
     Replaced,
@@ -133,8 +133,8 @@ impl TraceRun {
         }
     }
 
-    /// What to do now. Probes whose time is over count as lost.
-    pub fn next(&mut self, now: Duration) -> Next {
+    /// The next action. Probes whose timeout has passed count as lost.
+    pub fn next(&mut self, now: Duration) -> TraceAction {
         let mut wake: Option<Duration> = None;
         let mut flying = 0;
         let mut expired = false;
@@ -147,7 +147,7 @@ impl TraceRun {
             let behind = probe.ttl > self.last[usize::from(probe.flow)];
             let expires = sent + waits[usize::from(probe.ttl)];
             if behind || now >= expires {
-                probe.outcome = Some(Outcome::Lost);
+                probe.outcome = Some(ProbeResult::Lost);
                 expired = true;
             } else {
                 flying += 1;
@@ -161,12 +161,12 @@ impl TraceRun {
             && let Some(probe) = self.unsent()
         {
             if now >= self.paused_until {
-                return Next::Send(probe);
+                return TraceAction::Send(probe);
             }
             let until = self.paused_until;
             wake = Some(wake.map_or(until, |wake| wake.min(until)));
         }
-        wake.map_or(Next::Done, Next::Wait)
+        wake.map_or(TraceAction::Done, TraceAction::Wait)
     }
 
     /// Notes that a probe was sent.
@@ -185,7 +185,7 @@ impl TraceRun {
     }
 
     /// Notes an answer. One to a probe that is answered or lost already changes nothing.
-    pub fn on_answer(&mut self, answer: Answer) {
+    pub fn on_answer(&mut self, answer: TraceReply) {
         let Some(number) = self.probe_of(&answer) else {
             return;
         };
@@ -194,22 +194,22 @@ impl TraceRun {
             return;
         };
         let meaning = answer.icmp.map(IcmpError::meaning);
-        if meaning == Some(Meaning::TooBig) && self.options.mtu {
+        if meaning == Some(IcmpMeaning::TooBig) && self.options.mtu {
             self.shorten(number, answer.icmp.map_or(0, |icmp| icmp.mtu));
             return;
         }
-        let reached = matches!(meaning, None | Some(Meaning::PortUnreachable));
+        let reached = matches!(meaning, None | Some(IcmpMeaning::PortUnreachable));
         self.reached |= reached;
         let rtt = answer.at.saturating_sub(sent);
         let slowest = &mut self.slowest[usize::from(probe.ttl)];
         *slowest = (*slowest).max(Some(rtt));
-        self.probes[number].outcome = Some(Outcome::Answered(HopAnswer {
+        self.probes[number].outcome = Some(ProbeResult::Answered(HopAnswer {
             from: answer.from,
             rtt,
             reached,
             icmp: answer.icmp,
         }));
-        if meaning != Some(Meaning::TimeExceeded) {
+        if meaning != Some(IcmpMeaning::TimeExceeded) {
             let last = &mut self.last[usize::from(probe.flow)];
             *last = (*last).min(probe.ttl);
         }
@@ -240,8 +240,8 @@ impl TraceRun {
             results.push(HopProbe {
                 flow: probe.flow,
                 answer: match probe.outcome? {
-                    Outcome::Lost | Outcome::Replaced => None,
-                    Outcome::Answered(answer) => Some(answer),
+                    ProbeResult::Lost | ProbeResult::Replaced => None,
+                    ProbeResult::Answered(answer) => Some(answer),
                 },
             });
         }
@@ -288,7 +288,8 @@ impl TraceRun {
             return;
         }
         let probes = self.probes.iter();
-        let answered = probes.filter(|probe| matches!(probe.outcome, Some(Outcome::Answered(_))));
+        let answered =
+            probes.filter(|probe| matches!(probe.outcome, Some(ProbeResult::Answered(_))));
         let Some(farthest) = answered.map(|probe| probe.ttl).max() else {
             return;
         };
@@ -298,12 +299,12 @@ impl TraceRun {
             let (numbers, hop): (Vec<_>, Vec<_>) = wanted.map(|(at, probe)| (at, *probe)).unzip();
             let silent = hop
                 .iter()
-                .all(|probe| matches!(probe.outcome, Some(Outcome::Lost)) && !probe.repeated);
+                .all(|probe| matches!(probe.outcome, Some(ProbeResult::Lost)) && !probe.repeated);
             if !silent || self.probes.len() + hop.len() > usize::from(u16::MAX) {
                 continue;
             }
             for number in numbers {
-                self.probes[number].outcome = Some(Outcome::Replaced);
+                self.probes[number].outcome = Some(ProbeResult::Replaced);
             }
             // Numbers of their own: the time of a late answer to the first attempt would be wrong.
             self.probes.extend(hop.iter().map(|probe| ProbeState {
@@ -319,10 +320,10 @@ impl TraceRun {
     fn belongs_to(&self, probe: &ProbeState, ttl: u8) -> bool {
         probe.ttl == ttl
             && ttl <= self.last[usize::from(probe.flow)]
-            && !matches!(probe.outcome, Some(Outcome::Replaced))
+            && !matches!(probe.outcome, Some(ProbeResult::Replaced))
     }
 
-    /// How long the probes of each TTL wait for their answers.
+    /// The timeouts of the probes of each TTL.
     fn waits(&self) -> [Duration; 256] {
         let mut waits = [self.options.wait; 256];
         let mut farther = None;
@@ -354,7 +355,7 @@ impl TraceRun {
 
     /// The probe that an answer is for. Without a number it is the only one under way; if there are
     /// several, all are sent again, one by one.
-    fn probe_of(&mut self, answer: &Answer) -> Option<usize> {
+    fn probe_of(&mut self, answer: &TraceReply) -> Option<usize> {
         if let Some(id) = answer.id {
             return Some(usize::from(id)).filter(|id| *id < self.probes.len());
         }
@@ -364,7 +365,8 @@ impl TraceRun {
         let under_way = self.probes.iter_mut().filter(|probe| probe.is_under_way());
         for probe in under_way {
             probe.sent = None;
-            // With one probe at a time it does not come here again: nobody can prolong the pause.
+            // With one probe at a time it does not come here again: a host cannot prolong the
+            // pause.
             self.window = 1;
             self.paused_until = answer.at + PAUSE;
         }
@@ -390,7 +392,7 @@ impl TraceRun {
         let shorter =
             || Some(self.length - (self.length / 8).max(1)).filter(|mtu| *mtu > LEAST_MTU);
         let Some(mtu) = mtu.or_else(shorter) else {
-            probe.outcome = Some(Outcome::Lost);
+            probe.outcome = Some(ProbeResult::Lost);
             return;
         };
         probe.sent = None;

@@ -10,8 +10,8 @@ use std::{
 
 use rubelet_netprobe::{
     check::{
-        CheckEvent, CheckInputs, CheckKind, CheckTarget, DefaultRoute, Finding, InterfaceState,
-        Outcome, check,
+        CheckEvent, CheckInputs, CheckKind, CheckOutcome, CheckTarget, DefaultRoute, Finding,
+        InterfaceState, check,
     },
     packet::Family,
     wait::stop_pair,
@@ -107,7 +107,7 @@ fn findings(chain: &Chain, inputs: &CheckInputs) -> Vec<(CheckKind, Finding)> {
 fn wrong(chain: &Chain, inputs: &CheckInputs) -> Vec<(CheckKind, String)> {
     let found = findings(chain, inputs).into_iter();
     found
-        .filter(|(_, finding)| finding.outcome == Outcome::Wrong)
+        .filter(|(_, finding)| finding.outcome == CheckOutcome::Wrong)
         .map(|(check, finding)| (check, finding.detail))
         .collect()
 }
@@ -120,7 +120,7 @@ fn nothing_is_wrong_where_all_is_well() {
     let chain = chain();
     let found = findings(&chain, &inputs(&chain));
     for (check, finding) in &found {
-        assert_eq!(finding.outcome, Outcome::Ok, "{check:?} {finding:?}");
+        assert_eq!(finding.outcome, CheckOutcome::Ok, "{check:?} {finding:?}");
         assert_eq!(finding.advice, None);
     }
     assert_eq!(found[3].1.detail, format!("{NAME} is 10.96.0.1"));

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, ops::ControlFlow, os::fd::AsFd as _};
 
 use rubelet_host::packet_tap::{Direction, PacketTap};
 use rubelet_netprobe::{
-    check::{Finding, Outcome},
+    check::{CheckOutcome, Finding},
     packet::Family,
     path::{LastHop, PathEvent, PathInputs, PathPoint, follow, tracer::Tracer},
     wait::stop_pair,
@@ -65,7 +65,7 @@ fn packets_are_seen_at_each_interface_and_where_they_stop() {
     for family in FAMILIES {
         let (counts, finding) = followed(&chain, family);
         assert_eq!(counts, [(3, 3); 4], "{family:?} {finding:?}");
-        assert_eq!(finding.outcome, Outcome::Ok);
+        assert_eq!(finding.outcome, CheckOutcome::Ok);
     }
 
     // A rule of the node drops requests.

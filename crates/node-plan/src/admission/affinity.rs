@@ -1,4 +1,4 @@
-//! Whether the node matches the pod's node selector and node affinity.
+//! Node selector and node affinity.
 
 use rubelet_api::{
     pod::Pod,
@@ -8,7 +8,7 @@ use rubelet_api::{
 use super::AdmissionNode;
 use crate::node_status::object::Texts;
 
-/// Whether the node has all labels of the selector, and one term of the affinity holds.
+/// True if the node has all labels of the selector and matches one term of the affinity.
 pub(super) fn matches(pod: &Pod, node: &AdmissionNode) -> bool {
     let selector = &pod.spec.node_selector;
     let selected = selector
@@ -51,7 +51,7 @@ fn label_holds(requirement: &NodeRequirement, labels: &Texts) -> bool {
     }
 }
 
-/// Fields are compared with exactly one value. The name is the only field there is; another one is
+/// Fields are compared with exactly one value. `metadata.name` is the only field; any other one is
 /// empty.
 fn field_holds(requirement: &NodeRequirement, node_name: &str) -> bool {
     let field = match &*requirement.key {

@@ -1,10 +1,10 @@
-//! Whether the AppArmor profiles that a pod requests can be enforced.
+//! AppArmor profiles of pods.
 
 use rubelet_api::{pod::Pod, security::Profile};
 
 use super::Rejection;
 
-/// Rejects a pod that requests a profile where the kernel enforces none.
+/// Rejects a pod that requests a profile if the kernel does not enforce profiles.
 pub(super) fn check(pod: &Pod, enabled: bool) -> Result<(), Rejection> {
     let ephemeral = pod.spec.ephemeral_containers.iter();
     let of_containers = pod

@@ -1,16 +1,16 @@
-//! Whether the host ports that a pod requests are free.
+//! Host ports of pods.
 
 use rubelet_api::pod::Pod;
 
 use crate::HostPort;
 
-/// Whether another pod has one of the ports that this one requests, on the same address or on all.
+/// True if another pod has one of the pod's host ports, on the same address or on all addresses.
 pub(super) fn conflict(pod: &Pod, running: &[&Pod]) -> bool {
     let taken: Vec<HostPort> = running.iter().flat_map(|pod| host_ports(pod)).collect();
     host_ports(pod).any(|port| taken.iter().any(|other| port.conflicts_with(other)))
 }
 
-/// Ports of containers and sidecars; init containers have released theirs when the pod runs.
+/// Ports of containers and sidecars. Other init containers have exited when the pod runs.
 fn host_ports(pod: &Pod) -> impl Iterator<Item = HostPort> {
     let sidecars = pod.spec.sidecars().map(|(_, container)| container);
     sidecars

@@ -1,4 +1,4 @@
-//! Which pods have to go so that a critical pod fits.
+//! Preemption of pods in favor of a critical pod.
 //!
 //! Source of the rules: `pkg/kubelet/preemption/preemption.go` of Kubernetes 1.36.
 
@@ -15,26 +15,25 @@ use super::{
     resources::{Shortage, shortages},
 };
 
-/// `status.reason` of a pod that went for a critical one, and that of the event.
+/// Reason of a preempted pod, in its status and its event.
 pub const PREEMPTING: &str = "Preempting";
-/// `status.message` of it, and that of the event.
+/// Message of a preempted pod, in its status and its event.
 pub const PREEMPTED: &str = "Preempted in order to admit critical pod";
-/// Message of its condition `DisruptionTarget`.
+/// Message of the condition `DisruptionTarget` of a preempted pod.
 pub const PREEMPTED_CONDITION: &str = "Pod was preempted by Kubelet to accommodate a critical pod.";
 
-/// Which pods end so that a critical pod fits.
+/// The pods to preempt for a critical pod.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preemption<'a> {
-    /// The pods.
+    /// The preempted pods.
     pub victims: Vec<&'a Pod>,
-    /// The resource that is missing, the first if there are several: what upstream counts the
-    /// preemption under.
+    /// The first missing resource, which is the label of upstream's preemption metric.
     pub resource: Box<str>,
 }
 
-/// The pods of `running` that have to end so that `pod` fits: as few and as unimportant ones as will
-/// do, best-effort pods before burstable and guaranteed ones. `None` if the pod is not critical, if
-/// more than a shortage keeps it away, or if not all of them together would be enough.
+/// The pods of `running` to preempt so that `pod` fits: as few as possible, best-effort pods before
+/// burstable and guaranteed ones. `None` if the pod is not critical, is rejected for another reason
+/// than a shortage, or would not fit even if all of them were preempted.
 #[must_use]
 pub fn preemption<'a>(
     pod: &Pod,
@@ -43,13 +42,13 @@ pub fn preemption<'a>(
 ) -> Option<Preemption<'a>> {
     let missing = shortages(pod, node, running);
     let rejected = admit(pod, node, running).err()?;
-    // Of a critical pod, shortages are reported last.
+    // For a critical pod, shortages are reported last.
     let first = missing.first()?;
     let only_short = first.rejection() == rejected;
     if !is_critical(pod) || !only_short || apparmor::check(pod, node.apparmor).is_err() {
         return None;
     }
-    let needs: Needs = missing
+    let needs: MissingAmounts = missing
         .iter()
         .map(|shortage| (shortage, shortage.missing()))
         .collect();
@@ -65,18 +64,19 @@ pub fn preemption<'a>(
     let best_effort = candidates(QosClass::BestEffort);
     let burstable = candidates(QosClass::Burstable);
     let guaranteed = candidates(QosClass::Guaranteed);
-    // Of each class only what is needed once all lower ones, and the chosen of the higher ones, go.
-    let guaranteed = nearest(
+    // From each QoS class only the pods that are still needed when all lower classes, and the
+    // victims of the higher ones, are gone.
+    let guaranteed = choose_victims(
         &guaranteed,
-        &without(&needs, best_effort.iter().chain(&burstable)),
+        &missing_without(&needs, best_effort.iter().chain(&burstable)),
     )?;
-    let burstable = nearest(
+    let burstable = choose_victims(
         &burstable,
-        &without(&needs, best_effort.iter().chain(&guaranteed)),
+        &missing_without(&needs, best_effort.iter().chain(&guaranteed)),
     )?;
-    let best_effort = nearest(
+    let best_effort = choose_victims(
         &best_effort,
-        &without(&needs, burstable.iter().chain(&guaranteed)),
+        &missing_without(&needs, burstable.iter().chain(&guaranteed)),
     )?;
     let chosen = best_effort.into_iter().chain(burstable).chain(guaranteed);
     Some(Preemption {
@@ -85,8 +85,8 @@ pub fn preemption<'a>(
     })
 }
 
-/// Resources that are missing, and how much of each.
-type Needs<'a> = Vec<(&'a Shortage, u64)>;
+/// Missing resources and amounts.
+type MissingAmounts<'a> = Vec<(&'a Shortage, u64)>;
 
 #[derive(Clone)]
 struct Candidate<'a> {
@@ -95,7 +95,7 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// What becomes free of a resource when the pod ends.
+    /// The amount of a resource that the pod frees.
     fn frees(&self, name: &str) -> u64 {
         match name {
             "pods" => 1,
@@ -107,23 +107,23 @@ impl Candidate<'_> {
     }
 }
 
-/// Whether one pod may take another's place.
+/// True if `pod` may preempt `other`.
 fn preemptable(pod: &Pod, other: &Pod) -> bool {
     if is_critical(pod) && !is_critical(other) {
         return true;
     }
-    // A manifest without a priority has none to compare.
+    // A manifest without a priority can't be compared.
     let known = |pod: &Pod| {
         (pod.source == PodSource::Api || pod.spec.priority != 0).then_some(pod.spec.priority)
     };
     matches!((known(pod), known(other)), (Some(mine), Some(theirs)) if mine > theirs)
 }
 
-/// What is still missing when these pods are gone.
-fn without<'n, 'a: 'c, 'c>(
-    needs: &Needs<'n>,
+/// The amounts that are still missing without these pods.
+fn missing_without<'n, 'a: 'c, 'c>(
+    needs: &MissingAmounts<'n>,
     gone: impl Iterator<Item = &'c Candidate<'a>>,
-) -> Needs<'n> {
+) -> MissingAmounts<'n> {
     let mut left = needs.clone();
     for candidate in gone {
         for (shortage, amount) in &mut left {
@@ -134,9 +134,12 @@ fn without<'n, 'a: 'c, 'c>(
     left
 }
 
-/// Takes pods until nothing is missing, each time the one that leaves the least; of two such the
-/// one that requests less. `None` if all of them are not enough.
-fn nearest<'a>(candidates: &[Candidate<'a>], needs: &Needs<'_>) -> Option<Vec<Candidate<'a>>> {
+/// Chooses pods until nothing is missing, each time the one that leaves the smallest shortage; of
+/// equal ones the one with the smaller requests. `None` if all of them are not enough.
+fn choose_victims<'a>(
+    candidates: &[Candidate<'a>],
+    needs: &MissingAmounts<'_>,
+) -> Option<Vec<Candidate<'a>>> {
     let (mut pool, mut needs) = (candidates.to_vec(), needs.clone());
     let mut chosen = Vec::new();
     while !needs.is_empty() {
@@ -147,18 +150,18 @@ fn nearest<'a>(candidates: &[Candidate<'a>], needs: &Needs<'_>) -> Option<Vec<Ca
         };
         let best = (0..pool.len()).min_by(|a, b| order(&pool[*a], &pool[*b]))?;
         let taken = pool.swap_remove(best);
-        needs = without(&needs, std::iter::once(&taken));
+        needs = missing_without(&needs, std::iter::once(&taken));
         chosen.push(taken);
     }
     Some(chosen)
 }
 
-/// How far a pod's end is from enough: the sum of the squares of the shares that would be missing.
+/// The remaining shortage without a pod: the sum of the squares of the missing shares.
 #[expect(
     clippy::cast_precision_loss,
     reason = "shares are compared, not counted"
 )]
-fn distance(candidate: &Candidate<'_>, needs: &Needs<'_>) -> f64 {
+fn distance(candidate: &Candidate<'_>, needs: &MissingAmounts<'_>) -> f64 {
     let shares = needs.iter().map(|(shortage, amount)| {
         let left = amount.saturating_sub(candidate.frees(&shortage.name));
         (left as f64 / *amount as f64).powi(2)

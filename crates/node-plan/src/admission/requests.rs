@@ -20,7 +20,7 @@ pub struct PodRequests {
 }
 
 /// Adds up a pod's requests: containers and sidecars together, or an init container with the
-/// sidecars before it where that is more; and what the sandbox needs.
+/// sidecars before it if that is more; plus the pod overhead.
 #[must_use]
 pub fn pod_requests(pod: &Pod) -> PodRequests {
     let spec = &pod.spec;

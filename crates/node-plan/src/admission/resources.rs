@@ -1,11 +1,11 @@
-//! Whether the node has enough of everything.
+//! Resource requests against the node's allocatable resources.
 
 use rubelet_api::pod::Pod;
 
 use super::{AdmissionNode, PodRequests, Rejection, pod_requests};
 use crate::node_status::resources::{hugepages_name, is_extended};
 
-/// A resource of which there is too little.
+/// A resource of which the node has too little.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shortage {
     /// Its name.
@@ -33,7 +33,7 @@ impl Shortage {
         )
     }
 
-    /// How much would have to become free.
+    /// The amount that is missing.
     pub(super) fn missing(&self) -> u64 {
         let left = self.capacity.saturating_sub(self.used);
         let over = self.used.saturating_sub(self.capacity);
@@ -41,7 +41,7 @@ impl Shortage {
     }
 }
 
-/// What there is too little of, in upstream's order.
+/// All shortages, in upstream's order.
 pub(super) fn shortages(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Vec<Shortage> {
     let mut found = Vec::new();
     let pods = u64::try_from(running.len()).unwrap_or(u64::MAX);
@@ -73,7 +73,7 @@ pub(super) fn shortages(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Ve
     for name in wanted.scalars.keys() {
         let of_name = |requests: &PodRequests| requests.scalars.get(name).copied().unwrap_or(0);
         if is_extended(name) {
-            // Resources that the node does not know are the cluster's affair.
+            // Resources that the node does not have are accounted by the cluster.
             if let Some(capacity) = node.extended.get(name) {
                 check(name, *capacity, &of_name);
             }

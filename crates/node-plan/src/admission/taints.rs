@@ -1,11 +1,11 @@
-//! Whether a pod tolerates a taint.
+//! Taints and tolerations.
 
 use rubelet_api::scheduling::{TaintEffect, Toleration, TolerationOperator};
 
 use crate::node_status::object::NodeTaint;
 
-/// Whether one of the tolerations is for this taint. Those that compare numbers are behind an alpha
-/// feature gate, which is off: they tolerate nothing.
+/// True if one of the tolerations matches the taint. Numeric comparisons are behind an alpha
+/// feature gate, which is off: they match nothing.
 pub(super) fn tolerates(tolerations: &[Toleration], taint: &NodeTaint) -> bool {
     tolerations.iter().any(|one| {
         let effect = one

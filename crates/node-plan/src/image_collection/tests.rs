@@ -109,7 +109,7 @@ fn it_is_known_when_the_next_image_comes_of_age() {
 }
 
 #[test]
-fn an_image_that_nobody_used_for_long_goes_whatever_the_disk() {
+fn an_image_unused_for_long_is_removed_regardless_of_the_disk() {
     let policy = ImageCollectionPolicy {
         max_age: Some(MINUTE * 60),
         ..POLICY

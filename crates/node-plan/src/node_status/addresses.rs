@@ -14,48 +14,48 @@ const HOSTNAME: &str = "Hostname";
 /// Passes the addresses of `--node-ip` to the cloud controller manager.
 const PROVIDED_IP: &str = "alpha.kubernetes.io/provided-node-ip";
 
-/// Addresses that the machine has.
+/// Addresses of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FoundAddresses {
-    /// Those of `--node-ip` that no interface has, in order.
+pub struct HostAddresses {
+    /// Addresses of `--node-ip` that no interface has, in order.
     pub absent: Vec<IpAddr>,
-    /// What the node's name resolves to, as far as an interface has it.
+    /// Addresses to which the node's name resolves and that an interface has.
     pub resolved: Vec<IpAddr>,
-    /// Sources of packets to the outside, one of each family.
+    /// Source addresses of the default routes, one for each family.
     pub outward: Vec<IpAddr>,
 }
 
-/// Why the node's addresses are unknown.
+/// The node's addresses can't be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// `--node-ip` can't be the address of a node.
+    /// `--node-ip` is not a valid node address.
     #[error("failed to validate nodeIP: {0}")]
-    Unfit(&'static str),
+    InvalidNodeIp(&'static str),
     /// No interface has the address of `--node-ip`.
     #[error(
         "failed to validate nodeIP: node IP: \"{0}\" not found in the host's network interfaces"
     )]
-    Absent(IpAddr),
-    /// Nothing was found at all.
+    NotOnHost(IpAddr),
+    /// The machine has no usable address.
     #[error("can't get ip address of node {0}; set the address with --node-ip")]
-    None(Box<str>),
+    NoAddress(Box<str>),
 }
 
-/// Whether the node's name has to be resolved at all.
+/// True if the node's name must be resolved.
 #[must_use]
 pub fn needs_lookup(settings: &NodeSettings) -> bool {
     let given = settings.node_ips.iter().any(|ip| !ip.is_unspecified());
     !given && settings.name.parse::<IpAddr>().is_err()
 }
 
-/// The addresses, by preference: those of `--node-ip`; the name, if it is an address; what the name
-/// resolves to; that of the default route.
+/// Chooses the addresses, by preference: `--node-ip`; the name, if it is an address; the addresses
+/// to which the name resolves; the source address of the default route.
 ///
 /// # Errors
-/// A requested address is not there, or none was found.
+/// The machine does not have an address of `--node-ip`, or no address was found.
 pub fn choose(
     settings: &NodeSettings,
-    found: &FoundAddresses,
+    found: &HostAddresses,
 ) -> Result<Vec<NodeAddress>, AddressError> {
     let given: Vec<IpAddr> = settings
         .node_ips
@@ -65,10 +65,10 @@ pub fn choose(
         .collect();
     for ip in &given {
         if let Some(why) = unfit(*ip) {
-            return Err(AddressError::Unfit(why));
+            return Err(AddressError::InvalidNodeIp(why));
         }
         if found.absent.contains(ip) {
-            return Err(AddressError::Absent(*ip));
+            return Err(AddressError::NotOnHost(*ip));
         }
     }
     let first = settings.node_ips.first();
@@ -87,7 +87,7 @@ pub fn choose(
 
 fn automatic(
     settings: &NodeSettings,
-    found: &FoundAddresses,
+    found: &HostAddresses,
     prefers_v4: bool,
 ) -> Result<IpAddr, AddressError> {
     if let Ok(ip) = settings.name.parse() {
@@ -105,7 +105,7 @@ fn automatic(
         .collect();
     preferred(&resolved)
         .or_else(|| preferred(&found.outward))
-        .ok_or_else(|| AddressError::None(settings.name.clone()))
+        .ok_or_else(|| AddressError::NoAddress(settings.name.clone()))
 }
 
 fn unfit(ip: IpAddr) -> Option<&'static str> {
@@ -133,8 +133,9 @@ fn address(kind: &str, address: &str) -> NodeAddress {
     }
 }
 
-/// Sets addresses and the annotation for the cloud. With a cloud, what its controller wrote stays,
-/// and without `--node-ip` only the name is reported until it has written.
+/// Sets addresses and the annotation for the cloud controller manager. With an external cloud
+/// provider its addresses are kept, and without `--node-ip` only the host name is reported until it
+/// has set them.
 pub(super) fn set(
     settings: &NodeSettings,
     chosen: &Result<Vec<NodeAddress>, AddressError>,
@@ -175,7 +176,7 @@ mod tests {
             node_ips: ips(node_ips),
             ..NodeSettings::new(name)
         };
-        let found = FoundAddresses {
+        let found = HostAddresses {
             absent: ips(absent),
             resolved: ips(resolved),
             outward: ips(&["10.0.0.1", "fd00::1"]),
@@ -276,7 +277,7 @@ mod tests {
                 external_cloud: true,
                 ..NodeSettings::new("n")
             };
-            let chosen = choose(&settings, &FoundAddresses::default());
+            let chosen = choose(&settings, &HostAddresses::default());
             let mut annotations = Texts::from([(PROVIDED_IP.into(), "old".into())]);
             let mut addresses = shown.to_vec();
             let result = set(&settings, &chosen, &mut annotations, &mut addresses);

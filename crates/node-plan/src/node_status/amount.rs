@@ -1,4 +1,4 @@
-//! Amounts as Kubernetes writes them back: with the largest suffix that leaves a whole number.
+//! Canonical quantities: the largest suffix that leaves a whole number.
 
 /// Thousandths of a core: `2` or `1900m`.
 #[must_use]
@@ -15,7 +15,7 @@ pub fn decimal(count: u64) -> Box<str> {
     suffixed(count, 1000, &["", "k", "M", "G", "T", "P", "E"])
 }
 
-/// Bytes: `24105172Ki`, `2Gi`, and plain digits for what is no whole number of KiB.
+/// Bytes: `24105172Ki`, `2Gi`, and plain digits if not a whole number of KiB.
 #[must_use]
 pub fn bytes(count: u64) -> Box<str> {
     suffixed(count, 1024, &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"])

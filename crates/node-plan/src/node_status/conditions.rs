@@ -1,4 +1,4 @@
-//! The four conditions, when they last changed, and the events that report it.
+//! The four conditions, their transition times and events.
 
 use jiff::Timestamp;
 
@@ -8,9 +8,9 @@ use super::object::NodeCondition;
 pub const TRUE: &str = "True";
 /// `status` of a condition that does not hold.
 pub const FALSE: &str = "False";
-/// `status` of a condition that nobody has reported lately.
+/// `status` of a condition that has not been reported lately.
 pub const UNKNOWN: &str = "Unknown";
-/// Type of the condition that lets pods come.
+/// Type of the condition that allows scheduling.
 pub const READY: &str = "Ready";
 
 /// The contents of a condition.
@@ -21,7 +21,7 @@ struct ConditionText {
     event: &'static str,
 }
 
-/// A condition about something that can run short.
+/// A condition about the pressure on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PressureCondition {
     kind: &'static str,
@@ -74,8 +74,8 @@ pub const PID_PRESSURE: PressureCondition = PressureCondition {
     },
 };
 
-/// Transitions that the API server does not show yet. Without this memory a condition that changed
-/// while the API server was unreachable would change again, with an event, each time it is computed.
+/// Transitions that the API server does not have yet. Without these a condition that changed while
+/// the API server was unreachable would change again, with an event, on each computation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transitions {
     pending: Vec<Transition>,
@@ -86,12 +86,12 @@ struct Transition {
     kind: &'static str,
     to: Box<str>,
     since: Timestamp,
-    /// The status and the time of the change that the API server showed then.
+    /// The status and transition time in the API server at that time.
     from: Option<(Box<str>, Option<Timestamp>)>,
 }
 
 impl Transitions {
-    /// Since when the condition has that status, and whether it is reported for the first time.
+    /// The transition time of the status, and true if it is reported for the first time.
     fn since(
         &mut self,
         shown: Option<&NodeCondition>,
@@ -129,7 +129,7 @@ impl Transitions {
     }
 }
 
-/// Sets a condition about a shortage. The reason of the event, if it changed.
+/// Sets a pressure condition. Returns the reason of the event if it changed.
 pub(super) fn set_pressure(
     conditions: &mut Vec<NodeCondition>,
     transitions: &mut Transitions,
@@ -165,8 +165,8 @@ pub(super) fn set_pressure(
     first.then_some(said.event)
 }
 
-/// Sets the condition Ready; it is ready unless there is a reason why not. Returns the reason of
-/// the event, if it changed; a node that never reported anything before has no change.
+/// Sets the condition Ready, which is true without a `problem`. Returns the reason of the event if
+/// it changed; the first report of a node is not a change.
 pub(super) fn set_ready(
     conditions: &mut Vec<NodeCondition>,
     transitions: &mut Transitions,

@@ -1,11 +1,11 @@
-//! The images that the status lists: the scheduler likes nodes that have a large image already.
+//! The images in the status: the scheduler prefers nodes that already have a large image.
 
 use super::object::ContainerImage;
 
-/// How many names of one image are listed.
+/// Maximum number of names listed for one image.
 const MAX_NAMES: usize = 5;
 
-/// An image as the runtime has it.
+/// An image in the runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageFact {
     /// The runtime's identifier.
@@ -18,8 +18,8 @@ pub struct ImageFact {
     pub size: u64,
 }
 
-/// The largest images first, `max` of them at most. An image without a name is of no use to the
-/// scheduler, which compares names; and the API server would write its empty list of names as null.
+/// The largest images first, at most `max` of them. Images without a name are omitted: the
+/// scheduler compares names, and the API server would write an empty list of names as null.
 #[must_use]
 pub fn listed(mut images: Vec<ImageFact>, max: Option<usize>) -> Vec<ContainerImage> {
     for image in &mut images {

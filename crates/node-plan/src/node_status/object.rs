@@ -1,5 +1,5 @@
-//! The v1 Node as far as a kubelet reads or writes it. What others write beside that is not held
-//! and never touched: only differences are sent.
+//! The fields of the v1 Node that a kubelet reads or writes. Other fields are not stored and never
+//! changed: only differences are sent.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// The object with its kind, for its creation.
+    /// The object with `kind` and `apiVersion`, for its creation.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut value = json!(self);
@@ -171,7 +171,7 @@ pub struct DaemonEndpoints {
     pub kubelet_endpoint: DaemonEndpoint,
 }
 
-/// Where a daemon listens.
+/// The endpoint of a daemon.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DaemonEndpoint {

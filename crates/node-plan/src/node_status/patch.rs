@@ -1,10 +1,10 @@
-//! What differs between two states of a node, as a strategic merge patch of its status.
+//! The difference between two states of a node, as a strategic merge patch of its status.
 
 use serde_json::{Map, Value, json};
 
 use super::object::{Node, NodeCondition};
 
-/// Whether anything differs but the times at which the conditions were last reported.
+/// True if anything except the heartbeat times of the conditions differs.
 #[must_use]
 pub fn has_changed(old: &Node, new: &Node) -> bool {
     let (before, after) = (&old.status, &new.status);
@@ -36,7 +36,7 @@ fn same_but_heartbeat(old: &NodeCondition, new: &NodeCondition) -> bool {
         && old.last_transition_time == new.last_transition_time
 }
 
-/// The patch that makes `new` of `old`: status, labels and annotations. `None` if they are equal.
+/// The patch from `old` to `new`: status, labels and annotations. `None` if they are equal.
 #[must_use]
 pub fn patch(old: &Node, new: &Node) -> Option<Value> {
     let mut metadata = Map::new();
@@ -62,7 +62,7 @@ pub fn patch(old: &Node, new: &Node) -> Option<Value> {
     (!patch.is_empty()).then(|| patch.into())
 }
 
-/// What has to be merged into `old` to get `new`; `None` if they are equal.
+/// The merge patch from `old` to `new`; `None` if they are equal.
 fn difference(path: &str, old: &Value, new: &Value) -> Option<Value> {
     if old == new {
         return None;

@@ -1,5 +1,5 @@
-//! Eviction thresholds, and whether memory, disk or processes run short. Nothing is evicted here:
-//! the thresholds decide about conditions of the node and about what is kept from pods.
+//! Eviction thresholds, and the pressure on memory, disk and PIDs. This module evicts nothing: the
+//! thresholds determine conditions of the node and its allocatable resources.
 //!
 //! Source of the rules: `pkg/kubelet/eviction` of Kubernetes 1.36.
 
@@ -10,10 +10,10 @@ use rubelet_api::{
     resources::Bytes,
 };
 
-/// What can run short.
+/// A signal of an eviction threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Signal {
-    /// `memory.available`: what is free or can be taken back at once.
+pub enum EvictionSignal {
+    /// `memory.available`: memory that is free or can be reclaimed at once.
     MemoryAvailable,
     /// `nodefs.available`: the file system of volumes and logs.
     NodefsAvailable,
@@ -27,7 +27,7 @@ pub enum Signal {
     PidAvailable,
 }
 
-impl Signal {
+impl EvictionSignal {
     const ALL: [(&'static str, Self); 6] = [
         ("memory.available", Self::MemoryAvailable),
         ("nodefs.available", Self::NodefsAvailable),
@@ -55,17 +55,17 @@ const MEMORY: usize = 0;
 const DISK: usize = 1;
 const PID: usize = 2;
 
-/// How little is too little.
+/// The value of an eviction threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Amount {
-    /// How many bytes, inodes or processes.
+pub enum ThresholdValue {
+    /// A number of bytes, inodes or processes.
     Absolute(u64),
-    /// So large a part of all there is.
+    /// A share of the capacity.
     Share(f32),
 }
 
-impl Amount {
-    /// The amount in units, of a node that has `capacity` of them.
+impl ThresholdValue {
+    /// The absolute value for a capacity.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -81,35 +81,35 @@ impl Amount {
     }
 }
 
-/// Thresholds by what they are about.
+/// Eviction thresholds by signal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Thresholds {
     /// `evictionHard`.
-    pub hard: BTreeMap<Signal, Amount>,
-    /// `evictionSoft`: these count for conditions too, without their grace period.
-    pub soft: BTreeMap<Signal, Amount>,
+    pub hard: BTreeMap<EvictionSignal, ThresholdValue>,
+    /// `evictionSoft`: they count for conditions as well, without their grace period.
+    pub soft: BTreeMap<EvictionSignal, ThresholdValue>,
 }
 
 /// A threshold that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{signal}: {text:?} is neither a quantity nor a percentage")]
 pub struct ThresholdError {
-    /// Which one.
+    /// The signal.
     pub signal: String,
-    /// What was given.
+    /// The configured text.
     pub text: String,
-    /// What a quantity would need.
+    /// The error of parsing it as a quantity.
     #[source]
     pub source: QuantityError,
 }
 
 impl Thresholds {
-    /// Reads `evictionHard` and `evictionSoft`. `0%` and `100%` switch a signal off. Signals of a
-    /// separate file system of containers and of the memory of all pods together are left out: the
-    /// node's own file systems and memory stand for them.
+    /// Parses `evictionHard` and `evictionSoft`. `0%` and `100%` disable a signal. `containerfs`
+    /// and `allocatableMemory` signals are ignored: the node's file systems and memory stand for
+    /// them.
     ///
     /// # Errors
-    /// One of them is neither a quantity nor a percentage.
+    /// A value is neither a quantity nor a percentage.
     pub fn parse(
         hard: &BTreeMap<String, String>,
         soft: &BTreeMap<String, String>,
@@ -120,8 +120,8 @@ impl Thresholds {
         })
     }
 
-    fn met(&self, signal: Signal, level: Level) -> bool {
-        let below = |list: &BTreeMap<Signal, Amount>| {
+    fn met(&self, signal: EvictionSignal, level: ResourceLevel) -> bool {
+        let below = |list: &BTreeMap<EvictionSignal, ThresholdValue>| {
             list.get(&signal)
                 .is_some_and(|amount| level.available < amount.of(level.capacity))
         };
@@ -129,17 +129,19 @@ impl Thresholds {
     }
 }
 
-fn amounts(list: &BTreeMap<String, String>) -> Result<BTreeMap<Signal, Amount>, ThresholdError> {
+fn amounts(
+    list: &BTreeMap<String, String>,
+) -> Result<BTreeMap<EvictionSignal, ThresholdValue>, ThresholdError> {
     let mut amounts = BTreeMap::new();
     for (name, text) in list {
-        let Some(signal) = Signal::from_name(name) else {
+        let Some(signal) = EvictionSignal::from_name(name) else {
             continue;
         };
         let amount = match text.strip_suffix('%').map(str::parse::<f32>) {
             Some(Ok(percent)) if percent <= 0.0 || percent >= 100.0 => continue,
-            Some(Ok(percent)) => Amount::Share(percent / 100.0),
+            Some(Ok(percent)) => ThresholdValue::Share(percent / 100.0),
             _ => match Quantity::parse(text) {
-                Ok(quantity) => Amount::Absolute(quantity.units()),
+                Ok(quantity) => ThresholdValue::Absolute(quantity.units()),
                 Err(source) => {
                     return Err(ThresholdError {
                         signal: name.clone(),
@@ -154,12 +156,12 @@ fn amounts(list: &BTreeMap<String, String>) -> Result<BTreeMap<Signal, Amount>, 
     Ok(amounts)
 }
 
-/// How much of something there is.
+/// The level of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Level {
-    /// What can still be used.
+pub struct ResourceLevel {
+    /// The available amount.
     pub available: u64,
-    /// All there is.
+    /// The capacity.
     pub capacity: u64,
 }
 
@@ -167,50 +169,50 @@ pub struct Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileSystem {
     /// Bytes.
-    pub bytes: Level,
-    /// Inodes; all of them 0 where the file system does not count them.
-    pub inodes: Level,
+    pub bytes: ResourceLevel,
+    /// Inodes; a capacity of 0 if the file system does not count them.
+    pub inodes: ResourceLevel,
 }
 
 impl FileSystem {
-    /// Bytes in all.
+    /// The capacity in bytes.
     #[must_use]
     pub fn capacity(&self) -> Bytes {
         self.bytes.capacity
     }
 }
 
-/// The measured levels. `None` could not be measured and counts neither way.
+/// The measured levels. `None`: could not be measured, which neither causes nor ends pressure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Levels {
-    /// Memory: all but the working set is available.
-    pub memory: Option<Level>,
+pub struct ResourceLevels {
+    /// Memory: everything except the working set is available.
+    pub memory: Option<ResourceLevel>,
     /// The file system of volumes and logs.
     pub nodefs: Option<FileSystem>,
     /// The file system of images.
     pub imagefs: Option<FileSystem>,
     /// Processes and threads.
-    pub pids: Option<Level>,
+    pub pids: Option<ResourceLevel>,
 }
 
-impl Levels {
-    fn each(&self) -> impl Iterator<Item = (Signal, Level)> {
+impl ResourceLevels {
+    fn each(&self) -> impl Iterator<Item = (EvictionSignal, ResourceLevel)> {
         let bytes = |fs: &Option<FileSystem>| fs.map(|fs| fs.bytes);
         let inodes = |fs: &Option<FileSystem>| fs.map(|fs| fs.inodes);
         [
-            (Signal::MemoryAvailable, self.memory),
-            (Signal::NodefsAvailable, bytes(&self.nodefs)),
-            (Signal::NodefsInodesFree, inodes(&self.nodefs)),
-            (Signal::ImagefsAvailable, bytes(&self.imagefs)),
-            (Signal::ImagefsInodesFree, inodes(&self.imagefs)),
-            (Signal::PidAvailable, self.pids),
+            (EvictionSignal::MemoryAvailable, self.memory),
+            (EvictionSignal::NodefsAvailable, bytes(&self.nodefs)),
+            (EvictionSignal::NodefsInodesFree, inodes(&self.nodefs)),
+            (EvictionSignal::ImagefsAvailable, bytes(&self.imagefs)),
+            (EvictionSignal::ImagefsInodesFree, inodes(&self.imagefs)),
+            (EvictionSignal::PidAvailable, self.pids),
         ]
         .into_iter()
         .filter_map(|(signal, level)| Some((signal, level?)))
     }
 }
 
-/// What runs short.
+/// The resources under pressure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pressure {
     /// Memory.
@@ -221,19 +223,19 @@ pub struct Pressure {
     pub pid: bool,
 }
 
-/// When each kind of shortage was last seen.
+/// The last time of each kind of pressure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PressureMemory {
+pub struct PressureTracker {
     last_seen: [Option<Duration>; 3],
 }
 
-impl PressureMemory {
-    /// Takes the levels measured at `at`, a time that only goes forward, and returns what runs
-    /// short now or did so less than `transition` ago.
+impl PressureTracker {
+    /// Takes the levels measured at the monotonic time `at`, and returns the pressure now or within
+    /// the last `transition`.
     pub fn observe(
         &mut self,
         thresholds: &Thresholds,
-        levels: &Levels,
+        levels: &ResourceLevels,
         transition: Duration,
         at: Duration,
     ) -> Pressure {

@@ -1,4 +1,4 @@
-//! Whether the node is ready for pods, and if not, why.
+//! The reasons why the node is not ready for pods.
 //!
 //! Source of the rules and words: `ReadyCondition` and `pkg/kubelet/runtime.go` of Kubernetes 1.36.
 
@@ -6,25 +6,25 @@ use std::{sync::Arc, time::Duration};
 
 use super::object::Texts;
 
-/// A runtime that does not answer counts as down after this time: it may only be restarting.
+/// Time after which a runtime that does not respond counts as down: it may only be restarting.
 pub const DOWN_AFTER: Duration = Duration::from_secs(30);
 
 /// The state of the runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuntimeHealth {
-    /// Whether it ever answered.
+    /// True if it has ever responded.
     pub answered: bool,
-    /// For how long it has not answered; `None` while it does.
+    /// How long it has not responded; `None` while it does.
     pub silent: Option<Duration>,
-    /// Why it can't be used.
+    /// The reason why it is not ready.
     pub problem: Option<Arc<str>>,
-    /// Why its network can't be used.
+    /// The reason why its network is not ready.
     pub network_problem: Option<Arc<str>>,
 }
 
 impl RuntimeHealth {
-    /// Why no pods can run, as far as the runtime is concerned; `pleg` is the reason why the agent
-    /// does not see changes of containers, in upstream's words.
+    /// The problems of the runtime that keep pods from running. `pleg` is the reason why the PLEG
+    /// is not healthy, in upstream's words.
     #[must_use]
     pub fn problems(&self, pleg: Option<String>) -> Vec<String> {
         let mut problems = Vec::new();
@@ -48,7 +48,7 @@ impl RuntimeHealth {
     }
 }
 
-/// What of the capacity that every node must have is missing.
+/// The required capacities that are missing.
 pub(super) fn missing_capacity(capacity: &Texts, local_storage: bool) -> Option<String> {
     let storage = local_storage.then_some("ephemeral-storage");
     let missing: Vec<&str> = ["cpu", "memory", "pods"]
@@ -64,7 +64,7 @@ pub(super) fn missing_capacity(capacity: &Texts, local_storage: bool) -> Option<
     })
 }
 
-/// Several problems in one text: each once, in brackets if there are two or more.
+/// Joins problems into one text: each once, in brackets if there are two or more.
 pub(super) fn joined(problems: &[String]) -> Option<String> {
     let mut seen: Vec<&str> = Vec::new();
     for problem in problems {

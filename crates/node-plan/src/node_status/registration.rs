@@ -1,4 +1,4 @@
-//! The object that a node is registered with, and what is corrected on one that was there already.
+//! The object for the registration of a node, and the corrections of an existing one.
 
 use super::{
     NodeFacts, NodeSettings,
@@ -15,8 +15,7 @@ pub const LABEL_ARCH: &str = "kubernetes.io/arch";
 const LABEL_OS_BETA: &str = "beta.kubernetes.io/os";
 const LABEL_ARCH_BETA: &str = "beta.kubernetes.io/arch";
 
-/// Labels that a restart of the agent sets again on an existing node. All others belong
-/// to whoever changed them last.
+/// Labels that the agent sets again on an existing node when it starts. It does not change others.
 const OWN_LABELS: [&str; 11] = [
     LABEL_HOSTNAME,
     "topology.kubernetes.io/zone",
@@ -33,7 +32,7 @@ const OWN_LABELS: [&str; 11] = [
 
 /// Annotation: volumes of this node are attached by the cluster's controller.
 const ATTACH_DETACH: &str = "volumes.kubernetes.io/controller-managed-attach-detach";
-/// Taint of a node that its cloud has not completed yet.
+/// Taint of a node that the cloud controller manager has not initialized yet.
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
 /// The object to create, without a status.
@@ -75,8 +74,8 @@ pub fn initial(settings: &NodeSettings, facts: &NodeFacts) -> Node {
     }
 }
 
-/// Corrects a node that was there before the agent started: its own labels, the annotation about
-/// volumes, huge pages of sizes that are gone, and devices, of which this agent offers none.
+/// Corrects a node that existed before the agent started: its own labels, the annotation about
+/// volumes, huge pages of sizes that no longer exist, and devices, which this agent does not offer.
 pub fn correct(settings: &NodeSettings, facts: &NodeFacts, node: &mut Node) {
     let fresh = initial(settings, facts);
     for name in OWN_LABELS {

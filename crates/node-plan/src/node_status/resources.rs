@@ -1,4 +1,4 @@
-//! What the node has, what is kept from pods, and what is left for them.
+//! Capacity, reservations and allocatable resources of the node.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use rubelet_api::{
 use super::{
     NodeFacts, NodeSettings, amount,
     object::Texts,
-    pressure::{Signal, Thresholds},
+    pressure::{EvictionSignal, Thresholds},
 };
 
 const CPU: &str = "cpu";
@@ -19,22 +19,22 @@ const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 const PODS: &str = "pods";
 const HUGEPAGES: &str = "hugepages-";
 
-/// Amounts that the kubelet counts.
+/// Amounts of the resources that the kubelet accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeAmounts {
     /// Thousandths of a core.
     pub cpu: MilliCpu,
     /// Bytes.
     pub memory: Bytes,
-    /// Bytes of the file system of volumes and logs; `None` if they are not counted or not known.
+    /// Bytes of the file system of volumes and logs; `None` if not accounted or unknown.
     pub ephemeral_storage: Option<Bytes>,
-    /// How many pods may run.
+    /// Maximum number of pods.
     pub pods: u64,
     /// Huge pages: page size and bytes.
     pub hugepages: BTreeMap<Bytes, Bytes>,
 }
 
-/// What pods don't get.
+/// Resources reserved for the system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reserved {
     /// Thousandths of a core.
@@ -47,25 +47,25 @@ pub struct Reserved {
     pub pids: u64,
 }
 
-/// A reservation that can't be read.
+/// An invalid reservation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{resource}: invalid quantity {text:?}")]
 pub struct ReservedError {
-    /// Of what.
+    /// The resource.
     pub resource: String,
-    /// What was given.
+    /// The configured text.
     pub text: String,
-    /// Why not.
+    /// The parse error.
     #[source]
     pub source: QuantityError,
 }
 
 impl Reserved {
     /// Adds up `systemReserved` and `kubeReserved`. `reservedSystemCPUs`, a list such as `0-1,4`,
-    /// replaces the processors of both where it is set.
+    /// replaces the CPUs of both if it is set.
     ///
     /// # Errors
-    /// An amount is no quantity.
+    /// An amount is not a quantity.
     pub fn parse(
         system: &BTreeMap<String, String>,
         kube: &BTreeMap<String, String>,
@@ -95,7 +95,7 @@ impl Reserved {
     }
 }
 
-/// How many numbers a list like `0-3,6` has.
+/// The number of CPUs in a list like `0-3,6`.
 fn count(list: &str) -> u64 {
     list.split(',')
         .filter_map(|part| {
@@ -106,7 +106,7 @@ fn count(list: &str) -> u64 {
         .sum()
 }
 
-/// What the node has.
+/// The capacity of the node.
 #[must_use]
 pub fn capacity(
     settings: &NodeSettings,
@@ -126,16 +126,17 @@ pub fn capacity(
     }
 }
 
-/// What is left for pods: without reservations, without what the hard thresholds keep free, and
-/// memory without huge pages.
+/// The allocatable resources: the capacity without reservations, without the hard eviction
+/// thresholds, and memory without huge pages.
 #[must_use]
 pub fn allocatable(
     capacity: &NodeAmounts,
     reserved: &Reserved,
     thresholds: &Thresholds,
 ) -> NodeAmounts {
-    let kept = |signal: Signal, all: Bytes| thresholds.hard.get(&signal).map_or(0, |t| t.of(all));
-    let memory_kept = kept(Signal::MemoryAvailable, capacity.memory);
+    let kept =
+        |signal: EvictionSignal, all: Bytes| thresholds.hard.get(&signal).map_or(0, |t| t.of(all));
+    let memory_kept = kept(EvictionSignal::MemoryAvailable, capacity.memory);
     let hugepages = capacity
         .hugepages
         .values()
@@ -149,15 +150,15 @@ pub fn allocatable(
             .saturating_sub(hugepages),
         ephemeral_storage: capacity.ephemeral_storage.map(|all| {
             all.saturating_sub(reserved.ephemeral_storage)
-                .saturating_sub(kept(Signal::NodefsAvailable, all))
+                .saturating_sub(kept(EvictionSignal::NodefsAvailable, all))
         }),
         pods: capacity.pods,
         hugepages: capacity.hugepages.clone(),
     }
 }
 
-/// What all pods together may use, by their cgroup: all but the reservations. Thresholds are not in
-/// it: pods may use that memory until they are evicted.
+/// The limits of the cgroup of all pods: the capacity without reservations. Eviction thresholds are
+/// not subtracted: pods may use that memory until they are evicted.
 #[must_use]
 pub fn enforced(capacity: &NodeAmounts, reserved: &Reserved) -> NodeAmounts {
     NodeAmounts {
@@ -170,19 +171,20 @@ pub fn enforced(capacity: &NodeAmounts, reserved: &Reserved) -> NodeAmounts {
     }
 }
 
-/// Where the reservations exceed the capacity, in upstream's words: the agent must not start then.
+/// The error if reservations exceed the capacity, in upstream's words: the agent must not start.
 #[must_use]
 pub fn overcommitted(
     capacity: &NodeAmounts,
     reserved: &Reserved,
     thresholds: &Thresholds,
 ) -> Option<String> {
-    let kept = |signal: Signal, all: Bytes| thresholds.hard.get(&signal).map_or(0, |t| t.of(all));
+    let kept =
+        |signal: EvictionSignal, all: Bytes| thresholds.hard.get(&signal).map_or(0, |t| t.of(all));
     let memory = reserved
         .memory
-        .saturating_add(kept(Signal::MemoryAvailable, capacity.memory));
+        .saturating_add(kept(EvictionSignal::MemoryAvailable, capacity.memory));
     let storage = capacity.ephemeral_storage.map(|all| {
-        let wanted = kept(Signal::NodefsAvailable, all);
+        let wanted = kept(EvictionSignal::NodefsAvailable, all);
         (reserved.ephemeral_storage.saturating_add(wanted), all)
     });
     let complain = |name: &str, wanted: Box<str>, all: Box<str>| {
@@ -221,8 +223,7 @@ pub fn overcommitted(
     })
 }
 
-/// True for resources that neither Kubernetes nor the kernel defines: those of devices, or what an
-/// administrator made up.
+/// True for extended resources, such as devices.
 #[must_use]
 pub fn is_extended(name: &str) -> bool {
     let native = !name.contains('/') || name.contains("kubernetes.io/");
@@ -242,7 +243,7 @@ pub fn hugepages_name(page_size: Bytes) -> Box<str> {
 }
 
 impl NodeAmounts {
-    /// The amounts with their names, as the status has them.
+    /// The amounts by name, as in the status.
     #[must_use]
     pub fn texts(&self) -> Texts {
         let mut texts = Texts::from([
@@ -259,7 +260,7 @@ impl NodeAmounts {
         texts
     }
 
-    /// The amounts that a status names; what it does not name is 0.
+    /// The amounts of a status; missing ones are 0.
     #[must_use]
     pub fn from_texts(texts: &Texts) -> Self {
         let quantity = |name: &str| Quantity::parse(texts.get(name)?).ok();
@@ -278,7 +279,7 @@ impl NodeAmounts {
     }
 }
 
-/// Sets an amount, but keeps one of the same value in another notation.
+/// Sets an amount; an equal amount in another notation is kept.
 pub(super) fn set(list: &mut Texts, name: &str, text: Box<str>) {
     let same = list
         .get(name)

@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 
 use super::{
     NodeFacts, NodeSettings,
-    addresses::{self, FoundAddresses},
+    addresses::{self, HostAddresses},
     object::{Node, NodeRuntimeHandler},
     patch::{has_changed, patch},
     pressure::{Pressure, Thresholds},
     registration::{correct, initial},
-    update::{NodeMemory, Observed, Updated, update},
+    update::{NodeObservation, NodeUpdate, NodeUpdateState, update},
 };
 
 struct Machine {
     settings: NodeSettings,
     facts: NodeFacts,
-    observed: Observed,
-    memory: NodeMemory,
+    observed: NodeObservation,
+    memory: NodeUpdateState,
 }
 
 impl Machine {
@@ -28,9 +28,9 @@ impl Machine {
             declared_features: vec!["RestartAllContainersOnContainerExits".into()],
             ..NodeSettings::new("n1")
         };
-        let found = FoundAddresses {
+        let found = HostAddresses {
             outward: vec!["10.0.0.1".parse().unwrap()],
-            ..FoundAddresses::default()
+            ..HostAddresses::default()
         };
         Self {
             facts: NodeFacts {
@@ -47,7 +47,7 @@ impl Machine {
                 kubelet_version: "v1.36.0".into(),
                 ..NodeFacts::default()
             },
-            observed: Observed {
+            observed: NodeObservation {
                 now: "2026-01-02T03:04:05.678Z".parse().unwrap(),
                 addresses: addresses::choose(&settings, &found),
                 nodefs: Some(10 << 30),
@@ -60,11 +60,11 @@ impl Machine {
                 port: 10250,
             },
             settings,
-            memory: NodeMemory::default(),
+            memory: NodeUpdateState::default(),
         }
     }
 
-    fn update(&mut self, shown: &Node) -> Updated {
+    fn update(&mut self, shown: &Node) -> NodeUpdate {
         let (settings, facts) = (&self.settings, &self.facts);
         update(settings, facts, &self.observed, shown, &mut self.memory)
     }
@@ -82,7 +82,7 @@ impl Machine {
     }
 }
 
-fn reasons(updated: &Updated) -> Vec<&str> {
+fn reasons(updated: &NodeUpdate) -> Vec<&str> {
     updated.events.iter().map(|event| event.reason).collect()
 }
 
@@ -210,9 +210,9 @@ fn changes_are_sent_as_what_differs() {
     machine.later(60);
     machine.observed.pressure.disk = true;
     machine.observed.problems = vec!["no network".to_owned()];
-    let found = FoundAddresses {
+    let found = HostAddresses {
         outward: vec!["10.0.0.2".parse().unwrap()],
-        ..FoundAddresses::default()
+        ..HostAddresses::default()
     };
     machine.observed.addresses = addresses::choose(&machine.settings, &found);
     let updated = machine.update(&shown);
@@ -300,7 +300,7 @@ fn what_can_not_be_measured_now_stays_as_it_was() {
     let (shown, _) = machine.born();
     machine.observed.nodefs = None;
     machine.observed.runtime_version = "".into();
-    machine.observed.addresses = addresses::choose(&machine.settings, &FoundAddresses::default());
+    machine.observed.addresses = addresses::choose(&machine.settings, &HostAddresses::default());
     let updated = machine.update(&shown);
     assert_eq!(updated.node, shown);
     assert_eq!(

@@ -23,7 +23,7 @@ use super::{
 
 /// What was measured, or is known without asking anybody.
 #[derive(Debug, Clone)]
-pub struct Observed {
+pub struct NodeObservation {
     /// Wall time.
     pub now: Timestamp,
     /// The addresses, or why they are unknown; then the former ones stay.
@@ -48,7 +48,7 @@ pub struct Observed {
 
 /// State of earlier computations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NodeMemory {
+pub struct NodeUpdateState {
     transitions: Transitions,
     reboot_told: bool,
     unschedulable: bool,
@@ -56,7 +56,7 @@ pub struct NodeMemory {
 
 /// The outcome.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Updated {
+pub struct NodeUpdate {
     /// The node as it should be.
     pub node: Node,
     /// What happened, to be reported once.
@@ -70,10 +70,10 @@ pub struct Updated {
 pub fn update(
     settings: &NodeSettings,
     facts: &NodeFacts,
-    observed: &Observed,
+    observed: &NodeObservation,
     shown: &Node,
-    memory: &mut NodeMemory,
-) -> Updated {
+    memory: &mut NodeUpdateState,
+) -> NodeUpdate {
     let mut node = shown.clone();
     let mut events = Vec::new();
     for (label, value) in [(LABEL_OS, &facts.os), (LABEL_ARCH, &facts.architecture)] {
@@ -130,7 +130,7 @@ pub fn update(
         .flatten()
         .map(|reason| NodeEvent::status(&settings.name, reason));
     events.extend(told);
-    Updated {
+    NodeUpdate {
         node,
         events,
         address_problem: set.err(),
@@ -140,9 +140,9 @@ pub fn update(
 /// Sets the four conditions, Ready as the last; the reasons of their events.
 fn conditions(
     settings: &NodeSettings,
-    observed: &Observed,
+    observed: &NodeObservation,
     node: &mut Node,
-    memory: &mut NodeMemory,
+    memory: &mut NodeUpdateState,
 ) -> [Option<&'static str>; 4] {
     // Kubernetes keeps whole seconds.
     let now = Timestamp::from_second(observed.now.as_second()).unwrap_or(observed.now);
@@ -162,7 +162,12 @@ fn conditions(
 }
 
 /// Sets capacity and allocatable. Of resources that others made up, all is allocatable.
-fn amounts(settings: &NodeSettings, facts: &NodeFacts, observed: &Observed, node: &mut Node) {
+fn amounts(
+    settings: &NodeSettings,
+    facts: &NodeFacts,
+    observed: &NodeObservation,
+    node: &mut Node,
+) {
     let status = &mut node.status;
     let known = NodeAmounts::from_texts(&status.capacity).ephemeral_storage;
     let capacity = resources::capacity(settings, facts, observed.nodefs.or(known));
@@ -180,7 +185,7 @@ fn amounts(settings: &NodeSettings, facts: &NodeFacts, observed: &Observed, node
     }
 }
 
-fn info(facts: &NodeFacts, observed: &Observed, shown: &NodeInfo) -> NodeInfo {
+fn info(facts: &NodeFacts, observed: &NodeObservation, shown: &NodeInfo) -> NodeInfo {
     let container_runtime_version = match observed.runtime_version.is_empty() {
         true => shown.container_runtime_version.clone(),
         false => observed.runtime_version.clone(),

@@ -11,7 +11,7 @@ fn uid() -> PodUid {
     PodUid::from("u1")
 }
 
-fn shorten(seconds: u64) -> impl FnOnce(&mut Intents) + Send {
+fn shorten(seconds: u64) -> impl FnOnce(&mut OperatorIntents) + Send {
     move |intents| intents.grace = Some(Duration::from_secs(seconds))
 }
 
@@ -33,7 +33,7 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let first = board(&directory);
     let mut followed = first.watch(&uid()).await;
-    assert_eq!(**followed.borrow_and_update(), Intents::default());
+    assert_eq!(**followed.borrow_and_update(), OperatorIntents::default());
     let restart = RestartIntent {
         instance: Some("c1".into()),
         at: "2026-03-01T12:00:00Z".parse().unwrap(),
@@ -65,7 +65,7 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
 }
 
 #[tokio::test]
-async fn an_update_that_changes_nothing_wakes_nobody_and_writes_nothing() {
+async fn an_update_without_changes_wakes_no_task_and_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let board = board(&directory);
     let mut followed = board.watch(&uid()).await;
@@ -89,7 +89,7 @@ async fn a_pod_that_is_gone_leaves_nothing_behind() {
     assert_eq!(names(&directory), [""; 0]);
     assert_eq!(board.current(&uid()), None);
     let again = board.watch(&uid()).await;
-    assert_eq!(**again.borrow(), Intents::default());
+    assert_eq!(**again.borrow(), OperatorIntents::default());
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_damaged_record_is_put_aside_and_counts_as_empty() {
         let board = board(&directory);
         assert_eq!(
             **board.watch(&uid()).await.borrow(),
-            Intents::default(),
+            OperatorIntents::default(),
             "{damage:?}"
         );
         assert_eq!(names(&directory), ["u1.json.corrupt-1"], "{damage:?}");

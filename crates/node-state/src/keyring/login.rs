@@ -1,4 +1,4 @@
-//! One login for a registry, and whose it is.
+//! A registry login and its source.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use rubelet_cri::v1::AuthConfig;
@@ -7,21 +7,21 @@ use rubelet_pod_plan::image_access::{PullCredentials, PullSecret, PullServiceAcc
 /// A login for a registry.
 #[derive(Clone, PartialEq, Default)]
 pub struct PullLogin {
-    /// What the runtime shows to the registry.
+    /// The credentials for the registry.
     pub auth: AuthConfig,
-    /// Whose it is.
+    /// Its source.
     pub source: LoginSource,
 }
 
-/// Whose login it is: who else may use what is pulled with it.
+/// The source of a login, which determines the pods that may use images pulled with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LoginSource {
-    /// The node's: all of its pods.
+    /// The node: all its pods.
     #[default]
     Node,
-    /// A pull secret's: pods that have it.
+    /// A pull secret: pods that reference it.
     Secret(PullSecret),
-    /// What a plugin gives for a token of a service account: pods of the service account.
+    /// A plugin with a token of a service account: pods of that service account.
     ServiceAccount(PullServiceAccount),
 }
 
@@ -52,7 +52,7 @@ impl PullLogin {
 }
 
 impl LoginSource {
-    /// What is recorded of an image that was pulled with such a login.
+    /// The credentials to record for an image that was pulled with this login.
     #[must_use]
     pub fn credentials(&self) -> PullCredentials {
         let mut credentials = PullCredentials::default();
@@ -69,8 +69,7 @@ impl LoginSource {
     }
 }
 
-/// SHA-256 of the login as upstream writes it: JSON in the form of Go, which escapes what HTML
-/// gives a meaning.
+/// SHA-256 of the login as upstream computes it, over Go's JSON, which escapes HTML characters.
 fn hash(auth: &AuthConfig) -> String {
     let text = |text: &str| {
         let json = serde_json::Value::from(text).to_string();

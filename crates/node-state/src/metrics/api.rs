@@ -1,10 +1,10 @@
-//! Numbers of what goes between the node and the API server.
+//! Metrics of the communication with the API server.
 
 use std::{sync::OnceLock, time::Duration};
 
 use prometheus::{Gauge, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge};
 
-use super::make::{FAST_BUCKETS, Maker};
+use super::factory::{FAST_BUCKETS, MetricFactory};
 
 /// Buckets of upstream's request durations, in seconds.
 const REQUEST_BUCKETS: &[f64] = &[
@@ -29,13 +29,13 @@ const ROTATION_BUCKETS: &[f64] = &[
     124_416_000.0,
 ];
 
-/// How many there were so far.
+/// A total so far.
 type Count = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// Seconds until a certificate expires.
 type Ttl = Box<dyn Fn() -> f64 + Send + Sync>;
 
-/// Numbers of requests to the API server.
+/// Metrics of requests to the API server.
 pub struct ApiMetrics {
     requests: IntCounterVec,
     durations: HistogramVec,
@@ -43,87 +43,87 @@ pub struct ApiMetrics {
     status_sync: Histogram,
     client_ttl: (Gauge, OnceLock<Ttl>),
     server_ttl: (Gauge, OnceLock<Ttl>),
-    /// Renewals of the client certificate that failed.
+    /// Failed renewals of the client certificate.
     pub client_renew_errors: IntCounter,
-    /// Renewals of the certificate of the node's port that failed.
+    /// Failed renewals of the kubelet serving certificate.
     pub server_renew_errors: IntCounter,
     server_rotation: Histogram,
     events_dropped: (IntGauge, OnceLock<Count>),
 }
 
 impl ApiMetrics {
-    pub(super) fn new(maker: &Maker<'_>) -> Self {
+    pub(super) fn new(factory: &MetricFactory<'_>) -> Self {
         Self {
-            requests: maker.counters_by(
+            requests: factory.counters_by(
                 "rest_client_requests_total",
                 "Number of HTTP requests, partitioned by status code, method, and host.",
                 &["code", "host", "method"],
             ),
-            durations: maker.histograms_by(
+            durations: factory.histograms_by(
                 "rest_client_request_duration_seconds",
                 "Request latency in seconds. Broken down by verb, and host.",
                 REQUEST_BUCKETS,
                 &["host", "verb"],
             ),
-            status_lag: maker.histogram(
+            status_lag: factory.histogram(
                 "rubelet_pod_status_lag_seconds",
                 "Time from a change of a pod's status until the patch is sent.",
                 FAST_BUCKETS,
             ),
-            status_sync: maker.histogram(
+            status_sync: factory.histogram(
                 "kubelet_pod_status_sync_duration_seconds",
                 "Duration in seconds to sync a pod status update. Measures time from detection of a change to pod status until the API is successfully updated for that pod, even if multiple intevening changes to pod status occur.",
                 SYNC_BUCKETS,
             ),
-            client_ttl: ttl(maker, "client", "client"),
-            server_ttl: ttl(maker, "server", "serving"),
-            client_renew_errors: maker.counter(
+            client_ttl: ttl(factory, "client", "client"),
+            server_ttl: ttl(factory, "server", "serving"),
+            client_renew_errors: factory.counter(
                 "kubelet_certificate_manager_client_expiration_renew_errors",
                 "Counter of certificate renewal errors.",
             ),
-            server_renew_errors: maker.counter(
+            server_renew_errors: factory.counter(
                 "kubelet_server_expiration_renew_errors",
                 "Counter of certificate renewal errors.",
             ),
-            server_rotation: maker.histogram(
+            server_rotation: factory.histogram(
                 "kubelet_certificate_manager_server_rotation_seconds",
                 "Histogram of the number of seconds the previous certificate lived before being rotated.",
                 ROTATION_BUCKETS,
             ),
             events_dropped: (
-                maker.gauge(
+                factory.gauge(
                     "rubelet_events_dropped",
-                    "Events that never reached the API server since the agent started, other than those of one object beyond its share.",
+                    "Events not sent to the API server since the agent started, except those beyond the limit of one object.",
                 ),
                 OnceLock::new(),
             ),
         }
     }
 
-    /// How long the client certificate is still valid, evaluated at each scrape.
+    /// Sets the source of the client certificate's remaining validity, evaluated at each scrape.
     pub fn set_client_ttl(&self, ttl: impl Fn() -> f64 + Send + Sync + 'static) {
         // Set once: an agent has one.
         let _ = self.client_ttl.1.set(Box::new(ttl));
     }
 
-    /// The same of the certificate of the node's port.
+    /// The same of the kubelet serving certificate.
     pub fn set_server_ttl(&self, ttl: impl Fn() -> f64 + Send + Sync + 'static) {
         // Set once: an agent has one.
         let _ = self.server_ttl.1.set(Box::new(ttl));
     }
 
-    /// The certificate of the node's port was replaced at this age.
+    /// The kubelet serving certificate was replaced at this age.
     pub fn server_rotated(&self, lived: Duration) {
         self.server_rotation.observe(lived.as_secs_f64());
     }
 
-    /// How many events were dropped, evaluated at each scrape.
+    /// Sets the source of the number of dropped events, evaluated at each scrape.
     pub fn set_events_dropped(&self, count: impl Fn() -> u64 + Send + Sync + 'static) {
         // Set once: an agent has one.
         let _ = self.events_dropped.1.set(Box::new(count));
     }
 
-    /// Updates the numbers that are evaluated at each scrape.
+    /// Updates the metrics that are evaluated at each scrape.
     pub(super) fn look(&self) {
         for (gauge, ttl) in [&self.client_ttl, &self.server_ttl] {
             gauge.set(ttl.get().map_or(f64::INFINITY, |ttl| ttl()));
@@ -133,7 +133,7 @@ impl ApiMetrics {
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// A request to the API server was answered, or failed.
+    /// A request to the API server got a response, or failed.
     pub fn request_ended(&self, method: &str, host: &str, code: Option<u16>, took: Duration) {
         let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
         let values = [code.as_str(), host, method];
@@ -153,8 +153,8 @@ impl ApiMetrics {
     }
 }
 
-fn ttl(maker: &Maker<'_>, name: &str, kind: &str) -> (Gauge, OnceLock<Ttl>) {
-    let gauge = maker.seconds(
+fn ttl(factory: &MetricFactory<'_>, name: &str, kind: &str) -> (Gauge, OnceLock<Ttl>) {
+    let gauge = factory.seconds(
         &format!("kubelet_certificate_manager_{name}_ttl_seconds"),
         &format!(
             "Gauge of the TTL (time-to-live) of the Kubelet's {kind} certificate. The value is in seconds until certificate expiry (negative if already expired). If {kind} certificate is invalid or unused, the value will be +INF."

@@ -1,10 +1,10 @@
-//! Numbers of requests to the agent's ports.
+//! Metrics of requests to the agent's ports.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use prometheus::{HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, core::Collector as _};
 
-use super::make::{DEFAULT_BUCKETS, Maker};
+use super::factory::{DEFAULT_BUCKETS, MetricFactory};
 
 /// Upstream's labels of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct HttpLabels {
     pub path: &'static str,
     /// `readwrite` or `readonly`.
     pub server_type: &'static str,
-    /// Whether requests of this kind continue for long.
+    /// True for long-running requests.
     pub long_running: bool,
 }
 
@@ -28,7 +28,7 @@ impl HttpLabels {
     }
 }
 
-/// Numbers of requests.
+/// Metrics of requests.
 #[derive(Debug)]
 pub struct HttpMetrics {
     requests: IntCounterVec,
@@ -43,71 +43,71 @@ pub struct HttpMetrics {
 }
 
 impl HttpMetrics {
-    pub(super) fn new(maker: &Maker<'_>) -> Self {
+    pub(super) fn new(factory: &MetricFactory<'_>) -> Self {
         Self {
-            requests: maker.counters_by(
+            requests: factory.counters_by(
                 "kubelet_http_requests_total",
                 "Number of the http requests received since the server started",
                 &HttpLabels::NAMES,
             ),
-            durations: maker.histograms_by(
+            durations: factory.histograms_by(
                 "kubelet_http_requests_duration_seconds",
                 "Duration in seconds to serve http requests",
                 DEFAULT_BUCKETS,
                 &HttpLabels::NAMES,
             ),
-            inflight: maker.gauges_by(
+            inflight: factory.gauges_by(
                 "kubelet_http_inflight_requests",
                 "Number of the inflight http requests",
                 &HttpLabels::NAMES,
             ),
-            responses: maker.counters_by(
+            responses: factory.counters_by(
                 "rubelet_http_responses_total",
-                "Answers to http requests by status code; 401 and 403 are refusals.",
+                "HTTP responses by status code.",
                 &["code", "path", "server_type"],
             ),
-            websockets: maker.counters_by(
+            websockets: factory.counters_by(
                 "kubelet_websocket_streaming_requests_total",
                 "Total number of WebSocket streaming requests (exec/attach/portforward) received by the \
                  kubelet.",
                 &["subresource"],
             ),
-            handshake_errors: maker.counter(
+            handshake_errors: factory.counter(
                 "rubelet_tls_handshake_errors_total",
-                "TLS handshakes of clients that failed or took too long.",
+                "Failed or timed out TLS handshakes with clients.",
             ),
-            refused: maker.counters_by(
+            refused: factory.counters_by(
                 "rubelet_connections_refused_total",
-                "Connections that a listener closed by itself, by listener and reason.",
+                "Connections closed by a listener, by listener and reason.",
                 &["listener", "reason"],
             ),
-            audit_events: maker.counter(
+            audit_events: factory.counter(
                 "rubelet_audit_events_total",
-                "Events that were written to the audit log.",
+                "Events written to the audit log.",
             ),
-            audit_dropped: maker.counters_by(
+            audit_dropped: factory.counters_by(
                 "rubelet_audit_events_dropped_total",
-                "Events that are missing in the audit log, by reason.",
+                "Events not written to the audit log, by reason.",
                 &["reason"],
             ),
         }
     }
 
-    /// A request came.
+    /// A request was received.
     pub fn began(&self, labels: &HttpLabels) {
         let values = labels.values();
         self.requests.with_label_values(&values).inc();
         self.inflight.with_label_values(&values).inc();
     }
 
-    /// Its answer begins.
+    /// Its response begins.
     pub fn answered(&self, labels: &HttpLabels, code: u16) {
         let code = code.to_string();
         let values = [code.as_str(), labels.path, labels.server_type];
         self.responses.with_label_values(&values).inc();
     }
 
-    /// Its answer is complete or abandoned this long after the request came.
+    /// Its response is complete or abandoned, with the time since the request was received.
     pub fn ended(&self, labels: &HttpLabels, took: Duration) {
         let values = labels.values();
         self.inflight.with_label_values(&values).dec();
@@ -120,17 +120,17 @@ impl HttpMetrics {
         self.websockets.with_label_values(&[subresource]).inc();
     }
 
-    /// A client and the port could not agree on TLS.
+    /// A TLS handshake with a client failed.
     pub fn handshake_failed(&self) {
         self.handshake_errors.inc();
     }
 
-    /// A listener closed a connection by itself.
+    /// A listener closed a connection.
     pub fn connection_refused(&self, listener: &str, reason: &str) {
         self.refused.with_label_values(&[listener, reason]).inc();
     }
 
-    /// How many connections were closed, by listener and reason, such as `readwrite source`.
+    /// The number of closed connections, by listener and reason, such as `readwrite source`.
     #[must_use]
     pub fn refused_connections(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
@@ -144,12 +144,12 @@ impl HttpMetrics {
         counts
     }
 
-    /// How many events were written to the audit log.
+    /// Counts events written to the audit log.
     pub fn audit_written(&self, events: u64) {
         self.audit_events.inc_by(events);
     }
 
-    /// How many are missing there.
+    /// Counts events not written to the audit log.
     pub fn audit_dropped(&self, reason: &str, events: u64) {
         self.audit_dropped
             .with_label_values(&[reason])

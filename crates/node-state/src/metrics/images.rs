@@ -1,18 +1,18 @@
-//! Numbers of images.
+//! Metrics of images.
 
 use prometheus::IntCounterVec;
 
-use super::make::Maker;
+use super::factory::MetricFactory;
 
-/// Numbers of images.
+/// Metrics of images.
 #[derive(Debug)]
 pub struct ImageMetrics {
     collected: IntCounterVec,
 }
 
 impl ImageMetrics {
-    pub(super) fn new(maker: &Maker<'_>) -> Self {
-        let collected = maker.counters(
+    pub(super) fn new(factory: &MetricFactory<'_>) -> Self {
+        let collected = factory.counters(
             "kubelet_image_garbage_collected_total",
             "Total number of images garbage collected by the kubelet, whether through disk usage or \
              image age.",
@@ -24,7 +24,7 @@ impl ImageMetrics {
         Self { collected }
     }
 
-    /// Counts an image that was removed because it was unused: for its `age`, or for `space`.
+    /// Counts an unused image that was removed because of its `age` or for `space`.
     pub fn collected(&self, reason: &str) {
         self.collected.with_label_values(&[reason]).inc();
     }

@@ -1,12 +1,12 @@
-//! Numbers of pings to other nodes.
+//! Metrics of pings to other nodes.
 
 use std::time::Duration;
 
 use prometheus::{HistogramVec, IntCounterVec};
 
-use super::make::Maker;
+use super::factory::MetricFactory;
 
-/// Round trip times between machines, in seconds: from one switch to the other side of the earth.
+/// Buckets of round trip times, in seconds: from one switch to intercontinental.
 const BUCKETS: &[f64] = &[
     0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0,
     5.0,
@@ -19,11 +19,11 @@ pub enum PeerPing {
     Answered(Duration),
     /// It was not answered in time.
     Lost,
-    /// It was not sent: the name of the peer is not known, or there is no way to it.
+    /// It was not sent: the name of the peer is unknown, or the peer is not reachable.
     NotSent,
 }
 
-/// Numbers of pings to other nodes; without samples where none are configured.
+/// Metrics of pings to other nodes; without samples if none are configured.
 #[derive(Debug)]
 pub struct PeerMetrics {
     pings: IntCounterVec,
@@ -31,15 +31,15 @@ pub struct PeerMetrics {
 }
 
 impl PeerMetrics {
-    pub(super) fn new(maker: &Maker<'_>) -> Self {
+    pub(super) fn new(factory: &MetricFactory<'_>) -> Self {
         Self {
-            pings: maker.counters_by(
+            pings: factory.counters_by(
                 "rubelet_peer_pings_total",
                 "Pings to other nodes by their results: answered, lost, or not_sent because the name is \
                  not known or there is no route.",
                 &["peer", "result"],
             ),
-            times: maker.histograms(
+            times: factory.histograms(
                 "rubelet_peer_ping_rtt_seconds",
                 "Round trip times of pings to other nodes.",
                 BUCKETS.to_vec(),

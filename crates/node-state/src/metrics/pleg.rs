@@ -1,38 +1,38 @@
-//! Numbers of PLEG.
+//! Metrics of PLEG.
 
 use std::{fmt, sync::OnceLock, time::Duration};
 
 use jiff::Timestamp;
 use prometheus::{Gauge, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
 
-use super::make::{DEFAULT_BUCKETS, FAST_BUCKETS, Maker};
+use super::factory::{DEFAULT_BUCKETS, FAST_BUCKETS, MetricFactory};
 
-/// What is only true at the moment of reading.
+/// Values that are read at each scrape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PlegNow {
+pub struct PlegSnapshot {
     /// When PLEG was last seen active, as the health check counts it; `None` before the first time.
     pub last_seen: Option<Timestamp>,
-    /// How long the relist that is under way has taken so far.
+    /// Age of the relist in progress.
     pub relist: Option<Duration>,
-    /// How long the oldest inspection that is under way has taken so far.
+    /// Age of the oldest inspection in progress.
     pub oldest_inspection: Option<Duration>,
     /// Pods whose inspections hang.
     pub quarantined_pods: usize,
 }
 
-/// Returns [`PlegNow`].
-type Probe = Box<dyn Fn() -> PlegNow + Send + Sync>;
+/// Returns [`PlegSnapshot`].
+type Probe = Box<dyn Fn() -> PlegSnapshot + Send + Sync>;
 
-/// States that [`PlegMetrics::set_running`] always names, with upstream's words.
+/// All states of [`PlegMetrics::set_running`], with upstream's names.
 const STATES: [&str; 4] = ["created", "exited", "running", "unknown"];
 
-/// Numbers of PLEG.
+/// Metrics of PLEG.
 pub struct PlegMetrics {
-    /// `kubelet_pleg_relist_duration_seconds`: how long a relist took, failed ones too.
+    /// `kubelet_pleg_relist_duration_seconds`: duration of relists, including failed ones.
     pub relist_duration: Histogram,
     /// `kubelet_pleg_relist_interval_seconds`: from the start of one relist to that of the next.
     pub relist_interval: Histogram,
-    /// `kubelet_pleg_pod_relist_duration_seconds`: how long the inspection of one pod took.
+    /// `kubelet_pleg_pod_relist_duration_seconds`: duration of the inspection of one pod.
     pub pod_relist_duration: Histogram,
     /// `kubelet_pleg_discard_events`: stays 0, as nothing is ever discarded.
     pub discard_events: IntCounter,
@@ -40,14 +40,14 @@ pub struct PlegMetrics {
     pub connection_errors: IntCounter,
     /// `kubelet_evented_pleg_connection_success_count`: streams of events that were opened.
     pub connection_successes: IntCounter,
-    /// `kubelet_evented_pleg_connection_latency_seconds`: from the runtime's stamp on an event to
-    /// its arrival. Upstream observes this one for each event too, its help text notwithstanding.
+    /// `kubelet_evented_pleg_connection_latency_seconds`: from the runtime's timestamp of an event
+    /// to its arrival. Upstream observes it for each event as well, unlike its help text.
     pub connection_latency: Histogram,
-    /// `rubelet_pleg_exit_to_delivery_seconds`: from the end of a container, as the runtime stamps
-    /// it, until the pod's task is notified.
+    /// `rubelet_pleg_exit_to_delivery_seconds`: from the runtime's timestamp of an exit until the
+    /// pod's task is notified.
     pub exit_to_delivery: Histogram,
     /// `rubelet_pleg_event_to_sync_seconds`: from the arrival of an event until the pod's task
-    /// begins to work on what it led to.
+    /// starts to sync the change.
     pub event_to_sync: Histogram,
     /// `rubelet_pleg_watched_processes`: containers whose exit the kernel will report.
     pub watched_processes: IntGauge,
@@ -69,100 +69,100 @@ pub struct PlegMetrics {
 }
 
 impl PlegMetrics {
-    pub(super) fn new(maker: &Maker<'_>) -> Self {
+    pub(super) fn new(factory: &MetricFactory<'_>) -> Self {
         Self {
-            relist_duration: maker.histogram(
+            relist_duration: factory.histogram(
                 "kubelet_pleg_relist_duration_seconds",
                 "Duration in seconds for relisting pods in PLEG.",
                 DEFAULT_BUCKETS,
             ),
-            relist_interval: maker.histogram(
+            relist_interval: factory.histogram(
                 "kubelet_pleg_relist_interval_seconds",
                 "Interval in seconds between relisting in PLEG.",
                 DEFAULT_BUCKETS,
             ),
-            pod_relist_duration: maker.histogram(
+            pod_relist_duration: factory.histogram(
                 "kubelet_pleg_pod_relist_duration_seconds",
                 "Duration in seconds for relisting a single pod in PLEG.",
                 DEFAULT_BUCKETS,
             ),
-            discard_events: maker.counter(
+            discard_events: factory.counter(
                 "kubelet_pleg_discard_events",
                 "The number of discard events in PLEG.",
             ),
-            connection_errors: maker.counter(
+            connection_errors: factory.counter(
                 "kubelet_evented_pleg_connection_error_count",
                 "The number of errors encountered during the establishment of streaming \
                  connection with the CRI runtime.",
             ),
-            connection_successes: maker.counter(
+            connection_successes: factory.counter(
                 "kubelet_evented_pleg_connection_success_count",
                 "The number of times a streaming client was obtained to receive CRI Events.",
             ),
-            connection_latency: maker.histogram(
+            connection_latency: factory.histogram(
                 "kubelet_evented_pleg_connection_latency_seconds",
                 "The latency of streaming connection with the CRI runtime, measured in seconds.",
                 DEFAULT_BUCKETS,
             ),
-            exit_to_delivery: maker.histogram(
+            exit_to_delivery: factory.histogram(
                 "rubelet_pleg_exit_to_delivery_seconds",
-                "Time from a container's end by the runtime's stamp until its pod's task knows.",
+                "Time from the runtime's timestamp of a container exit until its pod's task is notified.",
                 FAST_BUCKETS,
             ),
-            event_to_sync: maker.histogram(
+            event_to_sync: factory.histogram(
                 "rubelet_pleg_event_to_sync_seconds",
-                "Time from the arrival of a runtime's event until the pod's task worked on it.",
+                "Time from the arrival of a runtime event until the pod's task started to sync it.",
                 FAST_BUCKETS,
             ),
-            watched_processes: maker.gauge(
+            watched_processes: factory.gauge(
                 "rubelet_pleg_watched_processes",
                 "Containers whose exit the kernel will report.",
             ),
-            process_ends: maker.counter(
+            process_ends: factory.counter(
                 "rubelet_pleg_process_ends_total",
                 "Container exits that the kernel reported before the runtime.",
             ),
-            lost_ends: maker.counter(
+            lost_ends: factory.counter(
                 "rubelet_pleg_lost_ends_total",
-                "Containers that run by the runtime's word although their process is gone.",
+                "Containers that the runtime reports as running although their process has exited.",
             ),
-            last_seen: maker.gauge(
+            last_seen: factory.gauge(
                 "kubelet_pleg_last_seen_seconds",
                 "Timestamp in seconds when PLEG was last seen active.",
             ),
-            running_pods: maker.gauge(
+            running_pods: factory.gauge(
                 "kubelet_running_pods",
                 "Number of pods that have a running pod sandbox",
             ),
-            running_containers: maker.gauges(
+            running_containers: factory.gauges(
                 "kubelet_running_containers",
                 "Number of containers currently running",
                 "container_state",
             ),
-            missed_changes: maker.counters(
+            missed_changes: factory.counters(
                 "rubelet_pleg_missed_changes_total",
-                "Changes without an event of the runtime, by type.",
+                "Changes without a runtime event, by type.",
                 "type",
             ),
-            inspections: maker.counters(
+            inspections: factory.counters(
                 "rubelet_pleg_inspections_total",
-                "Inspections of single pods, by what first asked for them.",
+                "Inspections of single pods, by their first cause.",
                 "cause",
             ),
-            events: maker.counters(
+            events: factory.counters(
                 "rubelet_pleg_events_total",
                 "Events received from the runtime, by type.",
                 "type",
             ),
-            quarantined_pods: maker.gauge(
+            quarantined_pods: factory.gauge(
                 "rubelet_pleg_quarantined_pods",
                 "Pods whose inspections hang in the runtime.",
             ),
-            relist_in_progress: maker.seconds(
+            relist_in_progress: factory.seconds(
                 "rubelet_pleg_relist_in_progress_seconds",
                 "Age of the running relist; 0 if there is none.",
             ),
-            inspection_in_progress: maker.seconds(
+            inspection_in_progress: factory.seconds(
                 "rubelet_pleg_inspection_in_progress_seconds",
                 "Age of the oldest running inspection; 0 if there is none.",
             ),
@@ -170,9 +170,10 @@ impl PlegMetrics {
         }
     }
 
-    /// The source of [`PlegNow`], called at each scrape; only the first one counts. The probe must
-    /// not wait for the runtime, and should hold no strong reference to these numbers.
-    pub fn set_probe(&self, probe: impl Fn() -> PlegNow + Send + Sync + 'static) {
+    /// Sets the source of [`PlegSnapshot`], called at each scrape; only the first call has an
+    /// effect. It must not wait for the runtime, and should hold no strong reference to these
+    /// metrics.
+    pub fn set_probe(&self, probe: impl Fn() -> PlegSnapshot + Send + Sync + 'static) {
         // A second PLEG of one node does not exist.
         let _ = self.probe.set(Box::new(probe));
     }
@@ -190,22 +191,22 @@ impl PlegMetrics {
         }
     }
 
-    /// A change was found that no event had reported; `kind` is its kind, or how it was found.
+    /// Counts a change without an event; `kind` is its kind, or how it was found.
     pub fn missed_change(&self, kind: &str) {
         self.missed_changes.with_label_values(&[kind]).inc();
     }
 
-    /// An inspection of a pod began; `cause` is what requested it first.
+    /// Counts an inspection of a pod by its first cause.
     pub fn inspection(&self, cause: &str) {
         self.inspections.with_label_values(&[cause]).inc();
     }
 
-    /// An event came from the runtime.
+    /// Counts an event from the runtime.
     pub fn event(&self, kind: &str) {
         self.events.with_label_values(&[kind]).inc();
     }
 
-    /// Reads what is only true now.
+    /// Updates the metrics that are read at each scrape.
     pub(super) fn look(&self) {
         let Some(probe) = self.probe.get() else {
             return;

@@ -1,4 +1,4 @@
-//! Numbers of pod tasks.
+//! Metrics of pod tasks.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rubelet_api::{
     status::{Phase, PodStatus},
 };
 
-use super::make::{DEFAULT_BUCKETS, Maker};
+use super::factory::{DEFAULT_BUCKETS, MetricFactory};
 
 /// Upstream's buckets of times in which pods start, in seconds.
 const START_BUCKETS: &[f64] = &[
@@ -18,7 +18,7 @@ const START_BUCKETS: &[f64] = &[
     300.0, 360.0, 480.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0,
 ];
 
-/// What a round of a pod's task was, in upstream's words.
+/// The operation type of a sync, with upstream's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncKind {
     /// The first of a task.
@@ -45,7 +45,7 @@ impl SyncKind {
     }
 }
 
-/// Numbers of pod tasks.
+/// Metrics of pod tasks.
 #[derive(Debug)]
 pub struct PodMetrics {
     start_duration: Histogram,
@@ -55,27 +55,27 @@ pub struct PodMetrics {
 }
 
 impl PodMetrics {
-    pub(super) fn new(maker: &Maker<'_>) -> Self {
+    pub(super) fn new(factory: &MetricFactory<'_>) -> Self {
         Self {
-            start_duration: maker.histogram(
+            start_duration: factory.histogram(
                 "kubelet_pod_start_duration_seconds",
                 "Duration in seconds from kubelet seeing a pod for the first time to the pod \
                  starting to run",
                 START_BUCKETS,
             ),
-            worker_duration: maker.histograms(
+            worker_duration: factory.histograms(
                 "kubelet_pod_worker_duration_seconds",
                 "Duration in seconds to sync a single pod. Broken down by operation type: create, \
                  update, or sync",
                 DEFAULT_BUCKETS.to_vec(),
                 "operation_type",
             ),
-            worker_start_duration: maker.histogram(
+            worker_start_duration: factory.histogram(
                 "kubelet_pod_worker_start_duration_seconds",
                 "Duration in seconds from kubelet seeing a pod to starting a worker.",
                 DEFAULT_BUCKETS,
             ),
-            preemptions: maker.counters(
+            preemptions: factory.counters(
                 "kubelet_preemptions",
                 "Cumulative number of pod preemptions by preemption resource",
                 "preemption_signal",
@@ -83,27 +83,27 @@ impl PodMetrics {
         }
     }
 
-    /// A round of a pod's task ended this long after it was woken.
+    /// A sync ended this long after the pod's task was woken.
     pub fn synced(&self, kind: SyncKind, took: Duration) {
         let histogram = self.worker_duration.with_label_values(&[kind.as_str()]);
         histogram.observe(took.as_secs_f64());
     }
 
-    /// A pod was evicted for a critical one. The resource is the first that the critical one
-    /// lacked, also where it lacked several: the sum is the number of pods, as upstream has it.
+    /// Counts a preempted pod under the first missing resource: the sum is the number of pods, as
+    /// in upstream.
     pub fn preempted(&self, resource: &str) {
         self.preemptions.with_label_values(&[resource]).inc();
     }
 
-    /// A pod that a source wants got its task.
+    /// The task of a desired pod started.
     pub fn task_started(&self, pod: &Pod, now: Timestamp) {
         if let Some(seconds) = since_seen(pod, now) {
             self.worker_start_duration.observe(seconds);
         }
     }
 
-    /// A pod's status went from one to the next. The pod has started when its phase becomes Running
-    /// for the first time, as upstream counts it: each container has been started by then.
+    /// The status of a pod changed. The pod has started when its phase becomes Running for the
+    /// first time, as in upstream: all containers have been started by then.
     pub fn status(&self, pod: &Pod, before: Option<&PodStatus>, after: &PodStatus, now: Timestamp) {
         let was_pending = before.is_some_and(|before| before.phase == Phase::Pending);
         if was_pending
@@ -115,7 +115,7 @@ impl PodMetrics {
     }
 }
 
-/// Seconds since the pod's source first had it; 0 where the wall clock was set back.
+/// Seconds since the pod was first seen in its source; 0 if the wall clock was set back.
 fn since_seen(pod: &Pod, now: Timestamp) -> Option<f64> {
     let seen: Timestamp = pod.annotations.get(CONFIG_SEEN)?.parse().ok()?;
     Some(now.duration_since(seen).as_secs_f64().max(0.0))

@@ -1,12 +1,12 @@
-//! Numbers of calls to the runtime.
+//! Metrics of calls to the runtime.
 
 use std::time::Duration;
 
 use prometheus::{HistogramVec, IntCounterVec, exponential_buckets};
 
-use super::make::Maker;
+use super::factory::MetricFactory;
 
-/// Numbers of calls to the runtime, by upstream's names of operations.
+/// Metrics of calls to the runtime, by upstream's operation names.
 #[derive(Debug)]
 pub struct RuntimeMetrics {
     operations: IntCounterVec,
@@ -15,23 +15,23 @@ pub struct RuntimeMetrics {
 }
 
 impl RuntimeMetrics {
-    pub(super) fn new(maker: &Maker<'_>) -> Self {
+    pub(super) fn new(factory: &MetricFactory<'_>) -> Self {
         let label = "operation_type";
         let buckets =
             exponential_buckets(0.005, 2.5, 14).expect("a positive start that grows 14 times");
         Self {
-            operations: maker.counters(
+            operations: factory.counters(
                 "kubelet_runtime_operations_total",
                 "Cumulative number of runtime operations by operation type.",
                 label,
             ),
-            durations: maker.histograms(
+            durations: factory.histograms(
                 "kubelet_runtime_operations_duration_seconds",
                 "Duration in seconds of runtime operations. Broken down by operation type.",
                 buckets,
                 label,
             ),
-            errors: maker.counters(
+            errors: factory.counters(
                 "kubelet_runtime_operations_errors_total",
                 "Cumulative number of runtime operation errors by operation type.",
                 label,
@@ -52,7 +52,7 @@ impl RuntimeMetrics {
 }
 
 /// Upstream's name of a call (`pkg/kubelet/kuberuntime/instrumented_services.go`); the call's own
-/// name where upstream never makes it.
+/// name if upstream never makes it.
 #[must_use]
 pub fn operation_type(call: &str) -> &str {
     match call {
@@ -64,7 +64,7 @@ pub fn operation_type(call: &str) -> &str {
         "StopPodSandbox" => "stop_podsandbox",
         "RemovePodSandbox" => "remove_podsandbox",
         "PodSandboxStatus" => "podsandbox_status",
-        // Upstream counts a list by whichever call it is made.
+        // Upstream counts both forms of a list under one name.
         "ListPodSandbox" | "StreamPodSandboxes" => "list_podsandbox",
         "CreateContainer" => "create_container",
         "StartContainer" => "start_container",

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_cri::CALLS;
 
-use super::{HttpLabels, NodeMetrics, PeerPing, PlegNow, SyncKind, operation_type};
+use super::{HttpLabels, NodeMetrics, PeerPing, PlegSnapshot, SyncKind, operation_type};
 
 fn lines_of<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let ours = |line: &&str| line.split([' ', '{']).any(|word| word == name);
@@ -97,7 +97,7 @@ fn what_hangs_is_seen_while_it_hangs() {
     let metrics = NodeMetrics::new();
     let hanging = Arc::new(AtomicU64::new(0));
     let seconds = Arc::clone(&hanging);
-    metrics.pleg.set_probe(move || PlegNow {
+    metrics.pleg.set_probe(move || PlegSnapshot {
         last_seen: Timestamp::from_second(1_790_000_000).ok(),
         relist: Some(Duration::from_secs(seconds.load(Ordering::Relaxed))),
         oldest_inspection: None,

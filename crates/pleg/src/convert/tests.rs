@@ -17,7 +17,7 @@ fn seen(annotations: &[(&str, &str)]) -> ObservedContainer {
 }
 
 #[test]
-fn the_user_is_the_one_that_the_runtime_names() {
+fn the_user_is_the_one_that_the_runtime_reports() {
     let user = |linux| {
         let status = v1::ContainerStatus {
             user: Some(v1::ContainerUser { linux }),
@@ -40,7 +40,7 @@ fn the_user_is_the_one_that_the_runtime_names() {
 }
 
 #[test]
-fn mounts_that_are_read_only_with_all_below_are_those_that_the_runtime_names() {
+fn recursive_read_only_mounts_are_those_that_the_runtime_reports() {
     let mount = |path: &str, recursive_read_only| v1::Mount {
         container_path: path.to_owned(),
         readonly: true,
@@ -56,7 +56,7 @@ fn mounts_that_are_read_only_with_all_below_are_those_that_the_runtime_names() {
 }
 
 #[test]
-fn a_container_remembers_the_hook_it_was_made_with() {
+fn the_pre_stop_hook_is_read_from_the_annotations_of_the_container() {
     let hook = r#"{"httpGet":{"path":"/bye","port":"admin","scheme":"HTTPS"}}"#;
     let ports = r#"[{"name":"admin","containerPort":9901,"protocol":"TCP"}]"#;
     let expected = |port| {
@@ -81,7 +81,7 @@ fn a_container_remembers_the_hook_it_was_made_with() {
 }
 
 #[test]
-fn a_state_that_does_not_exist_is_unknown() {
+fn an_undefined_state_is_unknown() {
     for state in [4, -1, i32::MIN] {
         let status = v1::ContainerStatus {
             state,
@@ -93,7 +93,7 @@ fn a_state_that_does_not_exist_is_unknown() {
 }
 
 #[test]
-fn a_container_remembers_the_grace_it_was_made_with() {
+fn the_grace_period_is_read_from_the_annotations_of_the_container() {
     for (deletion, pod, expected) in [
         (None, None, None),
         (None, Some("30"), Some(30)),

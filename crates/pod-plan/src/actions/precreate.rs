@@ -1,5 +1,5 @@
-//! The next instance of a container whose process is gone, created before the runtime reports the
-//! exit, where it would be started at once whatever the exit code turns out to be.
+//! Precreates the next instance of a container whose process has exited before the runtime reports
+//! the exit, if it would be started at once whatever the exit code is.
 
 use rubelet_api::{
     container::{Container, PullPolicy, RestartAction},
@@ -8,16 +8,16 @@ use rubelet_api::{
 };
 use rubelet_base::SandboxId;
 
-use super::{draft::Draft, restart::policy_of};
+use super::{builder::ActionsBuilder, restart::policy_of};
 use crate::{
     observed::{ObservedContainer, ProcessState},
+    reason::PlanReason,
     step::Step,
-    why::Why,
 };
 
-impl Draft<'_> {
-    /// Creates the instance after `found`, which the runtime reports as running, if there will
-    /// certainly be one and it may be created now.
+impl ActionsBuilder<'_> {
+    /// Creates the successor of `found`, which the runtime reports as running, if a successor will
+    /// certainly be started and may be created now.
     pub(super) fn precreate_container(
         &mut self,
         container: &Container,
@@ -27,7 +27,10 @@ impl Draft<'_> {
         match found.process {
             ProcessState::AsReported => return,
             ProcessState::Lost => {
-                self.why(Why::ExitNotReported(found.name.clone(), found.id.clone()));
+                self.why(PlanReason::ExitNotReported(
+                    found.name.clone(),
+                    found.id.clone(),
+                ));
                 return;
             }
             ProcessState::Gone => {}
@@ -35,7 +38,7 @@ impl Draft<'_> {
         if !self.starts_again_at_once(container, found) {
             return;
         }
-        self.why(Why::Precreates(found.name.clone()));
+        self.why(PlanReason::Precreates(found.name.clone()));
         self.starts.push(Step::PrecreateContainer {
             name: found.name.clone(),
             sandbox: sandbox.clone(),
@@ -55,11 +58,11 @@ impl Draft<'_> {
         !failed
             && restarts_always(container, pod.spec.restart_policy)
             && history.crash_wait(container, self.now, self.now).is_none()
-            && !asks_for_images(pod, container)
+            && !may_pull_images(pod, container)
     }
 }
 
-/// True if no exit code keeps the container from starting again on its own.
+/// True if the container is restarted on its own whatever its exit code is.
 fn restarts_always(container: &Container, pod: RestartPolicy) -> bool {
     let rules = &container.restart_rules;
     policy_of(container, pod) == RestartPolicy::Always
@@ -68,8 +71,8 @@ fn restarts_always(container: &Container, pod: RestartPolicy) -> bool {
             .all(|rule| rule.action != RestartAction::RestartAllContainers)
 }
 
-/// True if each start may have to query a registry.
-fn asks_for_images(pod: &Pod, container: &Container) -> bool {
+/// True if each start may query a registry.
+fn may_pull_images(pod: &Pod, container: &Container) -> bool {
     let is_image = |name: &str| {
         let volume = pod.spec.volume(name);
         volume.is_some_and(|volume| matches!(volume.source, VolumeSource::Image { .. }))

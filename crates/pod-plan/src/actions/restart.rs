@@ -1,4 +1,4 @@
-//! Whether an ended container may start again.
+//! Restart policies, restart rules and requested restarts of containers.
 
 use rubelet_api::{
     container::{Container, RestartAction},
@@ -7,13 +7,13 @@ use rubelet_api::{
 
 use crate::{observed::ContainerPhase, snapshot::PodSnapshot};
 
-/// The restart policy that holds for a container: its own, else the pod's.
+/// The effective restart policy of a container: its own, else the pod's.
 #[must_use]
 pub fn policy_of(container: &Container, pod: RestartPolicy) -> RestartPolicy {
     container.restart_policy.unwrap_or(pod)
 }
 
-/// Rules and policies applied to an exit code (kubelet: `ContainerShouldRestart`).
+/// Applies restart rules and policy to an exit code (kubelet: `ContainerShouldRestart`).
 #[must_use]
 pub fn should_restart(container: &Container, pod: RestartPolicy, exit_code: i32) -> bool {
     if container.restart_policy.is_some() && container.matching_rule(exit_code).is_some() {
@@ -26,16 +26,16 @@ pub fn should_restart(container: &Container, pod: RestartPolicy, exit_code: i32)
     }
 }
 
-/// True if an end with this exit code restarts the whole pod in place (KEP-5532).
+/// True if this exit code restarts all containers of the pod in place (KEP-5532).
 #[must_use]
 pub(crate) fn restarts_all(container: &Container, exit_code: i32) -> bool {
     container.restart_policy.is_some()
         && container.matching_rule(exit_code) == Some(RestartAction::RestartAllContainers)
 }
 
-/// True if an operator wants the newest instance of this container replaced.
+/// True if an operator requested to restart the newest instance of this container.
 #[must_use]
-pub(crate) fn is_asked(snapshot: &PodSnapshot<'_>, name: &str) -> bool {
+pub(crate) fn restart_requested(snapshot: &PodSnapshot<'_>, name: &str) -> bool {
     let Some(intent) = snapshot.intents.restarts.get(name) else {
         return false;
     };

@@ -1,28 +1,28 @@
-//! Restart of all containers in place, because one exited and a rule with the action
+//! In-place restart of all containers, because one exited and a rule with the action
 //! RestartAllContainers matches (KEP-5532).
 //!
-//! First everything that runs is stopped; once that has been observed and published, the records
-//! are removed, that of the container that caused it last. Without records the pod starts again
-//! with its first init container, in the same sandbox. While a record of the cause is there, the
-//! restart is not done: no other state is kept for it.
+//! First all running containers are stopped. Once this has been observed and published, the records
+//! are removed, that of the causing container last. Without records the pod starts again with its
+//! first init container, in the same sandbox. The restart is in progress while a record of the
+//! causing container exists: no other state is kept for it.
 
 use std::time::Duration;
 
 use rubelet_api::container::Container;
 
 use super::{
-    draft::Draft, init::init_exit_code, kill::kill, restart::restarts_all,
+    builder::ActionsBuilder, init::init_exit_code, kill::kill, restart::restarts_all,
     stop::dead_container_keeping_log,
 };
 use crate::{
     observed::{ContainerPhase, ObservedContainer},
+    reason::{KillCause, PlanReason},
     step::Step,
-    why::{KillCause, Why},
 };
 
-/// Works on the restart of all containers; false if there is none.
-pub(super) fn decide(draft: &mut Draft<'_>) -> bool {
-    let snapshot = draft.snapshot;
+/// Continues the restart of all containers; false if none is in progress.
+pub(super) fn decide(builder: &mut ActionsBuilder<'_>) -> bool {
+    let snapshot = builder.snapshot;
     let spec = &snapshot.pod.spec;
     let source = |container: &Container| {
         let found = snapshot.observed.newest(&container.name)?;
@@ -36,14 +36,17 @@ pub(super) fn decide(draft: &mut Draft<'_>) -> bool {
     let Some((cause, exit)) = sources.first() else {
         return false;
     };
-    draft.actions.restarting_all = true;
-    draft.why(Why::RestartsAllContainers(cause.name.clone(), exit.code));
+    builder.actions.restarting_all = true;
+    builder.why(PlanReason::RestartsAllContainers(
+        cause.name.clone(),
+        exit.code,
+    ));
     if let Some((until, _)) = snapshot
         .history
-        .crash_wait(cause, exit.finished_at, draft.now)
+        .crash_wait(cause, exit.finished_at, builder.now)
     {
-        draft.why(Why::BackOff(cause.name.clone(), until));
-        draft.actions.wake_by(until);
+        builder.why(PlanReason::BackOff(cause.name.clone(), until));
+        builder.actions.wake_by(until);
         return true;
     }
     let of_pod = |found: &&ObservedContainer| spec.all_containers().any(|c| c.name == found.name);
@@ -58,15 +61,16 @@ pub(super) fn decide(draft: &mut Draft<'_>) -> bool {
         for found in running {
             let message = format!("Stopping container {}", found.name);
             let kill = kill(found, KillCause::RestartsAll, Duration::ZERO, message);
-            draft.kills.push(kill);
+            builder.kills.push(kill);
         }
-        draft.order();
+        builder.append_steps();
         return true;
     }
     let place = |found: &ObservedContainer| {
         let is_source = sources.iter().any(|(one, _)| one.name == found.name);
         let is_init = spec.init_containers.iter().any(|c| c.name == found.name);
-        // The newest record of a cause goes last: until then the restart is not forgotten.
+        // The newest record of a cause is removed last, because it marks the restart as in
+        // progress.
         let is_newest = matches!(found.phase, ContainerPhase::Exited(_))
             && snapshot.observed.newest(&found.name).map(|n| &n.id) == Some(&found.id);
         (is_source && is_newest, is_source, is_init)
@@ -74,11 +78,11 @@ pub(super) fn decide(draft: &mut Draft<'_>) -> bool {
     let mut records: Vec<&ObservedContainer> =
         snapshot.observed.containers.iter().filter(of_pod).collect();
     records.sort_by_key(|found| place(found));
-    draft.actions.steps.push(Step::NoteRestart {
+    builder.actions.steps.push(Step::NoteRestart {
         name: cause.name.clone(),
         after_exit: exit.finished_at,
     });
-    draft.actions.steps.push(Step::RemoveContainers(
+    builder.actions.steps.push(Step::RemoveContainers(
         records
             .into_iter()
             .map(dead_container_keeping_log)

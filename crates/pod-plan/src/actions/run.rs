@@ -5,8 +5,8 @@ use rubelet_base::SandboxId;
 
 use super::{
     Actions,
-    draft::Draft,
-    init::{self, Progress},
+    builder::ActionsBuilder,
+    init::{self, InitProgress},
     regular, replace, restart_all,
     sandbox::{self, SandboxState},
     stop,
@@ -14,52 +14,53 @@ use super::{
 use crate::{
     after, grace,
     intents::Eviction,
+    reason::{KillCause, PlanReason},
     snapshot::PodSnapshot,
-    why::{KillCause, Why},
 };
 
 pub(super) fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
-    let mut draft = Draft::new(snapshot, now);
-    // What could not be stopped or removed would be met by all further steps.
+    let mut builder = ActionsBuilder::new(snapshot, now);
+    // All further steps would fail on the container or sandbox that could not be stopped or
+    // removed.
     if let Some(failure) = &snapshot.history.teardown
         && let Some(until) = failure.waits_until(now)
     {
-        draft.actions.wake_by(until);
-        return draft.actions;
+        builder.actions.wake_by(until);
+        return builder.actions;
     }
     let grace = grace::of_pod(snapshot.pod.spec.termination_grace_period);
     let ended = snapshot.previous.is_some_and(|old| old.phase.is_terminal());
     if let Some(eviction) = &snapshot.intents.eviction
         && !ended
     {
-        draft.actions.early_end = Some(eviction.clone());
-        draft.why(Why::Evicted(eviction.reason.clone()));
-        stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::Evicted);
-        return draft.actions;
+        builder.actions.pod_failure = Some(eviction.clone());
+        builder.why(PlanReason::Evicted(eviction.reason.clone()));
+        stop::stop_pod(snapshot, &mut builder.actions, grace, KillCause::Evicted);
+        return builder.actions;
     }
-    if deadline_passed(snapshot, now, &mut draft.actions) {
-        draft.actions.early_end = Some(Eviction {
+    if deadline_passed(snapshot, now, &mut builder.actions) {
+        builder.actions.pod_failure = Some(Eviction {
             reason: "DeadlineExceeded".into(),
             message: "Pod was active on the node longer than the specified deadline".into(),
         });
-        draft.why(Why::DeadlineExceeded);
-        stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::Deadline);
-        return draft.actions;
+        builder.why(PlanReason::DeadlineExceeded);
+        stop::stop_pod(snapshot, &mut builder.actions, grace, KillCause::Deadline);
+        return builder.actions;
     }
     if ended {
-        draft.why(Why::PhaseIsTerminal);
-        stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::PodStops);
-        return draft.actions;
+        builder.why(PlanReason::PhaseIsTerminal);
+        stop::stop_pod(snapshot, &mut builder.actions, grace, KillCause::PodStops);
+        return builder.actions;
     }
     match sandbox::state(
         snapshot.pod,
         snapshot.observed,
         snapshot.history.sandbox_attempt,
     ) {
-        SandboxState::Good(sandbox) => in_sandbox(&mut draft, &sandbox.id),
-        SandboxState::Replace { attempt, why } => replace::decide(&mut draft, attempt, why),
+        SandboxState::Good(sandbox) => in_sandbox(&mut builder, &sandbox.id),
+        SandboxState::Replace { attempt, why } => replace::decide(&mut builder, attempt, why),
     }
-    draft.actions
+    builder.actions
 }
 
 fn deadline_passed(snapshot: &PodSnapshot<'_>, now: Timestamp, actions: &mut Actions) -> bool {
@@ -77,48 +78,48 @@ fn deadline_passed(snapshot: &PodSnapshot<'_>, now: Timestamp, actions: &mut Act
     deadline <= now
 }
 
-/// The sandbox is fine: step C of the rules.
-fn in_sandbox(draft: &mut Draft<'_>, sandbox: &SandboxId) {
-    let snapshot = draft.snapshot;
-    if restart_all::decide(draft) {
+/// Decides for a pod with a usable sandbox.
+fn in_sandbox(builder: &mut ActionsBuilder<'_>, sandbox: &SandboxId) {
+    let snapshot = builder.snapshot;
+    if restart_all::decide(builder) {
         return;
     }
-    stop_unexpected(draft);
-    regular::ephemeral(draft, sandbox);
-    let wanted = match init::decide(draft, sandbox) {
-        Progress::Failed(name) => {
-            draft.actions.why.push(Why::InitFailed(name));
+    stop_unexpected(builder);
+    regular::ephemeral(builder, sandbox);
+    let wanted = match init::decide(builder, sandbox) {
+        InitProgress::Failed(name) => {
+            builder.actions.why.push(PlanReason::InitFailed(name));
             let grace = snapshot.pod.spec.termination_grace_period;
-            stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::PodStops);
+            stop::stop_pod(snapshot, &mut builder.actions, grace, KillCause::PodStops);
             return;
         }
-        Progress::Underway => true,
-        Progress::Done => {
+        InitProgress::Underway => true,
+        InitProgress::Done => {
             let mut wanted = false;
             for container in &snapshot.pod.spec.containers {
-                wanted |= regular::decide(draft, container, sandbox);
+                wanted |= regular::decide(builder, container, sandbox);
             }
             wanted
         }
     };
-    if !wanted && draft.kills.is_empty() {
-        // Sidecars and ephemeral containers do not keep a pod going.
-        draft.actions.why = vec![Why::PodCompleted];
+    if !wanted && builder.kills.is_empty() {
+        // Sidecars and ephemeral containers do not keep a pod running.
+        builder.actions.why = vec![PlanReason::PodCompleted];
         let grace = snapshot.pod.spec.termination_grace_period;
-        stop::stop_pod(snapshot, &mut draft.actions, grace, KillCause::PodStops);
-        stop::prune(snapshot, &mut draft.actions);
+        stop::stop_pod(snapshot, &mut builder.actions, grace, KillCause::PodStops);
+        stop::prune(snapshot, &mut builder.actions);
         return;
     }
-    draft.order();
-    stop::prune(snapshot, &mut draft.actions);
-    if draft.actions.why.is_empty() {
-        draft.why(Why::Converged);
+    builder.append_steps();
+    stop::prune(snapshot, &mut builder.actions);
+    if builder.actions.why.is_empty() {
+        builder.why(PlanReason::Converged);
     }
 }
 
-/// Containers that run but are not in the specification, or beside a newer instance.
-fn stop_unexpected(draft: &mut Draft<'_>) {
-    let snapshot = draft.snapshot;
+/// Stops running containers that are not in the specification or have a newer instance.
+fn stop_unexpected(builder: &mut ActionsBuilder<'_>) {
+    let snapshot = builder.snapshot;
     for found in &snapshot.observed.containers {
         let newest = snapshot.observed.newest(&found.name);
         let cause = if snapshot.pod.spec.container(&found.name).is_none() {
@@ -129,7 +130,7 @@ fn stop_unexpected(draft: &mut Draft<'_>) {
             continue;
         };
         if found.phase.may_run() {
-            draft.kill(found, cause, false);
+            builder.kill(found, cause, false);
         }
     }
 }

@@ -1,51 +1,51 @@
-//! Whether the pod's sandbox has to be made or replaced.
+//! Checks whether the pod's sandbox must be created or replaced.
 
 use rubelet_api::pod::Pod;
 
 use crate::{
     definition,
     observed::{ObservedPod, ObservedSandbox},
-    why::Why,
+    reason::PlanReason,
 };
 
-/// The state of the sandbox with respect to the pod.
+/// The result of comparing the sandbox with the pod.
 pub(super) enum SandboxState<'a> {
-    /// It can be used.
+    /// The sandbox is usable.
     Good(&'a ObservedSandbox),
     /// A new one is needed, with this attempt number.
     Replace {
         /// `metadata.attempt` of the new one.
         attempt: u32,
-        /// Why.
-        why: Why,
+        /// The reason.
+        why: PlanReason,
     },
 }
 
-/// Upstream's `PodSandboxChanged`, and the definition rule for pods that can be edited. `asked_for`
-/// is the attempt of the sandbox that was requested last.
-pub(super) fn state<'a>(pod: &Pod, observed: &'a ObservedPod, asked_for: u32) -> SandboxState<'a> {
+/// Upstream's `PodSandboxChanged`, and the definition check for pods that can be edited.
+/// `requested` is the attempt of the sandbox that was requested last.
+pub(super) fn state<'a>(pod: &Pod, observed: &'a ObservedPod, requested: u32) -> SandboxState<'a> {
     let Some(newest) = observed.sandboxes.first() else {
         return SandboxState::Replace {
-            attempt: asked_for,
-            why: Why::NoSandbox,
+            attempt: requested,
+            why: PlanReason::NoSandbox,
         };
     };
-    let attempt = newest.attempt.saturating_add(1).max(asked_for);
+    let attempt = newest.attempt.saturating_add(1).max(requested);
     let ready = observed
         .sandboxes
         .iter()
         .filter(|sandbox| sandbox.ready)
         .count();
     let why = if ready > 1 {
-        Why::SeveralSandboxes(ready)
+        PlanReason::SeveralSandboxes(ready)
     } else if !newest.ready {
-        Why::SandboxNotReady(newest.id.clone())
+        PlanReason::SandboxNotReady(newest.id.clone())
     } else if newest.host_network != pod.spec.host_network {
-        Why::SandboxNetworkChanged(newest.id.clone())
+        PlanReason::SandboxNetworkChanged(newest.id.clone())
     } else if !newest.host_network && newest.ips.is_empty() {
-        Why::SandboxWithoutAddress(newest.id.clone())
+        PlanReason::SandboxWithoutAddress(newest.id.clone())
     } else if definition::sandbox_changed(pod, newest) {
-        Why::SandboxDefinitionChanged(newest.id.clone())
+        PlanReason::SandboxDefinitionChanged(newest.id.clone())
     } else {
         return SandboxState::Good(newest);
     };

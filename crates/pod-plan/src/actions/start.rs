@@ -4,15 +4,15 @@ use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::SandboxId;
 
-use super::{draft::Draft, restart::is_asked, stop::dead_container};
+use super::{builder::ActionsBuilder, restart::restart_requested, stop::dead_container};
 use crate::{
     definition,
     observed::{ContainerPhase, ObservedContainer},
+    reason::{PlanReason, StartCause},
     step::Step,
-    why::{StartCause, Why},
 };
 
-impl Draft<'_> {
+impl ActionsBuilder<'_> {
     /// Starts a container in place of `found`, now or after its backoff.
     pub(super) fn start(
         &mut self,
@@ -20,9 +20,9 @@ impl Draft<'_> {
         found: Option<&ObservedContainer>,
         sandbox: &SandboxId,
     ) {
-        let asked = is_asked(self.snapshot, &container.name);
+        let asked = restart_requested(self.snapshot, &container.name);
         let changed = found.is_some_and(|found| definition::container_changed(container, found));
-        // Only an exit backs off: a request and an edit start at once.
+        // Only an exit causes a back-off: a requested restart and an edit start at once.
         let end = found
             .filter(|_| !asked && !changed)
             .and_then(|_| self.snapshot.observed.newest_exit(&container.name))
@@ -39,7 +39,7 @@ impl Draft<'_> {
         let cause = match found {
             None if self.was_restarting_all() => StartCause::AllRestart,
             None => StartCause::First,
-            Some(_) if asked => StartCause::Asked,
+            Some(_) if asked => StartCause::Requested,
             Some(_) if changed => StartCause::DefinitionChanged,
             Some(found) if found.sandbox != *sandbox => StartCause::SandboxReplaced,
             Some(found) => match &found.phase {
@@ -48,9 +48,10 @@ impl Draft<'_> {
                 _ => StartCause::Unknown,
             },
         };
-        self.why(Why::Starts(container.name.clone(), cause.clone()));
+        self.why(PlanReason::Starts(container.name.clone(), cause.clone()));
         if let Some(found) = found.filter(|found| found.phase == ContainerPhase::Created) {
-            // The runtime may still be starting it for an agent that died. Both would run.
+            // The runtime may still be starting it for an agent that died: both instances would
+            // run.
             let created = vec![dead_container(found)];
             self.starts.push(Step::RemoveContainers(created));
         }
@@ -60,31 +61,32 @@ impl Draft<'_> {
             restart_count: found.map(|found| found.restart_count.saturating_add(1)),
             after_exit: end,
             cause,
-            made: None,
+            precreated: None,
         });
     }
 
-    /// Starts a container that was created and not started.
+    /// Starts a created container.
     pub(super) fn start_created(&mut self, container: &Container, found: &ObservedContainer) {
         if let Some(until) = self.failure_wait(container) {
             self.wait(container, until);
             return;
         }
         let cause = StartCause::CreatedOnly(found.id.clone());
-        self.why(Why::Starts(container.name.clone(), cause));
+        self.why(PlanReason::Starts(container.name.clone(), cause));
         self.starts.push(Step::StartCreated {
             name: container.name.clone(),
             id: found.id.clone(),
         });
     }
 
-    /// Runs the postStart hook that an earlier agent owes; true if there is one.
+    /// Runs the postStart hook that an earlier process of the agent did not complete; true if there
+    /// is one.
     pub(super) fn post_start(&mut self, container: &Container, found: &ObservedContainer) -> bool {
         let (name, id) = (&container.name, &found.id);
-        if !self.snapshot.history.owes_post_start(name, id) {
+        if !self.snapshot.history.post_start_pending(name, id) {
             return false;
         }
-        self.why(Why::OwesPostStart(name.clone()));
+        self.why(PlanReason::PostStartPending(name.clone()));
         self.starts.push(Step::PostStart {
             name: name.clone(),
             id: id.clone(),
@@ -92,8 +94,8 @@ impl Draft<'_> {
         true
     }
 
-    /// Until when a container waits because its last start failed. A restart that was requested
-    /// after that failure does not wait.
+    /// The end of the back-off after a failed start. A restart that was requested after the failure
+    /// does not wait.
     fn failure_wait(&mut self, container: &Container) -> Option<Timestamp> {
         let history = self.snapshot.history.containers.get(&container.name)?;
         let failure = history.failure.as_ref()?;
@@ -110,7 +112,7 @@ impl Draft<'_> {
     }
 
     fn wait(&mut self, container: &Container, until: Timestamp) {
-        self.why(Why::BackOff(container.name.clone(), until));
+        self.why(PlanReason::BackOff(container.name.clone(), until));
         self.actions.wake_by(until);
     }
 

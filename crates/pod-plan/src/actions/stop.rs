@@ -1,4 +1,4 @@
-//! Decisions for a pod that must end, and the removal of what is left behind.
+//! Decisions for a pod that must be removed, and the removal of dead containers.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -6,17 +6,17 @@ use jiff::Timestamp;
 
 use super::{Actions, kill::kill};
 use crate::{
-    history::{Failure, VolumeState},
+    history::{StepFailure, VolumeState},
     observed::{ContainerPhase, ObservedContainer, ObservedPod},
+    reason::{KillCause, PlanReason},
     snapshot::PodSnapshot,
     step::{DeadContainer, Kill, KillOrder, Step},
-    why::{KillCause, Why},
 };
 
-/// A pod that no source wants: stop everything, then remove every trace.
+/// Decides for a pod that no source defines: stop it, then remove it completely.
 pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp) -> Actions {
     let mut actions = Actions {
-        why: vec![Why::NotWanted],
+        why: vec![PlanReason::NotWanted],
         ..Actions::default()
     };
     if let Some(failure) = &snapshot.history.teardown
@@ -26,7 +26,7 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp
         return actions;
     }
     let observed = snapshot.observed;
-    // Stop, remove, clean up: each after an inspection has seen the result of the one before.
+    // Stop, remove, clean up: each only after an inspection has confirmed the previous one.
     if !observed.is_stopped() {
         stop_pod(snapshot, &mut actions, grace, KillCause::PodStops);
         return actions;
@@ -69,7 +69,7 @@ pub(super) fn stop_pod(
                 None => KillOrder::Free,
             };
             let grace = match cause {
-                // An edit, most likely: it ends by the definition it was made from.
+                // Most likely an edit: the grace period is that of the old definition.
                 KillCause::SandboxReplaced => found.grace.unwrap_or(grace),
                 _ => grace,
             };
@@ -80,7 +80,9 @@ pub(super) fn stop_pod(
         })
         .collect();
     for kill in &kills {
-        actions.why.push(Why::Kills(kill.name.clone(), cause));
+        actions
+            .why
+            .push(PlanReason::Kills(kill.name.clone(), cause));
     }
     if !kills.is_empty() {
         actions.steps.push(Step::KillContainers(kills));
@@ -97,11 +99,11 @@ pub(super) fn stop_pod(
     }
 }
 
-/// Volumes of a pod that has ended go once nothing of it runs (kubelet: `SyncTerminatedPod`): what
-/// is in the memory of an `emptyDir` must not stay until somebody deletes the pod.
+/// Removes the volumes of a terminated pod once it is stopped (kubelet: `SyncTerminatedPod`): an
+/// `emptyDir` in memory must not stay allocated until the pod is deleted.
 pub(crate) fn remove_volumes(snapshot: &PodSnapshot<'_>, actions: &mut Actions, now: Timestamp) {
     let history = snapshot.history;
-    let waits = |failure: &Failure| failure.waits_until(now).is_some();
+    let waits = |failure: &StepFailure| failure.waits_until(now).is_some();
     if history.teardown.as_ref().is_some_and(waits) {
         return;
     }
@@ -123,8 +125,8 @@ fn running(observed: &ObservedPod) -> impl Iterator<Item = &ObservedContainer> {
         .filter(|container| container.phase.may_run())
 }
 
-/// Removes dead containers beyond the newest of each name, containers that left the
-/// specification, and stopped sandboxes that hold nothing any more.
+/// Removes dead containers beyond the newest of each name, containers that are no longer in the
+/// specification, and stopped sandboxes without containers.
 pub(super) fn prune(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
     let observed = snapshot.observed;
     let mut kept = BTreeSet::new();
@@ -133,7 +135,7 @@ pub(super) fn prune(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
         let in_spec = snapshot.pod.spec.container(&found.name).is_some();
         let keep = match &found.phase {
             ContainerPhase::Exited(_) => kept.insert(&found.name),
-            // One that was not started before a newer one was made will never be.
+            // A container that was not started before a newer one was created never will be.
             ContainerPhase::Created => {
                 let newest = observed.newest(&found.name);
                 newest.is_some_and(|newest| newest.id == found.id)
@@ -157,7 +159,7 @@ pub(super) fn prune(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
         .map(|sandbox| sandbox.id.clone())
         .collect();
     if !surplus.is_empty() {
-        actions.why.push(Why::Prunes(surplus.len()));
+        actions.why.push(PlanReason::Prunes(surplus.len()));
         actions.steps.push(Step::RemoveContainers(surplus));
     }
     if !empty.is_empty() {
@@ -172,7 +174,7 @@ pub(super) fn dead_container(found: &ObservedContainer) -> DeadContainer {
     }
 }
 
-/// A record that goes while its log stays: the next instance counts on from the log's number.
+/// A record to remove while its log stays: the next instance continues from the log's number.
 pub(super) fn dead_container_keeping_log(found: &ObservedContainer) -> DeadContainer {
     DeadContainer {
         name: found.name.clone(),

@@ -6,7 +6,7 @@ use rubelet_cri::v1;
 
 use super::{env, expand::expand, labels, security, security::ImageUser};
 
-/// What the node adds to the container.
+/// The inputs of a container's configuration beside its specification.
 #[derive(Debug, Clone)]
 pub struct ContainerInputs {
     /// `metadata.attempt` and the restart count.
@@ -21,20 +21,20 @@ pub struct ContainerInputs {
     pub mounts: Vec<v1::Mount>,
     /// Limits and shares in the kernel's units.
     pub resources: v1::LinuxContainerResources,
-    /// Whether containers without a profile get the runtime's default (`seccompDefault`).
+    /// True if containers without a profile get the runtime's default (`seccompDefault`).
     pub seccomp_default: bool,
     /// Directory of Localhost seccomp profiles.
     pub seccomp_root: String,
-    /// The container whose processes an ephemeral container sees.
+    /// The container whose PID namespace an ephemeral container joins.
     pub target: Option<ContainerId>,
-    /// The pod's users, where it has a user namespace.
+    /// The pod's ID range, if it has a user namespace.
     pub users: Option<UserRange>,
-    /// `/sys/devices/system/cpu/cpuN/thermal_throttle` of each processor that has it: masked with
-    /// the paths that all machines have.
+    /// `/sys/devices/system/cpu/cpuN/thermal_throttle` of each processor that has it: masked
+    /// in addition to the fixed paths.
     pub thermal_throttle: Vec<String>,
 }
 
-/// Builds the configuration from which a runtime makes a container.
+/// Builds the configuration from which a runtime creates a container.
 #[must_use]
 pub fn container_config(
     pod: &Pod,

@@ -1,5 +1,5 @@
-//! The environment of a container: services, config maps and secrets, literals, the downward API and
-//! `$(VAR)` references.
+//! The environment of a container: services, config maps and secrets, literals, the downward API
+//! and `$(VAR)` references.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,11 @@ pub struct EnvContext {
     pub allocatable_cpu: u64,
     /// Allocatable bytes of memory; replaces a missing limit.
     pub allocatable_memory: u64,
-    /// Files with variables.
+    /// The contents of env files.
     pub files: EnvFiles,
 }
 
-/// Texts of files with variables, by volume and path; `None` of what is not there.
+/// Contents of env files, by volume and path; `None` for a missing file.
 pub type EnvFiles = BTreeMap<(Box<str>, Box<str>), Option<String>>;
 
 /// A variable that can't be given a value.
@@ -48,22 +48,22 @@ pub enum EnvError {
         ObjectKind::Secret => "secret",
     })]
     NotFound {
-        /// What it should be.
+        /// Its kind.
         kind: ObjectKind,
         /// Its name.
         name: Box<str>,
     },
-    /// A file with variables is malformed.
+    /// An env file is malformed.
     #[error("couldn't parse env file {path:?} of the volume {volume:?}: {source}")]
     File {
         /// The volume.
         volume: Box<str>,
         /// The file in it.
         path: Box<str>,
-        /// What is wrong.
+        /// The syntax error.
         source: EnvFileError,
     },
-    /// A file lacks a variable that is not optional, or is not there.
+    /// An env file is missing, or lacks a variable that is not optional.
     #[error("environment variable key {key:?} not found in file {path:?} of the volume {volume:?}")]
     NotInFile {
         /// The volume.
@@ -79,7 +79,7 @@ pub enum EnvError {
         ObjectKind::Secret => "Secret",
     })]
     NoSuchKey {
-        /// What it is.
+        /// Its kind.
         kind: ObjectKind,
         /// Its namespace.
         namespace: Box<str>,
@@ -90,9 +90,9 @@ pub enum EnvError {
     },
 }
 
-/// What a container's processes see: what `envFrom` gives, then `env` in the order of the
-/// specification, of two with one name the later; behind them the variables of services that have
-/// no such name. A reference in a literal sees what is before it, and all services.
+/// The environment of a container: `envFrom`, then `env` in the order of the specification, where
+/// the later of two equal names wins; then service variables whose names are not set yet. A
+/// reference in a literal can use the variables before it and all service variables.
 ///
 /// # Errors
 /// See [`EnvError`].
@@ -158,7 +158,7 @@ fn set(values: &mut Vec<(String, String)>, name: &str, value: String) {
     }
 }
 
-/// The texts of an object; `binaryData` has none.
+/// The `data` of an object, without `binaryData`.
 fn data<'a>(kind: ObjectKind, name: &str, objects: &'a PodObjects) -> Option<&'a Data> {
     match kind {
         ObjectKind::ConfigMap => objects.config_maps.get(name).map(|object| &object.data),
@@ -166,8 +166,7 @@ fn data<'a>(kind: ObjectKind, name: &str, objects: &'a PodObjects) -> Option<&'a
     }
 }
 
-/// A process can't be given bytes that are no text: on its way to the kernel, the runtime's
-/// configuration is JSON.
+/// Invalid UTF-8 is replaced: the runtime's configuration is JSON and can't hold other bytes.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -192,7 +191,7 @@ fn take_all(
     Ok(())
 }
 
-/// The value of a key; `None` where it is missing and may be.
+/// The value of a key; `None` if it is missing and optional.
 fn key(
     pod: &Pod,
     kind: ObjectKind,
@@ -218,7 +217,7 @@ fn key(
     })
 }
 
-/// The value of a variable in a file; `None` where it is missing and may be.
+/// The value of a variable in an env file; `None` if it is missing and optional.
 fn file_key(reference: &FileKeyRef, files: &EnvFiles) -> Result<Option<String>, EnvError> {
     let at = (reference.volume.clone(), reference.path.clone());
     let text = files

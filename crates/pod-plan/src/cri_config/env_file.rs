@@ -1,8 +1,8 @@
-//! Files of variables: what `fileKeyRef` reads (kubelet: `util/env`). A subset of the shell's syntax:
-//! `NAME='value'`, where the value is taken as it is and may have several lines; empty lines and
-//! those that begin with `#` count for nothing.
+//! Env files, read by `fileKeyRef` (kubelet: `util/env`). A subset of the shell's syntax:
+//! `NAME='value'`, where the value is literal and may have several lines; empty lines and lines
+//! that begin with `#` are ignored.
 
-/// Why a file can't be read.
+/// A syntax error in an env file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct EnvFileError {
@@ -25,14 +25,14 @@ pub fn value(text: &str, wanted: &str) -> Result<Option<String>, EnvFileError> {
         }
         let at = |line| move |problem| EnvFileError { line, problem };
         let failed = at(number);
-        let (name, value) = line.split_once('=').ok_or(failed("there is no '='"))?;
+        let (name, value) = line.split_once('=').ok_or(failed("'=' is missing"))?;
         if name.is_empty() {
-            return Err(failed("there is no name before '='"));
+            return Err(failed("the name before '=' is missing"));
         }
         if name.ends_with(BLANKS) {
             return Err(failed("whitespace before '=' is not allowed"));
         }
-        // As in a shell: the value is empty, and what follows is something else.
+        // As in a shell: the value is empty, and the rest of the line does not belong to it.
         if value.starts_with(BLANKS) {
             if name == wanted {
                 return Ok(None);
@@ -56,7 +56,7 @@ pub fn value(text: &str, wanted: &str) -> Result<Option<String>, EnvFileError> {
         };
         let behind = behind.trim_start_matches(BLANKS);
         if !behind.is_empty() && !behind.starts_with('#') {
-            return Err(at(last)("something stands behind the value"));
+            return Err(at(last)("unexpected text after the value"));
         }
         if name == wanted {
             return Ok(Some(value).filter(|value| !value.is_empty()));
@@ -86,8 +86,8 @@ mod tests {
             ("A= 'b'\nA='c'", Ok(None)),
             ("", Ok(None)),
             ("A='b'\nnonsense", Ok(Some("b"))),
-            ("nonsense\nA='b'", Err("line 1: there is no '='")),
-            ("='b'", Err("line 1: there is no name before '='")),
+            ("nonsense\nA='b'", Err("line 1: '=' is missing")),
+            ("='b'", Err("line 1: the name before '=' is missing")),
             (
                 "\nA ='b'",
                 Err("line 2: whitespace before '=' is not allowed"),
@@ -101,7 +101,7 @@ mod tests {
                 Err("line 1: the value must be enclosed in single quotes"),
             ),
             ("A='b\nc\n", Err("line 1: the single quote is not closed")),
-            ("A='b'c", Err("line 1: something stands behind the value")),
+            ("A='b'c", Err("line 1: unexpected text after the value")),
         ] {
             let found = value(text, "A").map_err(|error| error.to_string());
             let expected = expected.map(|found| found.map(str::to_owned));

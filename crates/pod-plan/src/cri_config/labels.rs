@@ -1,4 +1,4 @@
-//! Labels and annotations by which a pod's sandboxes and containers are found again.
+//! Labels and annotations that identify a pod's sandboxes and containers in the runtime.
 //!
 //! Source of the names: the kubelet's `kubetypes` package; every tool that inspects a node's
 //! runtime relies on them.
@@ -27,21 +27,21 @@ pub const CONTAINER_HASH: &str = "io.kubernetes.container.hash";
 pub const RESTART_COUNT: &str = "io.kubernetes.container.restartCount";
 /// Annotation: where the container writes its termination message.
 pub const TERMINATION_PATH: &str = "io.kubernetes.container.terminationMessagePath";
-/// Annotation: how the termination message is found.
+/// Annotation: the termination message policy.
 pub const TERMINATION_POLICY: &str = "io.kubernetes.container.terminationMessagePolicy";
 /// Annotation: ports as JSON.
 pub const PORTS: &str = "io.kubernetes.container.ports";
 /// Annotation: the preStop hook, the JSON of a v1 LifecycleHandler.
 pub const PRE_STOP: &str = "io.kubernetes.container.preStopHandler";
 /// Annotation: the grace period in seconds of a pod that was being deleted when the container was
-/// made; counts before [`GRACE_PERIOD`].
+/// created; takes precedence over [`GRACE_PERIOD`].
 pub const DELETION_GRACE_PERIOD: &str = "io.kubernetes.pod.deletionGracePeriod";
 /// Annotation: the pod's termination grace period in seconds.
 pub const GRACE_PERIOD: &str = "io.kubernetes.pod.terminationGracePeriod";
 
-/// Annotation: the runtime's identifier of the previous instance, whose exit was not reported yet
-/// when this one was created.
-pub const AHEAD_OF: &str = "rubelet.dev/ahead-of";
+/// Annotation of a precreated container: the runtime's identifier of the previous instance, whose
+/// exit was not reported yet.
+pub const PRECREATED_AFTER: &str = "rubelet.dev/ahead-of";
 
 /// Labels of a sandbox: the pod's own and the three that identify it.
 #[must_use]
@@ -55,7 +55,7 @@ pub fn sandbox_labels(pod: &Pod) -> BTreeMap<String, String> {
     labels
 }
 
-/// Annotations of a sandbox: the pod's own and the definition it is made from.
+/// Annotations of a sandbox: the pod's own and its definition.
 #[must_use]
 pub fn sandbox_annotations(pod: &Pod) -> BTreeMap<String, String> {
     let mut annotations: BTreeMap<String, String> = pod

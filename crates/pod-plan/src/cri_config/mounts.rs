@@ -12,27 +12,27 @@ use rubelet_cri::v1;
 
 use super::security::id_mappings;
 
-/// Files on the host that a container gets beside its volumes.
+/// Host paths and images for the mounts of a container.
 #[derive(Debug, Clone, Default)]
 pub struct ContainerFiles {
     /// Host path of each volume, by name.
     pub volumes: BTreeMap<Box<str>, String>,
-    /// Host path of each mount that takes a part of a volume, by index in `volumeMounts`; the path
-    /// inside of the image for volumes that are images.
+    /// Host path of each mount with a `subPath`, by index in `volumeMounts`; for image volumes the
+    /// path inside the image.
     pub sub_paths: BTreeMap<usize, String>,
     /// Host path of the generated `/etc/hosts`.
     pub etc_hosts: Option<String>,
     /// Host path of the termination message.
     pub termination_log: Option<String>,
-    /// The runtime's identifier of each volume that is an image, by name.
+    /// The runtime's image identifier of each image volume, by name.
     pub images: BTreeMap<Box<str>, String>,
-    /// The pod's users, where it has a user namespace.
+    /// The pod's ID range, if it has a user namespace.
     pub users: Option<UserRange>,
-    /// Whether the pod's runtime handler can make mounts read-only with all that is mounted below.
+    /// True if the pod's runtime handler supports recursive read-only mounts.
     pub recursive_read_only: bool,
 }
 
-/// A mount that can't be made.
+/// A mount that can't be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MountError {
     /// Its volume has no path on the host.
@@ -43,7 +43,7 @@ pub enum MountError {
         /// The volume it names.
         volume: Box<str>,
     },
-    /// `recursiveReadOnly: Enabled`, and the runtime handler can't.
+    /// `recursiveReadOnly: Enabled`, but the runtime handler does not support it.
     #[error(
         "volume {volume:?} requested recursive read-only mode, but it is not supported by the runtime"
     )]
@@ -53,8 +53,8 @@ pub enum MountError {
     },
 }
 
-/// Volume mounts in order, those of volumes that are made of objects always read-only; then `/etc/hosts` unless the container mounts that path itself, then
-/// the termination message.
+/// Volume mounts in order, projected volumes always read-only; then `/etc/hosts` unless the
+/// container mounts that path itself, then the termination message.
 ///
 /// # Errors
 /// See [`MountError`].
@@ -105,7 +105,7 @@ pub fn mounts(
     if let Some(host_path) = &files.termination_log {
         mounts.push(plain(&container.termination_message_path, host_path));
     }
-    // Files are the pod's own inside, whoever owns them on the host.
+    // ID-mapped mounts: inside the pod the files have the owners that they have on the host.
     if let Some(users) = files.users {
         for mount in mounts.iter_mut().filter(|mount| mount.image.is_none()) {
             mount.uid_mappings = id_mappings(users);
@@ -115,7 +115,7 @@ pub fn mounts(
     Ok(mounts)
 }
 
-/// Whether all below must be read-only, too (kubelet: `resolveRecursiveReadOnly`).
+/// True for a recursive read-only mount (kubelet: `resolveRecursiveReadOnly`).
 fn recursive_read_only(mount: &VolumeMount, files: &ContainerFiles) -> Result<bool, MountError> {
     match mount.recursive_read_only {
         RecursiveReadOnly::Disabled => Ok(false),
@@ -127,7 +127,7 @@ fn recursive_read_only(mount: &VolumeMount, files: &ContainerFiles) -> Result<bo
     }
 }
 
-/// The image of a volume that is one.
+/// The image reference of an image volume.
 fn image_of<'a>(pod: &'a Pod, volume: &str) -> Option<&'a str> {
     match &pod.spec.volume(volume)?.source {
         VolumeSource::Image { reference, .. } => Some(reference),
@@ -135,7 +135,7 @@ fn image_of<'a>(pod: &'a Pod, volume: &str) -> Option<&'a str> {
     }
 }
 
-/// The runtime finds the files.
+/// The mount of an image volume, whose files the runtime provides.
 fn image_mount(
     files: &ContainerFiles,
     index: usize,
@@ -163,7 +163,7 @@ fn image_mount(
     })
 }
 
-/// Files that the agent keeps up to date are not for containers to change.
+/// True for volumes whose files the agent updates: containers must not change them.
 fn is_read_only(pod: &Pod, volume: &str) -> bool {
     pod.spec
         .volume(volume)

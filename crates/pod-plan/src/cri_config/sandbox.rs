@@ -5,14 +5,14 @@ use rubelet_cri::v1;
 
 use super::{labels, security};
 
-/// What the node adds to the pod.
+/// The inputs of a sandbox's configuration beside the pod's specification.
 #[derive(Debug, Clone)]
 pub struct SandboxInputs {
     /// `metadata.attempt`.
     pub attempt: u32,
     /// The pod's log directory, absolute.
     pub log_directory: String,
-    /// The host name inside; ignored for host network.
+    /// The pod's host name; ignored for host network.
     pub hostname: String,
     /// Resolver settings.
     pub dns: v1::DnsConfig,
@@ -20,11 +20,11 @@ pub struct SandboxInputs {
     pub cgroup_parent: String,
     /// Sums over the containers, for runtimes that size a virtual machine by them.
     pub resources: Option<v1::LinuxContainerResources>,
-    /// The pod's users, where it has a user namespace.
+    /// The pod's ID range, if it has a user namespace.
     pub users: Option<UserRange>,
 }
 
-/// Builds the configuration from which a runtime makes the pod's sandbox.
+/// Builds the configuration from which a runtime creates the pod's sandbox.
 #[must_use]
 pub fn sandbox_config(pod: &Pod, inputs: SandboxInputs) -> v1::PodSandboxConfig {
     let spec = &pod.spec;
@@ -74,8 +74,8 @@ pub fn sandbox_config(pod: &Pod, inputs: SandboxInputs) -> v1::PodSandboxConfig 
     }
 }
 
-/// Runtimes reject a privileged container where this is false. They check the configuration that
-/// comes with the container, so that it may change under a sandbox.
+/// Runtimes reject a privileged container if this is false. They check the sandbox configuration
+/// that is sent with the container, so it may change during the life of a sandbox.
 fn is_privileged(pod: &Pod) -> bool {
     let ephemeral = pod.spec.ephemeral_containers.iter();
     pod.spec
@@ -84,7 +84,7 @@ fn is_privileged(pod: &Pod) -> bool {
         .any(|container| container.security.privileged)
 }
 
-/// Host ports of the containers that run side by side; the runtime's network plugin maps them.
+/// Host ports of regular containers and sidecars; the runtime's network plugin maps them.
 fn port_mappings(pod: &Pod) -> Vec<v1::PortMapping> {
     if pod.spec.host_network {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Security contexts in the runtime's form.
+//! Security contexts as CRI messages.
 
 use rubelet_api::{
     container::Container,
@@ -12,7 +12,7 @@ use super::ContainerInputs;
 
 /// Paths hidden from unprivileged containers with the default `procMount`, with
 /// `thermal_throttle` of each processor. The lists are those of the kubelet 1.36
-/// (`pkg/securitycontext`), which are moby's; a runtime skips what the machine does not have.
+/// (`pkg/securitycontext`), which are moby's; a runtime skips paths that do not exist.
 const MASKED_PATHS: [&str; 12] = [
     "/proc/asound",
     "/proc/acpi",
@@ -40,13 +40,13 @@ const READONLY_PATHS: [&str; 5] = [
 /// The user of an image's configuration, as the runtime reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageUser {
-    /// Numeric user, if the image gives one.
+    /// Numeric user, if the image sets one.
     pub uid: Option<i64>,
-    /// User name, if the image gives a name.
+    /// User name, if the image sets one.
     pub name: String,
 }
 
-/// Why `runAsNonRoot` forbids a container.
+/// A violation of `runAsNonRoot`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NonRootError {
     /// `runAsUser` is 0.
@@ -55,17 +55,17 @@ pub enum NonRootError {
     /// The image's user is 0.
     #[error("container has runAsNonRoot and image will run as root")]
     ImageIsRoot,
-    /// The image names a user whose number is not known.
+    /// The image sets a user name whose UID is unknown.
     #[error(
         "container has runAsNonRoot and image has non-numeric user ({0}), cannot verify user is non-root"
     )]
     UserIsAName(String),
 }
 
-/// Checks `runAsNonRoot` against the user that the container will have.
+/// Checks `runAsNonRoot` against the user of the container.
 ///
 /// # Errors
-/// The container would run as root, or that is unknown.
+/// The container would run as root, or its user is unknown.
 pub fn verify_non_root(
     pod: &Pod,
     container: &Container,
@@ -222,7 +222,7 @@ pub(super) fn namespaces(pod: &Pod, users: Option<UserRange>) -> v1::NamespaceOp
     }
 }
 
-/// A target counts only where each container has its own processes; elsewhere they are shared
+/// A target matters only if each container has its own PID namespace; otherwise it is shared
 /// anyway.
 fn container_namespaces(
     pod: &Pod,
@@ -247,7 +247,7 @@ fn user_namespace(users: UserRange) -> v1::UserNamespace {
     }
 }
 
-/// The same for users and groups.
+/// The ID mappings for users as well as for groups.
 pub(super) fn id_mappings(users: UserRange) -> Vec<v1::IdMapping> {
     vec![v1::IdMapping {
         host_id: users.first,
@@ -265,7 +265,7 @@ pub(super) fn selinux(options: &SeLinux) -> v1::SeLinuxOption {
     }
 }
 
-/// `fsGroup` comes last, as upstream appends it.
+/// `supplementalGroups`, then `fsGroup`, which upstream appends.
 pub(super) fn supplemental_groups(pod: &Pod) -> Vec<i64> {
     let security = &pod.spec.security;
     security

@@ -31,10 +31,10 @@ fn a_runtime_is_asked_for_whole_seconds_and_cut_short_where_they_are_too_long() 
         // A trifle more than whole seconds.
         (5_008, 0, 5, None),
     ] {
-        let mut clock = KillClock::new(ms(grace));
+        let mut clock = GraceDeadline::new(ms(grace));
         let asked = clock.term(ms(used));
         assert_eq!(
-            (asked, clock.cut_at()),
+            (asked, clock.early_kill_at()),
             (timeout, cut.map(ms)),
             "{grace} ms, {used} ms used"
         );
@@ -53,7 +53,7 @@ fn a_grace_shrinks_and_never_grows() {
         (30, 10, 0, 10),
         (5, 3, 1, 4),
     ] {
-        let mut clock = KillClock::new(ms(grace * 1000));
+        let mut clock = GraceDeadline::new(ms(grace * 1000));
         clock.shrink(ms(now * 1000), ms(asked * 1000));
         assert_eq!(clock.deadline(), ms(deadline * 1000));
     }
@@ -62,7 +62,7 @@ fn a_grace_shrinks_and_never_grows() {
 #[test]
 fn a_grace_that_shrinks_after_sigterm_is_cut_short_but_leaves_two_seconds() {
     // When SIGTERM was sent, when the grace shrank and to what; when SIGKILL is due.
-    for (termed, now, asked, cut) in [
+    for (sigterm_at, now, asked, cut) in [
         (0, 5_000, 3_000, Some(8_000)),
         (0, 5_300, 3_000, Some(8_300)),
         (0, 5_000, 0, Some(5_000)),
@@ -72,28 +72,32 @@ fn a_grace_that_shrinks_after_sigterm_is_cut_short_but_leaves_two_seconds() {
         (0, 5_000, 24_995, None),
         (0, 5_000, 600_000, None),
     ] {
-        let mut clock = KillClock::new(ms(30_000));
-        clock.term(ms(termed));
+        let mut clock = GraceDeadline::new(ms(30_000));
+        clock.term(ms(sigterm_at));
         clock.shrink(ms(now), ms(asked));
-        assert_eq!(clock.cut_at(), cut.map(ms), "{asked} ms from {now} ms on");
+        assert_eq!(
+            clock.early_kill_at(),
+            cut.map(ms),
+            "{asked} ms from {now} ms on"
+        );
     }
 }
 
 #[test]
 fn what_the_agent_holds_up_is_not_taken_from_the_container() {
-    let mut clock = KillClock::new(ms(30_000));
-    clock.held_up(ms(700));
-    assert_eq!((clock.term(ms(700)), clock.cut_at()), (30, None));
+    let mut clock = GraceDeadline::new(ms(30_000));
+    clock.extend(ms(700));
+    assert_eq!((clock.term(ms(700)), clock.early_kill_at()), (30, None));
     clock.shrink(ms(1_000), ms(4_000));
-    assert_eq!(clock.cut_at(), Some(ms(5_000)));
+    assert_eq!(clock.early_kill_at(), Some(ms(5_000)));
 }
 
 #[test]
 fn an_endless_grace_does_not_overflow() {
-    let mut clock = KillClock::new(Duration::MAX);
-    clock.held_up(ms(1));
+    let mut clock = GraceDeadline::new(Duration::MAX);
+    clock.extend(ms(1));
     clock.shrink(ms(1), Duration::MAX);
-    assert_eq!((clock.term(ms(1)), clock.cut_at()), (i64::MAX, None));
+    assert_eq!((clock.term(ms(1)), clock.early_kill_at()), (i64::MAX, None));
 }
 
 #[test]

@@ -107,6 +107,6 @@ fn a_wait_ends_in_time_and_not_hours_late_when_the_clock_was_set_back() {
         (9_998, None),
         (6_400, None),
     ] {
-        assert_eq!(still_waits(at(10_000), wait, at(now)), expected, "{now}");
+        assert_eq!(backoff_end(at(10_000), wait, at(now)), expected, "{now}");
     }
 }

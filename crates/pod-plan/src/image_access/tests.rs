@@ -76,9 +76,9 @@ fn each_policy_verifies_what_it_says() {
             .iter()
             .map(
                 |(record, pulling)| match access(&policy(name), repository, *record, *pulling) {
-                    Access::Granted => '+',
-                    Access::Denied => '-',
-                    Access::With(_) => '?',
+                    ImageGrant::Granted => '+',
+                    ImageGrant::Denied => '-',
+                    ImageGrant::With(_) => '?',
                 },
             )
             .collect();
@@ -90,16 +90,19 @@ fn each_policy_verifies_what_it_says() {
 #[test]
 fn a_known_secret_by_content_or_name_is_enough() {
     let known = with(&[secret("1", "h"), secret("broken", "")]);
-    let learned = Shown::Learned;
+    let learned = CredentialMatch::Learned;
     for (shown, expected) in [
-        (vec![], Shown::Unknown),
-        (vec![secret("1", "h")], Shown::Known),
+        (vec![], CredentialMatch::Unknown),
+        (vec![secret("1", "h")], CredentialMatch::Known),
         (vec![secret("2", "h")], learned(secret("2", "h"))),
         (vec![secret("1", "new")], learned(secret("1", "new"))),
-        (vec![secret("2", "other")], Shown::Unknown),
+        (vec![secret("2", "other")], CredentialMatch::Unknown),
         // A hash that could not be made is nobody's.
-        (vec![secret("2", "")], Shown::Unknown),
-        (vec![secret("2", "no"), secret("1", "h")], Shown::Known),
+        (vec![secret("2", "")], CredentialMatch::Unknown),
+        (
+            vec![secret("2", "no"), secret("1", "h")],
+            CredentialMatch::Known,
+        ),
     ] {
         assert_eq!(compare(&known, &shown, None), expected, "{shown:?}");
     }
@@ -109,11 +112,11 @@ fn a_known_secret_by_content_or_name_is_enough() {
         .collect();
     assert_eq!(
         compare(&with(&many), &[secret("x", "h")], None),
-        Shown::Known
+        CredentialMatch::Known
     );
     assert_eq!(
         compare(&with(&many), &[secret("1", "n")], None),
-        Shown::Unknown
+        CredentialMatch::Unknown
     );
     let account = PullServiceAccount {
         uid: "u".into(),
@@ -123,10 +126,16 @@ fn a_known_secret_by_content_or_name_is_enough() {
         kubernetes_service_accounts: vec![account.clone()],
         ..PullCredentials::default()
     };
-    assert_eq!(compare(&accounts, &[], Some(&account)), Shown::Known);
+    assert_eq!(
+        compare(&accounts, &[], Some(&account)),
+        CredentialMatch::Known
+    );
     let other = PullServiceAccount::default();
-    assert_eq!(compare(&accounts, &[], Some(&other)), Shown::Unknown);
-    assert_eq!(compare(&accounts, &[], None), Shown::Unknown);
+    assert_eq!(
+        compare(&accounts, &[], Some(&other)),
+        CredentialMatch::Unknown
+    );
+    assert_eq!(compare(&accounts, &[], None), CredentialMatch::Unknown);
 }
 
 #[test]

@@ -1,37 +1,37 @@
-//! Thresholds: from single attempts to an outcome (kubelet: `prober/worker.go`).
+//! Thresholds: the result of a probe from its attempts (kubelet: `prober/worker.go`).
 
 use rubelet_api::probe::Probe;
 
 use super::{ProbeKind, ProbeResult};
 
-/// How one attempt ended.
+/// The outcome of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attempt {
-    /// The container passed.
+pub enum AttemptOutcome {
+    /// The probe succeeded.
     Success,
-    /// The container failed, or did not answer in time.
+    /// The probe failed or timed out.
     Failure,
     /// The attempt could not be made: it proves nothing about the container.
     Errored,
-    /// The container failed in its first moments, before a period was over: it has
-    /// `failureThreshold` whole periods.
+    /// The probe failed within the first period: the container has `failureThreshold` whole
+    /// periods.
     Early,
-    /// The agent ran it so late that its failure proves nothing about the container.
+    /// The agent was so late that the failure proves nothing about the container.
     Late,
 }
 
-/// Equal attempts in a row, and what they amount to.
+/// Consecutive attempts with the same outcome, and the result of the probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Streak {
+pub struct ProbeStreak {
     kind: ProbeKind,
     outcome: ProbeResult,
-    last: Option<Attempt>,
+    last: Option<AttemptOutcome>,
     length: u32,
     held: bool,
 }
 
-impl Streak {
-    /// The streak of a probe that was not tried yet.
+impl ProbeStreak {
+    /// The streak of a probe without attempts.
     #[must_use]
     pub fn new(kind: ProbeKind, initial: ProbeResult) -> Self {
         Self {
@@ -43,32 +43,32 @@ impl Streak {
         }
     }
 
-    /// What the attempts amount to.
+    /// The result of the probe.
     #[must_use]
     pub fn outcome(&self) -> ProbeResult {
         self.outcome
     }
 
-    /// How many of the last attempts ended as the last one did.
+    /// The number of consecutive attempts with the last outcome.
     #[must_use]
     pub fn length(&self) -> u32 {
         self.length
     }
 
-    /// True if this instance needs no more attempts: it failed its liveness probe, or its startup
-    /// probe has decided.
+    /// True if this instance needs no more attempts: its liveness probe failed, or its startup
+    /// probe has a result.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.held
     }
 
-    /// Counts an attempt; true if that changes the outcome. Attempts that prove nothing about the
-    /// container count neither way.
-    pub fn note(&mut self, attempt: Attempt, probe: &Probe) -> bool {
+    /// Counts an attempt; true if the result changed. Attempts that prove nothing about the
+    /// container are ignored.
+    pub fn note(&mut self, attempt: AttemptOutcome, probe: &Probe) -> bool {
         let (needed, outcome) = match attempt {
-            Attempt::Success => (probe.success_threshold, ProbeResult::Success),
-            Attempt::Failure => (probe.failure_threshold, ProbeResult::Failure),
-            Attempt::Errored | Attempt::Early | Attempt::Late => return false,
+            AttemptOutcome::Success => (probe.success_threshold, ProbeResult::Success),
+            AttemptOutcome::Failure => (probe.failure_threshold, ProbeResult::Failure),
+            AttemptOutcome::Errored | AttemptOutcome::Early | AttemptOutcome::Late => return false,
         };
         if self.last == Some(attempt) {
             self.length = self.length.saturating_add(1);

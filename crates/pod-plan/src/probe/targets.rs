@@ -1,4 +1,4 @@
-//! Which probes of a pod must be tried now.
+//! The probes of a pod to run now.
 
 use rubelet_api::container::Container;
 
@@ -9,9 +9,9 @@ use crate::{
 };
 
 /// The probes of all running containers whose postStart hook has run: the startup probe until it
-/// has succeeded, then the other two. While a pod that is removed terminates, regular containers have
-/// only their readiness probes; sidecars continue as before, because they serve the others until the
-/// end. A pod that is `over`, as its phase is terminal or it ends as `Failed`, has none.
+/// has succeeded, then the other two. While a removed pod terminates, regular containers keep only
+/// their readiness probes; sidecars keep all, because they serve the others until the end. A pod
+/// that is `over` (its phase is terminal, or it is being terminated as `Failed`) has none.
 pub(crate) fn targets(snapshot: &PodSnapshot<'_>, over: bool) -> Vec<ProbeTarget> {
     let mut targets = Vec::new();
     if over {
@@ -39,7 +39,10 @@ fn of_container(
     let ContainerPhase::Running { started_at } = found.phase else {
         return;
     };
-    if snapshot.history.owes_post_start(&container.name, &found.id) {
+    if snapshot
+        .history
+        .post_start_pending(&container.name, &found.id)
+    {
         return;
     }
     let started = snapshot.started(container, found);

@@ -10,7 +10,7 @@ use rubelet_api::{
 
 use crate::{actions::Actions, snapshot::PodSnapshot, step::Step};
 
-/// Type of the condition by which others report why a pod is ended early.
+/// Type of the condition with the reason for a disruption, set from outside the agent.
 const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
 /// The contents of a condition.
@@ -35,7 +35,7 @@ impl ConditionText {
     }
 }
 
-/// All conditions of a pod: those of others first, then the agent's own.
+/// All conditions of a pod: external ones first, then the agent's own.
 pub(super) fn all(
     snapshot: &PodSnapshot<'_>,
     actions: &Actions,
@@ -44,7 +44,7 @@ pub(super) fn all(
     containers: &[ContainerStatus],
     now: Timestamp,
 ) -> Vec<Condition> {
-    let mut conditions = foreign(snapshot);
+    let mut conditions = external(snapshot);
     let containers_ready = containers_ready(snapshot, phase, init_containers, containers);
     let ready = ready(snapshot, &containers_ready, &conditions);
     let own = [
@@ -62,18 +62,18 @@ pub(super) fn all(
         ("PodResizePending", resize_pending(snapshot, phase)),
         (
             crate::snapshot::ALL_RESTARTING,
-            restarting::say(snapshot, actions, phase),
+            restarting::condition(snapshot, actions, phase),
         ),
     ];
-    for (kind, said) in own {
-        let Some(said) = said else { continue };
-        let status = ConditionStatus::from(said.status);
+    for (kind, text) in own {
+        let Some(text) = text else { continue };
+        let status = ConditionStatus::from(text.status);
         let old = snapshot.previous.and_then(|old| old.condition(kind));
         conditions.push(Condition {
             kind: kind.into(),
             status,
-            reason: said.reason.into(),
-            message: said.message.into(),
+            reason: text.reason.into(),
+            message: text.message.into(),
             last_transition: old
                 .filter(|old| old.status == status)
                 .map_or(now, |old| old.last_transition),
@@ -83,7 +83,7 @@ pub(super) fn all(
     conditions
 }
 
-/// A resize that is not made, of a pod that has not ended.
+/// `PodResizePending` for a resize that is not possible, while the pod has not terminated.
 fn resize_pending(snapshot: &PodSnapshot<'_>, phase: Phase) -> Option<ConditionText> {
     let why = snapshot.pod.resize_infeasible?;
     let message = why.to_owned();
@@ -94,8 +94,8 @@ fn resize_pending(snapshot: &PodSnapshot<'_>, phase: Phase) -> Option<ConditionT
     })
 }
 
-/// Conditions that others set. The one with the reason why a pod is ended comes last.
-fn foreign(snapshot: &PodSnapshot<'_>) -> Vec<Condition> {
+/// Conditions set from outside the agent, `DisruptionTarget` last.
+fn external(snapshot: &PodSnapshot<'_>) -> Vec<Condition> {
     let mut found: Vec<&crate::intents::ExternalCondition> =
         snapshot.intents.conditions.iter().collect();
     found.sort_by_key(|one| &*one.kind == DISRUPTION_TARGET);
@@ -154,11 +154,11 @@ fn containers_ready(
     }
 }
 
-/// Ready containers, and readiness gates that are open (KEP-580).
+/// `Ready`: all containers are ready and all readiness gates are true (KEP-580).
 fn ready(
     snapshot: &PodSnapshot<'_>,
     containers: &ConditionText,
-    foreign: &[Condition],
+    external: &[Condition],
 ) -> ConditionText {
     if !containers.status {
         return ConditionText {
@@ -166,12 +166,12 @@ fn ready(
             ..*containers
         };
     }
-    let shut: Vec<String> = snapshot
+    let unmet: Vec<String> = snapshot
         .pod
         .spec
         .readiness_gates
         .iter()
-        .filter_map(|gate| match foreign.iter().find(|one| one.kind == *gate) {
+        .filter_map(|gate| match external.iter().find(|one| one.kind == *gate) {
             None => Some(format!(
                 "corresponding condition of pod readiness gate \"{gate}\" does not exist."
             )),
@@ -182,13 +182,13 @@ fn ready(
             Some(_) => None,
         })
         .collect();
-    if shut.is_empty() {
+    if unmet.is_empty() {
         return ConditionText::yes();
     }
     ConditionText {
         status: false,
         reason: "ReadinessGatesNotReady",
-        message: shut.join(", "),
+        message: unmet.join(", "),
     }
 }
 

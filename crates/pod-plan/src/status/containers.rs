@@ -8,7 +8,9 @@ use rubelet_api::{
 };
 
 use crate::{
-    actions::{Actions, init_exit_code, is_asked, policy_of, restarts_all, should_restart},
+    actions::{
+        Actions, init_exit_code, policy_of, restart_requested, restarts_all, should_restart,
+    },
     definition, image,
     observed::{ContainerPhase, Exit, ObservedContainer},
     probe::{ProbeKind, ProbeResult},
@@ -16,23 +18,23 @@ use crate::{
 };
 use rubelet_base::duration::format_go;
 
-/// Reason of a container that waits, or was ended, because all containers are restarted.
+/// Reason of a container that waits or was terminated because all containers are restarted.
 pub(super) const RESTARTING_ALL: &str = "RestartingAllContainers";
-/// Reason of a container that was running and that the runtime no longer knows.
+/// Reason of a container that was running and no longer has a record in the runtime.
 const STATUS_UNKNOWN: &str = "ContainerStatusUnknown";
 /// Exit code of a container that vanished.
 const VANISHED_EXIT_CODE: i32 = 137;
 
-/// Which list of the specification a container is in.
+/// The kind of a container in the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ContainerKind {
     Init,
     Sidecar,
     Regular,
     Ephemeral,
 }
 
-impl Kind {
+impl ContainerKind {
     fn is_init(self) -> bool {
         matches!(self, Self::Init | Self::Sidecar)
     }
@@ -50,7 +52,7 @@ pub(super) fn all(
         .containers
         .iter()
         .any(|container| snapshot.observed.newest(&container.name).is_some());
-    let view = View {
+    let builder = StatusBuilder {
         snapshot,
         actions,
         any_regular,
@@ -60,46 +62,46 @@ pub(super) fn all(
         .init_containers
         .iter()
         .map(|one| match one.restart_policy {
-            Some(RestartPolicy::Always) => view.one(one, Kind::Sidecar),
-            _ => view.one(one, Kind::Init),
+            Some(RestartPolicy::Always) => builder.status(one, ContainerKind::Sidecar),
+            _ => builder.status(one, ContainerKind::Init),
         })
         .collect();
     let mut regular: Vec<ContainerStatus> = spec
         .containers
         .iter()
-        .map(|one| view.one(one, Kind::Regular))
+        .map(|one| builder.status(one, ContainerKind::Regular))
         .collect();
     regular.sort_by(|a, b| a.name.cmp(&b.name));
     let mut ephemeral: Vec<ContainerStatus> = spec
         .ephemeral_containers
         .iter()
-        .map(|one| view.one(&one.container, Kind::Ephemeral))
+        .map(|one| builder.status(&one.container, ContainerKind::Ephemeral))
         .collect();
     ephemeral.sort_by(|a, b| a.name.cmp(&b.name));
     [init, regular, ephemeral]
 }
 
-struct View<'a> {
+struct StatusBuilder<'a> {
     snapshot: &'a PodSnapshot<'a>,
     actions: &'a Actions,
     any_regular: bool,
     now: Timestamp,
 }
 
-impl View<'_> {
-    fn one(&self, container: &Container, kind: Kind) -> ContainerStatus {
+impl StatusBuilder<'_> {
+    fn status(&self, container: &Container, kind: ContainerKind) -> ContainerStatus {
         let snapshot = self.snapshot;
         let old = snapshot.published(&container.name);
         let (newest, before) = snapshot.observed.newest_two(&container.name);
         let mut status = match newest {
-            Some(found) => seen(container, found, before, old),
-            None => unseen(snapshot, container, old, kind, self.any_regular),
+            Some(found) => status_from_record(container, found, before, old),
+            None => status_without_record(snapshot, container, old, kind, self.any_regular),
         };
         // It never goes down: records of earlier instances may be gone.
         status.restart_count = status
             .restart_count
             .max(old.map_or(0, |old| old.restart_count));
-        if kind != Kind::Ephemeral || newest.is_none() {
+        if kind != ContainerKind::Ephemeral || newest.is_none() {
             wait_for_restart(
                 snapshot,
                 self.actions,
@@ -112,16 +114,16 @@ impl View<'_> {
         }
         let running = newest.filter(|_| matches!(status.state, ContainerState::Running { .. }));
         status.started = match kind {
-            Kind::Sidecar | Kind::Regular => {
+            ContainerKind::Sidecar | ContainerKind::Regular => {
                 running.is_some_and(|found| snapshot.started(container, found))
             }
-            Kind::Init | Kind::Ephemeral => running.is_some(),
+            ContainerKind::Init | ContainerKind::Ephemeral => running.is_some(),
         };
         status.ready = match kind {
-            Kind::Init => {
+            ContainerKind::Init => {
                 matches!(&status.state, ContainerState::Terminated(end) if end.exit_code == 0)
             }
-            Kind::Sidecar | Kind::Regular => {
+            ContainerKind::Sidecar | ContainerKind::Regular => {
                 status.started
                     && running.is_some_and(|found| {
                         container.readiness.is_none()
@@ -129,14 +131,14 @@ impl View<'_> {
                                 == Some(ProbeResult::Success)
                     })
             }
-            Kind::Ephemeral => false,
+            ContainerKind::Ephemeral => false,
         };
         status
     }
 }
 
-/// A container of which the runtime has a record.
-fn seen(
+/// The status of a container with a record in the runtime.
+fn status_from_record(
     container: &Container,
     found: &ObservedContainer,
     before: Option<&ObservedContainer>,
@@ -154,7 +156,7 @@ fn seen(
             ..vanished(id, started_before(old))
         }),
     };
-    // From the record of the runtime, else from the published status, which outlives it.
+    // From the runtime's record, else from the published status, which outlives the record.
     let last_state = before
         .and_then(|before| {
             before
@@ -187,15 +189,15 @@ fn seen(
     }
 }
 
-/// A container of which the runtime has no record: never made, or lost.
-fn unseen(
+/// The status of a container without a record in the runtime: never created, or lost.
+fn status_without_record(
     snapshot: &PodSnapshot<'_>,
     container: &Container,
     old: Option<&ContainerStatus>,
-    kind: Kind,
+    kind: ContainerKind,
     any_regular: bool,
 ) -> ContainerStatus {
-    let completed = kind == Kind::Init && any_regular;
+    let completed = kind == ContainerKind::Init && any_regular;
     let Some(old) = old else {
         return ContainerStatus {
             name: container.name.clone(),
@@ -206,7 +208,7 @@ fn unseen(
             started: false,
             restart_count: 0,
             state: if completed {
-                ContainerState::Terminated(completed_unseen())
+                ContainerState::Terminated(completed_without_record())
             } else {
                 default_waiting(snapshot, kind)
             },
@@ -229,7 +231,7 @@ fn unseen(
         }
         ContainerState::Terminated(_) => {}
         ContainerState::Running { .. } if completed => {
-            status.state = ContainerState::Terminated(completed_unseen());
+            status.state = ContainerState::Terminated(completed_without_record());
         }
         ContainerState::Running { started_at } => {
             let mut end = vanished(&old.container_id, Some(*started_at));
@@ -237,7 +239,7 @@ fn unseen(
                            The container used to be Running"
                 .into();
             let policy = policy_of(container, snapshot.pod.spec.restart_policy);
-            if starts_again && policy != RestartPolicy::Never && kind != Kind::Ephemeral {
+            if starts_again && policy != RestartPolicy::Never && kind != ContainerKind::Ephemeral {
                 status.last_state = Some(end);
                 status.restart_count = old.restart_count.saturating_add(1);
                 status.state = default_waiting(snapshot, kind);
@@ -249,8 +251,8 @@ fn unseen(
     status
 }
 
-/// A terminated container that is to start again is shown as waiting, with the reason of the last
-/// failed try or of the crash back-off; how it ended moves to `lastState`.
+/// Shows a terminated container that will be restarted as waiting, with the reason of the last
+/// failed start or of the crash back-off; its termination moves to `lastState`.
 fn wait_for_restart(
     snapshot: &PodSnapshot<'_>,
     actions: &Actions,
@@ -261,7 +263,7 @@ fn wait_for_restart(
     status: &mut ContainerStatus,
 ) {
     if snapshot.target != Target::Run
-        || actions.early_end.is_some()
+        || actions.pod_failure.is_some()
         || actions.restarting_all
         || snapshot.previous.is_some_and(|old| old.phase.is_terminal())
     {
@@ -271,7 +273,7 @@ fn wait_for_restart(
     let restarts = match (newest, exit) {
         (None, _) => true,
         (Some(found), Some(exit)) => {
-            // An init container that ended well is through; a sidecar never is.
+            // An init container that succeeded has completed; a sidecar never completes.
             let sidecar = container.restart_policy == Some(RestartPolicy::Always);
             let counts = !is_init || sidecar || exit.failed();
             let code = if is_init {
@@ -280,7 +282,7 @@ fn wait_for_restart(
                 exit.code
             };
             definition::container_changed(container, found)
-                || is_asked(snapshot, &container.name)
+                || restart_requested(snapshot, &container.name)
                 || counts && should_restart(container, snapshot.pod.spec.restart_policy, code)
         }
         (Some(found), None) => matches!(found.phase, ContainerPhase::Created),
@@ -299,7 +301,7 @@ fn wait_for_restart(
             .crash_wait(container, exit.finished_at, now)
     });
     let failed = failure.map(|failure| failure.reason.clone());
-    // Of two waits the longer one is shown.
+    // The longer of two back-offs is shown.
     let failure = failure.filter(|failure| {
         let longer = crash.is_none_or(|(until, _)| until <= failure.retry_at());
         image::is_pull_failure(&failure.reason)
@@ -311,7 +313,7 @@ fn wait_for_restart(
             CRASH_LOOP_BACK_OFF.into(),
             crash_message(snapshot, container, delay),
         ),
-        // The wait has ended: the shown state stays until the next instance is there.
+        // The back-off is over: the shown state stays until the next instance exists.
         (None, None) => match snapshot.published(&container.name) {
             Some(ContainerStatus {
                 container_id,
@@ -351,8 +353,10 @@ fn crash_message(
     .into()
 }
 
-fn default_waiting(snapshot: &PodSnapshot<'_>, kind: Kind) -> ContainerState {
-    if kind.is_init() || kind == Kind::Regular && !snapshot.pod.spec.init_containers.is_empty() {
+fn default_waiting(snapshot: &PodSnapshot<'_>, kind: ContainerKind) -> ContainerState {
+    if kind.is_init()
+        || kind == ContainerKind::Regular && !snapshot.pod.spec.init_containers.is_empty()
+    {
         waiting("PodInitializing", "")
     } else {
         waiting("ContainerCreating", "")
@@ -377,7 +381,7 @@ pub(super) fn terminated(exit: &Exit, id: &str) -> Terminated {
     }
 }
 
-fn completed_unseen() -> Terminated {
+fn completed_without_record() -> Terminated {
     Terminated {
         exit_code: 0,
         reason: "Completed".into(),

@@ -1,26 +1,26 @@
-//! Termination messages: how much of them all a pod's status may hold (kubelet: the status
-//! manager's `normalizeStatus`).
+//! The size limit of the termination messages in a pod's status (kubelet: the status manager's
+//! `normalizeStatus`).
 
 use rubelet_api::status::{ContainerState, ContainerStatus, Terminated};
 
-/// The most bytes of the messages of one pod.
+/// Maximum size of all termination messages of one pod.
 const MAX_POD_BYTES: usize = 12 * 1024;
 
-/// Gives each container an equal part of the pod's limit, and truncates what is longer.
+/// Truncates each message to an equal part of the pod's limit.
 pub(super) fn limit(lists: &mut [Vec<ContainerStatus>]) {
     let count: usize = lists.iter().map(Vec::len).sum();
     let limit = MAX_POD_BYTES / count.max(1);
     for status in lists.iter_mut().flatten() {
         if let ContainerState::Terminated(end) = &mut status.state {
-            cut(end, limit);
+            truncate(end, limit);
         }
         if let Some(end) = &mut status.last_state {
-            cut(end, limit);
+            truncate(end, limit);
         }
     }
 }
 
-fn cut(end: &mut Terminated, limit: usize) {
+fn truncate(end: &mut Terminated, limit: usize) {
     if end.message.len() > limit {
         end.message = end.message[..end.message.floor_char_boundary(limit)].into();
     }

@@ -9,17 +9,17 @@ use rubelet_api::{
 use super::containers::RESTARTING_ALL;
 use crate::actions::should_restart;
 
-/// What the phase follows from.
-pub(super) struct Facts<'a> {
+/// The input of the phase.
+pub(super) struct PhaseInputs<'a> {
     pub(super) spec: &'a PodSpec,
     pub(super) init_containers: &'a [ContainerStatus],
     pub(super) containers: &'a [ContainerStatus],
-    /// A regular container was made in the current sandbox: the pod was initialised.
+    /// A regular container was created in the current sandbox: the pod was initialized.
     pub(super) initialized: bool,
-    /// All containers are being restarted: nothing has ended permanently.
+    /// All containers are being restarted: none has terminated permanently.
     pub(super) restarting_all: bool,
-    /// The pod ends, and its source is one that wants to know how it ended.
-    pub(super) ends: bool,
+    /// The pod is terminating, and its source is the API server, which needs the final phase.
+    pub(super) terminating: bool,
 }
 
 #[derive(Default)]
@@ -35,7 +35,7 @@ struct Counts {
 }
 
 /// The phase that follows from the container states.
-pub(super) fn of(facts: &Facts<'_>) -> Phase {
+pub(super) fn of(facts: &PhaseInputs<'_>) -> Phase {
     let mut counts = Counts::default();
     let spec = facts.spec;
     for container in &spec.init_containers {
@@ -57,7 +57,7 @@ pub(super) fn of(facts: &Facts<'_>) -> Phase {
     } else if counts.running > 0 {
         Phase::Running
     } else if counts.stopped > 0 {
-        if !facts.ends && counts.restartable > 0 {
+        if !facts.terminating && counts.restartable > 0 {
             Phase::Running
         } else if counts.stopped == counts.succeeded {
             Phase::Succeeded
@@ -74,13 +74,18 @@ fn find<'a>(list: &'a [ContainerStatus], container: &Container) -> Option<&'a Co
 }
 
 impl Counts {
-    fn init(&mut self, facts: &Facts<'_>, container: &Container, status: Option<&ContainerStatus>) {
+    fn init(
+        &mut self,
+        facts: &PhaseInputs<'_>,
+        container: &Container,
+        status: Option<&ContainerStatus>,
+    ) {
         let Some(status) = status else {
             self.pending_init += 1;
             return;
         };
         match (&status.state, &status.last_state) {
-            // One that waits for its restart counts by its last exit.
+            // A container that waits for its restart counts by its last exit.
             (ContainerState::Terminated(end), _) | (ContainerState::Waiting { .. }, Some(end)) => {
                 let restarts = restartable(facts, container, end.exit_code, &end.reason);
                 self.failed_init += usize::from(end.exit_code != 0 && !restarts);
@@ -95,7 +100,7 @@ impl Counts {
                 self.pending_sidecars += usize::from(!started);
                 self.running += 1;
             }
-            // Sidecars that ended do not count.
+            // Terminated sidecars do not count.
             Some((ContainerState::Terminated(_), ..) | (_, Some(_), _)) => {}
             Some((ContainerState::Waiting { .. }, None, _)) | None => {
                 self.pending_sidecars += 1;
@@ -106,7 +111,7 @@ impl Counts {
 
     fn regular(
         &mut self,
-        facts: &Facts<'_>,
+        facts: &PhaseInputs<'_>,
         container: &Container,
         status: Option<&ContainerStatus>,
     ) {
@@ -129,7 +134,12 @@ impl Counts {
     }
 }
 
-fn restartable(facts: &Facts<'_>, container: &Container, exit_code: i32, reason: &str) -> bool {
+fn restartable(
+    facts: &PhaseInputs<'_>,
+    container: &Container,
+    exit_code: i32,
+    reason: &str,
+) -> bool {
     facts.restarting_all
         || reason == RESTARTING_ALL
         || should_restart(container, facts.spec.restart_policy, exit_code)

@@ -1,5 +1,5 @@
-//! The status of a pod whose specification is lost: it is being removed, and the last published
-//! status is all there is.
+//! The status of a pod whose specification is lost: it is being removed, and its status derives
+//! from the last published one.
 
 use jiff::Timestamp;
 use rubelet_api::status::{Condition, ContainerState, Phase, PodStatus};
@@ -7,10 +7,10 @@ use rubelet_api::status::{Condition, ContainerState, Phase, PodStatus};
 use super::containers::terminated;
 use crate::snapshot::PodSnapshot;
 
-/// What was published last, with the ends that were seen since.
+/// The last published status with the terminations observed since.
 pub(super) fn generate(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodStatus {
     let Some(previous) = snapshot.previous else {
-        return unheard_of(snapshot, now);
+        return without_previous(snapshot, now);
     };
     let mut status = previous.clone();
     let lists = [
@@ -40,7 +40,7 @@ pub(super) fn generate(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodStatus 
     status
 }
 
-fn unheard_of(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodStatus {
+fn without_previous(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodStatus {
     let condition = |kind: &str| Condition {
         kind: kind.into(),
         status: false.into(),

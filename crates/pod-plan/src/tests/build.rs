@@ -16,8 +16,8 @@ use rubelet_api::{
 use rubelet_base::PodName;
 
 use crate::{
-    History, Intents, ObservedContainer, ObservedPod, ObservedSandbox, PlanSettings, PodPlan,
-    PodSnapshot, ProbeKind, ProbeResult, ProbeResults, Target,
+    History, ObservedContainer, ObservedPod, ObservedSandbox, OperatorIntents, PlanSettings,
+    PodPlan, PodSnapshot, ProbeKind, ProbeResult, ProbeResults, Target,
     observed::{ContainerPhase, Exit},
     plan,
 };
@@ -112,7 +112,7 @@ pub(super) fn found(name: &str, count: u32, phase: ContainerPhase) -> ObservedCo
         definition: Some("v1:0".into()),
         pre_stop: None,
         grace: None,
-        ahead_of: None,
+        precreated_after: None,
         user: None,
         recursive_read_only: Vec::new(),
         process: crate::ProcessState::AsReported,
@@ -156,7 +156,7 @@ pub(super) struct Node {
     pub(super) status: Option<PodStatus>,
     pub(super) target: Target,
     pub(super) probes: ProbeResults,
-    pub(super) intents: Intents,
+    pub(super) intents: OperatorIntents,
 }
 
 impl Node {
@@ -166,7 +166,7 @@ impl Node {
             status: None,
             target: Target::Run,
             probes: ProbeResults::default(),
-            intents: Intents::default(),
+            intents: OperatorIntents::default(),
         }
     }
 
@@ -199,9 +199,9 @@ pub(super) fn short(plan: &PodPlan) -> Vec<String> {
             CreateSandbox { attempt } => format!("sandbox {attempt}"),
             StartContainer {
                 name,
-                made: Some(made),
+                precreated: Some(precreated),
                 ..
-            } => format!("start {name} as {made}"),
+            } => format!("start {name} as {precreated}"),
             StartContainer {
                 name,
                 restart_count,
@@ -217,7 +217,7 @@ pub(super) fn short(plan: &PodPlan) -> Vec<String> {
                 sandbox,
                 before,
             } => {
-                format!("make {name} #{restart_count} ahead of {before} in {sandbox}")
+                format!("precreate {name} #{restart_count} after {before} in {sandbox}")
             }
             NoteRestart { name, .. } => format!("note restart of {name}"),
             PostStart { id, .. } => format!("post start {id}"),

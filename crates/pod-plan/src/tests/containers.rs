@@ -237,7 +237,7 @@ fn what_runs_as_wanted_needs_no_step() {
     );
     let plan = Node::new().plan(&pod, &observed, 100);
     assert_eq!((plan.steps.len(), plan.wake_at), (0, None));
-    assert_eq!(plan.why, [crate::Why::Converged]);
+    assert_eq!(plan.why, [crate::PlanReason::Converged]);
 }
 
 /// How containerd records a start whose caller went away.
@@ -342,9 +342,9 @@ fn an_older_instance_that_runs_beside_a_newer_one_is_stopped() {
     assert_eq!(short(&plan), ["kill a0"]);
     assert_eq!(
         plan.why,
-        [crate::Why::Kills(
+        [crate::PlanReason::Kills(
             "a".into(),
-            crate::why::KillCause::Superseded
+            crate::reason::KillCause::Superseded
         )]
     );
 }

@@ -1,11 +1,12 @@
-//! The state examples of the Kubernetes page on the pod lifecycle, and restarts that were asked for.
+//! The state examples of the Kubernetes page on the pod lifecycle, and restarts that were asked
+//! for.
 
 use std::time::Duration;
 
 use rubelet_api::pod::RestartPolicy::{self, *};
 
 use super::build::*;
-use crate::{Step, intents::RestartIntent, why::StartCause};
+use crate::{Step, intents::RestartIntent, reason::StartCause};
 
 #[test]
 fn the_examples_of_the_pod_lifecycle_page() {
@@ -99,7 +100,7 @@ fn a_restart_that_was_asked_for_replaces_that_instance_once_and_without_back_off
         let observed = seen(vec![sandbox(&pod, 0, true)], records("a=exit:1 b=run"));
         let plan = node.plan(&pod, &observed, 31);
         assert!(
-            matches!(&plan.steps[0], Step::StartContainer { cause, .. } if *cause == StartCause::Asked),
+            matches!(&plan.steps[0], Step::StartContainer { cause, .. } if *cause == StartCause::Requested),
             "{plan:?}"
         );
         let steps = node.in_sandbox(&pod, "a#1=run a=exit:143 b=run").0;

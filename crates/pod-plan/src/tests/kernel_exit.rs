@@ -41,7 +41,7 @@ fn the_status_says_the_end_and_the_steps_wait_for_the_runtime() {
     let plan = plan_of(&pod, ended(1));
     assert_eq!(said(&plan.status), "Running a:Error(1)");
     assert!(!plan.status.containers[0].ready);
-    assert_eq!(short(&plan), ["make a #1 ahead of a0 in s0"]);
+    assert_eq!(short(&plan), ["precreate a #1 after a0 in s0"]);
     let plan = plan_of(&pod, ended(137));
     assert_eq!(said(&plan.status), "Running a:Error(137)");
 }

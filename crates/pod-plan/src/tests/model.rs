@@ -6,7 +6,7 @@ use rubelet_api::pod::{Pod, RestartPolicy};
 
 use super::build::*;
 use crate::{
-    History, Intents, ObservedContainer, ObservedPod, PlanSettings, PodPlan, PodSnapshot,
+    History, ObservedContainer, ObservedPod, OperatorIntents, PlanSettings, PodPlan, PodSnapshot,
     ProbeKind, ProbeResult, ProbeResults, Step, Target, VolumeState,
     observed::{ContainerPhase, Exit},
     plan,
@@ -18,7 +18,7 @@ pub(super) struct Model {
     pub(super) observed: ObservedPod,
     pub(super) history: History,
     pub(super) probes: ProbeResults,
-    pub(super) intents: Intents,
+    pub(super) intents: OperatorIntents,
     pub(super) status: Option<rubelet_api::status::PodStatus>,
     pub(super) target: Target,
     /// Seconds since the beginning.
@@ -35,7 +35,7 @@ impl Model {
             observed: ObservedPod::default(),
             history: History::default(),
             probes: ProbeResults::default(),
-            intents: Intents::default(),
+            intents: OperatorIntents::default(),
             status: None,
             target: Target::Run,
             now: 1000,
@@ -143,7 +143,7 @@ impl Model {
             sandbox: sandbox.clone(),
             created_at: at(self.now),
             definition: container.definition.map(|hash| hash.0),
-            ahead_of: Some(before.clone()),
+            precreated_after: Some(before.clone()),
             ..found(name, *restart_count, ContainerPhase::Created)
         });
     }
@@ -152,7 +152,7 @@ impl Model {
         let Step::StartContainer {
             name,
             sandbox,
-            made,
+            precreated,
             restart_count,
             after_exit,
             ..
@@ -161,8 +161,8 @@ impl Model {
             return;
         };
         let container = self.pod.spec.container(name).unwrap().clone();
-        if let Some(made) = made {
-            self.history.count_precreated(name, made);
+        if let Some(precreated) = precreated {
+            self.history.count_precreated(name, precreated);
         }
         if let Some(end) = after_exit {
             let max = Duration::from_secs(300);
@@ -173,8 +173,8 @@ impl Model {
         let count = restart_count.unwrap_or(next);
         self.logged.insert(name.clone(), count);
         let running = self.running();
-        if let Some(made) = made {
-            self.record(made.as_str()).phase = running;
+        if let Some(precreated) = precreated {
+            self.record(precreated.as_str()).phase = running;
         } else {
             self.made += 1;
             self.observed.containers.push(ObservedContainer {

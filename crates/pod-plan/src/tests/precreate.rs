@@ -6,7 +6,9 @@ use rubelet_api::{
 };
 
 use super::build::*;
-use crate::{ObservedContainer, ObservedPod, PodPlan, ProcessState, Why, observed::ContainerPhase};
+use crate::{
+    ObservedContainer, ObservedPod, PlanReason, PodPlan, ProcessState, observed::ContainerPhase,
+};
 
 fn always() -> Pod {
     pod(RestartPolicy::Always, &[], &["a"])
@@ -20,10 +22,10 @@ fn instance(phase: ContainerPhase, process: ProcessState) -> ObservedContainer {
     }
 }
 
-/// Instance 1, which was made ahead.
+/// Instance 1, which is precreated.
 fn made() -> ObservedContainer {
     ObservedContainer {
-        ahead_of: Some("a0".into()),
+        precreated_after: Some("a0".into()),
         created_at: at(95),
         ..found("a", 1, ContainerPhase::Created)
     }
@@ -49,7 +51,7 @@ fn plan_of(pod: &Pod, observed: &ObservedPod) -> PodPlan {
 fn the_next_instance_is_made_when_the_process_is_gone_and_the_runtime_does_not_know() {
     let pod = always();
     let plan = plan_of(&pod, &gone());
-    assert_eq!(short(&plan), ["make a #1 ahead of a0 in s0"]);
+    assert_eq!(short(&plan), ["precreate a #1 after a0 in s0"]);
     assert_eq!(
         said(&plan.status),
         "Running a:Running",
@@ -59,7 +61,10 @@ fn the_next_instance_is_made_when_the_process_is_gone_and_the_runtime_does_not_k
     assert_eq!(steps(&pod, &as_told), [""; 0]);
     let lost = plan_of(&pod, &with(vec![instance(running(), ProcessState::Lost)]));
     assert_eq!(short(&lost), [""; 0]);
-    assert_eq!(lost.why, [Why::ExitNotReported("a".into(), "a0".into())]);
+    assert_eq!(
+        lost.why,
+        [PlanReason::ExitNotReported("a".into(), "a0".into())]
+    );
     assert_eq!(said(&lost.status), "Running a:Running");
 }
 
@@ -102,7 +107,7 @@ fn none_is_made_unless_it_starts_at_once_whatever_the_exit_code() {
     rules.spec.restart_policy = RestartPolicy::Never;
     rules.spec.containers[0].restart_policy = Some(RestartPolicy::Always);
     rules.spec.containers[0].restart_rules = vec![rule(RestartAction::Restart, &[7])];
-    assert_eq!(steps(&rules, &gone()), ["make a #1 ahead of a0 in s0"]);
+    assert_eq!(steps(&rules, &gone()), ["precreate a #1 after a0 in s0"]);
 }
 
 #[test]
@@ -168,7 +173,10 @@ fn what_was_made_for_nothing_is_removed() {
         ["remove a1"],
         "the kernel's word led to nothing"
     );
-    assert!(plan.why.contains(&Why::DiscardsPrecreated("a".into())));
+    assert!(
+        plan.why
+            .contains(&PlanReason::DiscardsPrecreated("a".into()))
+    );
 
     // An agent that was started since knows nothing of the kernel's word.
     let as_told = with(vec![made(), instance(running(), ProcessState::AsReported)]);
@@ -218,7 +226,7 @@ fn what_was_made_for_nothing_is_removed() {
 }
 
 #[test]
-fn a_pod_that_ends_leaves_nothing_behind_that_was_made_ahead() {
+fn a_terminating_pod_keeps_no_precreated_container() {
     let pod = always();
     let mut node = Node {
         target: crate::Target::Remove {

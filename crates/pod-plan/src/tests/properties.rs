@@ -142,13 +142,13 @@ pub(super) fn check(model: &Model, plan: &PodPlan) {
                 name,
                 restart_count,
                 sandbox,
-                made,
+                precreated,
                 ..
             } => {
                 for found in &model.observed.containers {
-                    let is_made = made.as_ref() == Some(&found.id);
-                    assert!(!is_made || found.phase == ContainerPhase::Created);
-                    if found.name != *name || is_made || removed.contains(&&found.id) {
+                    let is_precreated = precreated.as_ref() == Some(&found.id);
+                    assert!(!is_precreated || found.phase == ContainerPhase::Created);
+                    if found.name != *name || is_precreated || removed.contains(&&found.id) {
                         continue;
                     }
                     let alive = !matches!(found.phase, ContainerPhase::Exited(_));

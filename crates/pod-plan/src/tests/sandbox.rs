@@ -3,14 +3,14 @@
 use rubelet_api::{container::DefinitionHash, pod::RestartPolicy::*};
 
 use super::build::*;
-use crate::why::Why;
+use crate::reason::PlanReason;
 
 #[test]
 fn a_new_pod_gets_a_sandbox_and_is_pending() {
     let pod = pod(Always, &[], &["a"]);
     let plan = Node::new().plan(&pod, &seen(vec![], vec![]), 0);
     assert_eq!(short(&plan), ["sandbox 0"]);
-    assert_eq!(plan.why, [Why::NoSandbox]);
+    assert_eq!(plan.why, [PlanReason::NoSandbox]);
     assert_eq!(said(&plan.status), "Pending a:ContainerCreating");
 }
 

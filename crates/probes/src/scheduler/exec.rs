@@ -18,13 +18,13 @@ use crate::{
 /// timeout, and reports that.
 pub(super) async fn run(
     runtime: &dyn RuntimeService,
-    trial: &ProbeContext,
+    context: &ProbeContext,
     command: &[Box<str>],
 ) -> ProbeTry {
-    let timeout = trial.timeout();
-    let cmd = expanded(command, trial.container());
+    let timeout = context.timeout();
+    let cmd = expanded(command, context.container());
     let request = v1::ExecSyncRequest {
-        container_id: trial.id.as_str().to_owned(),
+        container_id: context.id.as_str().to_owned(),
         cmd,
         timeout: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
     };
@@ -50,7 +50,7 @@ pub(super) async fn run(
             (verdict, output(&answer))
         }
         Err(error) if error.is_deadline_exceeded() => {
-            let command = expanded(command, trial.container()).join(" ");
+            let command = expanded(command, context.container()).join(" ");
             let output = format!(
                 "command timed out: {} timed out after {}",
                 quoted(command.as_bytes()),
@@ -62,7 +62,7 @@ pub(super) async fn run(
     };
     let took = match verdict {
         ProbeOutcome::TimedOut => noticed.unwrap_or(latency),
-        // An answer is an answer, whenever this process came to read it.
+        // A result counts, however late this process reads it.
         _ => Duration::ZERO,
     };
     ProbeTry {
@@ -94,7 +94,7 @@ fn expanded(command: &[Box<str>], container: &Container) -> Vec<String> {
     command.iter().map(|word| expand(word, lookup)).collect()
 }
 
-/// What the command wrote, stdout first; the beginning of it.
+/// The beginning of the command's output, stdout first.
 fn output(answer: &v1::ExecSyncResponse) -> String {
     let stdout = &answer.stdout[..answer.stdout.len().min(MAX_OUTPUT)];
     let stderr = &answer.stderr[..answer.stderr.len().min(MAX_OUTPUT - stdout.len())];

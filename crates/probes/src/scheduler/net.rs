@@ -1,4 +1,4 @@
-//! One attempt over the network, as the scheduler sees it; tests have their own.
+//! The trait for attempts over the network; tests have their own implementations.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::report::ProbeReport;
 /// Network probes and httpGet hooks.
 #[async_trait]
 pub trait NetProbe: Send + Sync + 'static {
-    /// Tries a network probe; `host` is the pod's address. Exec probes are not its business.
+    /// Tries a network probe; `host` is the pod's address. Does not support exec probes.
     async fn probe(&self, handler: &ProbeHandler, host: &str, timeout: Duration) -> ProbeReport;
 
     /// Runs an httpGet hook.

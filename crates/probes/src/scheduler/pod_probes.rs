@@ -2,7 +2,7 @@
 
 use rubelet_base::ContainerId;
 
-/// What is tried of one pod.
+/// The probes of one pod.
 #[derive(Debug, Default)]
 pub(super) struct PodProbes {
     /// Its probes, by their numbers.

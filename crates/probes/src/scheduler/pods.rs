@@ -1,9 +1,9 @@
-//! From the probes that plans want of a pod to those that run.
+//! Reconciles the running probes with those that pods' tasks set.
 
 use std::{sync::Arc, time::Duration};
 
 use rubelet_base::{ContainerId, PodUid};
-use rubelet_pod_plan::{ProbeKind, ProbeTarget, probe::Streak};
+use rubelet_pod_plan::{ProbeKind, ProbeTarget, probe::ProbeStreak};
 use tokio::time::Instant;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
 impl ProberTask {
     /// Applies the changes that pods' tasks requested.
     pub(super) fn take_changes(&mut self) {
-        for (uid, wanted) in self.rows.take_changes() {
+        for (uid, wanted) in self.state.take_changes() {
             match wanted {
                 Some(wanted) => self.compare(&uid, &wanted),
                 None => self.drop_pod(&uid),
@@ -35,30 +35,30 @@ impl ProberTask {
     fn compare(&mut self, uid: &PodUid, wanted: &WantedProbes) {
         let mut pod = self.pods.remove(uid).unwrap_or_default();
         let old = std::mem::take(&mut pod.probes);
-        // Those that waited for a startup probe which this process saw succeed wait no longer.
+        // Probes that waited for a startup probe start once this process saw it succeed.
         let startups: Vec<ContainerId> = old
             .iter()
-            .map(|key| &self.probes[*key as usize].trial)
-            .filter(|trial| trial.kind == ProbeKind::Startup)
-            .map(|trial| trial.id.clone())
+            .map(|key| &self.probes[*key as usize].context)
+            .filter(|context| context.kind == ProbeKind::Startup)
+            .map(|context| context.id.clone())
             .collect();
         let mut old: Vec<Option<u32>> = old.into_iter().map(Some).collect();
         for target in &wanted.targets {
-            let Some(trial) = ProbeContext::new(&wanted.pod, &wanted.ip, target) else {
+            let Some(context) = ProbeContext::new(&wanted.pod, &wanted.ip, target) else {
                 continue;
             };
             self.note_instance(uid, &mut pod, target);
             let known = old.iter_mut().find_map(|key| {
-                let known = &self.probes[(*key)? as usize].trial;
-                let same = known.id == trial.id && known.kind == trial.kind;
+                let known = &self.probes[(*key)? as usize].context;
+                let same = known.id == context.id && known.kind == context.kind;
                 key.take_if(|_| same)
             });
             let key = match known {
                 Some(key) => {
-                    self.update(key, trial);
+                    self.update(key, context);
                     key
                 }
-                None => self.add(target, trial, startups.contains(&target.id)),
+                None => self.add(target, context, startups.contains(&target.id)),
             };
             pod.probes.push(key);
         }
@@ -76,7 +76,7 @@ impl ProberTask {
             Some((_, id)) if *id == target.id => {}
             Some((_, id)) => {
                 let before = std::mem::replace(id, target.id.clone());
-                self.rows.change(uid, |row| row.forget(&before));
+                self.state.change(uid, |row| row.forget(&before));
             }
             None => {
                 let instance = (target.container.clone(), target.id.clone());
@@ -85,17 +85,22 @@ impl ProberTask {
         }
     }
 
-    fn add(&mut self, target: &ProbeTarget, trial: ProbeContext, startup_seen: bool) -> u32 {
-        let spec = trial.probe();
+    fn add(&mut self, target: &ProbeTarget, context: ProbeContext, startup_seen: bool) -> u32 {
+        let spec = context.probe();
         let found_running = target.started_at <= self.began && !startup_seen;
         let phase = if found_running {
-            timing::phase(&trial.pod.uid, &target.container, trial.kind, spec.period)
+            timing::phase(
+                &context.pod.uid,
+                &target.container,
+                context.kind,
+                spec.period,
+            )
         } else {
             Duration::ZERO
         };
         let now = self.clock.now();
         let wait = timing::first(now, target.started_at, spec.initial_delay, phase);
-        let streak = Streak::new(target.kind, target.initial);
+        let streak = ProbeStreak::new(target.kind, target.initial);
         let report = ProbeStatus {
             container: target.container.clone(),
             id: target.id.clone(),
@@ -109,8 +114,8 @@ impl ProberTask {
             late: 0,
             next: None,
         };
-        self.rows.change(&trial.pod.uid, |row| row.begin(report));
-        let mut probe = Probe::new(Arc::new(trial), streak);
+        self.state.change(&context.pod.uid, |row| row.begin(report));
+        let mut probe = Probe::new(Arc::new(context), streak);
         if !found_running {
             probe.first = Instant::now() + wait;
         }
@@ -119,22 +124,22 @@ impl ProberTask {
         key
     }
 
-    /// The pod was read again, or has another address. Attempts of a probe that is no longer the
-    /// same do not count for the new one.
-    fn update(&mut self, key: u32, trial: ProbeContext) {
+    /// Updates a probe after a change of the pod or of its address. Attempts of a changed probe do
+    /// not count.
+    fn update(&mut self, key: u32, context: ProbeContext) {
         let probe = &mut self.probes[key as usize];
-        if !trial.same_probe(&probe.trial) {
+        if !context.same_probe(&probe.context) {
             // The outcome stays until the changed probe has one of its own.
-            probe.streak = Streak::new(trial.kind, probe.streak.outcome());
-            probe.break_off();
-            probe.trial = Arc::new(trial);
+            probe.streak = ProbeStreak::new(context.kind, probe.streak.outcome());
+            probe.abort();
+            probe.context = Arc::new(context);
             self.schedule(key, Instant::now());
             return;
         }
-        if Arc::ptr_eq(&probe.trial.pod, &trial.pod) && probe.trial.ip == trial.ip {
+        if Arc::ptr_eq(&probe.context.pod, &context.pod) && probe.context.ip == context.ip {
             return;
         }
-        probe.trial = Arc::new(trial);
+        probe.context = Arc::new(context);
         if std::mem::take(&mut probe.waits_for_address) {
             self.schedule(key, Instant::now());
         }
@@ -143,10 +148,10 @@ impl ProberTask {
     fn drop_probe(&mut self, key: u32) {
         self.wheel.cancel(key);
         let mut probe = self.probes.remove(key as usize);
-        probe.break_off();
-        let trial = &probe.trial;
-        self.rows.change(&trial.pod.uid, |row| {
-            if let Some(report) = row.report(&trial.id, trial.kind) {
+        probe.abort();
+        let context = &probe.context;
+        self.state.change(&context.pod.uid, |row| {
+            if let Some(report) = row.report(&context.id, context.kind) {
                 report.next = None;
             }
         });

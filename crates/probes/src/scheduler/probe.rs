@@ -1,10 +1,10 @@
-//! One probe, and what its attempts amount to so far.
+//! One probe and its state.
 
 use std::{sync::Arc, time::Duration};
 
 use rubelet_pod_plan::{
     ProbeKind, ProbeResult,
-    probe::{Attempt, Streak},
+    probe::{AttemptOutcome, ProbeStreak},
 };
 use tokio::{
     task::{AbortHandle, Id},
@@ -19,25 +19,25 @@ const LATE_LOG: Duration = Duration::from_secs(60);
 
 /// One probe of one instance of a container.
 pub(super) struct Probe {
-    pub(super) trial: Arc<ProbeContext>,
-    pub(super) streak: Streak,
-    /// It was due, and the pod has no address yet.
+    pub(super) context: Arc<ProbeContext>,
+    pub(super) streak: ProbeStreak,
+    /// True if it is due and the pod has no address yet.
     pub(super) waits_for_address: bool,
     /// The point of the grid for which it is set, or was set last.
     pub(super) due: Instant,
     /// The first of these points.
     pub(super) first: Instant,
-    /// The attempt that is under way.
+    /// The attempt in progress.
     pub(super) attempt: Option<AbortHandle>,
-    /// How many tries the agent ran too late.
+    /// Number of tries that the agent ran too late.
     pub(super) late: u64,
     late_logged: Option<Instant>,
 }
 
 impl Probe {
-    pub(super) fn new(trial: Arc<ProbeContext>, streak: Streak) -> Self {
+    pub(super) fn new(context: Arc<ProbeContext>, streak: ProbeStreak) -> Self {
         Self {
-            trial,
+            context,
             streak,
             waits_for_address: false,
             due: Instant::now(),
@@ -48,14 +48,14 @@ impl Probe {
         }
     }
 
-    /// Aborts the attempt that is under way; its result is dropped.
-    pub(super) fn break_off(&mut self) {
+    /// Aborts the attempt in progress; its result is dropped.
+    pub(super) fn abort(&mut self) {
         if let Some(attempt) = self.attempt.take() {
             attempt.abort();
         }
     }
 
-    /// True if the attempt that is under way is this task.
+    /// True if the attempt in progress is this task.
     pub(super) fn is_tried_by(&self, id: Id) -> bool {
         self.attempt
             .as_ref()
@@ -63,20 +63,19 @@ impl Probe {
     }
 
     /// True if an attempt ended with the result that the probe already has.
-    pub(super) fn is_confirmed_by(&self, attempt: Attempt) -> bool {
+    pub(super) fn is_confirmed_by(&self, attempt: AttemptOutcome) -> bool {
         match self.streak.outcome() {
             ProbeResult::Unknown => false,
-            ProbeResult::Success => attempt == Attempt::Success,
-            ProbeResult::Failure => attempt == Attempt::Failure,
+            ProbeResult::Success => attempt == AttemptOutcome::Success,
+            ProbeResult::Failure => attempt == AttemptOutcome::Failure,
         }
     }
 
-    /// An attempt as it counts: the container is not ended for what it does not do yet in its first
-    /// period.
-    pub(super) fn counted(&self, attempt: Attempt) -> Attempt {
-        let ends_it = self.trial.kind != ProbeKind::Readiness;
-        if attempt == Attempt::Failure && ends_it && self.due <= self.first {
-            Attempt::Early
+    /// The outcome as it counts: a container is not killed for a failure within the first period.
+    pub(super) fn counted(&self, attempt: AttemptOutcome) -> AttemptOutcome {
+        let ends_it = self.context.kind != ProbeKind::Readiness;
+        if attempt == AttemptOutcome::Failure && ends_it && self.due <= self.first {
+            AttemptOutcome::Early
         } else {
             attempt
         }
@@ -88,8 +87,8 @@ impl Probe {
         let logged = self.late_logged;
         if logged.is_none_or(|at| at.elapsed() >= LATE_LOG) {
             self.late_logged = Some(Instant::now());
-            let trial = &self.trial;
-            warn!(pod = %trial.pod.name, container = %trial.container().name, probe = trial.kind.as_str(), times = self.late, "The agent ran a probe so late that its failure does not count; the node may be overloaded");
+            let context = &self.context;
+            warn!(pod = %context.pod.name, container = %context.container().name, probe = context.kind.as_str(), times = self.late, "Ignored a probe failure because the agent ran the probe too late; the node may be overloaded");
         }
     }
 }

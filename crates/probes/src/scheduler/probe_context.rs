@@ -1,4 +1,4 @@
-//! What one probe tries: shared between the prober and the attempt that is under way.
+//! The target of one probe, shared between the prober and the attempt in progress.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,16 +15,16 @@ use rubelet_pod_plan::{ProbeKind, ProbeTarget};
 pub(super) struct ProbeContext {
     /// The pod.
     pub(super) pod: Arc<Pod>,
-    /// Where its containers can be reached; empty while that is not known.
+    /// The pod's address; empty while unknown.
     pub(super) ip: Box<str>,
-    /// Which probe.
+    /// The kind of the probe.
     pub(super) kind: ProbeKind,
     /// The instance.
     pub(super) id: ContainerId,
     index: ContainerIndex,
 }
 
-/// Where in the specification a container is.
+/// The position of a container in the specification.
 #[derive(Debug, Clone, Copy)]
 enum ContainerIndex {
     Init(usize),
@@ -57,7 +57,7 @@ impl ProbeContext {
     /// The probe.
     pub(super) fn probe(&self) -> &Probe {
         let probe = self.kind.of(self.container());
-        probe.expect("a trial is made only of a container that has the probe")
+        probe.expect("a context exists only for a container that has the probe")
     }
 
     /// True if this probe is the same as another one, so that their attempts count together.
@@ -65,7 +65,7 @@ impl ProbeContext {
         Arc::ptr_eq(&self.pod, &other.pod) || self.probe() == other.probe()
     }
 
-    /// True if there is no attempt to make before the pod has an address.
+    /// True if the probe must wait for the pod's address.
     pub(super) fn lacks_address(&self) -> bool {
         let host = match &self.probe().handler {
             ProbeHandler::Exec(_) => return false,
@@ -76,7 +76,7 @@ impl ProbeContext {
         self.ip.is_empty() && host.is_none_or(str::is_empty)
     }
 
-    /// How long one attempt may take.
+    /// The timeout of one attempt.
     pub(super) fn timeout(&self) -> Duration {
         self.probe().timeout
     }

@@ -1,12 +1,12 @@
-//! Numbers of probes for Prometheus, under the kubelet's names: `/metrics/probes`.
+//! Prometheus metrics of probes, with the kubelet's names: `/metrics/probes`.
 //!
-//! Kept beside the probes themselves and rendered at each scrape: a pod costs nothing for them
-//! beyond a few numbers, and a pod that is gone leaves nothing behind.
+//! Kept beside the probes and rendered at each scrape: the metrics of a pod cost a few numbers and
+//! are removed with it.
 
 use std::{fmt::Write as _, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_pod_plan::{ProbeKind, probe::Attempt};
+use rubelet_pod_plan::{ProbeKind, probe::AttemptOutcome};
 
 /// Upper bounds of the buckets in seconds: those of the Prometheus client libraries.
 const BOUNDS: [f64; 11] = [
@@ -21,8 +21,7 @@ pub(super) struct ProbeMetrics {
     successful: u64,
     failed: u64,
     unknown: u64,
-    /// Attempts by how long they took, each in the first bucket that holds it; the last one is for
-    /// those that took longer than any bound.
+    /// Attempts by duration, each in the first matching bucket; the last bucket is for longer ones.
     buckets: [u32; BOUNDS.len() + 1],
     seconds: f64,
 }
@@ -40,15 +39,15 @@ impl ProbeMetrics {
         }
     }
 
-    /// Counts an attempt. How long one took that failed is not counted, as with the kubelet.
-    pub(super) fn add(&mut self, attempt: Attempt, took: Duration) {
+    /// Counts an attempt. The duration of a failed one is not counted, as in the kubelet.
+    pub(super) fn add(&mut self, attempt: AttemptOutcome, took: Duration) {
         match attempt {
-            Attempt::Success => self.successful += 1,
-            Attempt::Failure | Attempt::Early => {
+            AttemptOutcome::Success => self.successful += 1,
+            AttemptOutcome::Failure | AttemptOutcome::Early => {
                 self.failed += 1;
                 return;
             }
-            Attempt::Errored | Attempt::Late => self.unknown += 1,
+            AttemptOutcome::Errored | AttemptOutcome::Late => self.unknown += 1,
         }
         let seconds = took.as_secs_f64();
         let bucket = BOUNDS.partition_point(|bound| *bound < seconds);
@@ -57,21 +56,21 @@ impl ProbeMetrics {
     }
 }
 
-/// Whose probe a tally is of.
+/// The labels of a probe's metrics.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Owner<'a> {
+pub(super) struct ProbeLabels<'a> {
     pub(super) namespace: &'a str,
     pub(super) pod: &'a str,
     pub(super) uid: &'a str,
 }
 
 /// The text that Prometheus reads.
-pub(super) struct Page {
+pub(super) struct MetricsPage {
     totals: String,
     durations: String,
 }
 
-impl Page {
+impl MetricsPage {
     pub(super) fn new() -> Self {
         Self {
             durations: "# HELP prober_probe_duration_seconds [ALPHA] Duration in seconds for a \
@@ -84,18 +83,18 @@ impl Page {
         }
     }
 
-    /// Adds a probe. Names of pods and containers hold nothing that would have to be escaped.
-    pub(super) fn add(&mut self, owner: Owner<'_>, tally: &ProbeMetrics) {
-        let Owner {
+    /// Adds a probe. Names of pods and containers need no escaping.
+    pub(super) fn add(&mut self, owner: ProbeLabels<'_>, metrics: &ProbeMetrics) {
+        let ProbeLabels {
             namespace,
             pod,
             uid,
         } = owner;
-        let (container, kind) = (&tally.container, tally.kind.as_str());
+        let (container, kind) = (&metrics.container, metrics.kind.as_str());
         for (result, count) in [
-            ("failed", tally.failed),
-            ("successful", tally.successful),
-            ("unknown", tally.unknown),
+            ("failed", metrics.failed),
+            ("successful", metrics.successful),
+            ("unknown", metrics.unknown),
         ] {
             if count > 0 {
                 // Writing to a string never fails.
@@ -107,7 +106,7 @@ impl Page {
                 );
             }
         }
-        let all: u64 = tally.buckets.iter().map(|count| u64::from(*count)).sum();
+        let all: u64 = metrics.buckets.iter().map(|count| u64::from(*count)).sum();
         if all == 0 {
             return;
         }
@@ -116,7 +115,7 @@ impl Page {
              probe_type=\"{kind}\""
         );
         let mut below = 0;
-        for (bound, count) in BOUNDS.iter().zip(tally.buckets) {
+        for (bound, count) in BOUNDS.iter().zip(metrics.buckets) {
             below += u64::from(count);
             let _ = writeln!(
                 self.durations,
@@ -128,11 +127,11 @@ impl Page {
             "prober_probe_duration_seconds_bucket{{{labels},le=\"+Inf\"}} {all}\n\
              prober_probe_duration_seconds_sum{{{labels}}} {}\n\
              prober_probe_duration_seconds_count{{{labels}}} {all}",
-            tally.seconds
+            metrics.seconds
         );
     }
 
-    /// The whole page; `began` is when this process did.
+    /// The whole page; `began` is the start time of this process.
     pub(super) fn finish(self, began: Option<Timestamp>) -> String {
         let mut page = String::new();
         if let Some(began) = began {
@@ -153,17 +152,17 @@ mod tests {
 
     #[test]
     fn numbers_have_the_names_and_labels_of_the_kubelet() {
-        let mut tally = ProbeMetrics::new("app", ProbeKind::Readiness);
-        tally.add(Attempt::Success, Duration::from_millis(5));
-        tally.add(Attempt::Success, Duration::from_millis(500));
-        tally.add(Attempt::Failure, Duration::from_secs(9));
-        let owner = Owner {
+        let mut metrics = ProbeMetrics::new("app", ProbeKind::Readiness);
+        metrics.add(AttemptOutcome::Success, Duration::from_millis(5));
+        metrics.add(AttemptOutcome::Success, Duration::from_millis(500));
+        metrics.add(AttemptOutcome::Failure, Duration::from_secs(9));
+        let owner = ProbeLabels {
             namespace: "web",
             pod: "a-0",
             uid: "u",
         };
-        let mut page = Page::new();
-        page.add(owner, &tally);
+        let mut page = MetricsPage::new();
+        page.add(owner, &metrics);
         page.add(owner, &ProbeMetrics::new("quiet", ProbeKind::Liveness));
         let began = Timestamp::from_second(1_700_000_000).unwrap();
         let expected = "\

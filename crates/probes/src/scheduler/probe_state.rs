@@ -1,4 +1,4 @@
-//! The state that pods' tasks and the prober share.
+//! The state shared by the pods' tasks and the prober.
 
 use std::{
     collections::HashMap,
@@ -10,40 +10,40 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use rubelet_api::pod::Pod;
 use rubelet_base::{ContainerId, PodUid};
-use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeResults, ProbeTarget, probe::Attempt};
+use rubelet_pod_plan::{ProbeKind, ProbeResult, ProbeResults, ProbeTarget, probe::AttemptOutcome};
 use tokio::sync::{Notify, watch};
 
 use super::{
     ProbeStatus,
-    probe_metrics::{Owner, Page, ProbeMetrics},
+    probe_metrics::{MetricsPage, ProbeLabels, ProbeMetrics},
 };
 
-/// One row for each pod.
+/// The probes and results of all pods.
 #[derive(Debug, Default)]
 pub(super) struct ProbeState {
-    state: Mutex<ProbeRows>,
+    state: Mutex<PodProbeStates>,
     wake: Notify,
-    /// When this process began to probe.
+    /// When the prober started.
     began: OnceLock<Timestamp>,
 }
 
 #[derive(Debug, Default)]
-struct ProbeRows {
-    pods: HashMap<PodUid, Row>,
-    /// Pods whose desired probes the prober has not taken over yet.
+struct PodProbeStates {
+    pods: HashMap<PodUid, PodProbeState>,
+    /// Pods whose desired probes the prober has not applied yet.
     changed: Vec<PodUid>,
 }
 
 /// The desired probes of one pod, and their results.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct PodProbeState {
     outcomes: watch::Sender<Arc<ProbeResults>>,
     wanted: Option<Arc<WantedProbes>>,
     reports: Vec<ProbeStatus>,
-    tallies: Vec<ProbeMetrics>,
+    metrics: Vec<ProbeMetrics>,
 }
 
-/// What to try of one pod.
+/// The desired probes of one pod.
 #[derive(Debug)]
 pub(super) struct WantedProbes {
     pub(super) pod: Arc<Pod>,
@@ -58,10 +58,13 @@ impl WantedProbes {
 }
 
 impl ProbeState {
-    /// Other probes are desired of a pod.
+    /// Sets the desired probes of a pod.
     pub(super) fn want(&self, uid: &PodUid, wanted: WantedProbes) {
         let mut state = self.state.lock();
-        let row = state.pods.entry(uid.clone()).or_insert_with(Row::new);
+        let row = state
+            .pods
+            .entry(uid.clone())
+            .or_insert_with(PodProbeState::new);
         let same = match &row.wanted {
             Some(old) => old.same(&wanted),
             None => wanted.targets.is_empty(),
@@ -86,7 +89,10 @@ impl ProbeState {
 
     pub(super) fn outcomes(&self, uid: &PodUid) -> watch::Receiver<Arc<ProbeResults>> {
         let mut state = self.state.lock();
-        let row = state.pods.entry(uid.clone()).or_insert_with(Row::new);
+        let row = state
+            .pods
+            .entry(uid.clone())
+            .or_insert_with(PodProbeState::new);
         row.outcomes.subscribe()
     }
 
@@ -96,32 +102,32 @@ impl ProbeState {
         row.map(|row| row.reports.clone()).unwrap_or_default()
     }
 
-    /// Remembers when this process began to probe.
+    /// Records when the prober started.
     pub(super) fn begin(&self, now: Timestamp) {
-        // A second prober of one node does not exist.
+        // A node has one prober.
         let _ = self.began.set(now);
     }
 
-    /// Numbers of all probes, ordered by pod.
+    /// Metrics of all probes, ordered by pod.
     pub(super) fn metrics(&self) -> String {
-        let mut page = Page::new();
+        let mut page = MetricsPage::new();
         let state = self.state.lock();
         let mut pods: Vec<_> = state
             .pods
             .values()
-            .filter_map(|row| Some((&row.wanted.as_ref()?.pod, &row.tallies)))
+            .filter_map(|row| Some((&row.wanted.as_ref()?.pod, &row.metrics)))
             .collect();
         pods.sort_unstable_by(|(one, _), (other, _)| {
             (&one.name, &one.uid).cmp(&(&other.name, &other.uid))
         });
-        for (pod, tallies) in pods {
-            let owner = Owner {
+        for (pod, metrics) in pods {
+            let owner = ProbeLabels {
                 namespace: &pod.name.namespace,
                 pod: &pod.name.name,
                 uid: pod.uid.as_str(),
             };
-            for tally in tallies {
-                page.add(owner, tally);
+            for metrics in metrics {
+                page.add(owner, metrics);
             }
         }
         page.finish(self.began.get().copied())
@@ -144,21 +150,21 @@ impl ProbeState {
         wanted.collect()
     }
 
-    /// Changes the row of a pod, unless it was forgotten.
-    pub(super) fn change(&self, uid: &PodUid, change: impl FnOnce(&mut Row)) {
+    /// Changes the state of a pod, unless it was forgotten.
+    pub(super) fn change(&self, uid: &PodUid, change: impl FnOnce(&mut PodProbeState)) {
         if let Some(row) = self.state.lock().pods.get_mut(uid) {
             change(row);
         }
     }
 }
 
-impl Row {
+impl PodProbeState {
     fn new() -> Self {
         Self {
             outcomes: watch::Sender::new(Arc::default()),
             wanted: None,
             reports: Vec::new(),
-            tallies: Vec::new(),
+            metrics: Vec::new(),
         }
     }
 
@@ -167,18 +173,19 @@ impl Row {
         &mut self,
         container: &str,
         kind: ProbeKind,
-        attempt: Attempt,
+        attempt: AttemptOutcome,
         took: Duration,
     ) {
-        let is_meant = |tally: &ProbeMetrics| *tally.container == *container && tally.kind == kind;
-        let at = self.tallies.iter().position(is_meant).unwrap_or_else(|| {
-            self.tallies.push(ProbeMetrics::new(container, kind));
-            self.tallies.len() - 1
+        let is_meant =
+            |metrics: &ProbeMetrics| *metrics.container == *container && metrics.kind == kind;
+        let at = self.metrics.iter().position(is_meant).unwrap_or_else(|| {
+            self.metrics.push(ProbeMetrics::new(container, kind));
+            self.metrics.len() - 1
         });
-        self.tallies[at].add(attempt, took);
+        self.metrics[at].add(attempt, took);
     }
 
-    /// Says what a probe amounts to; wakes the pod's task.
+    /// Publishes the result of a probe, and wakes the pod's task.
     pub(super) fn publish(&mut self, id: &ContainerId, kind: ProbeKind, outcome: ProbeResult) {
         self.outcomes.send_if_modified(|outcomes| {
             let new = outcomes.get(id, kind) != Some(outcome);
@@ -195,7 +202,7 @@ impl Row {
         reports.find(|report| report.id == *id && report.kind == kind)
     }
 
-    /// Begins a report, in place of an older one of the same probe.
+    /// Adds a report, replacing an older one of the same probe.
     pub(super) fn begin(&mut self, report: ProbeStatus) {
         match self.report(&report.id, report.kind) {
             Some(old) => *old = report,
@@ -203,7 +210,8 @@ impl Row {
         }
     }
 
-    /// Forgets an instance of a container. Nobody reads its outcomes any more, so nobody is woken.
+    /// Forgets an instance of a container. Does not wake the task, which no longer needs its
+    /// results.
     pub(super) fn forget(&mut self, id: &ContainerId) {
         self.reports.retain(|report| report.id != *id);
         self.outcomes.send_if_modified(|outcomes| {

@@ -7,6 +7,6 @@ use crate::report::ProbeReport;
 /// The result of one try.
 pub(super) struct ProbeTry {
     pub(super) report: ProbeReport,
-    /// How long it took by timers of this process alone.
+    /// Its duration by the timers of this process.
     pub(super) took: Duration,
 }

@@ -20,7 +20,7 @@ impl NetProbe for Prober {
             ProbeHandler::Grpc(check) => self.grpc(check, host, timeout).await,
             ProbeHandler::Exec(_) => ProbeReport {
                 verdict: ProbeOutcome::Errored,
-                output: "a command can't be run over the network".to_owned(),
+                output: "exec probes do not use the network".to_owned(),
                 latency: Duration::ZERO,
             },
         }

@@ -1,4 +1,4 @@
-//! The task that tries all probes of the node.
+//! The task that runs all probes of the node.
 
 use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use rubelet_node_state::{
     clock::Clock,
     events::{EventType, Recorder},
 };
-use rubelet_pod_plan::probe::Attempt;
+use rubelet_pod_plan::probe::AttemptOutcome;
 use slab::Slab;
 use tokio::{
     task::{Id, JoinError, JoinSet},
@@ -20,7 +20,7 @@ use tracing::{debug, warn};
 
 use super::{
     ProberHandle,
-    attempt::{FinishedAttempt, Tools},
+    attempt::{AttemptRunner, FinishedAttempt},
     net::NetProbe,
     pod_probes::PodProbes,
     probe::Probe,
@@ -33,28 +33,28 @@ use crate::report::ProbeOutcome;
 
 /// Attempts that are due within one tick begin together.
 const TICK: Duration = Duration::from_millis(10);
-/// How much of an output is kept for explanations.
+/// Size of the output kept for `rubelet why`.
 const OUTPUT_KEPT: usize = 1024;
 
 /// The body of the task.
 pub struct ProberTask {
-    pub(super) rows: Arc<ProbeState>,
+    pub(super) state: Arc<ProbeState>,
     pub(super) clock: Clock,
-    /// When this process began to probe: containers that were started before were found running.
+    /// When the prober started: containers that were started before were found running.
     pub(super) began: Timestamp,
     pub(super) wheel: Wheel,
     pub(super) probes: Slab<Probe>,
     pub(super) pods: HashMap<PodUid, PodProbes>,
     recorder: Recorder,
-    tools: Arc<Tools>,
+    runner: Arc<AttemptRunner>,
     pub(super) attempts: JoinSet<(u32, FinishedAttempt)>,
-    /// When tick 0 was.
+    /// The time of tick 0.
     origin: Instant,
     due: Vec<u32>,
 }
 
 impl ProberTask {
-    /// The task, and the handle that others talk to it by.
+    /// Creates the task and its handle.
     #[must_use]
     pub fn new(
         runtime: Arc<dyn RuntimeService>,
@@ -64,16 +64,16 @@ impl ProberTask {
     ) -> (Self, ProberHandle) {
         let handle = ProberHandle::default();
         let began = clock.now();
-        handle.rows.begin(began);
+        handle.state.begin(began);
         let task = Self {
-            rows: Arc::clone(&handle.rows),
+            state: Arc::clone(&handle.state),
             began,
             clock,
             wheel: Wheel::new(),
             probes: Slab::new(),
             pods: HashMap::new(),
             recorder,
-            tools: Arc::new(Tools::new(runtime, net)),
+            runner: Arc::new(AttemptRunner::new(runtime, net)),
             attempts: JoinSet::new(),
             origin: Instant::now(),
             due: Vec::new(),
@@ -81,13 +81,13 @@ impl ProberTask {
         (task, handle)
     }
 
-    /// Tries probes until it is dropped. Without probes nothing wakes it.
+    /// Runs probes until it is dropped. Without probes it never wakes.
     pub async fn run(mut self) {
         self.work().await;
     }
 
     pub(super) async fn work(&mut self) {
-        let rows = Arc::clone(&self.rows);
+        let state = Arc::clone(&self.state);
         let mut timer = pin!(sleep_until(self.origin));
         loop {
             let wake = self.wheel.next().map(|tick| self.instant(tick));
@@ -97,7 +97,7 @@ impl ProberTask {
             // Cancel safety: a change stays noted, a joined attempt is only taken when it is
             // returned, and the timer is set again.
             tokio::select! {
-                () = rows.changed() => self.take_changes(),
+                () = state.changed() => self.take_changes(),
                 Some(ended) = self.attempts.join_next_with_id(), if !self.attempts.is_empty() => {
                     self.finish(ended);
                 }
@@ -106,7 +106,7 @@ impl ProberTask {
         }
     }
 
-    /// Sets when a probe is tried next.
+    /// Sets the time of a probe's next attempt.
     pub(super) fn schedule(&mut self, key: u32, due: Instant) {
         let since = due.saturating_duration_since(self.origin).as_nanos();
         // Rounded up: no attempt begins before it is due.
@@ -115,9 +115,9 @@ impl ProberTask {
         let next = self.wall(due);
         let probe = &mut self.probes[key as usize];
         probe.due = due;
-        let trial = &probe.trial;
-        self.rows.change(&trial.pod.uid, |row| {
-            if let Some(report) = row.report(&trial.id, trial.kind) {
+        let context = &probe.context;
+        self.state.change(&context.pod.uid, |row| {
+            if let Some(report) = row.report(&context.id, context.kind) {
                 report.next = Some(next);
             }
         });
@@ -148,18 +148,22 @@ impl ProberTask {
 
     fn begin(&mut self, key: u32) {
         let probe = &mut self.probes[key as usize];
-        probe.waits_for_address = probe.trial.lacks_address();
+        probe.waits_for_address = probe.context.lacks_address();
         if probe.waits_for_address {
-            let trial = &probe.trial;
-            self.rows.change(&trial.pod.uid, |row| {
-                if let Some(report) = row.report(&trial.id, trial.kind) {
+            let context = &probe.context;
+            self.state.change(&context.pod.uid, |row| {
+                if let Some(report) = row.report(&context.id, context.kind) {
                     report.next = None;
                 }
             });
             return;
         }
-        let (tools, trial, due) = (Arc::clone(&self.tools), Arc::clone(&probe.trial), probe.due);
-        let attempt = async move { (key, tools.attempt(&trial, due).await) };
+        let (runner, context, due) = (
+            Arc::clone(&self.runner),
+            Arc::clone(&probe.context),
+            probe.due,
+        );
+        let attempt = async move { (key, runner.attempt(&context, due).await) };
         probe.attempt = Some(self.attempts.spawn(attempt));
     }
 
@@ -178,8 +182,8 @@ impl ProberTask {
                 let mut probes = self.probes.iter();
                 if let Some((key, probe)) = probes.find(|(_, probe)| probe.is_tried_by(error.id()))
                 {
-                    let trial = &probe.trial;
-                    warn!(pod = %trial.pod.name, container = %trial.container().name, probe = trial.kind.as_str(), %error, "An attempt of a probe panicked");
+                    let context = &probe.context;
+                    warn!(pod = %context.pod.name, container = %context.container().name, probe = context.kind.as_str(), %error, "Probe attempt panicked");
                     let key = key as u32;
                     self.probes[key as usize].attempt = None;
                     self.schedule_next(key);
@@ -194,7 +198,7 @@ impl ProberTask {
     fn note(&mut self, key: u32, done: &FinishedAttempt) {
         let probe = &mut self.probes[key as usize];
         let attempt = probe.counted(done.attempt);
-        probe.streak.note(attempt, probe.trial.probe());
+        probe.streak.note(attempt, probe.context.probe());
         let confirmed = probe.is_confirmed_by(attempt);
         if done.late > 0 {
             probe.note_late(done.late);
@@ -204,17 +208,17 @@ impl ProberTask {
             self.schedule_next(key);
         }
         let probe = &self.probes[key as usize];
-        let trial = &probe.trial;
-        debug!(pod = %trial.pod.name, container = %trial.container().name, probe = trial.kind.as_str(), attempt = ?done.attempt, latency = ?done.report.latency, "Probe was tried");
+        let context = &probe.context;
+        debug!(pod = %context.pod.name, container = %context.container().name, probe = context.kind.as_str(), attempt = ?done.attempt, latency = ?done.report.latency, "Probe attempt finished");
         let at = self.clock.now();
-        self.rows.change(&trial.pod.uid, |row| {
-            let container = &trial.container().name;
-            row.count(container, trial.kind, done.attempt, done.report.latency);
+        self.state.change(&context.pod.uid, |row| {
+            let container = &context.container().name;
+            row.count(container, context.kind, done.attempt, done.report.latency);
             let outcome = probe.streak.outcome();
             if confirmed {
-                row.publish(&trial.id, trial.kind, outcome);
+                row.publish(&context.id, context.kind, outcome);
             }
-            let Some(report) = row.report(&trial.id, trial.kind) else {
+            let Some(report) = row.report(&context.id, context.kind) else {
                 return;
             };
             report.outcome = outcome;
@@ -232,8 +236,8 @@ impl ProberTask {
                 report.next = None;
             }
         });
-        if attempt != Attempt::Early {
-            self.raise(trial, done);
+        if attempt != AttemptOutcome::Early {
+            self.raise(context, done);
         }
     }
 
@@ -241,25 +245,30 @@ impl ProberTask {
         let probe = &self.probes[key as usize];
         let now = Instant::now();
         let since = now.saturating_duration_since(probe.due);
-        let wait = timing::next(since, probe.trial.probe().period);
+        let wait = timing::next(since, probe.context.probe().period);
         self.schedule(key, now + wait);
     }
 
     /// The events that the kubelet raises, in its words.
-    fn raise(&self, trial: &ProbeContext, done: &FinishedAttempt) {
+    fn raise(&self, context: &ProbeContext, done: &FinishedAttempt) {
         let (reason, how) = match (done.attempt, done.report.verdict) {
-            // A late attempt is the node's trouble, and events of all containers would come just
-            // when it has the least time for them: only the log reports it.
-            (Attempt::Late, _) | (_, ProbeOutcome::Passed) => return,
+            // A late attempt is a problem of the node. Events of all containers would add load just
+            // when it is overloaded, so only the log reports it.
+            (AttemptOutcome::Late, _) | (_, ProbeOutcome::Passed) => return,
             (_, ProbeOutcome::Warned) => ("ProbeWarning", "probe warning"),
             (_, ProbeOutcome::Failed | ProbeOutcome::TimedOut) => ("Unhealthy", "probe failed"),
             (_, ProbeOutcome::Errored) => {
                 ("Unhealthy", "probe errored and resulted in unknown state")
             }
         };
-        let Container { name, .. } = trial.container();
-        let message = format!("{} {how}: {}", trial.kind.as_str(), done.report.output);
-        self.recorder
-            .pod(&trial.pod, Some(name), EventType::Warning, reason, &message);
+        let Container { name, .. } = context.container();
+        let message = format!("{} {how}: {}", context.kind.as_str(), done.report.output);
+        self.recorder.pod(
+            &context.pod,
+            Some(name),
+            EventType::Warning,
+            reason,
+            &message,
+        );
     }
 }

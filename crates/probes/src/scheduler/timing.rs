@@ -1,4 +1,4 @@
-//! When a probe is tried, and whether an attempt came too late to count. No clock is read here.
+//! The times of attempts, and the detection of late ones. Reads no clock.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher as _},
@@ -9,15 +9,14 @@ use jiff::Timestamp;
 use rubelet_base::PodUid;
 use rubelet_pod_plan::ProbeKind;
 
-/// A timer of this process that fires later than this shows that the process did not get to run.
+/// A timer that fires later than this shows that the process was stopped or starved.
 const STALLED: Duration = Duration::from_millis(250);
-/// An attempt that begins later than this after it was due, or after it had to wait that long for
-/// its turn, was run in an overload of the agent.
+/// An attempt that begins later than this after it was due was delayed by an overload of the agent.
 const OVERDUE: Duration = Duration::from_secs(1);
 
-/// How long to wait from now for the first attempt. `initialDelaySeconds` counts from the start of
+/// The delay of the first attempt. `initialDelaySeconds` counts from the start of
 /// the container; a start that lies in the future, because the wall clock was set back, counts as
-/// now. `phase` is waited for in any case.
+/// now. `phase` always applies.
 pub(super) fn first(
     now: Timestamp,
     started_at: Timestamp,
@@ -38,8 +37,8 @@ pub(super) fn phase(uid: &PodUid, container: &str, kind: ProbeKind, period: Dura
     period.mul_f64(part)
 }
 
-/// How long to wait for the next attempt, `since` after one was due: until the next point of the
-/// grid. Points that a slow attempt missed are left out.
+/// The delay of the next attempt, `since` after the last one was due: until the next point of the
+/// grid. Points that a slow attempt missed are skipped.
 pub(super) fn next(since: Duration, period: Duration) -> Duration {
     let nanos = since.as_nanos() % period.as_nanos().max(1);
     // Less than a period, which has at most 2^31 seconds.
@@ -48,21 +47,21 @@ pub(super) fn next(since: Duration, period: Duration) -> Duration {
 
 /// An attempt that did not pass.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Failed {
-    /// How long after it was due it began.
+pub(super) struct UnsuccessfulAttempt {
+    /// Delay of its start after it was due.
     pub(super) waited: Duration,
     /// How long after it began this process saw that it was over, of time that the process measured
     /// itself.
     pub(super) took: Duration,
-    /// How long it was allowed to take.
+    /// Its timeout.
     pub(super) timeout: Duration,
-    /// True if there was no answer in time; false if there was an answer, and a bad one.
+    /// True on a timeout; false for a failed response.
     pub(super) timed_out: bool,
 }
 
-impl Failed {
+impl UnsuccessfulAttempt {
     /// True if the agent ran it so late that it proves nothing about the container: this process
-    /// was stopped or starved during the attempt, or began it late and got no answer.
+    /// was stopped or starved during the attempt, or began it late and got no response.
     pub(super) fn is_late(&self) -> bool {
         self.took > self.timeout.saturating_add(STALLED) || self.timed_out && self.waited > OVERDUE
     }

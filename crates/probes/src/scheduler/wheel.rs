@@ -1,4 +1,4 @@
-//! A timer wheel: which probe is due when. Time is a number of ticks, passed by the caller.
+//! A hierarchical timer wheel. Time is a number of ticks, passed by the caller.
 //!
 //! Seven wheels of 64 slots stand in each other. A timer hangs in the wheel of the highest digit
 //! (to base 64) in which its tick differs from now, and comes down a wheel when that digit is
@@ -8,14 +8,14 @@
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = 7;
-/// Later than this nothing is ever due.
+/// The latest possible tick.
 const END: u64 = (1 << (BITS as usize * LEVELS)) - 1;
 /// No timer.
 const NONE: u32 = u32::MAX;
 /// The level of a timer that is not set.
 const UNSET: u8 = u8::MAX;
 
-/// Timers by small numbers that the caller gives; each is set once at most.
+/// Timers by small keys that the caller assigns; each key is set at most once.
 #[derive(Debug)]
 pub(super) struct Wheel {
     now: u64,
@@ -63,7 +63,7 @@ impl Wheel {
         self.link(key);
     }
 
-    /// Takes a timer back, if it is set.
+    /// Cancels a timer, if it is set.
     pub(super) fn cancel(&mut self, key: u32) {
         let Some(timer) = self.timers.get(key as usize).copied() else {
             return;

@@ -10,7 +10,7 @@ use rubelet_node_state::{events::Recorder, objects::ObjectSource};
 use tokio::task::JoinSet;
 
 use super::{
-    calls::Calls,
+    calls::CriCallObserver,
     credentials,
     joined::Cluster,
     log_rotation,
@@ -26,7 +26,7 @@ pub(super) struct Built {
     pub(super) cluster: Option<Cluster>,
     pub(super) objects: Arc<dyn ObjectSource>,
     pub(super) host: Arc<dyn PodHost>,
-    pub(super) calls: Arc<Calls>,
+    pub(super) calls: Arc<CriCallObserver>,
     pub(super) runtime: Arc<dyn RuntimeService>,
     pub(super) images: Arc<dyn ImageService>,
     /// Tasks other than the agent's.
@@ -83,7 +83,7 @@ pub(super) async fn build(
         Arc::clone(&agent_parts.images),
     );
     let agent = Agent::start(agent_parts, recorder.clone());
-    calls.tell(agent.pleg().clone());
+    calls.set_pleg(agent.pleg().clone());
     let mut tasks = JoinSet::new();
     let state = agent.runtime_state.clone();
     tasks.spawn(runtime_name::keep(state, endpoint, name_record));

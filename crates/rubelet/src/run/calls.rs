@@ -12,13 +12,13 @@ use rubelet_pleg::PlegHandle;
 use tokio::sync::watch;
 
 /// Observes the end of each call.
-pub(super) struct Calls {
+pub(super) struct CriCallObserver {
     metrics: Arc<NodeMetrics>,
     pleg: OnceLock<PlegHandle>,
     images: watch::Sender<u64>,
 }
 
-impl Calls {
+impl CriCallObserver {
     pub(super) fn new(metrics: Arc<NodeMetrics>) -> Self {
         let pleg = OnceLock::new();
         let images = watch::Sender::new(0);
@@ -35,13 +35,13 @@ impl Calls {
     }
 
     /// Reports late results to this PLEG from now on; only the first one counts.
-    pub(super) fn tell(&self, pleg: PlegHandle) {
+    pub(super) fn set_pleg(&self, pleg: PlegHandle) {
         // A node has only one PLEG.
         let _ = self.pleg.set(pleg);
     }
 }
 
-impl CallObserver for Calls {
+impl CallObserver for CriCallObserver {
     fn call_ended(&self, call: &'static str, took: Duration, outcome: Result<(), CriErrorKind>) {
         // A list that a runtime can't stream is requested again as a unary call, and counts only as
         // that.
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn pulls_and_removals_tell_that_images_changed() {
-        let calls = Calls::new(NodeMetrics::new());
+        let calls = CriCallObserver::new(NodeMetrics::new());
         let mut changes = calls.image_changes();
         let took = Duration::from_millis(1);
         for (call, outcome, changed) in [
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_list_counts_once_whichever_way_it_is_made() {
         let metrics = NodeMetrics::new();
-        let calls = Calls::new(Arc::clone(&metrics));
+        let calls = CriCallObserver::new(Arc::clone(&metrics));
         let took = Duration::from_millis(1);
         calls.call_ended("StreamContainers", took, Err(CriErrorKind::Unimplemented));
         calls.call_ended("ListContainers", took, Ok(()));

@@ -30,7 +30,7 @@ pub(super) fn plugins(
         (None, None) => return Ok(None),
         (Some(path), Some(directory)) => (path, directory),
         _ => bail!(
-            "--image-credential-provider-config and --image-credential-provider-bin-dir need each other"
+            "--image-credential-provider-config and --image-credential-provider-bin-dir must be set together"
         ),
     };
     let flag = || format!("--image-credential-provider-config {path}");

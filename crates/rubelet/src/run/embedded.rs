@@ -104,7 +104,7 @@ fn log_bound(total: &str, size: &str, files: i32) -> anyhow::Result<u64> {
 fn subnets(field: &str, texts: &[String]) -> anyhow::Result<Vec<Cidr>> {
     let parse = |text: &String| {
         let parsed = text.parse();
-        parsed.map_err(|error| anyhow!("{field}: {text:?} is no subnet: {error}"))
+        parsed.map_err(|error| anyhow!("{field}: {text:?} is not a subnet: {error}"))
     };
     texts.iter().map(parse).collect()
 }
@@ -147,7 +147,7 @@ pub(crate) async fn bind(path: &str) -> anyhow::Result<UnixListener> {
     };
     bind_unix(&socket)
         .await
-        .context("the runtime's socket can't be opened")
+        .context("cannot open the socket of the embedded runtime")
 }
 
 /// Serves the runtime until `shutdown` resolves. Then current calls get [`LAST_ANSWERS`]; their

@@ -3,7 +3,7 @@
 //! The agent starts without waiting for the API server: pods of manifests run while the node has no
 //! certificate yet. [`Cluster`] is the part before that; [`Cluster::run`] is the rest.
 
-mod late;
+mod deferred;
 mod settings;
 
 use std::{
@@ -36,7 +36,7 @@ use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_host::open_files::limit_as_before;
 use rubelet_kube::{
     Client, ClientOptions, UnreadableObjects,
-    certificates::{ClientCertificate, ClientSetup, Hooks, Notice},
+    certificates::{CertificateHooks, CertificateNotice, ClientCertificate, ClientSetup},
 };
 use rubelet_node_plan::node_status::NodeSettings;
 use rubelet_node_state::{
@@ -47,29 +47,29 @@ use rubelet_sources::desired::Desired;
 use rubelet_view::ClusterProblems;
 use tokio::{sync::watch, task::JoinSet};
 
-pub(super) use self::late::LateObjects;
+pub(super) use self::deferred::DeferredObjects;
 use super::{
     node::{FollowedIps, Node},
     observe::CountRequests,
-    port::Port,
+    port::KubeletPort,
 };
 
 /// The kubelet's path of the client certificate, and its name in messages.
 const CERTIFICATE: &str = "client certificate";
 
-/// What the agent needs to know about its cluster from the start.
+/// The cluster as the agent needs it from the start.
 pub(super) struct Cluster {
     /// The API server's state of each pod.
     api: Arc<ApiPods>,
     /// Decides which pods may start.
     pub(super) gate: Arc<AdmissionGate>,
     /// Objects of the API server that pods reference.
-    pub(super) objects: Arc<LateObjects>,
+    pub(super) objects: Arc<DeferredObjects>,
     /// The pods that the API server assigned to this node.
     desired: watch::Sender<Arc<Desired>>,
     /// Why the API server can't be used, in one line.
     problem: watch::Sender<Option<String>>,
-    /// What is wrong with the node object, in one line.
+    /// The problem with the node object, in one line; `None` without one.
     node_problem: watch::Sender<Option<String>>,
     /// Fields of the API server's objects that can't be decoded, once there is a client.
     unread: Arc<OnceLock<UnreadableObjects>>,
@@ -77,7 +77,7 @@ pub(super) struct Cluster {
     pub(super) api_server: Arc<OnceLock<(String, u16)>>,
     node: Arc<OnceLock<NodeHandle>>,
     certificate: ClientCertificate,
-    notice: Notice,
+    notice: CertificateNotice,
     options: ClientOptions,
     settings: NodeSettings,
     kept: PathBuf,
@@ -101,7 +101,7 @@ pub(super) struct RunParts {
     pub(super) metrics: Arc<NodeMetrics>,
     /// The desired pods of manifests.
     pub(super) manifests: watch::Receiver<Arc<Desired>>,
-    pub(super) port: Option<Port>,
+    pub(super) port: Option<KubeletPort>,
 }
 
 impl Cluster {
@@ -128,7 +128,7 @@ impl Cluster {
             clock: Arc::new(move || wall.now()),
             ..ClientOptions::default()
         };
-        let notice = Notice::new(CERTIFICATE);
+        let notice = CertificateNotice::new(CERTIFICATE);
         let cert_dir = PathBuf::from(flags.cert_dir());
         let certificate = ClientCertificate::new(ClientSetup {
             kubeconfig: kubeconfig.into(),
@@ -174,7 +174,7 @@ impl Cluster {
                     .with_refresh(refresh),
             ),
             api,
-            objects: Arc::new(LateObjects::default()),
+            objects: Arc::new(DeferredObjects::default()),
             desired: watch::Sender::new(source::unknown()),
             problem: watch::Sender::new(None),
             node_problem: watch::Sender::new(None),
@@ -214,7 +214,7 @@ impl Cluster {
         parts: RunParts,
         resolved: Resolved,
     ) -> anyhow::Result<Infallible> {
-        let waits = tell(self.notice.subscribe(), self.problem.clone());
+        let waits = forward_notice(self.notice.subscribe(), self.problem.clone());
         let config = tokio::select! {
             config = self.certificate.config() => {
                 config.map_err(|error| anyhow!("{}", ErrorChain(&error)))?
@@ -244,8 +244,8 @@ impl Cluster {
         }
         tasks.spawn(forever(self.certificate.renew(client)));
         match tasks.join_next().await {
-            Some(Err(error)) => Err(anyhow!("a task of the node died: {error}")),
-            _ => Err(anyhow!("a task of the node ended")),
+            Some(Err(error)) => Err(anyhow!("a task of the cluster connection failed: {error}")),
+            _ => Err(anyhow!("a task of the cluster connection ended")),
         }
     }
 
@@ -296,7 +296,7 @@ impl Cluster {
             recorder: parts.recorder.clone(),
             clock: parts.clock.clone(),
             root: parts.root.clone(),
-            server_port: parts.port.as_ref().map(Port::number),
+            server_port: parts.port.as_ref().map(KubeletPort::number),
             apparmor: settings::apparmor(),
             allowed_unsafe_sysctls: settings::sysctls(&resolved.config),
         });
@@ -358,7 +358,7 @@ impl Cluster {
             metrics: Arc::new(CountRequests::new(Arc::clone(&parts.metrics))),
         }));
         let (uid, node_uid) = watch::channel(None);
-        tasks.spawn(tell_uid(node.clone(), uid));
+        tasks.spawn(forward_node_uid(node.clone(), uid));
         tasks.spawn(mirror::run(MirrorParts {
             client: client.clone(),
             node_name: Arc::clone(&node_name),
@@ -389,11 +389,11 @@ impl Cluster {
 }
 
 /// Counts renewals of the client certificate.
-fn hooks(metrics: &Arc<NodeMetrics>) -> Hooks {
+fn hooks(metrics: &Arc<NodeMetrics>) -> CertificateHooks {
     let failed = Arc::clone(metrics);
-    Hooks {
+    CertificateHooks {
         failed: Arc::new(move || failed.api.client_renew_errors.inc()),
-        ..Hooks::default()
+        ..CertificateHooks::default()
     }
 }
 
@@ -407,7 +407,7 @@ async fn forever(future: impl Future<Output = Infallible>) {
 }
 
 /// Forwards the current notice, forever.
-async fn tell(
+async fn forward_notice(
     mut notice: watch::Receiver<Option<String>>,
     problem: watch::Sender<Option<String>>,
 ) -> Infallible {
@@ -431,7 +431,7 @@ async fn follow_status_context(
         let name = Arc::clone(&runtime.borrow_and_update().name);
         let ips = internal_ips(&node.borrow_and_update());
         // Pods have the addresses of the node object.
-        followed.tell(&ips);
+        followed.set(&ips);
         context.send_if_modified(|context| {
             let before = context.clone();
             context.runtime = name;
@@ -460,7 +460,7 @@ fn internal_ips(node: &NodeView) -> Vec<IpAddr> {
 }
 
 /// Mirror pods are owned by the node object.
-async fn tell_uid(mut node: NodeHandle, uid: watch::Sender<Option<Arc<str>>>) {
+async fn forward_node_uid(mut node: NodeHandle, uid: watch::Sender<Option<Arc<str>>>) {
     loop {
         let now = node.node.borrow_and_update().clone();
         let now = now.map(|node| Arc::from(&*node.uid));

@@ -15,7 +15,7 @@ use rubelet_node_state::{
 };
 use rubelet_sources::{
     FileConfig, SourcesConfig, SourcesHandle, UrlConfig,
-    state::{AdoptedPod, AdoptedPods, HeldPod, ManifestEdits},
+    state::{AdoptedPod, AdoptedPods, LastGoodPod, ManifestEdits},
     status::ManifestEvent,
 };
 use rubelet_store::{Loaded, Migration, Record, Stored};
@@ -30,7 +30,7 @@ use super::node::Node;
 
 /// Last good definitions of manifests that are invalid now.
 #[derive(Serialize, Deserialize)]
-struct HeldPods(Vec<HeldPod>);
+struct HeldPods(Vec<LastGoodPod>);
 
 impl Stored for HeldPods {
     const KIND: &'static str = "held-manifests";
@@ -67,12 +67,12 @@ pub(super) async fn start(
         roots: rubelet_sources::Roots::System,
     });
     if file.is_none() && url.is_none() && !resolved.joined {
-        warn!("No pods can come: neither --pod-manifest-path nor --manifest-url is given");
+        warn!("No source of pods is configured: set --pod-manifest-path or --manifest-url");
     }
     let record = record.to_owned();
     let held = spawn_blocking(move || load(&record))
         .await
-        .context("reading held manifests")?;
+        .context("cannot read the record of held manifests")?;
     let clock = clock.clone();
     let sources = rubelet_sources::spawn(
         SourcesConfig {
@@ -88,23 +88,23 @@ pub(super) async fn start(
     sources.map_err(|error| anyhow!("{}", ErrorChain(&error)))
 }
 
-fn load(path: &Path) -> Vec<HeldPod> {
+fn load(path: &Path) -> Vec<LastGoodPod> {
     match Record::<HeldPods>::at(path).load() {
         Ok(Loaded::Valid(HeldPods(pods))) => pods,
         Ok(Loaded::Missing) => Vec::new(),
         Ok(Loaded::Quarantined { moved_to, why }) => {
-            warn!(moved_to = %moved_to.display(), %why, "The record of held manifests was damaged and put aside");
+            warn!(moved_to = %moved_to.display(), %why, "Moved the damaged record of held manifests aside");
             Vec::new()
         }
         Err(error) => {
-            warn!(error = %ErrorChain(&error), "The record of held manifests can't be read");
+            warn!(error = %ErrorChain(&error), "Cannot read the record of held manifests");
             Vec::new()
         }
     }
 }
 
 /// Keeps the record in sync with the sources, forever.
-pub(super) async fn keep_held(mut held: watch::Receiver<Arc<Vec<HeldPod>>>, record: PathBuf) {
+pub(super) async fn keep_held(mut held: watch::Receiver<Arc<Vec<LastGoodPod>>>, record: PathBuf) {
     while held.changed().await.is_ok() {
         let pods = HeldPods(held.borrow_and_update().to_vec());
         let path = record.clone();
@@ -121,12 +121,12 @@ pub(super) async fn keep_held(mut held: watch::Receiver<Arc<Vec<HeldPod>>>, reco
                 .map_err(|error| ErrorChain(&error).to_string())
         });
         if let Ok(Err(error)) = saved.await {
-            warn!(error, "The record of held manifests can't be written");
+            warn!(error, "Cannot write the record of held manifests");
         }
     }
 }
 
-/// What an edit of a manifest does to its pod.
+/// The effect of an edit of a manifest on its pod.
 pub(super) fn edits(resolved: &Resolved) -> ManifestEdits {
     match resolved.rubelet.replaces_static_pods(resolved.joined) {
         true => ManifestEdits::Replace,

@@ -22,14 +22,15 @@ pub(super) struct Node {
 
 impl Node {
     /// Inspects the machine, once. Only its addresses are updated later.
-    pub(super) fn look(flags: &Flags, _: &Resolved) -> anyhow::Result<Self> {
-        let machine = Machine::read(Path::new("/")).context("cannot tell what this machine is")?;
-        let cgroups =
-            CgroupFs::detect(Path::new("/sys/fs/cgroup")).context("cannot tell the cgroups")?;
+    pub(super) fn detect(flags: &Flags, _: &Resolved) -> anyhow::Result<Self> {
+        let machine =
+            Machine::read(Path::new("/")).context("cannot read the facts of this machine")?;
+        let cgroups = CgroupFs::detect(Path::new("/sys/fs/cgroup"))
+            .context("cannot detect the cgroup version")?;
         let name = name(flags.hostname_override(), &machine.hostname)?;
         Ok(Self {
             name: name.into(),
-            ips: FollowedIps::look(flags.node_ips()),
+            ips: FollowedIps::detect(flags.node_ips()),
             machine,
             cgroups,
         })
@@ -49,9 +50,9 @@ fn name(asked: Option<&str>, hostname: &str) -> anyhow::Result<String> {
             None => "the host name",
         };
         bail!(
-            "{name:?} ({origin}) can't be the name of a node, which is a DNS name: letters, digits \
-             and '-', with a letter or digit at both ends, in parts with '.' between, 253 in all; \
-             give another one with --hostname-override"
+            "{name:?} ({origin}) is not a valid node name: use a DNS name of at most 253 lower-case letters, \
+             digits, '-' and '.', with a letter or digit at both ends of each part; set another one \
+             with --hostname-override"
         );
     }
     Ok(name)
@@ -64,10 +65,10 @@ pub(super) fn set_oom_score(score: i32) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             info!(
                 score,
-                "The OOM score of the agent can't be lowered without CAP_SYS_RESOURCE"
+                "Cannot lower the OOM score of the agent without CAP_SYS_RESOURCE"
             );
         }
-        Err(error) => warn!(score, %error, "The OOM score of the agent can't be set"),
+        Err(error) => warn!(score, %error, "Cannot set the OOM score of the agent"),
     }
 }
 
@@ -92,8 +93,8 @@ mod tests {
         );
         assert_eq!(name(Some("n2"), "my_host").unwrap(), "n2");
         for (asked, hostname, part) in [
-            (None, "my_host", "\"my_host\" (the host name) can't be"),
-            (Some("a_b"), "n1", "\"a_b\" (--hostname-override) can't be"),
+            (None, "my_host", "\"my_host\" (the host name) is not"),
+            (Some("a_b"), "n1", "\"a_b\" (--hostname-override) is not"),
             (Some("-a"), "n1", "--hostname-override"),
             (Some(" "), "n1", "the node has no name"),
         ] {

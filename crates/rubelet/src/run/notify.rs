@@ -52,7 +52,7 @@ pub(super) async fn watchdog(heartbeats: Vec<(&'static str, Heartbeat)>) {
     loop {
         match stuck_loop(&heartbeats) {
             None => send(&[NotifyState::Watchdog]),
-            Some(message) => error!("The watchdog is not fed: {message}"),
+            Some(message) => error!("Not notifying the systemd watchdog: {message}"),
         }
         sleep(period / 2).await;
     }

@@ -49,7 +49,7 @@ pub(super) async fn open(
 ) -> anyhow::Result<Opened> {
     parts::make_own_directories(root)?;
     let clock = Clock::system();
-    let node = Node::look(flags, resolved)?;
+    let node = Node::detect(flags, resolved)?;
     preflight::check(resolved, &node.cgroups)?;
     super::node::set_oom_score(resolved.config.oom_score_adj);
     info!(
@@ -61,7 +61,7 @@ pub(super) async fn open(
             "" => embedded::ENDPOINT,
             endpoint => endpoint,
         },
-        "Rubelet starts"
+        "Starting Rubelet"
     );
     let (embedded, cri) = open_embedded(resolved, &node.cgroups).await?;
     let api = rubelet_server::bind_unix(&parts::socket(resolved)).await?;

@@ -20,9 +20,9 @@ use tracing::warn;
 
 use self::living::Supervised;
 
-/// Time between two questions to a runtime that does not answer, or that does not know a pod.
+/// Time between two requests to a runtime that does not respond, or that does not know a pod.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How often in turn a runtime must not know a pod that lives: it may be removing it.
+/// Consecutive lists of a runtime that must miss a running pod: it may be removing it.
 const UNKNOWN: u32 = 3;
 
 /// Rejects a start with the embedded runtime while another one runs pods of this node, whether its
@@ -32,7 +32,7 @@ const UNKNOWN: u32 = 3;
 /// Such pods run; the message says what to configure.
 pub(super) async fn refuse(resolved: &Resolved, cgroups: &CgroupFs) -> anyhow::Result<()> {
     match living(&resolved.config.cgroup_root, cgroups).await?.first() {
-        Some(found) => bail!(supervised(found, "the runtime inside")),
+        Some(found) => bail!(supervised(found, "the embedded runtime")),
         None => Ok(()),
     }
 }
@@ -86,7 +86,7 @@ pub(super) async fn wait_until_known(
                         process = first.process,
                         error = %error,
                         "Pods run in {} on this machine, and the container runtime at {endpoint} does not \
-                         say whether they are its own: waits for it, as they would run twice",
+                         say whether they are its own: waiting for it, because otherwise they would run twice",
                         first.supervisor,
                     );
                 }
@@ -126,7 +126,7 @@ pub(super) async fn warn_of_living(resolved: &Resolved, cgroups: &CgroupFs) {
                 );
             }
         }
-        Err(error) => warn!(error = %error, "Other runtimes' pods cannot be looked for"),
+        Err(error) => warn!(error = %error, "Cannot check for pods of other runtimes"),
     }
 }
 
@@ -136,7 +136,8 @@ async fn living(root: &str, cgroups: &CgroupFs) -> anyhow::Result<BTreeSet<Super
     Ok(spawn_blocking(move || living::supervisors(&cgroups, &roots)).await?)
 }
 
-/// Rejects a start with another runtime while pods of the embedded one go on that nobody serves.
+/// Rejects a start with another runtime while pods of the embedded one still run, which no agent
+/// would serve.
 ///
 /// # Errors
 /// Such pods run; the message says what to configure.
@@ -178,7 +179,7 @@ fn supervised(found: &Supervised, other: &str) -> String {
 
 fn unattended(count: usize, endpoint: &str) -> String {
     format!(
-        "{count} pods of the runtime inside run on this machine, and no agent serves them; in the \
+        "{count} pods of the embedded runtime run on this machine, and no agent serves them; in the \
          container runtime at {endpoint} they would run twice. To keep them write \
          containerRuntimeEndpoint: embedded; else start `rubelet runtime serve` and remove them with \
          crictl rmp -fa on its socket first"
@@ -199,12 +200,15 @@ mod tests {
             id: None,
             process: 77,
         };
-        let why = supervised(&shim, "the runtime inside");
+        let why = supervised(&shim, "the embedded runtime");
         assert!(why.contains("(its process 77 supervises them)"), "{why}");
         let wanted = "write containerRuntimeEndpoint: unix:///run/k3s/containerd/containerd.sock;";
         assert!(why.contains(wanted), "{why}");
         let why = unattended(3, "unix:///run/crio/crio.sock");
-        assert!(why.starts_with("3 pods of the runtime inside run"), "{why}");
+        assert!(
+            why.starts_with("3 pods of the embedded runtime run"),
+            "{why}"
+        );
         assert!(
             why.contains("write containerRuntimeEndpoint: embedded;"),
             "{why}"

@@ -40,15 +40,15 @@ use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR};
 
 use super::{
     allocatable,
-    calls::Calls,
+    calls::CriCallObserver,
     embedded::{self, InProcess},
     node::Node,
     open::Opened,
 };
 
-/// How many sandboxes and containers are started concurrently per CPU.
+/// Concurrent starts of sandboxes and containers per CPU.
 const STARTS_PER_CPU: u64 = 4;
-/// How many are stopped concurrently: stopping mostly waits for processes and disks.
+/// Concurrent stops per CPU: stopping mostly waits for processes and disks.
 const STOPS_PER_CPU: u64 = 32;
 
 /// The directory of the agent's own files, below the root directory.
@@ -76,7 +76,7 @@ pub(super) fn make_own_directories(root: &Path) -> anyhow::Result<()> {
             .create(&directory)
             .with_context(|| {
                 format!(
-                    "cannot make the directory of records {}",
+                    "cannot create the directory of records {}",
                     directory.display()
                 )
             })?;
@@ -162,31 +162,31 @@ pub(super) fn host(
         user_ids_per_pod: u32::try_from(config.user_namespaces.ids_per_pod).unwrap_or(u32::MAX),
         max_pods: u32::try_from(config.max_pods).unwrap_or(0),
     })
-    .context("the host can't be used")?;
+    .context("cannot set up the host")?;
     Ok(Arc::new(host))
 }
 
 /// The container runtime as the agent calls it.
 pub(super) struct Services {
-    pub(super) calls: Arc<Calls>,
+    pub(super) calls: Arc<CriCallObserver>,
     runtime: Arc<dyn RuntimeService>,
     images: Arc<dyn ImageService>,
     pub(super) endpoint: Arc<str>,
-    is_inside: bool,
+    is_embedded: bool,
 }
 
 /// The runtime behind the configured socket, or the embedded one.
 pub(super) fn services(
     resolved: &Resolved,
     metrics: &Arc<NodeMetrics>,
-    inside: Option<&Arc<EmbeddedRuntime>>,
+    embedded: Option<&Arc<EmbeddedRuntime>>,
 ) -> anyhow::Result<Services> {
     let config = &resolved.config;
     let timeouts = Timeouts {
         request: config.runtime_request_timeout,
     };
-    let calls = Arc::new(Calls::new(Arc::clone(metrics)));
-    if let Some(service) = inside {
+    let calls = Arc::new(CriCallObserver::new(Arc::clone(metrics)));
+    if let Some(service) = embedded {
         let own = Arc::new(InProcess {
             service: Arc::clone(service),
             timeouts,
@@ -197,7 +197,7 @@ pub(super) fn services(
             runtime: Arc::clone(&own) as _,
             images: own,
             endpoint: embedded::ENDPOINT.into(),
-            is_inside: true,
+            is_embedded: true,
         });
     }
     let endpoint = &config.container_runtime_endpoint;
@@ -216,7 +216,7 @@ pub(super) fn services(
         runtime: Arc::new(runtime),
         images: Arc::new(images),
         endpoint: endpoint.as_str().into(),
-        is_inside: false,
+        is_embedded: false,
     })
 }
 
@@ -304,7 +304,7 @@ pub(super) fn agent(
         },
         // The embedded runtime reports exits at once, and without events polling is the only source,
         // on purpose.
-        processes: (events && !services.is_inside)
+        processes: (events && !services.is_embedded)
             .then(|| Arc::new(HostProcesses::new()) as Arc<dyn Processes>),
         pulls,
         starts_at_once: at_once(STARTS_PER_CPU),

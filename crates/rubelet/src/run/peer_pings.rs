@@ -24,7 +24,7 @@ use tracing::{info, warn};
 const ROUND: Duration = Duration::from_secs(300);
 /// A ping without an answer after this time is lost.
 const LOST_AFTER: Duration = Duration::from_secs(5);
-/// How long a name may take.
+/// Timeout of a name lookup.
 const RESOLVE: Duration = Duration::from_secs(10);
 
 /// Pings the peers until it is dropped.
@@ -45,7 +45,7 @@ pub(super) async fn run(options: PeerPingOptions, metrics: Arc<NodeMetrics>) {
         // One without a way would stop the others.
         while let Err(error) = round(&options, targets.clone(), &metrics).await {
             let PingError::Socket { target, .. } = &error else {
-                warn!(error = %ErrorChain(&error), "Peers can't be pinged");
+                warn!(error = %ErrorChain(&error), "Cannot ping peers");
                 break;
             };
             not_sent(
@@ -62,7 +62,7 @@ pub(super) async fn run(options: PeerPingOptions, metrics: Arc<NodeMetrics>) {
         }
         for target in &targets {
             if unreachable.remove(&target.name) {
-                info!(peer = target.name, "The peer is pinged again");
+                info!(peer = target.name, "Pinging the peer again");
             }
         }
         // A round that could not begin is not repeated at once.
@@ -70,17 +70,17 @@ pub(super) async fn run(options: PeerPingOptions, metrics: Arc<NodeMetrics>) {
     }
 }
 
-/// Counts a peer that can't be pinged, and tells it once.
+/// Counts a peer that can't be pinged, and logs it once.
 fn not_sent(peer: &str, why: &str, metrics: &NodeMetrics, known: &mut BTreeSet<String>) {
     metrics.peers.ping(peer, PeerPing::NotSent);
     if known.insert(peer.to_owned()) {
-        warn!(peer, error = why, "The peer can't be pinged");
+        warn!(peer, error = why, "Cannot ping the peer");
     }
 }
 
 async fn resolve(peer: &str) -> Result<SocketAddr, String> {
     let found = timeout(RESOLVE, lookup_host((peer, 0))).await;
-    let found = found.map_err(|_| "its name is not resolved in time".to_owned())?;
+    let found = found.map_err(|_| "timed out resolving its name".to_owned())?;
     let mut found = found.map_err(|error| error.to_string())?;
     found.next().ok_or_else(|| "it has no address".to_owned())
 }
@@ -105,7 +105,7 @@ async fn round(
     let (done, ended) = oneshot::channel();
     let metrics = Arc::clone(metrics);
     let run = move || {
-        // Nobody waits any more if the agent ends.
+        // The receiver is gone if the agent ends.
         let _ = done.send(ping_all(&targets, &options, &signal, &metrics));
     };
     let started = thread::Builder::new()
@@ -145,8 +145,8 @@ mod tests {
             return;
         }
         let metrics = NodeMetrics::new();
-        // The resolver refuses a label of more than 63 bytes by itself; and nobody may ping all hosts of
-        // a network.
+        // The resolver refuses a label of more than 63 bytes by itself; and the
+        // kernel refuses pings to a broadcast address.
         let no_name = "n".repeat(64);
         let options = PeerPingOptions {
             peers: vec![

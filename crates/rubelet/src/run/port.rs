@@ -15,7 +15,9 @@ use rubelet_cluster::{
 use rubelet_config::{Flags, Resolved};
 use rubelet_kube::{
     Client,
-    certificates::{ClusterServing, Hooks, Notice, ServingCert, ServingNames},
+    certificates::{
+        CertificateHooks, CertificateNotice, ClusterServing, ServingCert, ServingNames,
+    },
     clock::WallClock,
 };
 use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
@@ -33,7 +35,7 @@ use tracing::{info, warn};
 use super::{node::Node, observe::CountRequests};
 
 /// The port, open and not served yet.
-pub(super) struct Port {
+pub(super) struct KubeletPort {
     listener: TcpListener,
     tls: TlsSettings,
     client_ca: Option<Arc<ClientCa>>,
@@ -86,15 +88,15 @@ pub(super) async fn open(resolved: &Resolved) -> anyhow::Result<Option<OpenPort>
 
 impl OpenPort {
     /// Adds the content that it serves.
-    pub(super) fn showing(
+    pub(super) fn with_view(
         self,
         view: Arc<dyn NodeView>,
         metrics: Arc<NodeMetrics>,
         audit: Option<Arc<AuditLog>>,
         node: &Node,
         stopped: watch::Receiver<bool>,
-    ) -> Port {
-        Port {
+    ) -> KubeletPort {
+        KubeletPort {
             listener: self.listener,
             tls: self.tls,
             client_ca: self.client_ca,
@@ -107,7 +109,7 @@ impl OpenPort {
     }
 }
 
-impl Port {
+impl KubeletPort {
     /// Its number, also if the kernel chose it.
     pub(super) fn number(&self) -> u16 {
         self.listener.local_addr().map_or(0, |at| at.port())
@@ -151,7 +153,7 @@ impl Port {
                 names,
                 dns_only: resolved.gates.enabled("AllowDNSOnlyNodeCSR"),
                 clock: wall,
-                notice: Notice::new("serving certificate"),
+                notice: CertificateNotice::new("serving certificate"),
                 hooks: self.hooks(),
             };
             let (certificate, task) = serving
@@ -195,9 +197,9 @@ impl Port {
     }
 
     /// Counts renewals of the port's certificate.
-    fn hooks(&self) -> Hooks {
+    fn hooks(&self) -> CertificateHooks {
         let (failed, rotated) = (Arc::clone(&self.metrics), Arc::clone(&self.metrics));
-        Hooks {
+        CertificateHooks {
             failed: Arc::new(move || failed.api.server_renew_errors.inc()),
             rotated: Arc::new(move |lived| rotated.api.server_rotated(lived)),
         }
@@ -216,7 +218,7 @@ impl Port {
         }
         ServingCert::made_here(cert_dir, &self.node_name, wall)
             .map_err(|error| anyhow!("{}", ErrorChain(&error)))
-            .context("cannot make a certificate for the HTTPS server")
+            .context("cannot create a certificate for the HTTPS server")
     }
 
     fn with(
@@ -254,7 +256,7 @@ impl Port {
             audit: self.audit,
         };
         if let Ok(address) = self.listener.local_addr() {
-            info!(%address, "The kubelet's API is served");
+            info!(%address, "Serving the kubelet API");
         }
         let until = super::until(self.stopped);
         serve_secure(self.listener, self.view, parts, until)

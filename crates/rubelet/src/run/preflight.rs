@@ -24,7 +24,7 @@ pub(super) fn check(resolved: &Resolved, cgroups: &CgroupFs) -> anyhow::Result<(
              false to accept it silently"
         );
     }
-    let swap = machine::swap_is_on(Path::new("/")).context("cannot tell whether swap is on")?;
+    let swap = machine::swap_is_on(Path::new("/")).context("cannot detect whether swap is on")?;
     if swap && config.fail_swap_on {
         if given("failSwapOn") {
             bail!(

@@ -59,7 +59,7 @@ pub(super) async fn keep(
         let path = path.clone();
         let saved = spawn_blocking(move || Record::at(path).save_synced(&record).map(drop)).await;
         if let Ok(Err(error)) = saved {
-            warn!(error = %ErrorChain(&error), "The record of the runtime's name can't be written");
+            warn!(error = %ErrorChain(&error), "Cannot write the record of the runtime's name");
         }
     }
 }

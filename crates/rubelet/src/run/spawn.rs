@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, convert::Infallible, future::pending, path::Path, sync::Arc};
 
-use rubelet_cluster::node::tell_pod_cidrs;
+use rubelet_cluster::node::set_runtime_pod_cidrs;
 use rubelet_config::{Flags, Resolved};
 use rubelet_kubelet::agent::{Agent, PodSources};
 use rubelet_node_state::metrics::NodeMetrics;
@@ -21,11 +21,11 @@ use tokio::{
 use super::{
     build::Built,
     embedded,
-    joined::{Cluster, LateObjects, RunParts},
-    manifests, notify,
+    joined::{Cluster, DeferredObjects, RunParts},
+    manifests, memory, notify,
     observe::CountRequests,
     open::{Listeners, Opened},
-    parts, peer_pings, quiet, until,
+    parts, peer_pings, until,
 };
 
 /// A running node.
@@ -33,7 +33,7 @@ pub(super) struct Running {
     pub(super) agent: Agent,
     /// Resolves when the node's part in its cluster fails; never without a cluster.
     pub(super) cluster: AbortOnDrop,
-    pub(super) late_objects: Option<Arc<LateObjects>>,
+    pub(super) deferred_objects: Option<Arc<DeferredObjects>>,
     /// Set to stop the servers.
     pub(super) stop: watch::Sender<bool>,
     pub(super) servers: JoinSet<()>,
@@ -105,9 +105,9 @@ pub(super) async fn spawn(
     agent.run_pods(pod_sources);
     let port = port.map(|port| {
         let view = Arc::clone(&view) as _;
-        port.showing(view, Arc::clone(&metrics), audit.clone(), &node, stopped)
+        port.with_view(view, Arc::clone(&metrics), audit.clone(), &node, stopped)
     });
-    let late_objects = built.cluster.as_ref().map(|it| Arc::clone(&it.objects));
+    let deferred_objects = built.cluster.as_ref().map(|it| Arc::clone(&it.objects));
     let cluster = match built.cluster {
         Some(cluster) => {
             let run_parts = RunParts {
@@ -132,7 +132,7 @@ pub(super) async fn spawn(
             tasks.spawn(node.ips.follow());
             let pod_cidrs = resolved.config.pod_cidr.clone();
             if embedded.is_none() && !pod_cidrs.is_empty() {
-                tasks.spawn(tell_pod_cidrs(built.runtime, pod_cidrs));
+                tasks.spawn(set_runtime_pod_cidrs(built.runtime, pod_cidrs));
             }
             if let Some(port) = port {
                 servers.spawn(port.serve_alone(flags, &resolved, &clock)?);
@@ -143,7 +143,7 @@ pub(super) async fn spawn(
     Ok(Running {
         agent,
         cluster: AbortOnDrop(cluster),
-        late_objects,
+        deferred_objects,
         stop,
         servers,
         tasks,
@@ -192,10 +192,10 @@ fn view_parts(
 ) -> ViewParts {
     let agent = &built.agent;
     let (pleg, host) = (agent.pleg().clone(), Arc::clone(&built.host));
-    let inside = opened.embedded.as_ref();
+    let embedded = opened.embedded.as_ref();
     let sessions = SessionParts {
         runtime: Arc::clone(&built.runtime),
-        inside: inside.map(|inside| Arc::clone(inside) as Arc<dyn Sessions>),
+        embedded: embedded.map(|runtime| Arc::clone(runtime) as Arc<dyn Sessions>),
         idle_timeout: resolved.config.streaming_connection_idle_timeout,
     };
     // Versions of an earlier process are lower, unless the clock steps back.
@@ -220,7 +220,7 @@ fn view_parts(
         sessions,
         network: network_facts(resolved, built),
         log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
-        volume_copies: volume_copies(inside),
+        volume_copies: volume_copies(embedded),
         node_name: Arc::clone(&opened.node.name),
         node_ips: opened.node.ips.subscribe(),
         config: resolved.to_value(),
@@ -229,7 +229,7 @@ fn view_parts(
     }
 }
 
-/// What the network of pods should be.
+/// The expected network of pods.
 fn network_facts(resolved: &Resolved, built: &Built) -> NetworkFacts {
     let host = Arc::clone(&built.host);
     let cluster = built.cluster.as_ref();
@@ -244,12 +244,12 @@ fn network_facts(resolved: &Resolved, built: &Built) -> NetworkFacts {
 }
 
 /// Copies of volumes by the embedded runtime. Others don't tell.
-fn volume_copies(inside: Option<&Arc<EmbeddedRuntime>>) -> VolumeCopies {
-    let Some(inside) = inside.map(Arc::clone) else {
+fn volume_copies(runtime: Option<&Arc<EmbeddedRuntime>>) -> VolumeCopies {
+    let Some(runtime) = runtime.map(Arc::clone) else {
         return Arc::new(|_| BTreeMap::new());
     };
     Arc::new(move |uid| {
-        let copies = inside.volume_copies(uid.as_str()).into_iter();
+        let copies = runtime.volume_copies(uid.as_str()).into_iter();
         let shown = copies.map(|(name, copy)| {
             let copy = VolumeCopy {
                 seconds: copy.elapsed.as_secs(),
@@ -336,5 +336,5 @@ fn spawn_watchers(agent: &Agent, problems: ClusterProblems, tasks: &mut JoinSet<
         problems,
     ));
     tasks.spawn(notify::watchdog(agent.heartbeats.clone()));
-    tasks.spawn(quiet::give_back(Arc::clone(&agent.pods)));
+    tasks.spawn(memory::trim_memory(Arc::clone(&agent.pods)));
 }

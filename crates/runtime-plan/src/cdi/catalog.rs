@@ -1,41 +1,42 @@
-//! All devices that are described on a machine.
+//! All CDI devices of a machine.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
 };
 
-use super::{Document, Edits, document::Device, name};
+use super::{CdiDocument, DeviceEdits, document::Device, name};
 use crate::Refusal;
 
-/// A file with devices.
+/// A CDI specification file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpecFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Of two files with the same device that with the higher number counts: that of the later directory.
+    /// Its directory's position. Of two files with the same device, the one of the later directory
+    /// wins.
     pub priority: usize,
-    /// What is in it, or why it can't be used.
-    pub content: Result<Document, String>,
+    /// Its content, or the reason why it can't be used.
+    pub content: Result<CdiDocument, String>,
 }
 
-/// Devices by their whole names.
+/// Devices by their qualified names.
 #[derive(Debug, Clone, Default)]
-pub struct Catalog<'a> {
-    devices: BTreeMap<String, Entry<'a>>,
+pub struct DeviceCatalog<'a> {
+    devices: BTreeMap<String, CatalogEntry<'a>>,
     broken: Vec<(&'a SpecFile, &'a str)>,
 }
 
 /// The files that describe a device with the highest priority. With more than one, the device is
 /// ambiguous.
 #[derive(Debug, Clone)]
-struct Entry<'a> {
+struct CatalogEntry<'a> {
     priority: usize,
-    places: Vec<(&'a SpecFile, &'a Document, &'a Device)>,
+    places: Vec<(&'a SpecFile, &'a CdiDocument, &'a Device)>,
 }
 
-impl<'a> Catalog<'a> {
-    /// Sorts what was read.
+impl<'a> DeviceCatalog<'a> {
+    /// Indexes the devices of the files.
     #[must_use]
     pub fn of(files: &'a [SpecFile]) -> Self {
         let mut catalog = Self::default();
@@ -54,9 +55,9 @@ impl<'a> Catalog<'a> {
         catalog
     }
 
-    fn add(&mut self, file: &'a SpecFile, document: &'a Document, device: &'a Device) {
+    fn add(&mut self, file: &'a SpecFile, document: &'a CdiDocument, device: &'a Device) {
         let name = format!("{}={}", document.kind, device.name);
-        let entry = self.devices.entry(name).or_insert(Entry {
+        let entry = self.devices.entry(name).or_insert(CatalogEntry {
             priority: file.priority,
             places: Vec::new(),
         });
@@ -73,9 +74,9 @@ impl<'a> Catalog<'a> {
     /// once, before the first of them.
     ///
     /// # Errors
-    /// A device is not described, or twice.
-    pub fn edits(&self, names: &[String]) -> Result<Edits, Refusal> {
-        let mut edits = Edits::default();
+    /// A device is not defined, or defined twice.
+    pub fn edits(&self, names: &[String]) -> Result<DeviceEdits, Refusal> {
+        let mut edits = DeviceEdits::default();
         let mut seen = BTreeSet::new();
         for name in names {
             let refuse = |message: String| Err(Refusal::new("cdi_devices", message));
@@ -96,7 +97,7 @@ impl<'a> Catalog<'a> {
                         .iter()
                         .map(|(file, ..)| file.path.display().to_string());
                     return refuse(format!(
-                        "the device {name:?} is described more than once: {}; remove all files but one",
+                        "the CDI device {name:?} is defined more than once: {}; remove all files but one",
                         files.collect::<Vec<_>>().join(", ")
                     ));
                 }
@@ -106,8 +107,7 @@ impl<'a> Catalog<'a> {
     }
 
     fn missing(&self, name: &str) -> String {
-        let mut message =
-            format!("there is no CDI specification of the device {name:?} on this node");
+        let mut message = format!("no CDI specification of the device {name:?} found on this node");
         let kind = name::qualified(name).map_or("", |(kind, _)| kind);
         let of_kind: Vec<&str> = self
             .devices
@@ -124,9 +124,9 @@ impl<'a> Catalog<'a> {
         message
     }
 
-    /// What is wrong, a line each: files that can't be used, and devices that are described twice.
+    /// Problems, one line each: files that can't be used, and devices that are defined twice.
     #[must_use]
-    pub fn faults(&self) -> Vec<String> {
+    pub fn problems(&self) -> Vec<String> {
         let broken = self
             .broken
             .iter()

@@ -1,4 +1,4 @@
-//! A file that describes devices, as it is written.
+//! The content of a CDI specification file.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::name;
 
-/// Versions of the specification that there are.
+/// The supported versions of the specification.
 const VERSIONS: [&str; 10] = [
     "0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0",
 ];
@@ -14,7 +14,7 @@ const VERSIONS: [&str; 10] = [
 /// Devices of one kind.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Document {
+pub struct CdiDocument {
     /// Version of the specification it follows.
     pub cdi_version: String,
     /// `vendor/class`.
@@ -25,7 +25,7 @@ pub struct Document {
     /// The devices.
     #[serde(default)]
     pub devices: Vec<Device>,
-    /// What a container with any of them gets.
+    /// Edits for a container with any of them.
     #[serde(default)]
     pub(super) container_edits: ContainerEdits,
 }
@@ -99,16 +99,16 @@ pub(super) struct Hook {
     pub(super) timeout: Option<i64>,
 }
 
-/// What is wrong with a file, and where.
+/// A problem of a file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// It is no document of this form.
+    /// It is not a CDI specification.
     #[error("{0}")]
     Syntax(String),
-    /// It has no document, or several.
-    #[error("it has {0} documents, not one")]
+    /// It has no YAML document, or several.
+    #[error("expected one YAML document, found {0}")]
     Documents(usize),
-    /// A field has a value that it can't have.
+    /// A field has an invalid value.
     #[error("{0}")]
     Field(String),
 }
@@ -117,20 +117,20 @@ pub enum SpecError {
 ///
 /// # Errors
 /// See [`SpecError`].
-pub fn read(text: &str) -> Result<Document, SpecError> {
+pub fn read(text: &str) -> Result<CdiDocument, SpecError> {
     let documents =
         rubelet_yaml::documents(text).map_err(|error| SpecError::Syntax(error.to_string()))?;
     let [document] = documents.as_slice() else {
         return Err(SpecError::Documents(documents.len()));
     };
-    let found: Document = document
+    let found: CdiDocument = document
         .decode_strict()
         .map_err(|error| SpecError::Syntax(error.to_string()))?;
     check(&found).map_err(SpecError::Field)?;
     Ok(found)
 }
 
-fn check(document: &Document) -> Result<(), String> {
+fn check(document: &CdiDocument) -> Result<(), String> {
     let version = document.cdi_version.as_str();
     let plain = version.strip_prefix('v').unwrap_or(version);
     if !VERSIONS.contains(&plain) {
@@ -141,7 +141,7 @@ fn check(document: &Document) -> Result<(), String> {
     }
     name::check_kind(&document.kind)?;
     if document.devices.is_empty() {
-        return Err("it has no devices".to_owned());
+        return Err("no devices".to_owned());
     }
     check_edits("containerEdits", &document.container_edits)?;
     for (index, device) in document.devices.iter().enumerate() {
@@ -149,13 +149,10 @@ fn check(document: &Document) -> Result<(), String> {
         name::check_device(&device.name).map_err(|why| format!("{at}.name: {why}"))?;
         let mut before = document.devices[..index].iter();
         if before.any(|other| other.name == device.name) {
-            return Err(format!(
-                "{at}.name: there are two devices {:?}",
-                device.name
-            ));
+            return Err(format!("{at}.name: duplicate device {:?}", device.name));
         }
         if device.container_edits == ContainerEdits::default() {
-            return Err(format!("{at}.containerEdits: a device needs some"));
+            return Err(format!("{at}.containerEdits: must not be empty"));
         }
         check_edits(&format!("{at}.containerEdits"), &device.container_edits)?;
     }
@@ -188,7 +185,7 @@ fn check_edits(at: &str, edits: &ContainerEdits) -> Result<(), String> {
         if node.permissions.chars().any(|one| !"rwm".contains(one)) {
             let wrong = &node.permissions;
             return Err(format!(
-                "{at}.permissions: {wrong:?} is not made of the letters r, w and m"
+                "{at}.permissions: {wrong:?} may only contain the letters r, w and m"
             ));
         }
     }
@@ -201,7 +198,7 @@ fn check_edits(at: &str, edits: &ContainerEdits) -> Result<(), String> {
             ));
         }
         if mount.host_path.as_os_str().is_empty() {
-            return Err(format!("{at}.hostPath: it is empty"));
+            return Err(format!("{at}.hostPath: must not be empty"));
         }
     }
     for (index, hook) in edits.hooks.iter().enumerate() {

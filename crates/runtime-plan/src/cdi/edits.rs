@@ -1,4 +1,4 @@
-//! What devices change in a container's specification.
+//! Changes of a container's specification for its devices.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,9 @@ use rubelet_oci::{Device, DeviceKind, DeviceRule, LinuxResources, Mount, Spec};
 use super::document::{ContainerEdits, DeviceNode};
 use crate::Refusal;
 
-/// All that the devices of a container change, in order, each with the name of its device or kind.
+/// The edits of a container's devices, in order, each with the name of its device or kind.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Edits {
+pub struct DeviceEdits {
     parts: Vec<(String, ContainerEdits)>,
 }
 
@@ -24,7 +24,7 @@ pub struct NodeOnHost {
     pub minor: i64,
 }
 
-impl Edits {
+impl DeviceEdits {
     pub(super) fn add(&mut self, name: &str, edits: &ContainerEdits) {
         self.parts.push((name.to_owned(), edits.clone()));
     }
@@ -32,17 +32,17 @@ impl Edits {
     /// The device nodes of the host that must be inspected before [`apply`], in its order: those
     /// whose numbers the files omit.
     #[must_use]
-    pub fn nodes_to_look_at(&self) -> Vec<PathBuf> {
+    pub fn nodes_to_inspect(&self) -> Vec<PathBuf> {
         let nodes = self.parts.iter().flat_map(|(_, edits)| &edits.device_nodes);
         nodes
-            .filter(|node| !is_told(node))
+            .filter(|node| !is_complete(node))
             .map(|node| on_host(node).to_owned())
             .collect()
     }
 }
 
-/// Whether the file describes a node completely.
-fn is_told(node: &DeviceNode) -> bool {
+/// Reports whether the file describes a node completely.
+fn is_complete(node: &DeviceNode) -> bool {
     !node.kind.is_empty() && (node.major != 0 || node.kind == "p")
 }
 
@@ -50,13 +50,14 @@ fn on_host(node: &DeviceNode) -> &Path {
     node.host_path.as_ref().unwrap_or(&node.path)
 }
 
-/// Changes a specification. `found` has what is at each of [`Edits::nodes_to_look_at`].
+/// Applies edits to a specification. `found` has the node at each of
+/// [`DeviceEdits::nodes_to_inspect`].
 ///
 /// # Errors
-/// The devices need what this runtime does not have.
+/// The devices need features that this runtime does not have.
 pub fn apply(
     spec: &mut Spec,
-    edits: &Edits,
+    edits: &DeviceEdits,
     found: impl IntoIterator<Item = NodeOnHost>,
 ) -> Result<(), Refusal> {
     let mut found = found.into_iter();
@@ -66,7 +67,7 @@ pub fn apply(
             set(&mut spec.process.env, variable);
         }
         for node in &part.device_nodes {
-            let known = match is_told(node) {
+            let known = match is_complete(node) {
                 true => Some(NodeOnHost {
                     kind: kind_of(&node.kind),
                     major: node.major,
@@ -80,7 +81,7 @@ pub fn apply(
                 let path = on_host(node).display();
                 return Err(refusal(
                     name,
-                    format!("{path} is no device of type {:?}", node.kind),
+                    format!("{path} is not a device of type {:?}", node.kind),
                 ));
             };
             add_node(spec, node, known);
@@ -95,7 +96,7 @@ pub fn apply(
             }
         }
     }
-    // What lies higher is mounted first, so that it hides nothing. The kernel's own come before.
+    // Parents are mounted first, so that they hide nothing. The kernel's file systems come before.
     spec.mounts.sort_by_key(|mount| {
         let depth = mount.destination.components().count();
         (is_layered(mount), if is_layered(mount) { depth } else { 0 })
@@ -103,7 +104,7 @@ pub fn apply(
     Ok(())
 }
 
-/// Whether a mount is of somebody's files, in an order by its depth.
+/// Reports whether a mount is not one of the kernel's: such mounts are ordered by depth.
 fn is_layered(mount: &Mount) -> bool {
     mount.is_bind() || mount.is_layers()
 }
@@ -146,7 +147,7 @@ fn kind_of(text: &str) -> DeviceKind {
     }
 }
 
-/// Later values win and keep the place of the earlier ones.
+/// Later values win and keep the position of the earlier ones.
 fn set(env: &mut Vec<String>, new: &str) {
     let name = |text: &str| text.split('=').next().unwrap_or_default().to_owned();
     match env.iter_mut().find(|old| name(old) == name(new)) {
@@ -157,7 +158,7 @@ fn set(env: &mut Vec<String>, new: &str) {
 
 fn add_node(spec: &mut Spec, node: &DeviceNode, known: NodeOnHost) {
     let NodeOnHost { kind, major, minor } = known;
-    // A user who is not root could do nothing with a device of root.
+    // A user other than root could not open a device of root.
     let user = &spec.process.user;
     let own = |id: u32| (id != 0).then_some(id);
     let device = Device {

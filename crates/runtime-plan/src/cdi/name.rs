@@ -1,9 +1,9 @@
 //! Names: `vendor/class=device`.
 
-/// Checks the whole name of a device; its kind and its own name.
+/// Checks the qualified name of a device; returns its kind and its own name.
 pub(super) fn qualified(text: &str) -> Result<(&str, &str), String> {
     let Some((kind, device)) = text.split_once('=') else {
-        return Err("there is no = in it".to_owned());
+        return Err("it has no =".to_owned());
     };
     check_kind(kind)?;
     check_device(device)?;

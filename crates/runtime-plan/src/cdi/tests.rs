@@ -42,8 +42,8 @@ fn names(names: &[&str]) -> Vec<String> {
 fn devices_come_with_all_that_belongs_to_them() {
     let files = [file("/etc/cdi/gpu.yaml", 0, GPU)];
     let wanted = names(&["vendor.example/gpu=1", "vendor.example/gpu=0"]);
-    let edits = Catalog::of(&files).edits(&wanted).unwrap();
-    assert_eq!(edits.nodes_to_look_at(), [Path::new("/dev/gpu0")]);
+    let edits = DeviceCatalog::of(&files).edits(&wanted).unwrap();
+    assert_eq!(edits.nodes_to_inspect(), [Path::new("/dev/gpu0")]);
     let mut spec = Spec::default();
     spec.process.env = vec!["PATH=/bin".into(), "A=b".into()];
     spec.process.user.uid = 1000;
@@ -88,7 +88,7 @@ fn devices_come_with_all_that_belongs_to_them() {
 fn a_node_that_is_something_else_on_the_host_is_refused() {
     let text = GPU.replace("path: /dev/gpu0,", "path: /dev/gpu0, type: b,");
     let files = [file("/etc/cdi/gpu.yaml", 0, &text)];
-    let edits = Catalog::of(&files)
+    let edits = DeviceCatalog::of(&files)
         .edits(&names(&["vendor.example/gpu=0"]))
         .unwrap();
     let found = NodeOnHost {
@@ -100,7 +100,7 @@ fn a_node_that_is_something_else_on_the_host_is_refused() {
     assert!(
         error
             .message
-            .contains("/dev/gpu0 is no device of type \"b\""),
+            .contains("/dev/gpu0 is not a device of type \"b\""),
         "{error}"
     );
 }
@@ -122,7 +122,9 @@ fn what_the_runtime_does_not_do_is_refused() {
             "cdiVersion: 1.1.0\nkind: a.b/c\ndevices:\n- name: x\n  containerEdits:\n    {edits}\n"
         );
         let files = [file("/etc/cdi/a.yaml", 0, &text)];
-        let edits = Catalog::of(&files).edits(&names(&["a.b/c=x"])).unwrap();
+        let edits = DeviceCatalog::of(&files)
+            .edits(&names(&["a.b/c=x"]))
+            .unwrap();
         let error = apply(&mut Spec::default(), &edits, []).unwrap_err();
         assert!(error.message.contains(part), "{error}");
     }
@@ -136,23 +138,23 @@ fn the_later_directory_counts_and_two_files_of_one_directory_do_not() {
         file("/etc/cdi/a.yaml", 0, GPU),
         file("/run/cdi/b.yaml", 1, &other),
     ];
-    let catalog = Catalog::of(&files);
+    let catalog = DeviceCatalog::of(&files);
     let mut spec = Spec::default();
     apply(&mut spec, &catalog.edits(&device).unwrap(), []).unwrap();
     assert_eq!(spec.linux.devices[0].minor, 7);
-    assert!(catalog.faults().is_empty());
+    assert!(catalog.problems().is_empty());
 
     let files = [
         file("/etc/cdi/a.yaml", 0, GPU),
         file("/etc/cdi/b.yaml", 0, &other),
     ];
-    let catalog = Catalog::of(&files);
+    let catalog = DeviceCatalog::of(&files);
     let error = catalog.edits(&device).unwrap_err();
     assert!(
         error.message.contains("/etc/cdi/a.yaml, /etc/cdi/b.yaml"),
         "{error}"
     );
-    assert_eq!(catalog.faults().len(), 2);
+    assert_eq!(catalog.problems().len(), 2);
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn a_device_that_is_not_there_is_reported_with_those_that_are() {
         file("/etc/cdi/gpu.yaml", 0, GPU),
         file("/etc/cdi/broken.json", 0, "{\"kind\": 1"),
     ];
-    let catalog = Catalog::of(&files);
+    let catalog = DeviceCatalog::of(&files);
     let error = catalog
         .edits(&names(&["vendor.example/gpu=9"]))
         .unwrap_err();
@@ -172,7 +174,7 @@ fn a_device_that_is_not_there_is_reported_with_those_that_are() {
     ] {
         assert!(error.message.contains(part), "{error}");
     }
-    assert!(catalog.faults()[0].starts_with("/etc/cdi/broken.json: "));
+    assert!(catalog.problems()[0].starts_with("/etc/cdi/broken.json: "));
 }
 
 #[test]
@@ -193,7 +195,7 @@ fn files_that_can_not_be_are_reported_with_the_place() {
             "9.example/gpu",
             "vendor \"9.example\"",
         ),
-        ("name: \"1\"", "name: \"0\"", "two devices \"0\""),
+        ("name: \"1\"", "name: \"0\"", "duplicate device \"0\""),
         ("name: \"1\"", "name: \"-1\"", "\"-1\""),
         (
             "env: [GPU=1]",

@@ -21,7 +21,7 @@ const ALWAYS: [(i64, Option<i64>); 8] = [
     (136, None),
 ];
 
-/// Nodes that every container has anyway, or that belong to the container's own terminals.
+/// Nodes that every container has in any case, or that belong to the container's own terminals.
 const MADE_ANYWAY: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
@@ -33,8 +33,8 @@ const MADE_ANYWAY: [&str; 8] = [
     "/dev/console",
 ];
 
-/// The nodes to make and the rules, in order: everything is denied but making nodes, and then what
-/// the container may use is allowed.
+/// The nodes to create and the rules, in order: first everything except mknod is denied, then the
+/// devices that the container may use are allowed.
 pub(super) fn devices(
     input: &SpecInput<'_>,
     security: &v1::LinuxContainerSecurityContext,
@@ -60,14 +60,14 @@ pub(super) fn devices(
         if found.is_empty() {
             return Err(refuse(
                 "host_path",
-                format!("there is no device at {:?}", wanted.host_path),
+                format!("no device found at {:?}", wanted.host_path),
             ));
         }
         let access = &wanted.permissions;
         if access.is_empty() || access.chars().any(|letter| !"rwm".contains(letter)) {
             return Err(refuse(
                 "permissions",
-                format!("{access:?} is not made of the letters r, w and m"),
+                format!("{access:?} may only contain the letters r, w and m"),
             ));
         }
         if !wanted.container_path.starts_with('/') {
@@ -92,7 +92,7 @@ pub(super) fn devices(
     Ok((nodes, rules))
 }
 
-/// A later node takes the place of an earlier one at the same path.
+/// A later node replaces an earlier one at the same path.
 fn add(nodes: &mut Vec<Device>, device: &HostDevice, path: PathBuf) {
     if MADE_ANYWAY.iter().any(|made| Path::new(made) == path)
         || path.starts_with("/dev/pts")
@@ -113,7 +113,7 @@ fn add(nodes: &mut Vec<Device>, device: &HostDevice, path: PathBuf) {
     });
 }
 
-/// A directory keeps its shape inside.
+/// A directory keeps its structure inside the container.
 fn inside(wanted: &v1::Device, device: &HostDevice) -> PathBuf {
     let top = Path::new(&wanted.container_path);
     match device.path.strip_prefix(&wanted.host_path) {

@@ -1,4 +1,4 @@
-//! What a specification is made from.
+//! The input for a container's specification.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use rubelet_oci::image::ImageConfig;
 
 use crate::{cgroup::ContainerCgroup, host::HostFacts, user::ResolvedUser};
 
-/// Everything a container's specification is made from.
+/// The input for a container's specification.
 #[derive(Debug, Clone)]
 pub struct SpecInput<'a> {
     /// The container.
@@ -18,27 +18,27 @@ pub struct SpecInput<'a> {
     pub sandbox: &'a v1::PodSandboxConfig,
     /// The container's configuration.
     pub container: &'a v1::ContainerConfig,
-    /// What the image's author wants.
+    /// The image's configuration.
     pub image: &'a ImageConfig,
     /// The user, from [`crate::user::resolve`].
     pub user: &'a ResolvedUser,
     /// The host.
     pub host: &'a HostFacts,
-    /// Where the container's processes live.
-    pub namespaces: Namespaces,
+    /// The container's namespaces.
+    pub namespaces: ContainerNamespaces,
     /// The container's cgroup, from [`crate::cgroup::container`].
     pub cgroup: &'a ContainerCgroup,
     /// The root file system, absolute or relative to the bundle.
     pub rootfs: &'a Path,
     /// The pod's own files.
     pub files: PodFiles<'a>,
-    /// What was found for each of `container.mounts`, in the same order.
+    /// The source of each of `container.mounts`, in the same order.
     pub sources: &'a [MountSource],
-    /// The image's volumes: where [`crate::image_volumes::placed`] puts them, and the directory that
-    /// was made for each.
+    /// The image's volumes: their mount points by [`crate::image_volumes::placed`], and the
+    /// directory that was created for each.
     pub image_volumes: &'a [ImageVolume],
-    /// What was found at each `container.devices[n].host_path`, in the same order: one node, or all
-    /// those below a directory.
+    /// The nodes at each `container.devices[n].host_path`, in the same order: one node, or all
+    /// nodes below a directory.
     pub devices: &'a [Vec<HostDevice>],
     /// All devices of the host, for privileged containers; empty for others.
     pub host_devices: &'a [HostDevice],
@@ -46,8 +46,8 @@ pub struct SpecInput<'a> {
     pub seccomp_profile: Option<&'a str>,
     /// AppArmor profiles loaded into the kernel.
     pub apparmor_profiles: &'a [String],
-    /// Whether the runtime's own AppArmor profile, as it is loaded, denies the address families that
-    /// the default filter of system calls denies.
+    /// The runtime's own AppArmor profile, as loaded, denies the address families that the default
+    /// seccomp filter denies.
     pub apparmor_denies_families: bool,
 }
 
@@ -64,40 +64,40 @@ pub struct PodFiles<'a> {
     pub hosts: Option<&'a Path>,
 }
 
-/// Which namespace of a kind a container is in.
+/// The namespace of a kind that a container is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Placement {
+pub enum NamespacePlacement {
     /// That of the host.
     Host,
-    /// One that exists, by its file.
+    /// An existing one, by its file.
     Join(PathBuf),
-    /// One of its own.
+    /// A new one.
     New,
 }
 
 /// A container's namespaces. Mount namespaces are always its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Namespaces {
+pub struct ContainerNamespaces {
     /// Network.
-    pub network: Placement,
+    pub network: NamespacePlacement,
     /// IPC.
-    pub ipc: Placement,
+    pub ipc: NamespacePlacement,
     /// Host name.
-    pub uts: Placement,
-    /// Processes.
-    pub pid: Placement,
-    /// Users.
-    pub user: Placement,
+    pub uts: NamespacePlacement,
+    /// Process IDs.
+    pub pid: NamespacePlacement,
+    /// User and group IDs.
+    pub user: NamespacePlacement,
 }
 
-/// What was found at the source of a mount.
+/// The source of a mount, as found on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountSource {
     /// The path with symbolic links resolved.
     pub path: PathBuf,
     /// Mount point it is on.
     pub mount_point: PathBuf,
-    /// How mounts below that mount point spread.
+    /// Propagation of that mount point.
     pub propagation: Propagation,
     /// Directories of the layers of the image that is mounted, the topmost first; empty for a path of the
     /// host.
@@ -107,20 +107,20 @@ pub struct MountSource {
 /// A volume that the image declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageVolume {
-    /// Where it is mounted: absolute, without symbolic links in the image.
+    /// Mount point: absolute, without symbolic links in the image.
     pub destination: PathBuf,
     /// The runtime's own directory on the host, filled from the image.
     pub source: PathBuf,
 }
 
-/// How mount events spread from a mount.
+/// Propagation of mount events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// Nowhere.
+    /// No propagation.
     Private,
-    /// It receives, and does not pass on.
+    /// It receives events and does not send them.
     Slave,
-    /// It receives and passes on.
+    /// It receives and sends events.
     Shared,
 }
 
@@ -129,7 +129,7 @@ pub enum Propagation {
 pub struct HostDevice {
     /// Its path on the host, links resolved.
     pub path: PathBuf,
-    /// Character or block; others are no devices.
+    /// Character or block device.
     pub kind: rubelet_oci::DeviceKind,
     /// Major number.
     pub major: u32,

@@ -1,8 +1,8 @@
-//! What is mounted into a container: the kernel's file systems, the pod's files, the caller's
-//! mounts, the image's volumes.
+//! The mounts of a container: the kernel's file systems, the pod's files, the caller's mounts, the
+//! image's volumes.
 
-mod asked;
 mod image;
+mod requested;
 mod standard;
 
 use std::path::{Component, Path, PathBuf};
@@ -13,8 +13,8 @@ use rubelet_oci::{Mount, Namespace, NamespaceKind};
 use super::{Propagation, SpecInput};
 use crate::Refusal;
 
-/// The mounts and what they demand of the root.
-pub(super) struct Mounts {
+/// The mounts, and the propagation of the root that they need.
+pub(super) struct ContainerMounts {
     pub(super) mounts: Vec<Mount>,
     pub(super) root_propagation: &'static str,
 }
@@ -24,14 +24,14 @@ pub(super) fn mounts(
     security: &v1::LinuxContainerSecurityContext,
     has_userns: bool,
     namespaces: &[Namespace],
-) -> Result<Mounts, Refusal> {
+) -> Result<ContainerMounts, Refusal> {
     let host_network = !namespaces
         .iter()
         .any(|one| one.kind == NamespaceKind::Network);
     let mut wanted = Vec::new();
     let mut root_propagation = "";
     for (index, mount) in input.container.mounts.iter().enumerate() {
-        let (mount, propagation) = asked::asked_for(input, index, mount)?;
+        let (mount, propagation) = requested::requested_mount(input, index, mount)?;
         root_propagation = match (root_propagation, propagation) {
             (_, Propagation::Shared) | ("rshared", _) => "rshared",
             (_, Propagation::Slave) | ("rslave", _) => "rslave",
@@ -39,16 +39,16 @@ pub(super) fn mounts(
         };
         wanted.push(mount);
     }
-    let asked = wanted.len();
+    let requested = wanted.len();
     for mount in standard::of_pod(input, security).chain(standard::volumes_of_image(input)) {
-        if !wanted[..asked]
+        if !wanted[..requested]
             .iter()
             .any(|own| own.destination == mount.destination)
         {
             wanted.push(mount);
         }
     }
-    // What lies higher is mounted first, so that it hides nothing.
+    // Parents are mounted first, so that they hide nothing.
     wanted.sort_by_key(|mount| mount.destination.components().count());
     let own_dev = wanted
         .iter()
@@ -62,7 +62,7 @@ pub(super) fn mounts(
                 .any(|own| own.destination == mount.destination)
     });
     mounts.append(&mut wanted);
-    Ok(Mounts {
+    Ok(ContainerMounts {
         mounts,
         root_propagation,
     })

@@ -58,7 +58,7 @@ fn args(container: &v1::ContainerConfig, image: &ImageConfig) -> Result<Vec<Stri
         if args.is_empty() {
             args.clone_from(&image.cmd);
         }
-        // An entry point of one empty word takes away that of the base image.
+        // An entry point of one empty string removes that of the base image.
         if image.entrypoint != [""] {
             command.clone_from(&image.entrypoint);
         }
@@ -66,16 +66,16 @@ fn args(container: &v1::ContainerConfig, image: &ImageConfig) -> Result<Vec<Stri
     command.append(&mut args);
     let why = match command.first().map(String::as_str) {
         None => "no command specified: neither the container nor its image has one",
-        Some("") => "the program is an empty word",
+        Some("") => "the program name is empty",
         Some(_) if command.iter().any(|word| word.contains('\0')) => {
-            "a word contains a zero byte, which no program can get"
+            "an argument contains a NUL byte"
         }
         Some(_) => return Ok(command),
     };
     Err(Refusal::new("command", why))
 }
 
-/// Later values win and keep the place of the earlier ones.
+/// Later values win and keep the position of the earlier ones.
 fn env(input: &SpecInput<'_>) -> Result<Vec<String>, Refusal> {
     let hostname = match &*input.sandbox.hostname {
         "" => &input.host.hostname,
@@ -99,7 +99,7 @@ fn env(input: &SpecInput<'_>) -> Result<Vec<String>, Refusal> {
         if one.key.is_empty() || one.key.contains(['=', '\0']) || value.contains('\0') {
             return Err(Refusal::new(
                 "envs",
-                format!("{:?} can't be a variable of an environment", one.key),
+                format!("{:?} is not a valid environment variable name", one.key),
             ));
         }
         set(&mut env, format!("{}={value}", one.key));

@@ -18,7 +18,7 @@ struct SpecRequest {
     container: v1::ContainerConfig,
     image: ImageConfig,
     host: HostFacts,
-    namespaces: Namespaces,
+    namespaces: ContainerNamespaces,
     sources: Vec<MountSource>,
     image_volumes: Vec<ImageVolume>,
     devices: Vec<Vec<HostDevice>>,
@@ -51,12 +51,12 @@ impl SpecRequest {
                 ..Default::default()
             },
             host: host(),
-            namespaces: Namespaces {
-                network: Placement::Join("/run/net".into()),
-                ipc: Placement::Join("/run/ipc".into()),
-                uts: Placement::Join("/run/uts".into()),
-                pid: Placement::New,
-                user: Placement::Host,
+            namespaces: ContainerNamespaces {
+                network: NamespacePlacement::Join("/run/net".into()),
+                ipc: NamespacePlacement::Join("/run/ipc".into()),
+                uts: NamespacePlacement::Join("/run/uts".into()),
+                pid: NamespacePlacement::New,
+                user: NamespacePlacement::Host,
             },
             sources: Vec::new(),
             image_volumes: Vec::new(),
@@ -363,7 +363,7 @@ fn mounts_that_can_not_be_made_are_refused() {
         image_sub_path: "etc".into(),
         ..plain("/m")
     };
-    assert!(refused(imageless).contains("only for mounts of images"));
+    assert!(refused(imageless).contains("only supported for image mounts"));
     let options = v1::Mount {
         mount_options: vec!["noexec".into(), "suid".into()],
         ..plain("/m")
@@ -415,7 +415,7 @@ fn a_directory_of_devices_keeps_its_shape_and_each_gets_its_rule() {
         host_path: "/dev/snd".into(),
         permissions: "rw".into(),
     });
-    assert!(asked.refused().contains("there is no device"));
+    assert!(asked.refused().contains("no device found"));
     let device = |path: &str, minor| HostDevice {
         path: path.into(),
         kind: DeviceKind::Char,
@@ -483,7 +483,7 @@ fn a_user_namespace_is_the_pods_and_maps_its_mounts() {
         ..Default::default()
     };
     let mut asked = SpecRequest::new();
-    asked.namespaces.user = Placement::Join("/run/user".into());
+    asked.namespaces.user = NamespacePlacement::Join("/run/user".into());
     asked.security().namespace_options = Some(options.clone());
     assert!(asked.refused().contains("must be that of its sandbox"));
     asked.pod_security().namespace_options = Some(options);
@@ -497,7 +497,7 @@ fn a_user_namespace_is_the_pods_and_maps_its_mounts() {
     assert_eq!(spec.linux.uid_mappings[0].host_id, 65536);
     assert!(at(&spec, "/m").has("idmap") && at(&spec, "/m").uid_mappings[0].size == 65536);
     assert_eq!(at(&spec, "/sys").kind, "sysfs");
-    asked.namespaces.network = Placement::Host;
+    asked.namespaces.network = NamespacePlacement::Host;
     assert_eq!(at(&asked.build().unwrap(), "/sys").kind, "bind");
     asked.host.idmapped_mounts = false;
     assert!(asked.refused().contains("uid_mappings"));

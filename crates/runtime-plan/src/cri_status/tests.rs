@@ -17,7 +17,7 @@ fn sandbox() -> SandboxRecord {
         phase: SandboxPhase::Ready,
         created_at: 5,
         labels: [("app".to_owned(), "web".to_owned())].into(),
-        annotations: Texts::new(),
+        annotations: StringMap::new(),
         runtime_handler: String::new(),
         log_directory: "/var/log/pods/web".into(),
         cgroup_parent: "/pods/u1".into(),
@@ -50,7 +50,7 @@ fn container(phase: ContainerPhase) -> ContainerRecord {
         image_ref: "docker.io/library/busybox@sha256:1".into(),
         image_id: "sha256:2".into(),
         labels: [("app".to_owned(), "web".to_owned())].into(),
-        annotations: Texts::new(),
+        annotations: StringMap::new(),
         mounts: vec![MountRecord {
             container_path: "/data".into(),
             host_path: "/srv".into(),

@@ -1,4 +1,4 @@
-//! Which AppArmor profile a container gets.
+//! The AppArmor profile of a container.
 
 use rubelet_cri::v1;
 
@@ -7,7 +7,7 @@ use crate::{Refusal, host::HostFacts};
 
 const FIELD: &str = "linux.security_context.apparmor";
 
-/// Name of the runtime's own profile. Whoever runs the plans loads it into the kernel.
+/// Name of the runtime's own profile. `rubelet-runtime` loads it into the kernel.
 pub const APPARMOR_DEFAULT: &str = "rubelet-default";
 
 /// The profile's name, empty for none. `loaded` are the profiles in the kernel.
@@ -17,7 +17,8 @@ pub const APPARMOR_DEFAULT: &str = "rubelet-default";
 /// the runtime's default means none.
 ///
 /// # Errors
-/// A malformed profile, a profile that is not loaded, one of the host's on a host without AppArmor.
+/// A malformed profile, a profile that is not loaded, a Localhost profile on a host without
+/// AppArmor.
 pub fn apparmor(
     security: &v1::LinuxContainerSecurityContext,
     host: &HostFacts,
@@ -66,8 +67,8 @@ fn old_text(security: &v1::LinuxContainerSecurityContext) -> &str {
 }
 
 /// Source text of the runtime's own profile, for `apparmor_parser`: files, network and capabilities
-/// as the container has them anyway, but no mounts, no writes to kernel interfaces below `/proc` and
-/// `/sys`, and signals and tracing only among its own.
+/// as otherwise permitted to the container, but no mounts, no writes to kernel interfaces below
+/// `/proc` and `/sys`, and signals and tracing only between processes under the same profile.
 #[must_use]
 pub fn apparmor_default_text() -> String {
     let mut text =

@@ -1,4 +1,4 @@
-//! Which filter of system calls a container gets.
+//! The seccomp filter of a container.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ const FIELD: &str = "linux.security_context.seccomp";
 
 /// A decision about the filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seccomp {
+pub enum SeccompChoice {
     /// No filter.
     Unconfined,
     /// [`crate::seccomp::runtime_default`].
@@ -20,25 +20,25 @@ pub enum Seccomp {
     Localhost(PathBuf),
 }
 
-/// Decides on the filter. A privileged container never has one, and neither has one that requests
-/// none: kubelets request the default where they want it.
+/// Decides on the filter. Privileged containers and those that request no profile have none:
+/// kubelets request the default explicitly.
 ///
 /// # Errors
 /// A malformed profile, or a filter on a kernel that can't filter.
 pub fn seccomp(
     security: &v1::LinuxContainerSecurityContext,
     host: &HostFacts,
-) -> Result<Seccomp, Refusal> {
+) -> Result<SeccompChoice, Refusal> {
     if security.privileged {
-        return Ok(Seccomp::Unconfined);
+        return Ok(SeccompChoice::Unconfined);
     }
     let old = old_text(security);
     let wanted = wanted(FIELD, security.seccomp.as_ref(), old)?;
     let chosen = match wanted {
-        None | Some(RequestedProfile::Unconfined) => return Ok(Seccomp::Unconfined),
-        Some(RequestedProfile::RuntimeDefault) => Seccomp::RuntimeDefault,
+        None | Some(RequestedProfile::Unconfined) => return Ok(SeccompChoice::Unconfined),
+        Some(RequestedProfile::RuntimeDefault) => SeccompChoice::RuntimeDefault,
         Some(RequestedProfile::Localhost(path)) if path.starts_with('/') => {
-            Seccomp::Localhost(path.into())
+            SeccompChoice::Localhost(path.into())
         }
         Some(RequestedProfile::Localhost(path)) => {
             return Err(Refusal::new(
@@ -57,7 +57,7 @@ pub fn seccomp(
     }
 }
 
-/// The file to read before a container is made, if it has a profile of the host's.
+/// The file of a Localhost profile, which must be read before the container is created.
 ///
 /// # Errors
 /// As [`seccomp`].
@@ -70,8 +70,8 @@ pub fn seccomp_file(
         return Ok(None);
     };
     Ok(match seccomp(security, host)? {
-        Seccomp::Localhost(path) => Some(path),
-        Seccomp::Unconfined | Seccomp::RuntimeDefault => None,
+        SeccompChoice::Localhost(path) => Some(path),
+        SeccompChoice::Unconfined | SeccompChoice::RuntimeDefault => None,
     })
 }
 

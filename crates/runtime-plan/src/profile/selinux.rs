@@ -1,4 +1,4 @@
-//! SELinux: containers have no labels of their own, and those that request some are refused.
+//! SELinux: labels are not supported, and containers that request them are refused.
 
 use rubelet_cri::v1;
 
@@ -6,8 +6,8 @@ use crate::{Refusal, host::HostFacts};
 
 /// Refuses labels that would have to be applied.
 ///
-/// On a host without SELinux options are ignored, as upstream runtimes do: they may concern other
-/// nodes. On a host that has it containers run under the label of this program, as they do with
+/// On a host without SELinux, options are ignored, as in other runtimes: they may concern other
+/// nodes. On a host with SELinux, containers run under the label of this program, as they do with
 /// containerd unless its `enable_selinux` is set.
 ///
 /// # Errors
@@ -19,7 +19,7 @@ pub fn selinux(options: Option<&v1::SeLinuxOption>, host: &HostFacts) -> Result<
     }
     Err(Refusal::new(
         "linux.security_context.selinux_options",
-        "SELinux is switched on here and this runtime does not apply its labels: take seLinuxOptions out of the pod, or use containerd for such pods",
+        "SELinux is enabled on this host, and this runtime does not apply its labels: remove seLinuxOptions from the pod, or use containerd for such pods",
     ))
 }
 

@@ -1,14 +1,14 @@
-//! What has no record, or belongs to a sandbox that is not adopted.
+//! Leftovers: objects without a record, or of a sandbox that is not adopted.
 
 use super::{
-    RecoveryInput, Step,
-    decision::{RecoveryDecision, Steps, fate_of},
+    RecoveryInput, RecoveryStep,
+    decision::{RecoveryDecision, RecoverySteps, decision_of},
 };
 use crate::{cgroup::sandbox_of, record::directories, state::ContainerPhase};
 
-const NOBODY: &str = "it belongs to nobody";
+const UNUSED: &str = "no sandbox or container uses it";
 
-pub(super) fn leftovers(found: &RecoveryInput<'_>, steps: &mut Steps) {
+pub(super) fn leftovers(found: &RecoveryInput<'_>, steps: &mut RecoverySteps) {
     shims(found, steps);
     mounts(found, steps);
     run_directories(found, steps);
@@ -16,12 +16,12 @@ pub(super) fn leftovers(found: &RecoveryInput<'_>, steps: &mut Steps) {
         if !keeps_files(found, container) {
             let sandbox = keeper_of(found, container);
             let container = container.clone();
-            steps.add(sandbox, Step::RemoveSnapshot { container }, NOBODY);
+            steps.add(sandbox, RecoveryStep::RemoveSnapshot { container }, UNUSED);
         }
     }
 }
 
-/// The sandbox in which a container may still run; empty if there is none.
+/// The sandbox in which a container may still run; empty if unknown.
 fn keeper_of<'a>(found: &'a RecoveryInput<'_>, container: &str) -> &'a str {
     if let Some(record) = found.containers.get(container) {
         return &record.sandbox_id;
@@ -35,23 +35,23 @@ fn keeper_of<'a>(found: &'a RecoveryInput<'_>, container: &str) -> &'a str {
     sandbox.map_or("", String::as_str)
 }
 
-/// Supervisors whose sandbox is not adopted, and containers of others that nobody knows.
-fn shims(found: &RecoveryInput<'_>, steps: &mut Steps) {
+/// Shims whose sandbox is not adopted, and containers of adopted ones that have no record.
+fn shims(found: &RecoveryInput<'_>, steps: &mut RecoverySteps) {
     for (sandbox, containers) in &found.shims {
         if !is_adopted(found, sandbox) {
-            let step = Step::EndShim {
+            let step = RecoveryStep::EndShim {
                 sandbox: sandbox.clone(),
             };
-            steps.add(sandbox, step, NOBODY);
+            steps.add(sandbox, step, UNUSED);
             continue;
         }
         for container in containers.keys() {
             if !belongs(found, sandbox, container) {
-                let step = Step::DeleteInShim {
+                let step = RecoveryStep::DeleteInShim {
                     sandbox: sandbox.clone(),
                     container: container.clone(),
                 };
-                steps.add(sandbox, step, NOBODY);
+                steps.add(sandbox, step, UNUSED);
             }
         }
     }
@@ -61,15 +61,15 @@ fn shims(found: &RecoveryInput<'_>, steps: &mut Steps) {
         {
             steps.add(
                 sandbox_of(name),
-                Step::KillCgroup(cgroup),
+                RecoveryStep::KillCgroup(cgroup),
                 "the sandbox of that shim is not ready",
             );
         }
     }
 }
 
-/// What lies deeper is unmounted first.
-fn mounts(found: &RecoveryInput<'_>, steps: &mut Steps) {
+/// Deeper mount points are unmounted first.
+fn mounts(found: &RecoveryInput<'_>, steps: &mut RecoverySteps) {
     let sandboxes = found.run.join("sandboxes");
     let mut mounts: Vec<_> = found.mounts.iter().collect();
     mounts.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
@@ -86,33 +86,33 @@ fn mounts(found: &RecoveryInput<'_>, steps: &mut Steps) {
         let used = is_adopted(found, sandbox)
             && container.is_none_or(|container| belongs(found, sandbox, container));
         if !used {
-            let why = "nothing uses it any more";
-            steps.add(sandbox, Step::Unmount(path.clone()), why);
+            let why = "no sandbox or container uses it";
+            steps.add(sandbox, RecoveryStep::Unmount(path.clone()), why);
         }
     }
 }
 
-fn run_directories(found: &RecoveryInput<'_>, steps: &mut Steps) {
+fn run_directories(found: &RecoveryInput<'_>, steps: &mut RecoverySteps) {
     for (sandbox, bundles) in &found.directories {
-        if matches!(fate_of(found, sandbox), RecoveryDecision::Discard(_)) {
+        if matches!(decision_of(found, sandbox), RecoveryDecision::Discard(_)) {
             let directory = directories::sandbox(found.run, sandbox);
-            steps.add(sandbox, Step::RemoveDirectory(directory), NOBODY);
+            steps.add(sandbox, RecoveryStep::RemoveDirectory(directory), UNUSED);
             continue;
         }
         for container in bundles {
             if !belongs(found, sandbox, container) {
                 let directory = directories::container(found.run, sandbox, container);
-                steps.add(sandbox, Step::RemoveDirectory(directory), NOBODY);
+                steps.add(sandbox, RecoveryStep::RemoveDirectory(directory), UNUSED);
             }
         }
     }
 }
 
 fn is_adopted(found: &RecoveryInput<'_>, sandbox: &str) -> bool {
-    fate_of(found, sandbox) == RecoveryDecision::Adopt
+    decision_of(found, sandbox) == RecoveryDecision::Adopt
 }
 
-/// Whether the container is one of that sandbox, and stays.
+/// Reports whether the container belongs to that sandbox and is kept.
 fn belongs(found: &RecoveryInput<'_>, sandbox: &str, container: &str) -> bool {
     found
         .containers
@@ -121,14 +121,14 @@ fn belongs(found: &RecoveryInput<'_>, sandbox: &str, container: &str) -> bool {
         && keeps_files(found, container)
 }
 
-/// Whether the container stays, even if it has exited: its files can still be read.
+/// Reports whether the container is kept, even if it has exited: its files can still be read.
 fn keeps_files(found: &RecoveryInput<'_>, container: &str) -> bool {
     found.containers.get(container).is_some_and(|record| {
         !matches!(
             record.phase,
             ContainerPhase::Creating | ContainerPhase::Removing
         ) && !matches!(
-            fate_of(found, &record.sandbox_id),
+            decision_of(found, &record.sandbox_id),
             RecoveryDecision::Discard(_)
         )
     })

@@ -3,8 +3,8 @@
 use rubelet_base::cgroup::CgroupPath;
 
 use super::{
-    Recovery, RecoveryInput, SeenContainer, Step,
-    decision::{RecoveryDecision, Steps, fate, fate_of},
+    RecoveryInput, RecoveryPlan, RecoveryStep, SeenContainer,
+    decision::{RecoveryDecision, RecoverySteps, decide, decision_of},
     leftovers,
 };
 use crate::{
@@ -12,25 +12,25 @@ use crate::{
     state::{ContainerPhase, SandboxPhase},
 };
 
-/// Decides what to do with everything that is there.
+/// Plans the recovery of everything that earlier runs left.
 #[must_use]
-pub fn plan(found: &RecoveryInput<'_>) -> Recovery {
-    let mut steps = Steps::default();
+pub fn plan(found: &RecoveryInput<'_>) -> RecoveryPlan {
+    let mut steps = RecoverySteps::default();
     let mut ready = std::collections::BTreeSet::new();
     for record in found.sandboxes.values() {
-        match fate(found, record) {
+        match decide(found, record) {
             RecoveryDecision::Adopt => {
                 ready.insert(record.id.clone());
                 steps.add(
                     &record.id,
-                    Step::Adopt {
+                    RecoveryStep::Adopt {
                         sandbox: record.id.clone(),
                     },
                     "its shim runs",
                 );
             }
-            fate @ (RecoveryDecision::Stop(why) | RecoveryDecision::Discard(why)) => {
-                end(found, record, fate, why, &mut steps);
+            decision @ (RecoveryDecision::Stop(why) | RecoveryDecision::Discard(why)) => {
+                end(found, record, decision, why, &mut steps);
             }
         }
     }
@@ -38,7 +38,7 @@ pub fn plan(found: &RecoveryInput<'_>) -> Recovery {
         container(found, record, &mut steps);
     }
     leftovers::leftovers(found, &mut steps);
-    Recovery {
+    RecoveryPlan {
         steps: steps.in_order(),
         ready,
     }
@@ -47,58 +47,74 @@ pub fn plan(found: &RecoveryInput<'_>) -> Recovery {
 fn end(
     found: &RecoveryInput<'_>,
     record: &SandboxRecord,
-    fate: RecoveryDecision,
+    decision: RecoveryDecision,
     why: &'static str,
-    steps: &mut Steps,
+    steps: &mut RecoverySteps,
 ) {
     let sandbox = || record.id.clone();
     if found.shims.contains_key(&record.id) {
-        steps.add(&record.id, Step::EndShim { sandbox: sandbox() }, why);
+        steps.add(
+            &record.id,
+            RecoveryStep::EndShim { sandbox: sandbox() },
+            why,
+        );
     }
     if record.phase == SandboxPhase::Ready {
-        steps.add(&record.id, Step::MarkNotReady { sandbox: sandbox() }, why);
+        steps.add(
+            &record.id,
+            RecoveryStep::MarkNotReady { sandbox: sandbox() },
+            why,
+        );
     }
     if record.network_held {
-        steps.add(&record.id, Step::FreeNetwork { sandbox: sandbox() }, why);
+        steps.add(
+            &record.id,
+            RecoveryStep::FreeNetwork { sandbox: sandbox() },
+            why,
+        );
     }
-    if matches!(fate, RecoveryDecision::Discard(_)) {
-        steps.add(&record.id, Step::RemoveSandbox { sandbox: sandbox() }, why);
+    if matches!(decision, RecoveryDecision::Discard(_)) {
+        steps.add(
+            &record.id,
+            RecoveryStep::RemoveSandbox { sandbox: sandbox() },
+            why,
+        );
     }
 }
 
-fn container(found: &RecoveryInput<'_>, record: &ContainerRecord, steps: &mut Steps) {
-    let fate = fate_of(found, &record.sandbox_id);
+fn container(found: &RecoveryInput<'_>, record: &ContainerRecord, steps: &mut RecoverySteps) {
+    let decision = decision_of(found, &record.sandbox_id);
     let seen = found
         .shims
         .get(&record.sandbox_id)
         .and_then(|containers| containers.get(&record.id));
-    let gone = match (fate, record.phase) {
+    let gone = match (decision, record.phase) {
         (RecoveryDecision::Discard(why), _) => Some(why),
-        (_, ContainerPhase::Creating) => Some("it was not made completely"),
-        (_, ContainerPhase::Removing) => Some("its removal was cut off"),
+        (_, ContainerPhase::Creating) => Some("its creation was interrupted"),
+        (_, ContainerPhase::Removing) => Some("its removal was interrupted"),
         _ => None,
     };
     if let Some(why) = gone {
-        if fate == RecoveryDecision::Adopt && seen.is_some() {
+        if decision == RecoveryDecision::Adopt && seen.is_some() {
             let (sandbox, container) = (record.sandbox_id.clone(), record.id.clone());
             steps.add(
                 &record.sandbox_id,
-                Step::DeleteInShim { sandbox, container },
+                RecoveryStep::DeleteInShim { sandbox, container },
                 why,
             );
         }
         kill(found, record, why, steps);
         steps.add(
             &record.sandbox_id,
-            Step::RemoveContainer {
+            RecoveryStep::RemoveContainer {
                 container: record.id.clone(),
             },
             why,
         );
         return;
     }
-    match (fate, record.phase, seen) {
-        // What it left behind in a shared process namespace lost its keeper.
+    match (decision, record.phase, seen) {
+        // Processes that it left in a shared PID namespace are no longer supervised by a shim.
         (RecoveryDecision::Stop(why), ContainerPhase::Exited, None) if was_ready(found, record) => {
             kill(found, record, why, steps);
         }
@@ -113,7 +129,7 @@ fn container(found: &RecoveryInput<'_>, record: &ContainerRecord, steps: &mut St
             if (record.phase, record.pid, record.started_at)
                 != (ContainerPhase::Running, *pid, *started_at)
             {
-                let step = Step::MarkRunning {
+                let step = RecoveryStep::MarkRunning {
                     container: record.id.clone(),
                     pid: *pid,
                     started_at: *started_at,
@@ -125,25 +141,25 @@ fn container(found: &RecoveryInput<'_>, record: &ContainerRecord, steps: &mut St
         (RecoveryDecision::Adopt, _, Some(SeenContainer::Exited(exit))) => {
             steps.add(
                 &record.sandbox_id,
-                Step::MarkExited {
+                RecoveryStep::MarkExited {
                     container: record.id.clone(),
                     exit: exit.clone(),
                 },
-                "it ended while nobody listened",
+                "it exited while no runtime ran",
             );
         }
-        (fate, phase, _) => {
-            let why = match fate {
-                RecoveryDecision::Adopt => "its shim and its record don't agree",
+        (decision, phase, _) => {
+            let why = match decision {
+                RecoveryDecision::Adopt => "its shim and its record disagree",
                 RecoveryDecision::Stop(why) | RecoveryDecision::Discard(why) => why,
             };
             kill(found, record, why, steps);
             if phase != ContainerPhase::Exited {
                 steps.add(
                     &record.sandbox_id,
-                    Step::MarkExited {
+                    RecoveryStep::MarkExited {
                         container: record.id.clone(),
-                        exit: last_words(found, record),
+                        exit: exit_or_unknown(found, record),
                     },
                     why,
                 );
@@ -158,20 +174,25 @@ fn was_ready(found: &RecoveryInput<'_>, record: &ContainerRecord) -> bool {
 }
 
 /// Cgroups do not outlive a boot.
-fn kill(found: &RecoveryInput<'_>, record: &ContainerRecord, why: &'static str, steps: &mut Steps) {
+fn kill(
+    found: &RecoveryInput<'_>,
+    record: &ContainerRecord,
+    why: &'static str,
+    steps: &mut RecoverySteps,
+) {
     if record.boot_id == found.boot_id
         && let Ok(cgroup) = CgroupPath::parse(&record.cgroup)
     {
-        steps.add(&record.sandbox_id, Step::KillCgroup(cgroup), why);
+        steps.add(&record.sandbox_id, RecoveryStep::KillCgroup(cgroup), why);
     }
 }
 
-/// What its shim recorded, or an unknown exit.
-fn last_words(found: &RecoveryInput<'_>, record: &ContainerRecord) -> ExitRecord {
+/// The exit that its shim recorded, or an unknown exit.
+fn exit_or_unknown(found: &RecoveryInput<'_>, record: &ContainerRecord) -> ExitRecord {
     let message = if record.boot_id == found.boot_id {
         "the pod's shim exited unexpectedly, and the container's exit code is unknown"
     } else {
-        "the host rebooted while the container was there"
+        "the host rebooted while the container existed"
     };
     found
         .exits

@@ -7,13 +7,13 @@ use super::*;
 use crate::state::{ContainerPhase, SandboxPhase};
 use host::{BOOT, Host, NOW, container, sandbox};
 
-fn steps(host: &Host) -> Vec<Step> {
+fn steps(host: &Host) -> Vec<RecoveryStep> {
     let planned = host.plan().steps;
     planned.into_iter().map(|planned| planned.step).collect()
 }
 
-fn cgroup(path: &str) -> Step {
-    Step::KillCgroup(CgroupPath::parse(path).unwrap())
+fn cgroup(path: &str) -> RecoveryStep {
+    RecoveryStep::KillCgroup(CgroupPath::parse(path).unwrap())
 }
 
 fn running() -> SeenContainer {
@@ -34,7 +34,7 @@ fn running_pod() -> Host {
 #[test]
 fn a_pod_that_runs_is_adopted_and_nothing_else_happens() {
     let host = running_pod();
-    let adopt = Step::Adopt {
+    let adopt = RecoveryStep::Adopt {
         sandbox: "s1".into(),
     };
     assert_eq!(steps(&host), [adopt]);
@@ -49,11 +49,11 @@ fn what_happened_while_the_agent_was_away_is_taken_down() {
     host.add_container(container("c2", "s1", ContainerPhase::Created));
     host.see("s1", "c2", running());
     let steps = steps(&host);
-    assert!(steps.contains(&Step::MarkExited {
+    assert!(steps.contains(&RecoveryStep::MarkExited {
         container: "c1".into(),
         exit
     }));
-    assert!(steps.contains(&Step::MarkRunning {
+    assert!(steps.contains(&RecoveryStep::MarkRunning {
         container: "c2".into(),
         pid: 42,
         started_at: 7
@@ -69,28 +69,28 @@ fn a_pod_without_its_supervisor_is_killed_before_it_is_called_dead() {
     host.add_container(container("c2", "s1", ContainerPhase::Running));
     host.exits.insert("c2".into(), written.clone());
     let steps = steps(&host);
-    let place = |step: &Step| {
+    let place = |step: &RecoveryStep| {
         let found = steps.iter().position(|one| one == step);
         found.unwrap_or_else(|| panic!("no {step:?} in {steps:#?}"))
     };
     let dead = steps.iter().position(|step| {
-        matches!(step, Step::MarkExited { container, exit }
+        matches!(step, RecoveryStep::MarkExited { container, exit }
             if container == "c1" && exit.code == 255 && exit.reason == "Unknown" && exit.at == NOW)
     });
     assert!(place(&cgroup("/pods/c1")) < dead.unwrap());
-    place(&Step::MarkExited {
+    place(&RecoveryStep::MarkExited {
         container: "c2".into(),
         exit: written,
     });
-    place(&Step::MarkNotReady {
+    place(&RecoveryStep::MarkNotReady {
         sandbox: "s1".into(),
     });
-    let network = place(&Step::FreeNetwork {
+    let network = place(&RecoveryStep::FreeNetwork {
         sandbox: "s1".into(),
     });
-    assert!(network < place(&Step::Unmount("/run/r/sandboxes/s1/net".into())));
+    assert!(network < place(&RecoveryStep::Unmount("/run/r/sandboxes/s1/net".into())));
     assert!(host.plan().ready.is_empty());
-    let removed = |step: &Step| matches!(step, Step::RemoveContainer { .. });
+    let removed = |step: &RecoveryStep| matches!(step, RecoveryStep::RemoveContainer { .. });
     assert!(!steps.iter().any(removed));
 }
 
@@ -101,11 +101,11 @@ fn after_a_boot_nothing_is_killed_and_everything_has_ended() {
     host.boot_id = "another".into();
     host.shim_cgroups.clear();
     let steps = steps(&host);
-    let kills = |step: &Step| matches!(step, Step::KillCgroup(_));
+    let kills = |step: &RecoveryStep| matches!(step, RecoveryStep::KillCgroup(_));
     assert!(!steps.iter().any(kills), "{steps:#?}");
     assert!(steps.iter().any(|step| matches!(
         step,
-        Step::MarkExited { exit, .. } if exit.message.contains("rebooted")
+        RecoveryStep::MarkExited { exit, .. } if exit.message.contains("rebooted")
     )));
     assert_ne!(host.boot_id, BOOT);
 }
@@ -119,28 +119,28 @@ fn what_was_half_made_or_half_removed_goes() {
     host.add_sandbox(sandbox("s2", SandboxPhase::Creating));
     let steps = steps(&host);
     for step in [
-        Step::DeleteInShim {
+        RecoveryStep::DeleteInShim {
             sandbox: "s1".into(),
             container: "c2".into(),
         },
         cgroup("/pods/c2"),
         cgroup("/pods/c3"),
-        Step::RemoveSnapshot {
+        RecoveryStep::RemoveSnapshot {
             container: "c2".into(),
         },
-        Step::RemoveDirectory("/run/r/sandboxes/s1/containers/c3".into()),
-        Step::RemoveContainer {
+        RecoveryStep::RemoveDirectory("/run/r/sandboxes/s1/containers/c3".into()),
+        RecoveryStep::RemoveContainer {
             container: "c3".into(),
         },
-        Step::EndShim {
+        RecoveryStep::EndShim {
             sandbox: "s2".into(),
         },
         cgroup("/shims/s2"),
-        Step::FreeNetwork {
+        RecoveryStep::FreeNetwork {
             sandbox: "s2".into(),
         },
-        Step::RemoveDirectory("/run/r/sandboxes/s2".into()),
-        Step::RemoveSandbox {
+        RecoveryStep::RemoveDirectory("/run/r/sandboxes/s2".into()),
+        RecoveryStep::RemoveSandbox {
             sandbox: "s2".into(),
         },
     ] {
@@ -158,19 +158,19 @@ fn what_belongs_to_nobody_goes() {
     host.mounts.push("/elsewhere/x".into());
     let steps = steps(&host);
     for step in [
-        Step::EndShim {
+        RecoveryStep::EndShim {
             sandbox: "s1".into(),
         },
         cgroup("/shims/s1"),
-        Step::Unmount("/run/r/sandboxes/s1/shm".into()),
-        Step::RemoveDirectory("/run/r/sandboxes/s1".into()),
-        Step::RemoveSnapshot {
+        RecoveryStep::Unmount("/run/r/sandboxes/s1/shm".into()),
+        RecoveryStep::RemoveDirectory("/run/r/sandboxes/s1".into()),
+        RecoveryStep::RemoveSnapshot {
             container: "c9".into(),
         },
     ] {
         assert!(steps.contains(&step), "no {step:?} in {steps:#?}");
     }
-    assert!(!steps.contains(&Step::Unmount("/elsewhere/x".into())));
+    assert!(!steps.contains(&RecoveryStep::Unmount("/elsewhere/x".into())));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_record_with_a_cgroup_that_can_not_be_kills_nothing() {
     host.shim_cgroups.clear();
     for path in ["", "/", "/../x"] {
         host.containers.get_mut("c1").unwrap().cgroup = path.into();
-        let kills = |step: &Step| matches!(step, Step::KillCgroup(_));
+        let kills = |step: &RecoveryStep| matches!(step, RecoveryStep::KillCgroup(_));
         assert!(!steps(&host).iter().any(kills), "{path:?}");
     }
 }

@@ -14,7 +14,9 @@ pub(super) fn resolv_conf(dns: &v1::DnsConfig) -> Result<String, Refusal> {
         {
             return Err(Refusal::new(
                 "dns_config",
-                format!("{words:?} has a word for {keyword:?} that is empty or has white space"),
+                format!(
+                    "{keyword:?} has an entry that is empty or contains white space: {words:?}"
+                ),
             ));
         }
         if !words.is_empty() {
@@ -30,7 +32,7 @@ pub(super) fn resolv_conf(dns: &v1::DnsConfig) -> Result<String, Refusal> {
     Ok(text)
 }
 
-/// The ports to map; none on the host's own network.
+/// The ports to map; none with the host network.
 pub(super) fn ports(
     config: &v1::PodSandboxConfig,
     network: bool,
@@ -40,7 +42,7 @@ pub(super) fn ports(
     }
     let mut ports = Vec::new();
     for (index, port) in config.port_mappings.iter().enumerate() {
-        // A mapping without a port of the host maps nothing.
+        // A mapping without a host port maps nothing.
         if port.host_port <= 0 {
             continue;
         }
@@ -58,11 +60,14 @@ pub(super) fn ports(
             ("container_port", port.container_port),
         ] {
             if !(1..=65535).contains(&number) {
-                return refuse(field, format!("{number} is not from 1 to 65535"));
+                return refuse(field, format!("{number} is not between 1 and 65535"));
             }
         }
         if !port.host_ip.is_empty() && port.host_ip.parse::<std::net::IpAddr>().is_err() {
-            return refuse("host_ip", format!("{:?} is no address", port.host_ip));
+            return refuse(
+                "host_ip",
+                format!("{:?} is not an IP address", port.host_ip),
+            );
         }
         ports.push(port.clone());
     }

@@ -28,14 +28,16 @@ pub(super) fn sysctls(
                     .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | ':' | '@'))
         });
         if !safe || value.contains(['\0', '\n']) {
-            return refuse("it is no name and value of a kernel parameter");
+            return refuse("invalid name or value of a kernel parameter");
         }
         match owner(&dotted) {
             Some(Owner::Network) if !network => {
-                return refuse("the pod uses the host's network, whose parameters are not its own");
+                return refuse("the pod uses the host network, so it can't set network parameters");
             }
             Some(Owner::Ipc) if !ipc => {
-                return refuse("the pod uses the host's IPC, whose parameters are not its own");
+                return refuse(
+                    "the pod uses the host's IPC namespace, so it can't set IPC parameters",
+                );
             }
             Some(_) => sysctls.insert(dotted, value),
             None => {
@@ -46,7 +48,7 @@ pub(super) fn sysctls(
         };
     }
     if network {
-        // Ports below 1024 and echo requests are no privilege inside of a pod.
+        // Inside of a pod, ports below 1024 and echo requests need no privilege.
         sysctls
             .entry("net.ipv4.ip_unprivileged_port_start".to_owned())
             .or_insert_with(|| "0".to_owned());

@@ -9,7 +9,7 @@ pub(super) const NUMBER: u32 = 0;
 pub(super) const ARCHITECTURE: u32 = 4;
 /// Offset of the first argument; each has 8 bytes.
 const ARGUMENTS: u32 = 16;
-/// The kernel takes no longer program.
+/// Maximum length of a program in the kernel.
 pub(super) const LONGEST: usize = 4096;
 
 const LOAD: u16 = 0x20;

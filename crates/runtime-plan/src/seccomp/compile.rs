@@ -1,4 +1,4 @@
-//! From a profile to the program for the kernel.
+//! Compiles a profile to a BPF program.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use rubelet_oci::{Action, Architecture, ArgRule, Operator, Seccomp, SyscallRule}
 use super::{
     Arch,
     bpf::{self, Code},
-    numbers::{self, Table},
+    numbers::{self, SyscallTable},
 };
 use crate::Refusal;
 
@@ -66,14 +66,14 @@ const MULTIPLEXED: [(&str, &str, u64); 32] = [
     ("shmctl", "ipc", 24),
 ];
 
-/// What is decided about one number.
+/// The decision about one system call number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Decision {
+struct SyscallDecision {
     /// Conjunctions of comparisons and their verdicts, tried in order.
     cases: Vec<(Vec<ArgRule>, u32)>,
     /// The verdict if none holds.
     otherwise: u32,
-    /// Whether arguments have 64 bits.
+    /// Arguments have 64 bits.
     wide: bool,
 }
 
@@ -92,10 +92,10 @@ pub fn compile(profile: &Seccomp, arch: Arch) -> Result<Vec<u8>, Refusal> {
     }
     let named =
         |one: &Architecture| *one == arch.executes()[0] || profile.architectures.contains(one);
-    let table = Table::read();
+    let table = SyscallTable::read();
     let mut code = bpf::verdict(KILL_PROCESS);
     for (audit, members) in families(arch).iter().rev() {
-        let mut ranges = BTreeMap::from([(0, Decision::flat(KILL_PROCESS))]);
+        let mut ranges = BTreeMap::from([(0, SyscallDecision::flat(KILL_PROCESS))]);
         for member in members.iter().filter(|member| named(member)) {
             ranges_of(&table, *member, profile, default, &mut ranges)?;
         }
@@ -108,7 +108,7 @@ pub fn compile(profile: &Seccomp, arch: Arch) -> Result<Vec<u8>, Refusal> {
     code.insert(0, bpf::load(bpf::ARCHITECTURE));
     if code.len() > bpf::LONGEST {
         return Err(refuse(format!(
-            "the profile becomes a program of {} instructions, and the kernel takes {}; it has too many comparisons of arguments",
+            "the compiled profile has {} instructions, more than the {} that the kernel accepts: reduce the comparisons of arguments",
             code.len(),
             bpf::LONGEST
         )));
@@ -116,7 +116,7 @@ pub fn compile(profile: &Seccomp, arch: Arch) -> Result<Vec<u8>, Refusal> {
     Ok(code.into_iter().flat_map(bpf::Instruction::bytes).collect())
 }
 
-/// What the kernel calls the architectures (`AUDIT_ARCH_…`): x86-64 and x32 have one name.
+/// The kernel's constants for the architectures (`AUDIT_ARCH_…`): x86-64 and x32 share one.
 fn families(arch: Arch) -> &'static [(u32, &'static [Architecture])] {
     match arch {
         Arch::X86_64 => &[
@@ -130,7 +130,7 @@ fn families(arch: Arch) -> &'static [(u32, &'static [Architecture])] {
     }
 }
 
-impl Decision {
+impl SyscallDecision {
     fn flat(verdict: u32) -> Self {
         Self {
             cases: Vec::new(),
@@ -152,11 +152,11 @@ impl Decision {
 /// Puts the decisions about one architecture into `ranges`: each holds from its number up to the
 /// next one.
 fn ranges_of(
-    table: &Table,
+    table: &SyscallTable,
     architecture: Architecture,
     profile: &Seccomp,
     default: u32,
-    ranges: &mut BTreeMap<u32, Decision>,
+    ranges: &mut BTreeMap<u32, SyscallDecision>,
 ) -> Result<(), Refusal> {
     let wide = !matches!(architecture, Architecture::X86 | Architecture::Arm);
     let unknown = match profile.default_action {
@@ -174,14 +174,14 @@ fn ranges_of(
         _ => numbers::NEWEST,
     };
     let mut decisions = BTreeMap::new();
-    decisions.insert(first, Decision::flat(default));
-    decisions.insert(newest + 1, Decision::flat(unknown));
+    decisions.insert(first, SyscallDecision::flat(default));
+    decisions.insert(newest + 1, SyscallDecision::flat(unknown));
     if architecture == Architecture::Arm {
-        decisions.insert(numbers::ARM_PRIVATE + 1, Decision::flat(default));
-        decisions.insert(numbers::ARM_PRIVATE + 7, Decision::flat(unknown));
+        decisions.insert(numbers::ARM_PRIVATE + 1, SyscallDecision::flat(default));
+        decisions.insert(numbers::ARM_PRIVATE + 7, SyscallDecision::flat(unknown));
     }
     for (number, (cases, flat)) in calls {
-        let decision = Decision {
+        let decision = SyscallDecision {
             wide: wide || cases.is_empty(),
             cases,
             otherwise: flat.unwrap_or(default),
@@ -189,7 +189,7 @@ fn ranges_of(
         // The numbers after a call have the decision of those before it, up to the next call in the
         // list.
         let before = decisions.range(..=number).next_back();
-        let behind = before.map_or(Decision::flat(default), |(_, before)| before.clone());
+        let behind = before.map_or(SyscallDecision::flat(default), |(_, before)| before.clone());
         decisions.insert(number, decision);
         decisions.entry(number + 1).or_insert(behind);
     }
@@ -199,9 +199,9 @@ fn ranges_of(
         ranges.extend(decisions);
         ranges
             .entry(end)
-            .or_insert_with(|| Decision::flat(KILL_PROCESS));
+            .or_insert_with(|| SyscallDecision::flat(KILL_PROCESS));
         // A tracer that cancels a call must not end the process by it.
-        ranges.insert(CANCELLED, Decision::flat(unknown));
+        ranges.insert(CANCELLED, SyscallDecision::flat(unknown));
     } else {
         *ranges = decisions;
     }
@@ -209,14 +209,14 @@ fn ranges_of(
 }
 
 /// The cases of a call and its verdict without comparisons.
-type Rules = (Vec<(Vec<ArgRule>, u32)>, Option<u32>);
+type CallRules = (Vec<(Vec<ArgRule>, u32)>, Option<u32>);
 
 fn calls_of(
-    table: &Table,
+    table: &SyscallTable,
     architecture: Architecture,
     profile: &Seccomp,
-) -> Result<BTreeMap<u32, Rules>, Refusal> {
-    let mut calls: BTreeMap<u32, Rules> = BTreeMap::new();
+) -> Result<BTreeMap<u32, CallRules>, Refusal> {
+    let mut calls: BTreeMap<u32, CallRules> = BTreeMap::new();
     for rule in &profile.syscalls {
         let verdict = verdict(rule.action, rule.errno_ret)?;
         for name in &rule.names {
@@ -227,8 +227,8 @@ fn calls_of(
                 && let Some((other, function)) = multiplexed(name)
                 && let Some(number) = table.number(architecture, other)
             {
-                // The arguments are in memory, where a filter can't look: what allows only some is
-                // no permission, what denies some denies all.
+                // The arguments are in memory, which a filter can't read: a rule that allows only
+                // some values allows nothing, a rule that denies some values denies all.
                 let allows = matches!(rule.action, Action::Allow | Action::Log);
                 if rule.args.is_empty() || !allows {
                     let function = ArgRule {
@@ -253,7 +253,7 @@ fn multiplexed(name: &str) -> Option<(&'static str, u64)> {
 }
 
 /// Two comparisons of one argument are alternatives, as runc has it.
-fn add(rules: &mut Rules, comparisons: &[ArgRule], verdict: u32) {
+fn add(rules: &mut CallRules, comparisons: &[ArgRule], verdict: u32) {
     let (cases, flat) = rules;
     let repeated = (0..ARGUMENTS).any(|index| {
         let same = comparisons.iter().filter(|one| one.index == index);
@@ -269,9 +269,9 @@ fn add(rules: &mut Rules, comparisons: &[ArgRule], verdict: u32) {
 }
 
 /// Binary search for the range in which the number is.
-fn search(ranges: &[(u32, Decision)]) -> Code {
-    let merged: Vec<&(u32, Decision)> = {
-        let mut merged: Vec<&(u32, Decision)> = Vec::new();
+fn search(ranges: &[(u32, SyscallDecision)]) -> Code {
+    let merged: Vec<&(u32, SyscallDecision)> = {
+        let mut merged: Vec<&(u32, SyscallDecision)> = Vec::new();
         for range in ranges {
             if merged.last().is_none_or(|last| last.1 != range.1) {
                 merged.push(range);
@@ -282,7 +282,7 @@ fn search(ranges: &[(u32, Decision)]) -> Code {
     halve(&merged)
 }
 
-fn halve(ranges: &[&(u32, Decision)]) -> Code {
+fn halve(ranges: &[&(u32, SyscallDecision)]) -> Code {
     match ranges {
         [] => bpf::verdict(KILL_PROCESS),
         [(_, only)] => only.code(),

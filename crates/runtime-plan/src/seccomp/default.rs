@@ -1,5 +1,5 @@
-//! The filter of containers that request the runtime's default: all calls but the dangerous ones,
-//! with groups of those allowed by the capability that they need anyway.
+//! The default seccomp profile: all calls except dangerous ones, some of which are allowed with the
+//! capability that the kernel requires for them.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use rubelet_oci::{Action, ArgRule, Operator, Seccomp, SyscallRule};
 use super::{Arch, numbers};
 use crate::capability::CapSet;
 
-/// Calls that no container gets: they concern the kernel as a whole and not the container, or have
-/// been the way out of containers too often.
+/// Calls that no container may use: they affect the kernel as a whole, or have often been used to
+/// escape from containers.
 const NEVER: [&str; 19] = [
-    // Keys are not kept apart by namespaces.
+    // Keys are not namespaced.
     "add_key",
     "keyctl",
     "request_key",
@@ -30,7 +30,7 @@ const NEVER: [&str; 19] = [
     "userfaultfd",
     "vm86",
     "vm86old",
-    // Another root for everybody.
+    // Changes the root of all processes.
     "pivot_root",
     // Left over from older kernels; what no kernel has any more fails by itself.
     "sysfs",
@@ -38,8 +38,7 @@ const NEVER: [&str; 19] = [
     "ustat",
 ];
 
-/// Calls for which a capability is needed, by that capability. A call with several is opened by any
-/// of them.
+/// Calls that need a capability, by that capability. A call with several is allowed by any of them.
 const NEEDS: [(&str, &[&str]); 14] = [
     ("BPF", &["bpf"]),
     ("DAC_READ_SEARCH", &["open_by_handle_at"]),
@@ -100,7 +99,7 @@ const NEEDS: [(&str, &[&str]); 14] = [
     ("SYSLOG", &["syslog"]),
 ];
 
-/// Calls that are opened for some arguments only.
+/// Calls that are allowed for some arguments only.
 const SOME: [&str; 2] = ["personality", "socket"];
 
 /// One call for all that is done with sockets, of 32-bit x86 only.
@@ -114,7 +113,7 @@ const PERSONALITIES: [u64; 5] = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 const CLONE_NAMESPACES: u64 = 0x7e02_0000;
 const ENOSYS: u32 = 38;
 
-/// Whether 32-bit x86 programs may use `socketcall`.
+/// The treatment of `socketcall` of 32-bit x86 programs.
 ///
 /// It makes a socket of a family that is behind a pointer, where no filter can look. moby denied the
 /// call in 29.4.2, which broke the sockets of 32-bit programs that are linked with glibc, and left it
@@ -127,7 +126,7 @@ pub enum Socketcall {
     Absent,
 }
 
-/// Those of a bounding set on which the default profile depends: with the same ones it is the same.
+/// The capabilities of a bounding set on which the default profile depends.
 #[must_use]
 pub fn deciding(capabilities: CapSet) -> CapSet {
     capabilities.intersection(CapSet::of(NEEDS.iter().map(|(capability, _)| *capability)))

@@ -14,9 +14,9 @@ const FLAGS: [&str; 4] = [
     "SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV",
 ];
 
-/// On what the rules of a profile may depend.
+/// The properties on which the rules of a profile may depend.
 #[derive(Debug, Clone, Copy)]
-pub struct Circumstances {
+pub struct ProfileContext {
     /// The container's bounding set.
     pub capabilities: CapSet,
     /// Architecture of the host.
@@ -79,7 +79,7 @@ struct Condition {
     min_kernel: String,
 }
 
-/// Go writes `null` where there is nothing.
+/// Go writes `null` for empty values.
 fn nullable<'de, D, T>(from: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -92,10 +92,10 @@ where
 ///
 /// # Errors
 /// Not JSON, not a profile, or one with parts that are not supported.
-pub fn localhost(json: &str, circumstances: &Circumstances) -> Result<Seccomp, Refusal> {
+pub fn localhost(json: &str, context: &ProfileContext) -> Result<Seccomp, Refusal> {
     let refuse = |message: String| Refusal::new("linux.security_context.seccomp", message);
     let profile: Profile = serde_json::from_str(json)
-        .map_err(|error| refuse(format!("it is no seccomp profile: {error}")))?;
+        .map_err(|error| refuse(format!("not a valid seccomp profile: {error}")))?;
     if !profile.listener_path.is_empty() {
         return Err(refuse(
             "listenerPath is not supported: this runtime has no agent that decides about system calls".to_owned(),
@@ -113,7 +113,7 @@ pub fn localhost(json: &str, circumstances: &Circumstances) -> Result<Seccomp, R
             "architectures and archMap exclude each other".to_owned(),
         ));
     }
-    let native = circumstances.arch.executes()[0];
+    let native = context.arch.executes()[0];
     let mut architectures = profile.architectures;
     for family in profile.arch_map {
         if family.architecture == native {
@@ -129,8 +129,8 @@ pub fn localhost(json: &str, circumstances: &Circumstances) -> Result<Seccomp, R
         if rule.names.is_empty() {
             return Err(refuse("a rule of syscalls names no call".to_owned()));
         }
-        let included = rule.includes.parts(circumstances, OfAll::Every);
-        let excluded = rule.excludes.parts(circumstances, OfAll::Any);
+        let included = rule.includes.parts(context, OfAll::Every);
+        let excluded = rule.excludes.parts(context, OfAll::Any);
         if included
             .map_err(refuse)?
             .iter()
@@ -153,14 +153,14 @@ pub fn localhost(json: &str, circumstances: &Circumstances) -> Result<Seccomp, R
         listener_path: String::new(),
         syscalls,
     };
-    super::compile(&found, circumstances.arch)?;
+    super::compile(&found, context.arch)?;
     Ok(found)
 }
 
 impl Condition {
-    /// Which of its parts hold; `None` is a part that is not there. A rule is included by all of
-    /// its capabilities and excluded by any of them.
-    fn parts(&self, now: &Circumstances, of_caps: OfAll) -> Result<[Option<bool>; 3], String> {
+    /// True for each part that holds; `None` for a missing part. A rule is included by all of its
+    /// capabilities and excluded by any of them.
+    fn parts(&self, now: &ProfileContext, of_caps: OfAll) -> Result<[Option<bool>; 3], String> {
         let own: &[&str] = match now.arch {
             Arch::X86_64 => &["amd64", "x86_64", "SCMP_ARCH_X86_64"],
             Arch::Aarch64 => &["arm64", "aarch64", "SCMP_ARCH_AARCH64"],
@@ -180,7 +180,10 @@ impl Condition {
                 .split_once('.')
                 .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
             let wanted: (u32, u32) = wanted.ok_or_else(|| {
-                format!("minKernel {:?} is no release such as 4.8", self.min_kernel)
+                format!(
+                    "minKernel {:?} is not a kernel release such as 4.8",
+                    self.min_kernel
+                )
             })?;
             Some(now.kernel >= wanted)
         };
@@ -188,7 +191,7 @@ impl Condition {
     }
 }
 
-/// How many of several capabilities make a condition hold.
+/// The number of capabilities that a condition needs.
 #[derive(Clone, Copy)]
 enum OfAll {
     Every,

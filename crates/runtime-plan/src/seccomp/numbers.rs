@@ -6,9 +6,9 @@ const TABLE: &str = include_str!("numbers.txt");
 
 /// Set in the numbers of x32.
 pub(super) const X32_BIT: u32 = 0x4000_0000;
-/// Where the calls begin that only 32-bit ARM has.
+/// The first number of the calls that only 32-bit ARM has.
 pub(super) const ARM_PRIVATE: u32 = 0x000f_0000;
-/// The newest call of the table; architectures give the same number to what is new.
+/// The newest call of the table; new calls have the same number on all architectures.
 pub(super) const NEWEST: u32 = 470;
 
 /// Calls that have another number in x32 than in x86-64.
@@ -56,13 +56,13 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     lines().map(|(name, _)| name)
 }
 
-/// The table, taken apart once for many questions.
-pub(super) struct Table(Vec<(&'static str, [Option<u32>; COLUMNS])>);
+/// The parsed table.
+pub(super) struct SyscallTable(Vec<(&'static str, [Option<u32>; COLUMNS])>);
 
 /// x86-64, i386, arm64, arm.
 const COLUMNS: usize = 4;
 
-impl Table {
+impl SyscallTable {
     pub(super) fn read() -> Self {
         let row = |numbers: &str| {
             let mut row = [None; COLUMNS];
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn calls_have_the_kernels_numbers() {
-        let table = Table::read();
+        let table = SyscallTable::read();
         for (architecture, name, number) in [
             (Architecture::X86_64, "read", 0),
             (Architecture::X86_64, "clone3", 435),
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_is_new_has_the_same_number_everywhere() {
-        let table = Table::read();
+        let table = SyscallTable::read();
         for architecture in [
             Architecture::X86_64,
             Architecture::X86,

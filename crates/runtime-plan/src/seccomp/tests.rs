@@ -17,7 +17,9 @@ const ENOSYS: u32 = 0x0005_0026;
 const KILL_PROCESS: u32 = 0x8000_0000;
 
 fn number(architecture: Architecture, name: &str) -> u32 {
-    numbers::Table::read().number(architecture, name).unwrap()
+    numbers::SyscallTable::read()
+        .number(architecture, name)
+        .unwrap()
 }
 
 fn call(audit: u32, number: u32, args: &[u64]) -> Call {
@@ -278,8 +280,8 @@ fn what_can_not_be_compiled_is_refused() {
     assert!(error.message.contains("4096"));
 }
 
-fn now(capabilities: &[&str]) -> Circumstances {
-    Circumstances {
+fn now(capabilities: &[&str]) -> ProfileContext {
+    ProfileContext {
         capabilities: CapSet::of(capabilities.iter().copied()),
         arch: Arch::X86_64,
         kernel: (6, 1),
@@ -319,7 +321,7 @@ fn dockers_conditions_choose_among_the_rules() {
 #[test]
 fn files_that_are_no_profiles_are_refused_with_the_reason() {
     for (json, reason) in [
-        ("", "no seccomp profile"),
+        ("", "not a valid seccomp profile"),
         ("{}", "defaultAction"),
         (r#"{"defaultAction": "ALLOW"}"#, "ALLOW"),
         (

@@ -5,25 +5,25 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallDecision, SandboxPhase, StateError};
 
-/// How far a container is.
+/// The phase of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerPhase {
-    /// It is being made; nobody has its identifier yet.
+    /// It is being created; no client has its identifier yet.
     Creating,
     /// It waits for its start.
     Created,
     /// Its program runs.
     Running,
-    /// Its program ended, or never began.
+    /// Its program exited, or was never started.
     Exited,
     /// It is being removed.
     Removing,
-    /// Unknown: its shim does not answer.
+    /// Unknown: its shim does not respond.
     Unknown,
 }
 
 impl ContainerPhase {
-    /// The state that the CRI knows, or `None` while nobody knows the container yet.
+    /// The state in the CRI; `None` while no client knows the container yet.
     #[must_use]
     pub fn cri(self) -> Option<v1::ContainerState> {
         match self {
@@ -57,16 +57,16 @@ pub enum ContainerCall {
     Update,
     /// `ContainerStats`.
     Stats,
-    /// Another container wants to see its processes.
+    /// Another container joins its PID namespace.
     Target,
 }
 
-/// What `call` does on the container `id`; `phase` is `None` if there is none, and `sandbox` is the
-/// phase of its pod.
+/// Decides about `call` on the container `id`; `phase` is `None` if it does not exist, and
+/// `sandbox` is the phase of its pod.
 ///
 /// # Errors
-/// It does not exist, or it is in a state in which the call makes no sense. Stopping and removing
-/// what is gone succeeds.
+/// It does not exist, or the call is not valid in its state. Stopping and removing a missing
+/// container succeeds.
 pub fn container(
     call: ContainerCall,
     id: &str,

@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallDecision, StateError};
 
-/// How far a sandbox is.
+/// The phase of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SandboxPhase {
-    /// It is being made; nobody has its identifier yet.
+    /// It is being created; no client has its identifier yet.
     Creating,
-    /// Containers can be made in it.
+    /// Containers can be created in it.
     Ready,
-    /// It was stopped, or its shim died, or the host booted.
+    /// It was stopped, its shim exited, or the host was rebooted.
     NotReady,
     /// It is being removed.
     Removing,
 }
 
 impl SandboxPhase {
-    /// The state that the CRI knows, or `None` while nobody knows the sandbox yet.
+    /// The state in the CRI; `None` while no client knows the sandbox yet.
     #[must_use]
     pub fn cri(self) -> Option<v1::PodSandboxState> {
         match self {
@@ -49,10 +49,10 @@ pub enum SandboxCall {
     Update,
 }
 
-/// What `call` does on the sandbox `id`; `phase` is `None` if there is none.
+/// Decides about `call` on the sandbox `id`; `phase` is `None` if it does not exist.
 ///
 /// # Errors
-/// It does not exist, or it is not ready. Stopping and removing what is gone succeeds.
+/// It does not exist, or it is not ready. Stopping and removing a missing sandbox succeeds.
 pub fn sandbox(
     call: SandboxCall,
     id: &str,
@@ -71,7 +71,7 @@ pub fn sandbox(
     };
     match (call, phase) {
         (Call::Status | Call::Stats, _) => Ok(CallDecision::Proceed),
-        // A stop that was cut off half way is finished by the next one.
+        // An interrupted stop is finished by the next one.
         (Call::Stop, _) => Ok(CallDecision::Proceed),
         (Call::Remove, Phase::Ready) => Ok(CallDecision::StopFirst),
         (Call::Remove, _) => Ok(CallDecision::Proceed),
@@ -82,7 +82,7 @@ pub fn sandbox(
             precondition("is being removed")
         }
         (Call::CreateContainer | Call::PortForward | Call::Update, _) => {
-            precondition("is not ready: it was stopped, or its shim is gone")
+            precondition("is not ready: it was stopped, or its shim has exited")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `/etc/passwd` and `/etc/group`. Lines that don't fit are skipped, as the C library does.
+//! `/etc/passwd` and `/etc/group`. Invalid lines are skipped, as by the C library.
 
 /// A line of `/etc/passwd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(super) struct Passwd {
 }
 
 impl Passwd {
-    /// A number that has no line.
+    /// A user ID without a line.
     pub(super) fn unknown(uid: u32) -> Self {
         Self {
             name: String::new(),
@@ -30,7 +30,7 @@ pub(super) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Whether the user of that name is listed.
+    /// Reports whether the user of that name is listed.
     pub(super) fn has(&self, user: &str) -> bool {
         self.members.split(',').any(|member| member.trim() == user)
     }
@@ -66,8 +66,8 @@ pub(super) fn groups(text: &str) -> impl Iterator<Item = Group<'_>> {
     })
 }
 
-/// The largest number is not an ID: to the kernel it means that an ID stays as it is, and a process
-/// that "becomes" it stays root.
+/// The largest number is not an ID: to the kernel it means "unchanged", so a process that switches
+/// to it would remain root.
 fn id(text: &str) -> Option<u32> {
     text.trim().parse().ok().filter(|id| *id != u32::MAX)
 }

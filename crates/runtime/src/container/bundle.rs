@@ -12,7 +12,8 @@ use rubelet_images::{RootfsLayers, StoreError};
 use rubelet_oci::{LinuxResources, Spec};
 use rubelet_runtime_plan::{
     container_spec::{
-        self, Built, Filter, ImageVolume, Namespaces, Placement, PodFiles, SpecInput,
+        self, BuiltSpec, ContainerNamespaces, ImageVolume, NamespacePlacement, PodFiles,
+        SeccompFilter, SpecInput,
     },
     profile,
     record::UserRecord,
@@ -49,7 +50,7 @@ pub(super) struct PreparedBundle {
     pub(super) holder: Option<ScopePlaceholder>,
 }
 
-/// What the container requests, as found on the host.
+/// The host's files, devices and profiles that the container requests.
 struct HostInputs {
     passwd: Option<String>,
     group: Option<String>,
@@ -57,9 +58,9 @@ struct HostInputs {
     image_volumes: Vec<ImageVolume>,
     devices: Vec<Vec<container_spec::HostDevice>>,
     host_devices: Vec<container_spec::HostDevice>,
-    cdi_devices: cdi::Devices,
+    cdi_devices: cdi::CdiDevices,
     seccomp_profile: Option<String>,
-    apparmor: apparmor::Loaded,
+    apparmor: apparmor::AppArmorProfiles,
 }
 
 /// Writes the bundle and creates the cgroup.
@@ -171,19 +172,19 @@ async fn find(
             apparmor: if has_apparmor {
                 apparmor::profiles_with_own()
             } else {
-                apparmor::Loaded::default()
+                apparmor::AppArmorProfiles::default()
             },
         })
     };
-    creation.engine.paths.look(paths, work).await
+    creation.engine.paths.with_lookup(paths, work).await
 }
 
 fn build(
     creation: &ContainerCreation,
     found: &HostInputs,
-    namespaces: Namespaces,
+    namespaces: ContainerNamespaces,
     user: &user::ResolvedUser,
-) -> Result<Built> {
+) -> Result<BuiltSpec> {
     let engine = &creation.engine;
     let dir = engine.layout.sandbox(&creation.sandbox.id);
     let rootfs = dir.bundle(&creation.container.id).join("rootfs");
@@ -228,7 +229,7 @@ pub(super) fn security(config: &v1::ContainerConfig) -> Option<&v1::LinuxContain
 }
 
 /// The namespaces of the container. Those of the pod are held open by its shim.
-fn namespaces(creation: &ContainerCreation) -> Result<Namespaces> {
+fn namespaces(creation: &ContainerCreation) -> Result<ContainerNamespaces> {
     let sandbox = creation.sandbox.record();
     let dir = creation.engine.layout.sandbox(&sandbox.id);
     let node = NamespaceMode::Node as i32;
@@ -236,7 +237,7 @@ fn namespaces(creation: &ContainerCreation) -> Result<Namespaces> {
         creation
             .sandbox
             .namespace(kind)
-            .map(Placement::Join)
+            .map(NamespacePlacement::Join)
             .ok_or_else(|| {
                 RuntimeError::failed(format!("the pod's shim holds no {kind} namespace"))
             })
@@ -245,27 +246,27 @@ fn namespaces(creation: &ContainerCreation) -> Result<Namespaces> {
         security(&creation.config).and_then(|security| security.namespace_options.as_ref());
     // A container may have another PID mode than its pod, as ephemeral containers do.
     let pid = options.map_or(sandbox.namespaces.pid, |options| options.pid);
-    Ok(Namespaces {
+    Ok(ContainerNamespaces {
         network: if sandbox.namespaces.network == node {
-            Placement::Host
+            NamespacePlacement::Host
         } else {
-            Placement::Join(dir.netns())
+            NamespacePlacement::Join(dir.netns())
         },
         ipc: if sandbox.namespaces.ipc == node {
-            Placement::Host
+            NamespacePlacement::Host
         } else {
             joined("ipc")?
         },
         // A pod on the host's network has the host's name.
         uts: if sandbox.namespaces.network == node {
-            Placement::Host
+            NamespacePlacement::Host
         } else {
             joined("uts")?
         },
         pid: match NamespaceMode::try_from(pid) {
             Ok(NamespaceMode::Pod) => joined("pid")?,
-            Ok(NamespaceMode::Container) => Placement::New,
-            Ok(NamespaceMode::Node) => Placement::Host,
+            Ok(NamespaceMode::Container) => NamespacePlacement::New,
+            Ok(NamespaceMode::Node) => NamespacePlacement::Host,
             Ok(NamespaceMode::Target) => {
                 target(creation, options.map_or("", |options| &options.target_id))?
             }
@@ -278,7 +279,7 @@ fn namespaces(creation: &ContainerCreation) -> Result<Namespaces> {
         user: if sandbox.namespaces.user.is_some() {
             joined("user")?
         } else {
-            Placement::Host
+            NamespacePlacement::Host
         },
     })
 }
@@ -289,9 +290,9 @@ pub(super) fn target_id(config: &v1::ContainerConfig) -> Option<&str> {
     (options.pid == NamespaceMode::Target as i32).then_some(&options.target_id)
 }
 
-fn target(creation: &ContainerCreation, id: &str) -> Result<Placement> {
+fn target(creation: &ContainerCreation, id: &str) -> Result<NamespacePlacement> {
     let found = creation.engine.container(ContainerCall::Target, id)?;
-    let target = found.ok_or_else(|| RuntimeError::no_container(id))?;
+    let target = found.ok_or_else(|| RuntimeError::container_not_found(id))?;
     if target.sandbox.id != creation.sandbox.id {
         return Err(RuntimeError::invalid(format!(
             "the target container {id:?} is in another sandbox"
@@ -304,7 +305,7 @@ fn target(creation: &ContainerCreation, id: &str) -> Result<Placement> {
     let link = dir
         .bundle(&creation.container.id)
         .join(CreateContainer::PID_NAMESPACE);
-    Ok(Placement::Join(link))
+    Ok(NamespacePlacement::Join(link))
 }
 
 fn read_profile(file: &Path) -> Result<String> {
@@ -325,7 +326,7 @@ fn read_profile(file: &Path) -> Result<String> {
 }
 
 /// The specification in the form for the handler, and the compiled seccomp filter.
-fn filter(creation: &ContainerCreation, built: Built) -> Result<(Spec, Option<Arc<[u8]>>)> {
+fn filter(creation: &ContainerCreation, built: BuiltSpec) -> Result<(Spec, Option<Arc<[u8]>>)> {
     let arch = creation.engine.facts.arch;
     if creation.handler != Handler::Embedded {
         let mut spec = built.whole(arch);
@@ -333,12 +334,12 @@ fn filter(creation: &ContainerCreation, built: Built) -> Result<(Spec, Option<Ar
         return Ok((spec, None));
     }
     let program = match built.filter {
-        Filter::Unconfined => None,
-        Filter::Default(capabilities, socketcall) => {
+        SeccompFilter::Unconfined => None,
+        SeccompFilter::Default(capabilities, socketcall) => {
             let filters = &creation.engine.filters;
             Some(filters.of(capabilities, socketcall, arch)?)
         }
-        Filter::Profile => {
+        SeccompFilter::Profile => {
             let profile = built.spec.linux.seccomp.iter();
             let mut programs = profile.map(|profile| seccomp::compile(profile, arch));
             programs.next().transpose()?.map(Arc::from)

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::v1::{self, ContainerEventType};
-use rubelet_images::{Image, Mappings, RootfsLayers};
+use rubelet_images::{IdMappings, Image, RootfsLayers};
 use rubelet_runtime_plan::{
     cgroup::{self, ContainerCgroup},
     cri_status::sandbox_metadata,
@@ -27,7 +27,7 @@ use crate::{
     identifier,
     records::{self, StoredContainer},
     sandbox::{Sandbox, remove::remove_dir},
-    table::Name,
+    table::ReservedName,
 };
 
 /// Creates a container and returns its identifier. Rolls back when a step fails.
@@ -37,7 +37,7 @@ pub(crate) async fn create(
 ) -> Result<String> {
     let id = &request.pod_sandbox_id;
     let found = engine.sandbox(SandboxCall::CreateContainer, id)?;
-    let sandbox = found.ok_or_else(|| RuntimeError::no_sandbox(id))?;
+    let sandbox = found.ok_or_else(|| RuntimeError::sandbox_not_found(id))?;
     // Keeps the sandbox from being stopped or removed meanwhile.
     let _shared = sandbox.calls.read().await;
     sandbox.decision(SandboxCall::CreateContainer)?;
@@ -55,7 +55,7 @@ pub(crate) async fn create(
     let image = image(&engine, &config)?;
     let id = identifier::random()
         .map_err(|error| RuntimeError::because("cannot generate an identifier", &error))?;
-    let name = Name::Container(names::container(
+    let name = ReservedName::Container(names::container(
         &metadata,
         &sandbox_metadata(&sandbox.record()),
     ));
@@ -186,7 +186,7 @@ impl ContainerCreation {
     async fn make(&self) -> Result<()> {
         let (engine, container) = (&self.engine, &self.container);
         let user = self.sandbox.record().namespaces.user.clone();
-        let mappings = user.map(|user| Mappings {
+        let mappings = user.map(|user| IdMappings {
             uids: user.uids,
             gids: user.gids,
         });
@@ -215,7 +215,7 @@ impl ContainerCreation {
             }),
             other => {
                 return Err(RuntimeError::failed(format!(
-                    "unexpected answer of the shim: {other:?}"
+                    "unexpected reply from the shim: {other:?}"
                 )));
             }
         }
@@ -246,7 +246,7 @@ impl ContainerCreation {
         }
     }
 
-    /// Rolls back. What can't be undone now is removed at the next start.
+    /// Rolls back. Anything that can't be undone now is removed at the next start.
     async fn undo(&self) {
         let (engine, container) = (&self.engine, &self.container);
         container.change(|record| record.phase = ContainerPhase::Removing);

@@ -1,4 +1,4 @@
-//! What the steps of a container's creation have in common.
+//! The data that the steps of a container's creation share.
 
 use std::sync::Arc;
 

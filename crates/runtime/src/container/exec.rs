@@ -12,7 +12,7 @@ use crate::{
     engine::Engine,
     error::{Result, RuntimeError},
     identifier,
-    output::{Output, drain},
+    output::{OutputBuffer, drain},
     sandbox::ExecEnd,
 };
 
@@ -24,14 +24,14 @@ pub(crate) async fn exec_sync(
     request: v1::ExecSyncRequest,
 ) -> Result<v1::ExecSyncResponse> {
     let pipe = |error: std::io::Error| RuntimeError::because("cannot create a pipe", &error);
-    let (mut stdout, stdout_end) = Output::new().map_err(pipe)?;
-    let (mut stderr, stderr_end) = Output::new().map_err(pipe)?;
+    let (mut stdout, stdout_end) = OutputBuffer::new().map_err(pipe)?;
+    let (mut stderr, stderr_end) = OutputBuffer::new().map_err(pipe)?;
     let streams = StreamFds {
         stdin: false,
         stdout: true,
         stderr: true,
     };
-    let command = Command {
+    let command = ExecCommand {
         container: &request.container_id,
         args: &request.cmd,
         tty: false,
@@ -54,12 +54,13 @@ pub(crate) async fn exec_sync(
 }
 
 /// A command for a running container.
-pub(crate) struct Command<'a> {
+pub(crate) struct ExecCommand<'a> {
     /// Identifier of the container, or the beginning of one.
     pub(crate) container: &'a str,
     pub(crate) args: &'a [String],
     pub(crate) tty: bool,
-    /// Which streams `fds` are; the others are `/dev/null`. None with a terminal.
+    /// The streams whose descriptors are in `fds`; the others are `/dev/null`. None with a
+    /// terminal.
     pub(crate) streams: StreamFds,
     pub(crate) fds: Vec<OwnedFd>,
 }
@@ -68,14 +69,14 @@ pub(crate) struct Command<'a> {
 /// descriptor of the terminal, if it has one.
 pub(crate) async fn start(
     engine: &Engine,
-    command: Command<'_>,
+    command: ExecCommand<'_>,
 ) -> Result<(PendingExec, Option<OwnedFd>)> {
     if command.args.is_empty() {
         return Err(RuntimeError::invalid("the request has no command"));
     }
     let id = command.container;
     let found = engine.container(ContainerCall::Exec, id)?;
-    let container = found.ok_or_else(|| RuntimeError::no_container(id))?;
+    let container = found.ok_or_else(|| RuntimeError::container_not_found(id))?;
     container.decision(ContainerCall::Exec)?;
     let spec = spec(engine, &container).await?;
     let exec_id = identifier::random()
@@ -134,20 +135,20 @@ impl PendingExec {
         }
     }
 
-    /// Its end. From now on nothing kills it.
+    /// Its exit. From now on, dropping this does not kill the command.
     pub(crate) fn detach(mut self) -> Option<ExecEnd> {
         self.end.take()
     }
 
     async fn wait(
         mut self,
-        stdout: &mut Output,
-        stderr: &mut Output,
+        stdout: &mut OutputBuffer,
+        stderr: &mut OutputBuffer,
         timeout: Option<Duration>,
     ) -> Result<i32> {
         let Some(end) = self.end.as_mut() else {
             return Err(RuntimeError::failed(
-                "the exit of the command was waited for already",
+                "another call already waited for the exit of the command",
             ));
         };
         let ended = async {
@@ -167,7 +168,7 @@ impl PendingExec {
         };
         match ended {
             Ok(Ok(exit_code)) => {
-                // Without an end, the drop kills nothing.
+                // Without an `end`, the drop kills nothing.
                 self.end = None;
                 Ok(exit_code)
             }
@@ -224,7 +225,7 @@ impl Drop for PendingExec {
 /// Reopens the log of a running container.
 pub(crate) async fn reopen_log(engine: Arc<Engine>, id: String) -> Result<()> {
     let found = engine.container(ContainerCall::ReopenLog, &id)?;
-    let container = found.ok_or_else(|| RuntimeError::no_container(&id))?;
+    let container = found.ok_or_else(|| RuntimeError::container_not_found(&id))?;
     container.decision(ContainerCall::ReopenLog)?;
     let call = Call::ReopenLog {
         id: container.id.clone(),

@@ -9,7 +9,7 @@ use super::Container;
 use crate::{clock, engine::Engine};
 
 /// Records an exit that the shim reports. The event is published after the record is on disk: a
-/// client that saw an exit finds the same one after a power cut.
+/// client that saw an exit finds the same one after a power failure.
 pub(crate) fn on_exit(
     engine: &Arc<Engine>,
     container: &Arc<Container>,
@@ -31,7 +31,7 @@ pub(crate) fn on_exit(
     let (engine, container) = (Arc::clone(engine), Arc::clone(container));
     tokio::spawn(async move {
         if let Err(error) = engine.save_exit(&container, &exit).await {
-            // Published all the same: a full disk must not hide an exit.
+            // Published nevertheless: a full disk must not hide an exit.
             tracing::warn!(container = container.id, %error, "Failed to write an exit to the record of its container");
         }
         if container.set_exit(exit) {

@@ -14,13 +14,13 @@ use crate::error::Result;
 /// Filters in the cache, of some ten KiB each.
 const CAPACITY: usize = 16;
 
-/// What a filter depends on: the capabilities that open system calls, and `socketcall`.
-type Key = (u64, Socketcall);
+/// The inputs of a filter: the capabilities that allow system calls, and `socketcall`.
+type FilterKey = (u64, Socketcall);
 
-/// Compiled filters by [`Key`].
+/// Compiled filters by [`FilterKey`].
 #[derive(Debug, Default)]
 pub(crate) struct DefaultFilters {
-    known: Mutex<BTreeMap<Key, Arc<[u8]>>>,
+    known: Mutex<BTreeMap<FilterKey, Arc<[u8]>>>,
 }
 
 impl DefaultFilters {

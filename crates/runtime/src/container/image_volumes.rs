@@ -1,6 +1,6 @@
 //! The volumes that a container's image declares (`VOLUME`), created before the container.
 
-use rubelet_images::Mappings;
+use rubelet_images::IdMappings;
 use rubelet_runtime_plan::{container_spec::ImageVolume, image_volumes};
 
 use super::creation::ContainerCreation;
@@ -10,7 +10,7 @@ use crate::error::{Result, RuntimeError};
 /// container's root file system, which must exist.
 pub(super) async fn make(
     creation: &ContainerCreation,
-    userns: Option<&Mappings>,
+    userns: Option<&IdMappings>,
 ) -> Result<Vec<ImageVolume>> {
     let mounts = &creation.config.mounts;
     let declared = image_volumes::declared(&creation.image.config, mounts)?;
@@ -21,10 +21,10 @@ pub(super) async fn make(
     let failed = |error| RuntimeError::because("cannot create the volumes of the image", &error);
     let resolved = images.resolve_volumes(id, declared).await.map_err(failed)?;
     let placed = image_volumes::placed(resolved, mounts)?;
-    // An image decides how long this takes; the end of its pod does not wait for it.
+    // The image decides how long this takes; the termination of its pod does not wait for it.
     let filled = tokio::select! {
         filled = images.fill_volumes(id, placed.clone(), userns) => filled,
-        () = creation.sandbox.stop_is_wanted() => {
+        () = creation.sandbox.stop_requested() => {
             return Err(RuntimeError::failed(
                 "cannot create the volumes of the image: the pod is being stopped",
             ));

@@ -11,7 +11,7 @@ use crate::{clock, engine::Engine, error::Result};
 /// The exit message of a container that was killed because its shim exited.
 const MESSAGE: &str = "the pod's shim exited unexpectedly, and the container was killed";
 
-/// Kills what is left of a container without a shim, and records how it exited.
+/// Kills the remaining processes of a container without a shim, and records its exit.
 pub(crate) async fn kill_orphan(engine: &Arc<Engine>, container: &Arc<Container>) -> Result<()> {
     if container.has_exited() {
         return Ok(());

@@ -10,7 +10,7 @@ use rubelet_runtime_plan::{
 };
 
 use super::{Container, create::clean, stop};
-use crate::{engine::Engine, error::Result, table::Name};
+use crate::{engine::Engine, error::Result, table::ReservedName};
 
 /// Removes the container; kills it first if it has not exited.
 pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Result<()> {
@@ -20,11 +20,11 @@ pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Result<()> {
     // The sandbox's lock before the container's, as in `create` and in the removal of a sandbox.
     let _shared = container.sandbox.calls.read().await;
     let _call = container.calls.lock().await;
-    remove_alone(&engine, &container).await
+    remove_locked(&engine, &container).await
 }
 
 /// As [`remove`], for a caller that holds the container's lock.
-pub(crate) async fn remove_alone(engine: &Arc<Engine>, container: &Arc<Container>) -> Result<()> {
+pub(crate) async fn remove_locked(engine: &Arc<Engine>, container: &Arc<Container>) -> Result<()> {
     if engine.table.container(&container.id).is_none() {
         // A concurrent call removed it.
         return Ok(());
@@ -46,12 +46,12 @@ pub(crate) async fn remove_alone(engine: &Arc<Engine>, container: &Arc<Container
 }
 
 /// The reserved name of a container.
-pub(crate) fn name(container: &Container) -> Name {
+pub(crate) fn name(container: &Container) -> ReservedName {
     let record = container.record();
     let metadata = ContainerMetadata {
         name: record.name.clone(),
         attempt: record.attempt,
     };
     let pod = sandbox_metadata(&container.sandbox.record());
-    Name::Container(names::container(&metadata, &pod))
+    ReservedName::Container(names::container(&metadata, &pod))
 }

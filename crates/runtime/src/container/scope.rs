@@ -34,7 +34,7 @@ impl Drop for ScopePlaceholder {
 
 /// Starts the scope of a container, with its limits.
 pub(super) async fn start(
-    scope: cgroup::Scope,
+    scope: cgroup::SystemdScope,
     executable: &Path,
     layout: CgroupLayout,
     limits: LinuxResources,
@@ -74,7 +74,7 @@ pub(super) async fn start(
 
 /// Starts the scope of a running shim. Blocks.
 pub(crate) fn start_for(
-    scope: &cgroup::Scope,
+    scope: &cgroup::SystemdScope,
     pid: i32,
     layout: CgroupLayout,
 ) -> Result<(), RuntimeError> {

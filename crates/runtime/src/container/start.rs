@@ -20,7 +20,7 @@ use crate::{
 /// with the reason `StartError`.
 pub(crate) async fn start(engine: Arc<Engine>, id: String) -> Result<()> {
     let found = engine.container(ContainerCall::Start, &id)?;
-    let container = found.ok_or_else(|| RuntimeError::no_container(&id))?;
+    let container = found.ok_or_else(|| RuntimeError::container_not_found(&id))?;
     let _call = container.calls.lock().await;
     container.decision(ContainerCall::Start)?;
     let link = container.sandbox.link()?;

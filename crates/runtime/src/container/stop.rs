@@ -14,8 +14,8 @@ use crate::{
 
 const SIGKILL: i32 = 9;
 
-/// How long to wait for the exit after SIGKILL. A process in uninterruptible sleep may never exit;
-/// the kubelet repeats the call.
+/// Timeout for the exit after SIGKILL. A process in uninterruptible sleep may never exit; the
+/// kubelet repeats the call.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Sends the stop signal, waits for the grace period, kills. Concurrent calls may have different
@@ -76,7 +76,7 @@ pub(crate) async fn kill(engine: &Arc<Engine>, container: &Arc<Container>) -> Re
     ))
 }
 
-/// How long it may take until a reported exit is on disk.
+/// Timeout until a reported exit is on disk.
 const EXIT_RECORD_TIMEOUT: Duration = Duration::from_secs(2);
 
 async fn send(container: &Container, signal: i32, target: SignalTarget) -> Result<()> {

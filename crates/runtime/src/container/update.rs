@@ -23,7 +23,7 @@ pub(crate) async fn update(
 ) -> Result<()> {
     let id = &request.container_id;
     let found = engine.container(ContainerCall::Update, id)?;
-    let container = found.ok_or_else(|| RuntimeError::no_container(id))?;
+    let container = found.ok_or_else(|| RuntimeError::container_not_found(id))?;
     let _call = container.calls.lock().await;
     container.decision(ContainerCall::Update)?;
     let wanted = request
@@ -53,7 +53,7 @@ pub(crate) async fn update(
     };
     if let Err(error) = applied {
         if !unit.is_empty() {
-            // systemd would write the refused ones with its next change of the unit.
+            // systemd would apply the refused limits with its next change of the unit.
             let _ = scope::set_limits(unit, engine.cgroups.layout(), limits(&before)).await;
         }
         return Err(error);
@@ -78,6 +78,6 @@ pub(crate) fn update_sandbox(
 ) -> Result<()> {
     let id = &request.pod_sandbox_id;
     let found = engine.sandbox(SandboxCall::Update, id)?;
-    let sandbox = found.ok_or_else(|| RuntimeError::no_sandbox(id))?;
+    let sandbox = found.ok_or_else(|| RuntimeError::sandbox_not_found(id))?;
     sandbox.decision(SandboxCall::Update).map(|_| ())
 }

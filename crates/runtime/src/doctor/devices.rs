@@ -5,8 +5,8 @@ use crate::{RuntimeSettings, cdi};
 
 /// Specifications that can't be used, and devices that two files specify.
 pub(super) fn specifications(settings: &RuntimeSettings) -> Vec<Finding> {
-    let faults = cdi::faults(&settings.cdi_spec_dirs).into_iter();
-    faults
+    let problems = cdi::problems(&settings.cdi_spec_dirs).into_iter();
+    problems
         .map(|error| {
             Finding::new(
                 Severity::Warning,

@@ -10,7 +10,7 @@ use rubelet_host::CgroupFs;
 use rubelet_runtime_plan::profile::APPARMOR_DEFAULT;
 
 use super::{Finding, Severity};
-use crate::apparmor::{self, Obstacle};
+use crate::apparmor::{self, ProfileObstacle};
 
 /// Older kernels lack `openat2` (5.6) or `close_range` (5.9).
 const OLDEST: (u32, u32) = (5, 10);
@@ -72,7 +72,7 @@ pub(super) fn file_systems(root: &Path) -> Vec<Finding> {
     .collect()
 }
 
-/// Whether a module is loaded, built in, or can be loaded by the kernel on first use.
+/// Reports whether a module is loaded, built in, or can be loaded by the kernel on first use.
 fn module_can_be_loaded(root: &Path, name: &str) -> bool {
     if root.join("sys/module").join(name).exists() {
         return true;
@@ -149,7 +149,7 @@ fn missing_controllers(mount: &Path, cgroups: &CgroupFs) -> Vec<Finding> {
     findings
 }
 
-/// Whether the configured cgroup driver fits the init system.
+/// Checks that the configured cgroup driver fits the init system.
 pub(super) fn cgroup_driver(root: &Path, driver: CgroupDriver) -> Option<Finding> {
     // See `sd_booted(3)`.
     let is_systemd = root.join("run/systemd/system").is_dir();
@@ -228,7 +228,7 @@ pub(super) fn network(root: &Path) -> Vec<Finding> {
             findings.push(Finding::new(
                 Severity::Warning,
                 format!("the kernel module `{module}` was not found"),
-                format!("{why}; it may be built in all the same"),
+                format!("{why}; it may nevertheless be built into the kernel"),
                 format!("`modprobe {module}`; pods with hostNetwork: true work without it"),
             ));
         }
@@ -275,7 +275,7 @@ pub(super) fn security_modules(root: &Path) -> Vec<Finding> {
             "containers with a Localhost AppArmor profile are refused; others run unconfined",
             "boot with `apparmor=1 security=apparmor` if you want it",
         ));
-    } else if let Some(Obstacle { what, remedy }) = apparmor::obstacle(root) {
+    } else if let Some(ProfileObstacle { what, remedy }) = apparmor::obstacle(root) {
         findings.push(Finding::new(
             Severity::Warning,
             format!("the AppArmor profile {APPARMOR_DEFAULT} can't be loaded: {what}"),

@@ -1,4 +1,4 @@
-//! What earlier runs left behind. The start removes it; while a runtime runs, it should not be there.
+//! Leftovers of earlier runs. The start removes them; while a runtime runs, there should be none.
 
 use std::{
     collections::BTreeSet,
@@ -32,7 +32,7 @@ pub(super) fn find(settings: &RuntimeSettings) -> Vec<Finding> {
     for id in names(&layout.root().join("snapshots")).difference(&containers) {
         findings.push(leftover(
             format!("the root file system {id} belongs to no container"),
-            "it takes space",
+            "it uses disk space",
         ));
     }
     let on_network = records(&settings.network.state_dir.join("attachments"));
@@ -85,7 +85,7 @@ fn damaged(dirs: &[PathBuf]) -> Vec<Finding> {
             Finding::new(
                 Severity::Warning,
                 format!("{} is a damaged record", entry.path().display()),
-                "the disk or file system loses data, or somebody changed the file; its pod or container was removed",
+                "the disk or file system lost data, or another program changed the file; its pod or container was removed",
                 "check the disk, then remove the file",
             )
         })

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use rubelet_runtime_plan::{
-    recovery::{Planned, Step},
+    recovery::{PlannedStep, RecoveryStep},
     state::{ContainerPhase, SandboxPhase},
 };
 use rubelet_shim::protocol::Call;
@@ -19,10 +19,10 @@ use crate::{
     sandbox::{network_request, remove as sandbox, stop::unmount_all},
 };
 
-/// How long a shim may take to exit on request.
+/// Timeout for a shim's exit on request.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many sandboxes are recovered at a time. Long steps only wait, for a plugin or for processes
+/// Maximum sandboxes recovered at a time. Long steps only wait, for a plugin or for processes
 /// to exit.
 const CONCURRENCY: usize = 32;
 
@@ -30,11 +30,11 @@ const CONCURRENCY: usize = 32;
 pub(super) fn adopt(
     known: &RecordedState,
     shims: &mut BTreeMap<String, LiveShim>,
-    steps: Vec<Planned>,
-) -> (usize, Vec<Planned>) {
+    steps: Vec<PlannedStep>,
+) -> (usize, Vec<PlannedStep>) {
     let (mut adopted, mut others) = (0, Vec::new());
     for planned in steps {
-        let Step::Adopt { sandbox: id } = &planned.step else {
+        let RecoveryStep::Adopt { sandbox: id } = &planned.step else {
             others.push(planned);
             continue;
         };
@@ -58,9 +58,9 @@ pub(super) async fn apply(
     engine: &Arc<Engine>,
     known: &Arc<RecordedState>,
     mut shims: BTreeMap<String, LiveShim>,
-    steps: Vec<Planned>,
+    steps: Vec<PlannedStep>,
 ) {
-    let mut of_each: BTreeMap<String, Vec<Planned>> = BTreeMap::new();
+    let mut of_each: BTreeMap<String, Vec<PlannedStep>> = BTreeMap::new();
     for planned in steps {
         let id = planned.sandbox.clone();
         of_each.entry(id).or_default().push(planned);
@@ -78,7 +78,7 @@ pub(super) async fn apply(
                 Some(sandbox) => Some(sandbox.calls.write().await),
                 None => None,
             };
-            for Planned { step, why, .. } in steps {
+            for PlannedStep { step, why, .. } in steps {
                 tracing::info!(%step, why, "Recovering");
                 if let Err(error) = take(&engine, &known, shim.as_ref(), &step).await {
                     tracing::warn!(%step, why, %error, "Recovery step failed");
@@ -97,12 +97,12 @@ async fn take(
     engine: &Arc<Engine>,
     known: &RecordedState,
     shim: Option<&LiveShim>,
-    step: &Step,
+    step: &RecoveryStep,
 ) -> Result<()> {
     match step {
         // Done in `adopt`.
-        Step::Adopt { .. } => Ok(()),
-        Step::EndShim { sandbox } => {
+        RecoveryStep::Adopt { .. } => Ok(()),
+        RecoveryStep::EndShim { sandbox } => {
             if let Some(sandbox) = known.sandboxes.get(sandbox) {
                 sandbox.expect_exit();
             }
@@ -116,7 +116,7 @@ async fn take(
             engine.reap(&shim.link).await;
             Ok(())
         }
-        Step::DeleteInShim { sandbox, container } => {
+        RecoveryStep::DeleteInShim { sandbox, container } => {
             let known = known
                 .sandboxes
                 .get(sandbox)
@@ -128,11 +128,11 @@ async fn take(
             let id = container.clone();
             link.call(Call::Delete { id }).await.map(|_| ())
         }
-        Step::KillCgroup(path) => engine.clear_cgroup(path).await,
-        Step::MarkRunning { .. } | Step::MarkExited { .. } | Step::MarkNotReady { .. } => {
-            mark(engine, known, step).await
-        }
-        Step::FreeNetwork { sandbox } => {
+        RecoveryStep::KillCgroup(path) => engine.clear_cgroup(path).await,
+        RecoveryStep::MarkRunning { .. }
+        | RecoveryStep::MarkExited { .. }
+        | RecoveryStep::MarkNotReady { .. } => mark(engine, known, step).await,
+        RecoveryStep::FreeNetwork { sandbox } => {
             let Some(sandbox) = known.sandboxes.get(sandbox) else {
                 return Ok(());
             };
@@ -146,29 +146,29 @@ async fn take(
             });
             engine.save_sandbox(sandbox).await
         }
-        Step::Unmount(path) => {
+        RecoveryStep::Unmount(path) => {
             let path = path.clone();
             engine.blocking(move || unmount_all(&path)).await
         }
-        Step::RemoveDirectory(path) => {
+        RecoveryStep::RemoveDirectory(path) => {
             let path = path.clone();
             engine.blocking(move || sandbox::remove_dir(&path)).await
         }
-        Step::RemoveSnapshot { container } => {
+        RecoveryStep::RemoveSnapshot { container } => {
             let removed = engine.images.remove_rootfs(container).await;
             removed.map_err(|error| {
                 RuntimeError::because("cannot remove the root file system", &error)
             })
         }
-        Step::RemoveContainer { .. } | Step::RemoveSandbox { .. } => {
+        RecoveryStep::RemoveContainer { .. } | RecoveryStep::RemoveSandbox { .. } => {
             forget(engine, known, step).await
         }
     }
 }
 
-async fn mark(engine: &Arc<Engine>, known: &RecordedState, step: &Step) -> Result<()> {
+async fn mark(engine: &Arc<Engine>, known: &RecordedState, step: &RecoveryStep) -> Result<()> {
     match step {
-        Step::MarkRunning {
+        RecoveryStep::MarkRunning {
             container,
             pid,
             started_at,
@@ -181,7 +181,7 @@ async fn mark(engine: &Arc<Engine>, known: &RecordedState, step: &Step) -> Resul
                 if record.exit.is_none() {
                     record.phase = ContainerPhase::Running;
                     record.pid = *pid;
-                    // An exit that was reported already stays.
+                    // An exit that was already reported is kept.
                     if record.started_at == 0 {
                         record.started_at = *started_at;
                     }
@@ -189,14 +189,14 @@ async fn mark(engine: &Arc<Engine>, known: &RecordedState, step: &Step) -> Resul
             });
             engine.save_container(container).await
         }
-        Step::MarkExited { container, exit } => {
+        RecoveryStep::MarkExited { container, exit } => {
             let Some(container) = known.containers.get(container) else {
                 return Ok(());
             };
             container.set_exit(exit.clone());
             engine.save_container(container).await
         }
-        Step::MarkNotReady { sandbox } => {
+        RecoveryStep::MarkNotReady { sandbox } => {
             let Some(sandbox) = known.sandboxes.get(sandbox) else {
                 return Ok(());
             };
@@ -207,9 +207,9 @@ async fn mark(engine: &Arc<Engine>, known: &RecordedState, step: &Step) -> Resul
     }
 }
 
-async fn forget(engine: &Arc<Engine>, known: &RecordedState, step: &Step) -> Result<()> {
+async fn forget(engine: &Arc<Engine>, known: &RecordedState, step: &RecoveryStep) -> Result<()> {
     match step {
-        Step::RemoveContainer { container: id } => {
+        RecoveryStep::RemoveContainer { container: id } => {
             let record = engine.layout.container_record(id);
             engine
                 .blocking(move || records::remove::<StoredContainer>(&record))
@@ -224,7 +224,7 @@ async fn forget(engine: &Arc<Engine>, known: &RecordedState, step: &Step) -> Res
             }
             Ok(())
         }
-        Step::RemoveSandbox { sandbox: id } => {
+        RecoveryStep::RemoveSandbox { sandbox: id } => {
             let record = engine.layout.sandbox_record(id);
             engine
                 .blocking(move || records::remove::<StoredSandbox>(&record))

@@ -1,5 +1,5 @@
-//! Checks that adopted pods are still on their networks: somebody may have flushed rules or removed
-//! interfaces while no runtime ran.
+//! Checks that adopted pods are still on their networks: another program may have flushed rules or
+//! removed interfaces while no runtime ran.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,7 +25,7 @@ pub(super) fn to_check(
 }
 
 /// Checks one after the other, once: a plugin is a process, and starting pods need the processor
-/// more. Failures are logged, and stay among the network's warnings until the pod is removed.
+/// more. Failures are logged, and remain in the network's warnings until the pod is removed.
 pub(super) async fn check(engine: Arc<Engine>, sandboxes: Vec<Arc<Sandbox>>) {
     for sandbox in sandboxes {
         let record = sandbox.record();

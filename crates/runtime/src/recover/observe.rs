@@ -1,4 +1,4 @@
-//! Observes what is left on the machine.
+//! Observes what earlier runs left on the machine.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,7 +24,7 @@ use crate::{
 /// Directories of sandboxes with the bundles of containers in them.
 pub(super) type Directories = BTreeMap<String, Vec<String>>;
 
-/// What was observed, besides the directories.
+/// The observed state, without the directories.
 pub(super) struct ObservedState {
     pub(super) exits: BTreeMap<String, ExitRecord>,
     /// Cgroups of containers without a record, by container.

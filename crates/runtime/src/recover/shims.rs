@@ -25,16 +25,16 @@ use crate::{
     container::exit::{from_shim, time},
     engine::Engine,
     error::{Result, RuntimeError},
-    link::{Reporter, ShimLink, process_handle},
-    sandbox::reports,
+    sandbox::shim_events,
+    shim_client::{ShimClient, ShimEventHandler, process_handle},
 };
 
-/// How long a shim may take to report its pod. One that takes longer hangs.
+/// Timeout for a shim's report of its pod. One that takes longer hangs.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A shim that answers.
+/// A shim that responds.
 pub(crate) struct LiveShim {
-    pub(crate) link: Arc<ShimLink>,
+    pub(crate) link: Arc<ShimClient>,
     pub(super) state: ShimState,
 }
 
@@ -59,7 +59,7 @@ impl LiveShim {
     }
 }
 
-/// Connects to all shims concurrently. Those that don't answer are omitted.
+/// Connects to all shims concurrently. Shims that don't respond are omitted.
 pub(super) async fn connect<'a>(
     engine: &Arc<Engine>,
     known: &RecordedState,
@@ -67,14 +67,14 @@ pub(super) async fn connect<'a>(
 ) -> BTreeMap<String, LiveShim> {
     let mut connecting = JoinSet::new();
     for id in directories {
-        let reporter: Reporter = match known.sandboxes.get(id) {
-            Some(sandbox) => reports::reporter(engine, sandbox),
+        let on_event: ShimEventHandler = match known.sandboxes.get(id) {
+            Some(sandbox) => shim_events::handler(engine, sandbox),
             None => Box::new(|_| {}),
         };
         let dir = engine.layout.sandbox(id).path().to_owned();
         let id = id.clone();
         connecting.spawn(async move {
-            let shim = tokio::time::timeout(CONNECT_TIMEOUT, connect_one(dir, reporter)).await;
+            let shim = tokio::time::timeout(CONNECT_TIMEOUT, connect_one(dir, on_event)).await;
             (id, shim)
         });
     }
@@ -88,7 +88,7 @@ pub(super) async fn connect<'a>(
             Ok((sandbox, Ok(Err(error)))) => {
                 tracing::warn!(sandbox, %error, "Failed to query a shim");
             }
-            Ok((sandbox, Err(_))) => tracing::warn!(sandbox, "A shim does not answer"),
+            Ok((sandbox, Err(_))) => tracing::warn!(sandbox, "Shim does not respond"),
             Err(error) => tracing::warn!(%error, "Failed to query a shim"),
         }
     }
@@ -131,12 +131,15 @@ fn canonical(path: &Path) -> PathBuf {
 }
 
 /// Connects to the shim of a directory, if there is one.
-pub(crate) async fn connect_one(dir: PathBuf, reporter: Reporter) -> Result<Option<LiveShim>> {
+pub(crate) async fn connect_one(
+    dir: PathBuf,
+    on_event: ShimEventHandler,
+) -> Result<Option<LiveShim>> {
     let reached = unbounded(move || reach(&dir)).await?;
     let Some((socket, pid, handle)) = reached else {
         return Ok(None);
     };
-    let link = ShimLink::open(socket, pid, handle, reporter)
+    let link = ShimClient::open(socket, pid, handle, on_event)
         .map_err(|error| RuntimeError::because("cannot communicate with the shim", &error))?;
     match link.call(Call::State).await? {
         ShimReply::State(state) => Ok(Some(LiveShim {
@@ -144,14 +147,14 @@ pub(crate) async fn connect_one(dir: PathBuf, reporter: Reporter) -> Result<Opti
             state: *state,
         })),
         other => Err(RuntimeError::failed(format!(
-            "unexpected answer of the shim: {other:?}"
+            "unexpected reply from the shim: {other:?}"
         ))),
     }
 }
 
-type Reached = (std::os::unix::net::UnixStream, i32, OwnedFd);
+type ShimConnection = (std::os::unix::net::UnixStream, i32, OwnedFd);
 
-fn reach(dir: &Path) -> Result<Option<Reached>> {
+fn reach(dir: &Path) -> Result<Option<ShimConnection>> {
     let socket = match spawn::connect(dir) {
         Ok(socket) => socket,
         Err(error) if error.is_gone() => return Ok(None),

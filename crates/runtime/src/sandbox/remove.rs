@@ -11,12 +11,12 @@ use rubelet_runtime_plan::{
 
 use super::{Sandbox, stop};
 use crate::{
-    container::remove::remove_alone,
+    container::remove::remove_locked,
     engine::Engine,
     error::{Result, RuntimeError},
     layout::SandboxDir,
     records::{self, StoredSandbox},
-    table::Name,
+    table::ReservedName,
 };
 
 /// Removes the sandbox with its containers; stops it first if it is ready.
@@ -24,20 +24,20 @@ pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Result<()> {
     let Some(sandbox) = engine.sandbox(SandboxCall::Remove, &id)? else {
         return Ok(());
     };
-    let _alone = sandbox.alone().await;
+    let _exclusive = sandbox.lock_exclusively().await;
     if engine.table.sandbox(&sandbox.id).is_none() {
         // A concurrent call removed it.
         return Ok(());
     }
     if sandbox.decision(SandboxCall::Remove)? == CallDecision::StopFirst {
-        stop::stop_alone(&engine, &sandbox).await?;
+        stop::stop_locked(&engine, &sandbox).await?;
     } else {
         stop::release(&engine, &sandbox).await?;
     }
     sandbox.change(|record| record.phase = SandboxPhase::Removing);
     for container in sandbox.members() {
         let _call = container.calls.lock().await;
-        remove_alone(&engine, &container).await?;
+        remove_locked(&engine, &container).await?;
     }
     let record = engine.layout.sandbox_record(&sandbox.id);
     let dir = engine.layout.sandbox(&sandbox.id);
@@ -53,9 +53,9 @@ pub(crate) async fn remove(engine: Arc<Engine>, id: String) -> Result<()> {
 }
 
 /// The reserved name of a sandbox.
-pub(crate) fn name(sandbox: &Sandbox) -> Name {
+pub(crate) fn name(sandbox: &Sandbox) -> ReservedName {
     let metadata: PodSandboxMetadata = sandbox_metadata(&sandbox.record());
-    Name::Sandbox(names::sandbox(&metadata))
+    ReservedName::Sandbox(names::sandbox(&metadata))
 }
 
 /// Removes a sandbox's record and run directory. Nothing may be mounted in it. Blocks.

@@ -16,7 +16,7 @@ use rubelet_shim::{
     spawn::{SpawnOptions, spawn},
 };
 
-use super::{Sandbox, network_request, reports, stop};
+use super::{Sandbox, network_request, shim_events, stop};
 use crate::{
     blocking::unbounded,
     clock,
@@ -24,10 +24,9 @@ use crate::{
     engine::Engine,
     error::{Result, RuntimeError},
     handler::Handler,
-    identifier,
-    link::ShimLink,
-    pod_files,
-    table::Name,
+    identifier, pod_files,
+    shim_client::ShimClient,
+    table::ReservedName,
 };
 
 /// Creates a sandbox and returns its identifier. Rolls back when a step fails.
@@ -44,7 +43,7 @@ pub(crate) async fn run(engine: Arc<Engine>, request: v1::RunPodSandboxRequest) 
     let id = identifier::random()
         .map_err(|error| RuntimeError::because("cannot generate an identifier", &error))?;
     let plan = sandbox_spec::plan(&config, &engine.facts)?;
-    let name = Name::Sandbox(names::sandbox(&metadata));
+    let name = ReservedName::Sandbox(names::sandbox(&metadata));
     let reservation = engine.table.reserve(name, &id)?;
 
     let record = record(
@@ -60,7 +59,7 @@ pub(crate) async fn run(engine: Arc<Engine>, request: v1::RunPodSandboxRequest) 
         undo(&engine, &sandbox).await;
         return Err(error);
     }
-    // Visible only from here on: no call finds a sandbox that is half made.
+    // Visible only from here on: no call finds a partially created sandbox.
     reservation.keep();
     engine.table.add_sandbox(&sandbox);
     engine.publish_sandbox(ContainerEventType::ContainerCreatedEvent, &sandbox);
@@ -95,7 +94,7 @@ fn record(
         namespaces: NamespaceModes::of(config)?,
         ips: Vec::new(),
         ports: plan.port_mappings.iter().map(PortRecord::of).collect(),
-        // Before the call of the plugin: a rollback also frees what an ADD that failed has left.
+        // Before the plugin is called: a rollback also frees the resources of a failed ADD.
         network_held: plan.network,
         id,
     })
@@ -119,7 +118,7 @@ async fn make(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, plan: &SandboxPlan) 
         ShimReply::Sandbox(state) => sandbox.set_namespaces(state.namespaces),
         other => {
             return Err(RuntimeError::failed(format!(
-                "unexpected answer of the shim: {other:?}"
+                "unexpected reply from the shim: {other:?}"
             )));
         }
     }
@@ -130,7 +129,11 @@ async fn make(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, plan: &SandboxPlan) 
             RuntimeError::failed(format!("cannot set up the network of the sandbox: {error}"))
         })?;
         for warning in result.warnings {
-            tracing::warn!(sandbox = sandbox.id, warning, "Warning of the pod network");
+            tracing::warn!(
+                sandbox = sandbox.id,
+                warning,
+                "Warning from the pod network"
+            );
         }
         let ips = result.ips.iter().map(ToString::to_string).collect();
         sandbox.change(|record| record.ips = ips);
@@ -145,7 +148,7 @@ async fn make(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, plan: &SandboxPlan) 
         ready
     });
     if !ready {
-        return Err(crate::link::shim_exited());
+        return Err(crate::shim_client::shim_exited());
     }
     engine.save_sandbox(sandbox).await
 }
@@ -172,8 +175,8 @@ async fn start_shim(
         })
         .await?;
     let pid = started.pid;
-    let reporter = reports::reporter(engine, sandbox);
-    let link = ShimLink::open(started.socket, started.pid, started.pidfd, reporter);
+    let on_event = shim_events::handler(engine, sandbox);
+    let link = ShimClient::open(started.socket, started.pid, started.pidfd, on_event);
     let link = link.map_err(|error| {
         RuntimeError::because("cannot communicate with the shim of the pod", &error)
     })?;
@@ -218,7 +221,7 @@ fn setup(engine: &Engine, sandbox: &Sandbox, plan: &SandboxPlan) -> SandboxSetup
     }
 }
 
-/// Rolls back. What can't be undone now is removed at the next start.
+/// Rolls back. Anything that can't be undone now is removed at the next start.
 async fn undo(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) {
     // From here on no write of the record begins, which would outlive the rollback.
     sandbox.change(|record| record.phase = SandboxPhase::Removing);

@@ -1,4 +1,4 @@
-//! Callers that wait for reports of a shim on execs and attachments.
+//! Callers that wait for a shim's events of execs and attachments.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ struct ExecWaiter {
 pub(crate) struct ExecEnd {
     /// The exit code; fails if it is lost with the shim.
     pub(crate) code: oneshot::Receiver<i32>,
-    /// Loses its sender with the exit.
+    /// Closed when the command exits.
     pub(crate) ended: watch::Receiver<bool>,
 }
 
@@ -54,12 +54,12 @@ impl SessionWaiters {
         self.execs.lock().remove(exec_id);
     }
 
-    /// Their exits will not be reported any more.
+    /// Forgets all execs: their exits will not be reported any more.
     pub(crate) fn forget_execs(&self) {
         self.execs.lock().clear();
     }
 
-    /// Must be called before the attachment is made. Resolves when the shim has closed it early.
+    /// Must be called before attaching. Resolves when the shim has closed the attachment early.
     pub(crate) fn await_overrun(&self, attach_id: &str) -> oneshot::Receiver<()> {
         let (closed, wait) = oneshot::channel();
         self.attachments.lock().insert(attach_id.to_owned(), closed);

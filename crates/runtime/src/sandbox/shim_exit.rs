@@ -5,15 +5,15 @@ use std::sync::Arc;
 use rubelet_cri::v1::ContainerEventType;
 use rubelet_runtime_plan::state::SandboxPhase;
 
-use super::{Sandbox, reports, stop};
+use super::{Sandbox, shim_events, stop};
 use crate::{
     container::orphan::kill_orphan,
     engine::Engine,
     recover::shims::{CONNECT_TIMEOUT, connect_one},
 };
 
-/// Kills what is left of the pod, records how its containers exited, and releases the resources of
-/// the pod.
+/// Kills the remaining processes of the pod, records the exits of its containers, and releases its
+/// resources.
 pub(crate) async fn handle(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: String) {
     if reconnect(&engine, &sandbox).await {
         tracing::warn!(
@@ -45,7 +45,7 @@ pub(crate) async fn handle(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: S
     }
     // A CreateContainer in progress fails without the shim and releases its read lock. From then on
     // no other call changes the sandbox.
-    let _alone = sandbox.alone().await;
+    let _exclusive = sandbox.lock_exclusively().await;
     // The process may hang instead of having exited, and would keep its namespaces unnoticed.
     if let Some(link) = sandbox.take_link() {
         link.kill();
@@ -65,12 +65,12 @@ pub(crate) async fn handle(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: S
 /// Reconnects if only the connection broke. The shim then repeats the events that were not
 /// acknowledged.
 async fn reconnect(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> bool {
-    if !sandbox.link_of_live_process() {
+    if !sandbox.shim_process_lives() {
         return false;
     }
     let dir = engine.layout.sandbox(&sandbox.id).path().to_owned();
-    let reporter = reports::reporter(engine, sandbox);
-    match tokio::time::timeout(CONNECT_TIMEOUT, connect_one(dir, reporter)).await {
+    let on_event = shim_events::handler(engine, sandbox);
+    match tokio::time::timeout(CONNECT_TIMEOUT, connect_one(dir, on_event)).await {
         Ok(Ok(Some(shim))) => {
             sandbox.set_link(shim.link);
             true

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::v1::ContainerEventType;
-use rubelet_host::mount::{Unmounted, unmount};
+use rubelet_host::mount::{UnmountOutcome, unmount};
 use rubelet_runtime_plan::state::{SandboxCall, SandboxPhase};
 use rubelet_shim::protocol::Call;
 
@@ -15,20 +15,20 @@ use crate::{
     error::{Result, RuntimeError},
 };
 
-/// How long a shim may take to exit after it acknowledged the shutdown.
+/// Timeout for a shim's exit after it acknowledged the shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Kills the containers of the sandbox and releases its resources. The sandbox stays, not ready.
+/// Kills the containers of the sandbox and releases its resources. The sandbox remains, not ready.
 pub(crate) async fn stop(engine: Arc<Engine>, id: String) -> Result<()> {
     let Some(sandbox) = engine.sandbox(SandboxCall::Stop, &id)? else {
         return Ok(());
     };
-    let _alone = sandbox.alone().await;
-    stop_alone(&engine, &sandbox).await
+    let _exclusive = sandbox.lock_exclusively().await;
+    stop_locked(&engine, &sandbox).await
 }
 
 /// As [`stop`], for a caller that holds the sandbox's write lock.
-pub(crate) async fn stop_alone(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Result<()> {
+pub(crate) async fn stop_locked(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Result<()> {
     sandbox.decision(SandboxCall::Stop)?;
     for container in sandbox.members() {
         if sandbox.live_link().is_some() {
@@ -78,7 +78,7 @@ pub(crate) async fn release(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Res
         }
         engine.reap(&link).await;
     }
-    // A shim that was killed leaves its mounts.
+    // A killed shim leaves its mounts behind.
     let unmounts = [dir.netns(), dir.shm()];
     engine
         .blocking(move || unmounts.iter().try_for_each(|path| unmount_all(path)))
@@ -96,8 +96,8 @@ pub(crate) async fn release(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Res
 pub(crate) fn unmount_all(path: &Path) -> Result<()> {
     loop {
         match unmount(path, true) {
-            Ok(Unmounted::Gone) => {}
-            Ok(Unmounted::WasNot | Unmounted::StillBusy) => return Ok(()),
+            Ok(UnmountOutcome::Gone) => {}
+            Ok(UnmountOutcome::WasNot | UnmountOutcome::StillBusy) => return Ok(()),
             Err(error) => {
                 let what = format!("cannot unmount {}", path.display());
                 return Err(RuntimeError::because(what, &error));

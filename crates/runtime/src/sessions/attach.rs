@@ -18,7 +18,7 @@ use crate::{
     engine::Engine,
     error::{Result, RuntimeError},
     identifier,
-    link::ShimLink,
+    shim_client::ShimClient,
 };
 
 /// Bytes of output that may wait for a client before the shim has to hold some itself.
@@ -41,7 +41,7 @@ pub(super) fn admit(engine: &Engine, request: &v1::AttachRequest) -> Result<Arc<
     };
     session::check(id, streams)?;
     let found = engine.container(ContainerCall::Attach, id)?;
-    let container = found.ok_or_else(|| RuntimeError::no_container(id))?;
+    let container = found.ok_or_else(|| RuntimeError::container_not_found(id))?;
     container.decision(ContainerCall::Attach)?;
     let record = container.record();
     let lacks = |what: &str| RuntimeError::state(format!("container {id:?} has no {what}"));
@@ -85,7 +85,7 @@ type Outputs = [Option<Box<dyn Source>>; 2];
 /// Attaches to the requested outputs. The shim closes them when the container's have ended, once
 /// all is written, so these sources need no other end.
 async fn outputs(
-    link: &ShimLink,
+    link: &ShimClient,
     container: &Arc<Container>,
     request: &v1::AttachRequest,
 ) -> Result<(Attachment, Outputs)> {
@@ -121,7 +121,7 @@ async fn outputs(
 
 fn output_pipe() -> Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe()?;
-    // The kernel may refuse more than the default, which does for most clients.
+    // The kernel may refuse more than the default size, which suffices for most clients.
     let _ = fcntl_setpipe_size(&write, PIPE);
     Ok((read, write))
 }
@@ -148,13 +148,13 @@ fn exit(mut attachment: Attachment, container: &Container) -> ExitFuture {
             Ok(()) = &mut attachment.overrun => {
                 Err(RuntimeError::failed(OVERRUN).of::<v1::AttachRequest>())
             }
-            // An error means that the container is gone, which is the same.
+            // An error means that the container was removed, which is handled the same way.
             _ = exited.wait_for(|exited| *exited) => Ok(SessionExit::Code(0)),
         }
     })
 }
 
-/// An attachment whose early end is waited for until this is dropped.
+/// An attachment; waits for its early close until this is dropped.
 struct Attachment {
     id: String,
     overrun: oneshot::Receiver<()>,

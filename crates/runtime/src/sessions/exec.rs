@@ -13,7 +13,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::{pipe, sink, source, stream_failed};
 use crate::{
-    container::exec::{Command, exit_code_lost, start},
+    container::exec::{ExecCommand, exit_code_lost, start},
     engine::{Engine, run_uncancellable},
     error::{Result, RuntimeError},
     sandbox::ExecEnd,
@@ -30,7 +30,7 @@ pub(super) fn admit(engine: &Engine, request: &v1::ExecRequest) -> Result<()> {
     };
     session::check(id, streams)?;
     let found = engine.container(ContainerCall::Exec, id)?;
-    let container = found.ok_or_else(|| RuntimeError::no_container(id))?;
+    let container = found.ok_or_else(|| RuntimeError::container_not_found(id))?;
     container.decision(ContainerCall::Exec).map(drop)
 }
 
@@ -111,8 +111,8 @@ async fn on_terminal(engine: &Arc<Engine>, request: v1::ExecRequest) -> Result<R
     })
 }
 
-/// Starts a command, even if the caller goes away meanwhile: otherwise nobody would take the
-/// terminal, or note that the start failed.
+/// Starts a command, even if the caller goes away meanwhile: otherwise the terminal would be lost,
+/// or a failed start would go unnoticed.
 async fn start_detached(
     engine: &Arc<Engine>,
     request: v1::ExecRequest,
@@ -121,7 +121,7 @@ async fn start_detached(
 ) -> Result<(ExecEnd, Option<OwnedFd>)> {
     let engine = Arc::clone(engine);
     run_uncancellable(async move {
-        let command = Command {
+        let command = ExecCommand {
             container: &request.container_id,
             args: &request.cmd,
             tty: request.tty,
@@ -135,8 +135,8 @@ async fn start_detached(
     .await
 }
 
-/// Resolves with the exit code. `unread` is the output of a terminal that nobody requested; it is
-/// read so that the command does not wait for a reader.
+/// Resolves with the exit code. `unread` is the output of a terminal that the client did not
+/// request; it is read so that the command does not wait for a reader.
 fn exit(end: ExecEnd, unread: Option<Box<dyn Source>>) -> ExitFuture {
     Box::pin(async move {
         let discarded = async {

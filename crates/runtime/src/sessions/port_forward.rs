@@ -27,8 +27,8 @@ use crate::{
     sandbox::Sandbox,
 };
 
-/// How long both attempts of a connection may take. A loopback port answers at once, unless a firewall
-/// in the pod drops packets.
+/// Timeout for both attempts of a connection. A loopback port answers at once, unless a firewall in
+/// the pod drops packets.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens a sandbox for connections.
@@ -37,7 +37,7 @@ pub(super) fn dialer(engine: &Engine, id: &str) -> Result<Arc<dyn PortDialer>> {
         return Err(SessionRefusal::NoSandbox.into());
     }
     let found = engine.sandbox(SandboxCall::PortForward, id)?;
-    let sandbox = found.ok_or_else(|| RuntimeError::no_sandbox(id))?;
+    let sandbox = found.ok_or_else(|| RuntimeError::sandbox_not_found(id))?;
     sandbox.decision(SandboxCall::PortForward)?;
     let netns = sandbox
         .has_network()
@@ -47,8 +47,8 @@ pub(super) fn dialer(engine: &Engine, id: &str) -> Result<Arc<dyn PortDialer>> {
 
 struct Dialer {
     sandbox: Arc<Sandbox>,
-    /// `None` is the host's. A path and no descriptor: a session that stays must not keep the network of
-    /// a removed pod.
+    /// `None` is the host's. A path, not a descriptor: an open session must not keep the network
+    /// namespace of a removed pod.
     netns: Option<PathBuf>,
 }
 
@@ -97,7 +97,7 @@ fn not_connected(port: u16, reasons: &[String]) -> String {
     format!("cannot connect to port {port} of the pod: {reasons}")
 }
 
-/// Unconnected sockets. A socket stays in the network namespace that it was made in.
+/// Unconnected sockets. A socket belongs to the network namespace in which it was created.
 struct Sockets {
     v4: io::Result<TcpSocket>,
     v6: io::Result<TcpSocket>,
@@ -119,7 +119,7 @@ fn pod_sockets(netns: &Path) -> Result<Sockets> {
 
 fn duplex(stream: TcpStream) -> Result<Duplex> {
     let failed = |error: io::Error| RuntimeError::because("cannot use a connection", &error);
-    // What a client sends is forwarded as it comes; waiting to fill packets only adds delay.
+    // Data of the client is forwarded as it arrives; waiting to fill packets only adds delay.
     stream.set_nodelay(true).map_err(failed)?;
     let writes = OwnedFd::from(stream.into_std().map_err(failed)?);
     let reads = writes.try_clone().map_err(failed)?;

@@ -9,7 +9,7 @@ use rubelet_cri::v1::{self, MetricType};
 use rubelet_host::{cgroup::CgroupStats, netlink::Link};
 
 use super::convert::value;
-pub(super) use container::{ContainerInfo, Disk, Processes, block_device};
+pub(super) use container::{ContainerInfo, DiskUsage, ProcessCounts, block_device};
 
 /// Labels of every metric: the object.
 const OBJECT_LABELS: [&str; 2] = ["id", "name"];
@@ -26,11 +26,11 @@ struct MetricDefinition<T: ?Sized> {
     kind: MetricType,
     /// Labels besides [`OBJECT_LABELS`].
     labels: &'static [&'static str],
-    of: Of<T>,
+    of: MetricValues<T>,
 }
 
-/// How to get the values of a metric.
-enum Of<T: ?Sized> {
+/// Functions that return the values of a metric.
+enum MetricValues<T: ?Sized> {
     One(fn(&T) -> Option<u64>),
     /// One for each set of values of the labels.
     Each(fn(&T) -> LabelledValues),
@@ -46,7 +46,7 @@ const fn counter<T: ?Sized>(
         help,
         kind: MetricType::Counter,
         labels: &[],
-        of: Of::One(of),
+        of: MetricValues::One(of),
     }
 }
 
@@ -74,7 +74,7 @@ const fn each<T: ?Sized>(
         help,
         kind,
         labels,
-        of: Of::Each(of),
+        of: MetricValues::Each(of),
     }
 }
 
@@ -98,28 +98,28 @@ fn descriptor<T: ?Sized>(described: &MetricDefinition<T>) -> v1::MetricDescripto
 
 /// The metrics of a cgroup that belongs to the object `id` called `name`.
 pub(super) fn of_cgroup(stats: &CgroupStats, id: &str, name: &str) -> Vec<v1::Metric> {
-    told(&cgroup::METRICS, stats, id, name)
+    collect(&cgroup::METRICS, stats, id, name)
 }
 
 /// The metrics of an interface of the pod `id` called `name`.
 pub(super) fn of_link(link: &Link, id: &str, name: &str) -> Vec<v1::Metric> {
-    told(&link::METRICS, link, id, name)
+    collect(&link::METRICS, link, id, name)
 }
 
 /// The metrics of the container `id` called `name` that its cgroup does not have.
 pub(super) fn of_container(known: &ContainerInfo, id: &str, name: &str) -> Vec<v1::Metric> {
-    told(&container::METRICS, known, id, name)
+    collect(&container::METRICS, known, id, name)
 }
 
-fn told<T>(all: &[MetricDefinition<T>], about: &T, id: &str, name: &str) -> Vec<v1::Metric> {
+fn collect<T>(all: &[MetricDefinition<T>], about: &T, id: &str, name: &str) -> Vec<v1::Metric> {
     let mut metrics = Vec::with_capacity(all.len());
     for described in all {
         let numbers = match described.of {
-            Of::One(of) => of(about)
+            MetricValues::One(of) => of(about)
                 .map(|number| (Vec::new(), number))
                 .into_iter()
                 .collect(),
-            Of::Each(of) => of(about),
+            MetricValues::Each(of) => of(about),
         };
         metrics.extend(numbers.into_iter().map(|(labels, number)| {
             v1::Metric {

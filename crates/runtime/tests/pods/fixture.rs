@@ -11,7 +11,7 @@ use bytes::Bytes;
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::{ImageLoader, RuntimeService, v1};
 use rubelet_host::{
-    CgroupFs, Removal, mount, mountinfo,
+    CgroupFs, CgroupRemoval, mount, mountinfo,
     nft::{ChainName, Connection, TableFamily},
 };
 use rubelet_runtime::{EmbeddedRuntime, RuntimeSettings, StartError};
@@ -152,7 +152,7 @@ impl Fixture {
         let end = PATIENCE;
         wait_blocking("the test's cgroup is gone", end, || {
             cgroups.kill(&self.cgroup).unwrap();
-            cgroups.remove(&self.cgroup).unwrap() == Removal::Gone
+            cgroups.remove(&self.cgroup).unwrap() == CgroupRemoval::Gone
         });
         for entry in mountinfo::read().unwrap().into_iter().rev() {
             if entry.mount_point.starts_with(&self.dir) {

@@ -8,11 +8,11 @@ use crate::{
 
 fn activity() -> Arc<Activity> {
     let connections = Connections::new("readwrite", SECURE, Arc::new(()));
-    Activity::new(connections.open(&Peer::STRANGER).unwrap())
+    Activity::new(connections.open(&Peer::UNAUTHENTICATED).unwrap())
 }
 
 #[tokio::test(start_paused = true)]
-async fn strangers_are_given_ten_seconds_and_others_ninety() {
+async fn unauthenticated_connections_have_ten_seconds_and_others_ninety() {
     let began = Instant::now();
     let activity = activity();
     assert_eq!(activity.idle().await, Some(RefusalReason::Silent));

@@ -4,19 +4,21 @@ use std::{net::IpAddr, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Admission, AdmissionLimits, AdmissionTable, ConnectionId, Limit, PeerTrust, Source};
+use super::{
+    Admission, AdmissionLimits, AdmissionTable, ConnectionId, Limit, PeerSource, PeerTrust,
+};
 
 const LIMITS: AdmissionLimits = AdmissionLimits {
     total: 12,
-    strangers: 8,
-    strangers_per_source: 4,
-    known: 10,
-    known_per_source: 6,
+    unauthenticated: 8,
+    unauthenticated_per_source: 4,
+    authenticated: 10,
+    authenticated_per_source: 6,
     sessions: 3,
 };
 
-fn source(number: u32) -> Source {
-    Source::V4(number.into())
+fn source(number: u32) -> PeerSource {
+    PeerSource::V4(number.into())
 }
 
 struct Lives {
@@ -33,20 +35,20 @@ impl Lives {
     }
 
     /// Each connection comes a second after the one before.
-    fn open(&mut self, from: Source, standing: PeerTrust) -> Admission {
+    fn open(&mut self, from: PeerSource, trust: PeerTrust) -> Admission {
         self.now += Duration::from_secs(1);
-        self.table.open(self.now, from, standing)
+        self.table.open(self.now, from, trust)
     }
 
-    fn stranger(&mut self, from: u32) -> ConnectionId {
-        match self.open(source(from), PeerTrust::Stranger) {
+    fn unauthenticated(&mut self, from: u32) -> ConnectionId {
+        match self.open(source(from), PeerTrust::Unauthenticated) {
             Admission::Kept(id) | Admission::InPlaceOf(id, ..) => id,
             Admission::Refused(limit) => panic!("refused: {limit:?}"),
         }
     }
 
     fn known(&mut self, from: u32) -> ConnectionId {
-        let id = self.stranger(from);
+        let id = self.unauthenticated(from);
         self.table.prove(id);
         id
     }
@@ -55,28 +57,28 @@ impl Lives {
 #[test]
 fn addresses_belong_to_sources() {
     for (address, expected) in [
-        ("127.0.0.1", Source::Loopback),
-        ("127.9.8.7", Source::Loopback),
-        ("::1", Source::Loopback),
-        ("::ffff:127.3.2.1", Source::Loopback),
-        ("10.1.2.3", Source::V4([10, 1, 2, 3].into())),
-        ("::ffff:10.1.2.3", Source::V4([10, 1, 2, 3].into())),
-        ("2001:db8:1:2:3::4", Source::V6(0x2001_0db8_0001_0002)),
-        ("2001:db8:1:2:ffff::", Source::V6(0x2001_0db8_0001_0002)),
-        ("2001:db8:1:3::", Source::V6(0x2001_0db8_0001_0003)),
+        ("127.0.0.1", PeerSource::Loopback),
+        ("127.9.8.7", PeerSource::Loopback),
+        ("::1", PeerSource::Loopback),
+        ("::ffff:127.3.2.1", PeerSource::Loopback),
+        ("10.1.2.3", PeerSource::V4([10, 1, 2, 3].into())),
+        ("::ffff:10.1.2.3", PeerSource::V4([10, 1, 2, 3].into())),
+        ("2001:db8:1:2:3::4", PeerSource::V6(0x2001_0db8_0001_0002)),
+        ("2001:db8:1:2:ffff::", PeerSource::V6(0x2001_0db8_0001_0002)),
+        ("2001:db8:1:3::", PeerSource::V6(0x2001_0db8_0001_0003)),
     ] {
         let address: IpAddr = address.parse().unwrap();
-        assert_eq!(Source::of(address), expected, "{address}");
+        assert_eq!(PeerSource::of(address), expected, "{address}");
     }
 }
 
 #[test]
 fn a_source_beyond_its_share_loses_its_stalest_stranger() {
     let mut lives = Lives::new();
-    let ids: Vec<_> = (0..4).map(|_| lives.stranger(1)).collect();
+    let ids: Vec<_> = (0..4).map(|_| lives.unauthenticated(1)).collect();
     lives.now += Duration::from_secs(1);
     lives.table.progress(lives.now, ids[0]);
-    let admission = lives.open(source(1), PeerTrust::Stranger);
+    let admission = lives.open(source(1), PeerTrust::Unauthenticated);
     assert!(
         matches!(admission, Admission::InPlaceOf(_, victim, Limit::Source) if victim == ids[1]),
         "{admission:?}"
@@ -84,14 +86,14 @@ fn a_source_beyond_its_share_loses_its_stalest_stranger() {
 }
 
 #[test]
-fn a_full_table_takes_from_the_source_with_most_strangers() {
+fn a_full_table_closes_a_connection_of_the_source_with_most_unauthenticated_ones() {
     let mut lives = Lives::new();
-    let first = lives.stranger(1);
-    let of_two: Vec<_> = (0..4).map(|_| lives.stranger(2)).collect();
+    let first = lives.unauthenticated(1);
+    let of_two: Vec<_> = (0..4).map(|_| lives.unauthenticated(2)).collect();
     for _ in 0..3 {
-        lives.stranger(3);
+        lives.unauthenticated(3);
     }
-    let admission = lives.open(source(4), PeerTrust::Stranger);
+    let admission = lives.open(source(4), PeerTrust::Unauthenticated);
     assert!(
         matches!(admission, Admission::InPlaceOf(_, victim, Limit::Total) if victim == of_two[0]),
         "{admission:?}"
@@ -100,61 +102,64 @@ fn a_full_table_takes_from_the_source_with_most_strangers() {
 }
 
 #[test]
-fn known_peers_have_slots_that_strangers_cannot_take() {
+fn authenticated_peers_have_reserved_slots() {
     let mut lives = Lives::new();
     for from in 0..100 {
-        lives.stranger(from);
+        lives.unauthenticated(from);
     }
-    assert_eq!(lives.table.entries.len(), LIMITS.strangers);
-    // Each of them finds a place among the strangers first, and then one in the reserve.
+    assert_eq!(lives.table.entries.len(), LIMITS.unauthenticated);
+    // Each of them takes an unreserved slot first, and then one in the reserve.
     let known: Vec<_> = (0..4).map(|_| lives.known(1000)).collect();
     for from in 0..100 {
-        lives.stranger(from);
+        lives.unauthenticated(from);
     }
     assert!(known.iter().all(|id| lives.table.has(*id)));
-    assert_eq!(lives.table.count(None, PeerTrust::Known), 4);
+    assert_eq!(lives.table.count(None, PeerTrust::Authenticated), 4);
 }
 
 #[test]
-fn known_peers_never_keep_all_slots_from_those_that_will_prove_themselves() {
+fn authenticated_peers_leave_slots_for_peers_that_are_about_to_authenticate() {
     let mut lives = Lives::new();
     let ids: Vec<_> = (0..40).map(|number| lives.known(number % 4)).collect();
     let kept = ids.iter().filter(|id| lives.table.has(**id)).count();
     assert_eq!(kept, LIMITS.total);
-    assert_eq!(lives.table.count(None, PeerTrust::Known), LIMITS.known);
-    lives.stranger(99);
+    assert_eq!(
+        lives.table.count(None, PeerTrust::Authenticated),
+        LIMITS.authenticated
+    );
+    lives.unauthenticated(99);
 }
 
 #[test]
-fn one_source_of_known_peers_has_a_share_and_stays_a_stranger_beyond_it() {
+fn authenticated_peers_of_one_source_count_as_unauthenticated_beyond_their_share() {
     let mut lives = Lives::new();
     for _ in 0..20 {
         lives.known(1);
     }
-    assert_eq!(lives.table.count(None, PeerTrust::Known), 6);
-    assert_eq!(lives.table.count(None, PeerTrust::Stranger), 4);
+    assert_eq!(lives.table.count(None, PeerTrust::Authenticated), 6);
+    assert_eq!(lives.table.count(None, PeerTrust::Unauthenticated), 4);
 }
 
 #[test]
 fn users_that_the_kernel_names_are_refused_beyond_their_share_and_root_is_not() {
     let mut lives = Lives::new();
-    let user = Source::Uid(1000);
-    for _ in 0..LIMITS.known_per_source {
+    let user = PeerSource::Uid(1000);
+    for _ in 0..LIMITS.authenticated_per_source {
         assert!(matches!(
-            lives.open(user, PeerTrust::Known),
+            lives.open(user, PeerTrust::Authenticated),
             Admission::Kept(_)
         ));
     }
     assert_eq!(
-        lives.open(user, PeerTrust::Known),
+        lives.open(user, PeerTrust::Authenticated),
         Admission::Refused(Limit::Source)
     );
     for _ in 0..6 {
-        let root = lives.open(Source::Uid(0), PeerTrust::Root);
+        let root = lives.open(PeerSource::Uid(0), PeerTrust::Root);
         assert!(matches!(root, Admission::Kept(_)));
     }
     assert_eq!(
-        lives.open(Source::Uid(0), PeerTrust::Root),
+        lives.open(PeerSource::Uid(0), PeerTrust::Root),
         Admission::Refused(Limit::Total)
     );
 }
@@ -173,7 +178,7 @@ impl Random {
 }
 
 #[test]
-fn whatever_happens_the_limits_hold_and_no_known_peer_is_shed() {
+fn the_limits_hold_and_no_authenticated_peer_is_closed_in_random_lives() {
     for seed in 0..200 {
         let mut random = Random(seed);
         let mut lives = Lives::new();
@@ -187,14 +192,14 @@ fn whatever_happens_the_limits_hold_and_no_known_peer_is_shed() {
             match random.below(6) {
                 0..=2 => {
                     let from = source(random.below(6));
-                    match lives.open(from, PeerTrust::Stranger) {
+                    match lives.open(from, PeerTrust::Unauthenticated) {
                         Admission::Kept(id) => all.push(id),
                         Admission::InPlaceOf(id, victim, _) => {
                             assert!(!known.contains(&victim), "seed {seed}");
                             all.push(id);
                         }
                         Admission::Refused(_) => {
-                            // Only where nobody is a stranger, and so never here.
+                            // Only where every connection is authenticated, so never here.
                             panic!("seed {seed}: a newcomer was refused");
                         }
                     }
@@ -202,8 +207,9 @@ fn whatever_happens_the_limits_hold_and_no_known_peer_is_shed() {
                 3 => {
                     if let Some(id) = pick(&mut random, &all) {
                         lives.table.prove(id);
-                        let is =
-                            |entry: &super::AdmittedConnection| entry.standing == PeerTrust::Known;
+                        let is = |entry: &super::AdmittedConnection| {
+                            entry.trust == PeerTrust::Authenticated
+                        };
                         if lives.table.entries.get(&id).is_some_and(is) {
                             known.push(id);
                         }
@@ -223,12 +229,12 @@ fn whatever_happens_the_limits_hold_and_no_known_peer_is_shed() {
             }
             let table = &lives.table;
             assert!(table.entries.len() <= LIMITS.total, "seed {seed}");
-            assert!(table.count(None, PeerTrust::Stranger) <= LIMITS.strangers);
-            assert!(table.count(None, PeerTrust::Known) <= LIMITS.known);
+            assert!(table.count(None, PeerTrust::Unauthenticated) <= LIMITS.unauthenticated);
+            assert!(table.count(None, PeerTrust::Authenticated) <= LIMITS.authenticated);
             for from in 0..6 {
-                let of = |standing| table.count(Some(source(from)), standing);
-                assert!(of(PeerTrust::Stranger) <= LIMITS.strangers_per_source);
-                assert!(of(PeerTrust::Known) <= LIMITS.known_per_source);
+                let of = |trust| table.count(Some(source(from)), trust);
+                assert!(of(PeerTrust::Unauthenticated) <= LIMITS.unauthenticated_per_source);
+                assert!(of(PeerTrust::Authenticated) <= LIMITS.authenticated_per_source);
             }
             assert!(known.iter().all(|id| table.has(*id)), "seed {seed}");
         }
@@ -239,7 +245,7 @@ fn whatever_happens_the_limits_hold_and_no_known_peer_is_shed() {
 fn sessions_take_no_other_places_and_are_closed_for_nobody() {
     let mut lives = Lives::new();
     let ids = [
-        lives.stranger(1),
+        lives.unauthenticated(1),
         lives.known(1),
         lives.known(2),
         lives.known(3),
@@ -248,18 +254,21 @@ fn sessions_take_no_other_places_and_are_closed_for_nobody() {
         assert_eq!(lives.table.begin_session(*id), begins);
     }
     for from in 0..100 {
-        lives.stranger(from);
+        lives.unauthenticated(from);
         lives.known(from);
     }
     assert!(ids[..3].iter().all(|id| lives.table.has(*id)));
-    let strangers = lives.table.count(None, PeerTrust::Stranger);
-    assert!(strangers <= LIMITS.strangers, "{strangers}");
+    let unauthenticated = lives.table.count(None, PeerTrust::Unauthenticated);
+    assert!(
+        unauthenticated <= LIMITS.unauthenticated,
+        "{unauthenticated}"
+    );
     while let Some(shed) = lives.table.shed() {
         assert!(!ids[..3].contains(&shed));
     }
     // One that has ended makes room, and one that was refused is as before.
     lives.table.close(ids[0]);
-    let again = lives.stranger(1);
+    let again = lives.unauthenticated(1);
     assert!(lives.table.begin_session(again));
     lives.table.end_session(again);
     assert_eq!(lives.table.shed(), Some(again));

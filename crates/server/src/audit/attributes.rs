@@ -1,4 +1,4 @@
-//! What a request does, in the terms of audit policies and events.
+//! Attributes of a request, in the terms of audit policies and events.
 
 use http::{Method, Uri};
 use rubelet_streaming::SessionKind;
@@ -100,7 +100,7 @@ impl RequestAttributes {
     }
 }
 
-/// Whether a path of the node's port is one of a session; the segments after the first are names.
+/// Whether a path of the kubelet API is one of a session; the segments after the first are names.
 fn is_session(path: &str) -> bool {
     let root = path.trim_start_matches('/').split('/').next();
     matches!(root, Some("exec" | "attach" | "portForward"))

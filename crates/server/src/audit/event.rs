@@ -15,7 +15,7 @@ const LONGEST_USER_AGENT: usize = 1024;
 const LONGEST_NAME: usize = 256;
 /// Longest text of a reason.
 const LONGEST_REASON: usize = 512;
-/// How many groups of a user, and extra values, are recorded.
+/// Maximum number of recorded groups and extra values of a user.
 const MOST: usize = 32;
 
 /// The stages that are recorded.
@@ -27,7 +27,7 @@ pub(crate) enum Stage {
     ResponseComplete,
 }
 
-/// What is known of a request at a stage.
+/// An audit event of a request at a stage.
 pub(crate) struct AuditEvent<'a> {
     pub(crate) id: &'a str,
     pub(crate) stage: Stage,
@@ -38,13 +38,13 @@ pub(crate) struct AuditEvent<'a> {
     pub(crate) user_agent: &'a [u8],
     pub(crate) object: Option<&'a ResourceRef>,
     pub(crate) outcome: AuditOutcome<'a>,
-    /// Whether the request was allowed, and why or why not.
+    /// The authorization decision, and its reason.
     pub(crate) decision: Option<(bool, &'a str)>,
     pub(crate) received: Timestamp,
     pub(crate) now: Timestamp,
 }
 
-/// How a request went.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuditOutcome<'a> {
     /// It was answered with this code.

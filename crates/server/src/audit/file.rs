@@ -27,7 +27,7 @@ use rustix::{
 pub struct Rotation {
     /// Maximum size of a file, unless a single event is longer.
     pub max_bytes: u64,
-    /// How many rotated files are kept; 0 means all.
+    /// Number of rotated files to keep; 0 means all.
     pub max_backups: usize,
     /// Age after which rotated files are removed; zero means never.
     pub max_age: Duration,

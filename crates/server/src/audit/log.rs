@@ -25,17 +25,17 @@ use crate::clock;
 const QUEUE: usize = 4096;
 /// The same in bytes.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
-/// How many bytes are written at a time.
+/// Number of bytes that are written at a time.
 const BATCH: usize = 64 * 1024;
-/// How long the agent's shutdown waits for the disk.
+/// Time that the agent's shutdown waits for the disk.
 const CLOSE: Duration = Duration::from_secs(2);
 
 /// Counts events. Must not wait.
 pub trait AuditObserver: Send + Sync + 'static {
-    /// How many events were written.
+    /// Events that were written.
     fn written(&self, events: u64);
-    /// How many were dropped. `reason` is `queue` if the disk is too slow, `write` if it is full or
-    /// fails.
+    /// Events that were dropped. `reason` is `queue` if the disk is too slow, `write` if it is full
+    /// or fails.
     fn dropped(&self, reason: &'static str, events: u64);
 }
 
@@ -139,7 +139,7 @@ impl AuditLog {
         }))
     }
 
-    /// What is wrong with the log, in one line; `None` if no event was lost since the start.
+    /// The problem with the log, in one line; `None` if no event was lost since the start.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let dropped = self.shared.dropped.load(Ordering::Relaxed);

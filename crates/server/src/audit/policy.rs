@@ -1,4 +1,4 @@
-//! Which requests are recorded: the rules of an audit policy; the first that matches applies.
+//! Audit policy: the rules that select the requests to record; the first that matches applies.
 //!
 //! Source of the rules: Kubernetes, `k8s.io/apiserver/pkg/audit/policy` and
 //! `k8s.io/apiserver/pkg/apis/audit/validation`.
@@ -12,16 +12,16 @@ use serde_json::Value;
 use super::attributes::{RequestAttributes, ResourceRef};
 use crate::secure::User;
 
-/// How much of a request is recorded.
+/// The detail in which a request is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditLevel {
     /// Nothing.
     None,
-    /// Who requested what, and the status code; never a body.
+    /// User, verb, object and status code; never a body.
     Metadata,
 }
 
-/// What is recorded.
+/// An audit policy.
 #[derive(Debug, Clone, Default)]
 pub struct AuditPolicy {
     omit_stages: Vec<String>,

@@ -2,7 +2,7 @@
 
 use http::Uri;
 
-/// What follows a truncated text, as in the API server.
+/// Suffix of a truncated text, as in the API server.
 const CUT: &str = "...TRUNCATED";
 
 /// Longest request URI, in bytes.

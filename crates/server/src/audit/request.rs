@@ -20,7 +20,7 @@ pub(crate) const AUDIT_ID: &str = "audit-id";
 /// Longest identifier that is accepted from a client: the API server's own log truncates to this.
 const LONGEST_ID: usize = 64;
 
-/// How much of a `User-Agent` is kept while its request is in progress.
+/// Length of a `User-Agent` that is kept while its request is in progress.
 const KEPT_USER_AGENT: usize = 2048;
 
 /// A request that is recorded. It ends when this is dropped.
@@ -74,7 +74,7 @@ impl AuditedRequest {
         self.user = Some(user);
     }
 
-    /// Whether the request is allowed, and why or why not.
+    /// Records the authorization decision and its reason.
     pub(crate) fn decided(&mut self, allowed: bool, reason: &str) {
         self.decision = Some((allowed, reason.to_owned()));
     }

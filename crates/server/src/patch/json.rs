@@ -112,7 +112,7 @@ pub(super) fn apply(mut document: Value, operations: &[Operation]) -> Result<Val
     Ok(document)
 }
 
-/// How operations have changed a document's size so far.
+/// The growth of a document by the operations so far.
 struct Growth {
     copied: usize,
     /// Upper bound of the document's nesting.

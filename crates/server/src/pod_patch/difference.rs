@@ -1,4 +1,4 @@
-//! Where two objects differ.
+//! Differences between two objects.
 
 use serde_json::Value;
 

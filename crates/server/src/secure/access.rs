@@ -1,4 +1,4 @@
-//! Who is authenticated, and what they are authorized for.
+//! Authentication and authorization of requests.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Access {
 
 /// Why access is denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct AccessDenied {
     pub(super) code: StatusCode,
     /// The kubelet's wording: programs match on it.
     pub(super) text: String,
@@ -40,7 +40,7 @@ pub(super) struct Refusal {
     pub(super) user: Option<User>,
 }
 
-impl Refusal {
+impl AccessDenied {
     fn unauthorized() -> Self {
         Self {
             code: StatusCode::UNAUTHORIZED,
@@ -58,7 +58,7 @@ impl Access {
         method: &Method,
         path: &CleanPath,
         headers: &HeaderMap,
-    ) -> Result<User, Refusal> {
+    ) -> Result<User, AccessDenied> {
         let user = self.authenticate(certificates, headers).await?;
         self.authorize(&user, method, path).await?;
         Ok(user)
@@ -69,7 +69,7 @@ impl Access {
         &self,
         certificates: &[CertificateDer<'static>],
         headers: &HeaderMap,
-    ) -> Result<User, Refusal> {
+    ) -> Result<User, AccessDenied> {
         let mut bad = false;
         if let Some(ca) = self.client_ca.as_ref().filter(|_| !certificates.is_empty()) {
             match ca.bundle().await.user(certificates) {
@@ -96,7 +96,7 @@ impl Access {
         if self.anonymous && !bad {
             return Ok(User::anonymous());
         }
-        Err(Refusal::unauthorized())
+        Err(AccessDenied::unauthorized())
     }
 
     async fn authorize(
@@ -104,7 +104,7 @@ impl Access {
         user: &User,
         method: &Method,
         path: &CleanPath,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AccessDenied> {
         let asked = attributes(method, path, &self.node, self.fine_grained);
         let mut names = Vec::with_capacity(asked.len());
         for attributes in &asked {
@@ -114,7 +114,7 @@ impl Access {
                 Ok(false) => {}
                 Err(error) => {
                     tracing::warn!(%error, user = user.name, "Cannot authorize a request");
-                    return Err(Refusal {
+                    return Err(AccessDenied {
                         code: StatusCode::INTERNAL_SERVER_ERROR,
                         text: format!(
                             "Authorization error (user={}, verb={}, resource=nodes, \
@@ -132,7 +132,7 @@ impl Access {
             user.name,
             names.join(" ")
         );
-        Err(Refusal {
+        Err(AccessDenied {
             code: StatusCode::FORBIDDEN,
             text,
             user: Some(user.clone()),
@@ -203,7 +203,11 @@ mod tests {
         }
     }
 
-    async fn asked(access: &Access, path: &str, authorization: &str) -> Result<String, Refusal> {
+    async fn asked(
+        access: &Access,
+        path: &str,
+        authorization: &str,
+    ) -> Result<String, AccessDenied> {
         let mut headers = HeaderMap::new();
         if !authorization.is_empty() {
             let value = HeaderValue::from_str(authorization).unwrap();
@@ -246,7 +250,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_narrow_right_is_asked_for_first_and_either_will_do() {
-        let text = |refusal: Refusal| (refusal.code.as_u16(), refusal.text);
+        let text = |refusal: AccessDenied| (refusal.code.as_u16(), refusal.text);
         let narrow = access(true, Only("pods", Mutex::default()));
         assert!(asked(&narrow, "/pods", "").await.is_ok());
         let wide = access(true, Only("proxy", Mutex::default()));

@@ -47,7 +47,7 @@ pub enum ClientCaError {
     Pem {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The parser's error.
         #[source]
         source: pem::Error,
     },
@@ -62,9 +62,9 @@ pub enum ClientCaError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// Which one, from 1.
+        /// The number of the certificate, from 1.
         number: usize,
-        /// What is wrong.
+        /// The error of the TLS library.
         #[source]
         source: rustls::Error,
     },
@@ -73,7 +73,7 @@ pub enum ClientCaError {
     Verifier {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error of the TLS library.
         #[source]
         source: rustls::server::VerifierBuilderError,
     },
@@ -92,7 +92,7 @@ struct LoadedAuthorities {
     looked: Instant,
 }
 
-/// What distinguishes versions of a file.
+/// Identifies a version of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     inode: u64,

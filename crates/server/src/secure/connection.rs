@@ -55,8 +55,8 @@ const STREAMS: u32 = 100;
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
 
-/// How long a connection that is shutting down may still send.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time that a connection which is shutting down may still send.
+const GOAWAY_GRACE: Duration = Duration::from_secs(1);
 
 /// Serves a connection until it ends.
 pub(super) async fn connection(
@@ -86,14 +86,14 @@ async fn until_session(
         tracing::debug!(%error, "Cannot disable Nagle's algorithm on a connection");
     }
     let PortSecurity::Secure { tls, access } = &port.guard else {
-        let stranger = Connection {
+        let unauthenticated = Connection {
             certificates: Vec::new(),
             activity,
             peer,
             longest_head: LONGEST_HEAD_OF_STRANGER,
             session: SessionSlot::default(),
         };
-        return requests(stream, Protocol::Http1, stranger, port, stopped).await;
+        return requests(stream, Protocol::Http1, unauthenticated, port, stopped).await;
     };
     let bundle = match &access.client_ca {
         Some(ca) => Some(ca.bundle().await),
@@ -251,7 +251,7 @@ async fn until_end<C: Future>(
                 return None;
             }
             stop(served.as_mut());
-            timeout(LAST_WORDS, served).await.ok()
+            timeout(GOAWAY_GRACE, served).await.ok()
         }
         () = stopped.requested() => {
             stop(served.as_mut());

@@ -1,11 +1,11 @@
-//! What is at which path: the paths of the kubelet, and what its router answers at others.
+//! The endpoints of the kubelet API by path, and the router's responses to other paths.
 
 use http::Method;
 use rubelet_streaming::SessionKind;
 
 use super::{path::CleanPath, session_path::SessionPath};
 
-/// Which endpoints there are.
+/// The enabled endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointOptions {
     /// `enableDebuggingHandlers`: logs, exec and others.
@@ -43,7 +43,7 @@ impl EndpointOptions {
     };
 }
 
-/// What a path stands for.
+/// The target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint {
     /// The path never exists: answered to anybody, as in the kubelet.

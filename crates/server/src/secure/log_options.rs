@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::{LogOutput, LogSince, query::Query};
 
-/// Which part of a log is requested.
+/// The part of a log that a client requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LogOptions {
     pub(super) follow: bool,

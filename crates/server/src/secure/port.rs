@@ -7,7 +7,7 @@ use hyper::body::{Body as _, Incoming};
 use rustls::pki_types::CertificateDer;
 
 use super::{
-    access::{Access, Refusal},
+    access::{Access, AccessDenied},
     answer::{answer, nowhere, text},
     attributes::attributes,
     endpoint::{Endpoint, EndpointOptions, endpoint},
@@ -40,7 +40,7 @@ pub(super) struct Port {
     pub(super) audit: Option<Arc<AuditLog>>,
 }
 
-/// What is determined about a request on the way to its response.
+/// The decisions about a request before its response.
 struct RequestVerdict {
     let_in: bool,
     audited: Option<AuditedRequest>,
@@ -58,7 +58,7 @@ impl RequestVerdict {
         audited.decided(true, "");
     }
 
-    fn refused(&mut self, refusal: &Refusal) {
+    fn refused(&mut self, refusal: &AccessDenied) {
         if let (Some(audited), Some(user)) = (&mut self.audited, &refusal.user) {
             audited.identified(user.clone());
             audited.decided(false, refusal.text.trim());
@@ -66,7 +66,7 @@ impl RequestVerdict {
     }
 }
 
-/// How the endpoints are protected.
+/// The protection of the endpoints.
 pub(super) enum PortSecurity {
     /// TLS, and a decision about each request.
     Secure {
@@ -86,7 +86,7 @@ impl PortSecurity {
     }
 }
 
-/// What is known of a connection.
+/// Facts about a connection.
 pub(super) struct Connection {
     /// The certificates that the client sent: its own first.
     pub(super) certificates: Vec<CertificateDer<'static>>,
@@ -136,7 +136,7 @@ impl Port {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
-        // A refusal that the peer does not read must not keep a stranger's connection.
+        // A rejection that the peer does not read must not keep an unauthenticated connection open.
         let open = judgement.let_in.then_some(tracked.open);
         response.map(|body| TrackedBody::new(body, open, tracked.observed, tracked.audited))
     }

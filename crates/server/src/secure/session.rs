@@ -15,8 +15,8 @@ use crate::{
     shutdown::Shutdown,
 };
 
-/// How long a client is told to wait where there are too many sessions, in seconds: what the kubelet's
-/// library tells.
+/// The `Retry-After` of a response to a client if there are too many sessions, in seconds, as the
+/// kubelet's library sends it.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("60");
 
 /// Answers a request for a session.
@@ -58,7 +58,7 @@ pub(super) async fn session(
     respond::plain(answer)
 }
 
-/// What the numbers call a request whose WebSocket the kubelet translates by itself.
+/// The metric label of a request whose WebSocket the kubelet translates by itself.
 fn counted(kind: SessionKind, headers: &HeaderMap) -> Option<&'static str> {
     let (subresource, protocol) = match kind {
         SessionKind::Exec => ("exec", STREAM_CLOSE),

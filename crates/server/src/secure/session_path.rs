@@ -1,8 +1,8 @@
-//! Which pod and container the path of a session names.
+//! The pod and container that the path of a session names.
 
 use crate::PodRef;
 
-/// What such a path names.
+/// The pod and container that the path of a session names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SessionPath {
     pub(super) pod: PodRef,

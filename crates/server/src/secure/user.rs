@@ -48,7 +48,7 @@ impl User {
     }
 }
 
-/// What a user wants to do: a verb on a sub-resource of the resource `nodes` of `v1`.
+/// The request to authorize: a verb on a sub-resource of the resource `nodes` of `v1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attributes {
     /// `create`, `get`, `update`, `patch`, `delete`, or empty for a method that has no verb.

@@ -17,7 +17,7 @@ struct Requirement {
     equal: bool,
 }
 
-/// Where a value is.
+/// The location of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldLocation {
     /// `metadata.name`, which never changes.

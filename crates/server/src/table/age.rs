@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-/// How long ago `then` was; `<unknown>` without a time.
+/// The time since `then`; `<unknown>` without a time.
 #[must_use]
 pub fn since(then: Option<Timestamp>, now: Timestamp) -> String {
     then.map_or_else(

@@ -25,7 +25,7 @@ pub struct EventTimes {
     pub first: Option<Timestamp>,
     /// The last time.
     pub last: Option<Timestamp>,
-    /// How often, at least 1.
+    /// Number of occurrences, at least 1.
     pub count: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a watch tells, from which version on, and how it ends.
+//! Watches: their events, their start version, and their end.
 
 use std::time::Duration;
 

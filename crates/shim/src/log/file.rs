@@ -1,6 +1,6 @@
-//! The file of a log. A write never blocks the container for ever and never leaves half an entry:
-//! entries that can't be written are dropped and counted, and the log reports the loss as soon as
-//! it can.
+//! A log file of a container. A write never blocks the container forever and never leaves a partial
+//! line: entries that can't be written are dropped and counted, and the log reports the loss as
+//! soon as it can be written again.
 //!
 //! The size of a log is bounded even if the kubelet does not rotate it: a file that reaches half of
 //! the bound is rotated here, under the kubelet's naming scheme, and the previously rotated one is
@@ -19,30 +19,30 @@ use rubelet_logs::{entry::StdStream, place::LogPlace};
 use super::write_entry;
 use crate::protocol::LogState;
 
-/// An open log, or none if the output is discarded.
+/// The log of a container; without an open file, the output is discarded.
 #[derive(Debug, Default)]
 pub(crate) struct LogFile {
-    open: Option<Open>,
+    open: Option<OpenLog>,
     state: LogState,
-    /// Whether the latest write failed.
+    /// The latest write failed.
     failing: bool,
     /// Lost lines and bytes that the log does not report yet.
-    untold: (u64, u64),
+    unreported: (u64, u64),
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenLog {
     place: LogPlace,
     file: File,
-    /// Bytes in the file; more than the real size if somebody truncated it.
+    /// Size of the file in bytes; too large if another process truncated the file.
     length: u64,
-    /// Most bytes of the file; `None` is unlimited.
+    /// Maximum size of the file in bytes; `None` is unlimited.
     longest: Option<u64>,
-    /// The last rotated file.
+    /// Name of the last rotated file.
     aside: Option<OsString>,
-    /// Whether an older rotated file was removed.
+    /// An older rotated file was removed.
     has_dropped: bool,
-    /// Whether the file ends in the middle of an entry.
+    /// The file ends in the middle of an entry.
     torn: bool,
 }
 
@@ -51,7 +51,7 @@ impl LogFile {
     /// is unlimited.
     pub(crate) fn open(path: Option<&Path>, bound: u64) -> io::Result<Self> {
         let open = match path {
-            Some(path) => Some(Open::new(path, bound)?),
+            Some(path) => Some(OpenLog::new(path, bound)?),
             None => None,
         };
         Ok(Self {
@@ -79,7 +79,7 @@ impl LogFile {
     /// warning when entries start to be lost, and when the bound first removes entries.
     pub(crate) fn append(&mut self, entries: &[u8], stamp: &str) -> Option<String> {
         let log = self.open.as_mut()?;
-        let note = note(self.untold, &self.state, stamp);
+        let note = note(self.unreported, &self.state, stamp);
         if entries.is_empty() && note.is_empty() {
             return None;
         }
@@ -95,7 +95,7 @@ impl LogFile {
         };
         // The note is in the file: what it counts is reported.
         if kept >= note.len() {
-            self.untold = (0, 0);
+            self.unreported = (0, 0);
         }
         let Some(error) = error else {
             self.failing = false;
@@ -109,7 +109,7 @@ impl LogFile {
         let bytes = lost.len() as u64;
         self.state.lost_lines += lines;
         self.state.lost_bytes += bytes;
-        self.untold = (self.untold.0 + lines, self.untold.1 + bytes);
+        self.unreported = (self.unreported.0 + lines, self.unreported.1 + bytes);
         let text = format!("cannot write to {}: {error}", log.place.path().display());
         self.state.last_error = Some(text.clone());
         let first = !std::mem::replace(&mut self.failing, true);
@@ -117,7 +117,7 @@ impl LogFile {
     }
 }
 
-/// The entry that reports a loss; empty if there is none.
+/// The log entry that reports lost entries; empty if none were lost.
 fn note((lines, bytes): (u64, u64), state: &LogState, stamp: &str) -> Vec<u8> {
     let mut note = Vec::new();
     if bytes > 0 {
@@ -134,7 +134,7 @@ fn note((lines, bytes): (u64, u64), state: &LogState, stamp: &str) -> Vec<u8> {
     note
 }
 
-impl Open {
+impl OpenLog {
     fn new(path: &Path, bound: u64) -> io::Result<Self> {
         let place = LogPlace::open(path)?;
         let file = place.file()?;
@@ -167,8 +167,8 @@ impl Open {
             let file = self.place.file()?;
             return self.use_file(file);
         }
-        // The count may be too large: somebody may have truncated the file, as logrotate does with
-        // `copytruncate`.
+        // The count may be too large: another process may have truncated the file, as logrotate
+        // does with `copytruncate`.
         self.length = self.file.metadata()?.len();
         if self.fits(more) {
             Ok(())
@@ -177,7 +177,7 @@ impl Open {
         }
     }
 
-    /// A batch larger than the bound is written all the same: it is one read.
+    /// A batch larger than the bound is written nevertheless: it comes from one read.
     fn fits(&self, more: u64) -> bool {
         let with = self.length.saturating_add(more);
         self.length == 0 || self.longest.is_none_or(|longest| with <= longest)
@@ -211,7 +211,7 @@ impl Open {
 
     /// Writes whole entries; returns the bytes written, and the error if not all were.
     fn append(&mut self, entries: &[u8]) -> (usize, Option<io::Error>) {
-        // Ends the half entry, so that the next one begins a line.
+        // Terminates the partial entry, so that the next one begins a line.
         if self.torn {
             match self.file.write_all(b"\n") {
                 Ok(()) => self.torn = false,

@@ -8,7 +8,7 @@ use super::write_entry;
 
 /// One stream of a container, between two reads.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct LineSplitter {
     stream: StdStream,
     /// Most bytes of an entry's content.
     longest: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Lines {
     begun: Vec<u8>,
 }
 
-impl Lines {
+impl LineSplitter {
     /// A new stream. `longest` 0 means no limit, which is capped to one megabyte to bound the
     /// shim's memory.
     pub(crate) fn new(stream: StdStream, longest: usize) -> Self {

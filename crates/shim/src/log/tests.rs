@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn entries(limit: usize, reads: &[&[u8]]) -> Vec<(bool, String)> {
-    let mut lines = Lines::new(StdStream::Stdout, limit);
+    let mut lines = LineSplitter::new(StdStream::Stdout, limit);
     let mut batch = Vec::new();
     for read in reads {
         lines.push(read, "T", &mut batch);

@@ -6,13 +6,13 @@ use std::io::Write as _;
 /// Formats times; caches the local offset for each quarter of an hour, since no zone changes its
 /// offset within one.
 #[derive(Debug, Default)]
-pub(crate) struct Stamp {
+pub(crate) struct TimestampFormatter {
     quarter: Option<u64>,
     offset_seconds: i64,
     text: Vec<u8>,
 }
 
-impl Stamp {
+impl TimestampFormatter {
     /// The text of a time in nanoseconds since 1970.
     pub(crate) fn of(&mut self, at_ns: u64) -> &str {
         let seconds = at_ns / 1_000_000_000;

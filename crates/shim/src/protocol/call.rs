@@ -27,7 +27,7 @@ pub enum Call {
         id: String,
         /// Number of the signal.
         signal: i32,
-        /// Which processes of the container get it.
+        /// The processes of the container that get the signal.
         target: SignalTarget,
     },
     /// Starts an exec in a running container. Answered with [`ShimReply::Exec`](super::ShimReply::Exec);
@@ -44,30 +44,30 @@ pub enum Call {
         id: String,
         /// Columns.
         width: u16,
-        /// Lines.
+        /// Rows.
         height: u16,
     },
     /// Feeds the container's standard input from the one file descriptor of the frame until its
     /// end; then closes the input if the container has `stdin_once`. For containers created with
-    /// `stdin`. Several feeds may exist at a time; what they bring is not kept apart.
+    /// `stdin`. Several feeds may exist at a time; their bytes are interleaved.
     FeedStdin {
         /// The container.
         id: String,
     },
-    /// Copies what the container writes from now on to the descriptors of the frame as well: write
-    /// ends of pipes, or sockets. Any number of attachments may exist at a time. They end with the
-    /// container's output. One that is read too slowly is closed early, with the event
+    /// Also copies the container's output, from now on, to the descriptors of the frame: write ends
+    /// of pipes, or sockets. Any number of attachments may exist at a time. They end with the
+    /// container's output. An attachment that is read too slowly is closed early, with the event
     /// [`AttachmentOverrun`](super::Event::AttachmentOverrun).
     Attach {
         /// The container.
         id: String,
         /// The attachment's identifier, for the event; chosen by the agent and never reused.
         attach_id: String,
-        /// Which outputs are descriptors of the frame. Without `stdin`, see [`Call::FeedStdin`]. The
-        /// output of a terminal is standard output.
+        /// The outputs whose descriptors are in the frame. `stdin` is not allowed here, see
+        /// [`Call::FeedStdin`]. The output of a terminal is standard output.
         streams: StreamFds,
     },
-    /// Closes the container's standard input for good.
+    /// Closes the container's standard input permanently.
     CloseStdin {
         /// The container.
         id: String,
@@ -85,7 +85,7 @@ pub enum Call {
     Shutdown,
 }
 
-/// Which processes get a signal.
+/// The processes that get a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalTarget {
@@ -162,20 +162,20 @@ pub struct CreateContainer {
     /// Log file, in the CRI's format; `None` discards the output. Its directory must exist.
     #[serde(default)]
     pub log_path: Option<PathBuf>,
-    /// Whether its standard input is kept open for [`Call::FeedStdin`]; otherwise it is empty.
+    /// Keeps its standard input open for [`Call::FeedStdin`]; otherwise the input is empty.
     #[serde(default)]
     pub stdin: bool,
-    /// Whether the standard input is closed when the first feed ends.
+    /// Closes the standard input when the first feed ends.
     #[serde(default)]
     pub stdin_once: bool,
-    /// Whether it gets a terminal. `config.json` must specify the same.
+    /// Gives it a terminal. `config.json` must specify the same.
     #[serde(default)]
     pub tty: bool,
-    /// Whether there is `seccomp.bpf`: `struct sock_filter[]` in native byte order.
+    /// The bundle has `seccomp.bpf`: `struct sock_filter[]` in native byte order.
     #[serde(default)]
     pub has_seccomp: bool,
-    /// Most bytes of its log on disk; 0 is unlimited. The shim rotates a file with half of them to
-    /// `NAME.YYYYMMDD-HHMMSS`, and removes the one that it rotated before.
+    /// Maximum bytes of its log on disk; 0 is unlimited. The shim rotates a file of half that size
+    /// to `NAME.YYYYMMDD-HHMMSS`, and removes the one that it rotated before.
     #[serde(default)]
     pub max_log_bytes: u64,
     /// The container whose PID namespace it joins, which must be running. The shim holds the
@@ -183,7 +183,7 @@ pub struct CreateContainer {
     /// [`Self::PID_NAMESPACE`] of the bundle as the path of the PID namespace.
     #[serde(default)]
     pub pid_target: Option<String>,
-    /// Most bytes of a line's piece in the log; 0 is unlimited.
+    /// Maximum bytes of a log entry's content, beyond which a line is split; 0 is unlimited.
     #[serde(default = "longest_piece")]
     pub max_log_line: usize,
 }
@@ -217,12 +217,12 @@ pub struct ExternalRuntime {
     pub binary: PathBuf,
     /// Directory for its state, `--root`.
     pub root: PathBuf,
-    /// Whether it puts cgroups under systemd, `--systemd-cgroup`.
+    /// Creates cgroups through systemd, `--systemd-cgroup`.
     #[serde(default)]
     pub systemd_cgroup: bool,
 }
 
-/// Where a container's root file system comes from.
+/// The source of a container's root file system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rootfs {
@@ -234,7 +234,7 @@ pub enum Rootfs {
     Overlay {
         /// Read-only layers, the topmost first.
         lower: Vec<PathBuf>,
-        /// Where changes go; `None` mounts read-only.
+        /// Directory for changes; `None` mounts read-only.
         #[serde(default)]
         upper: Option<PathBuf>,
         /// The kernel's work directory, on the same file system as `upper`.
@@ -250,15 +250,15 @@ pub struct StartExec {
     pub id: String,
     /// The exec's identifier within the container; chosen by the agent and never reused.
     pub exec_id: String,
-    /// What is executed. With `terminal`, the answer brings the terminal's descriptor.
+    /// The process. With `terminal`, the reply carries the terminal's descriptor.
     pub process: Process,
-    /// Which standard streams are descriptors of the frame; the others are /dev/null. None with
-    /// `terminal`.
+    /// The standard streams whose descriptors are in the frame; the others are /dev/null. None of
+    /// them with `terminal`.
     #[serde(default)]
     pub streams: StreamFds,
 }
 
-/// Which standard streams are file descriptors of the frame, in this order.
+/// The standard streams whose file descriptors are in the frame, in this order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamFds {
@@ -271,7 +271,7 @@ pub struct StreamFds {
 }
 
 impl StreamFds {
-    /// How many descriptors these are.
+    /// Number of descriptors.
     #[must_use]
     pub fn count(self) -> usize {
         usize::from(self.stdin) + usize::from(self.stdout) + usize::from(self.stderr)

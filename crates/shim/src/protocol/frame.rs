@@ -57,7 +57,7 @@ impl Decoder {
         self.held.extend_from_slice(bytes);
     }
 
-    /// The next whole frame; `None` if more bytes are needed. Call it until then.
+    /// The next whole frame; `None` if more bytes are needed. Call it until it returns `None`.
     ///
     /// # Errors
     /// The bytes are not a frame; the stream can't be resynchronized.
@@ -89,7 +89,7 @@ impl Decoder {
         Ok(Some(Frame { fds, body }))
     }
 
-    /// Whether a frame is incomplete.
+    /// The buffer holds an incomplete frame.
     #[must_use]
     pub fn is_amid_frame(&self) -> bool {
         !self.held.is_empty()

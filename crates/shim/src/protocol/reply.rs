@@ -27,7 +27,7 @@ pub enum ShimReply {
         /// Process ID on the host.
         pid: i32,
     },
-    /// Everything.
+    /// The state of the shim.
     State(Box<ShimState>),
 }
 
@@ -83,7 +83,7 @@ pub enum Event {
     Exited {
         /// The container.
         container: String,
-        /// How it exited.
+        /// Its exit.
         exit: ExitRecord,
     },
     /// An exec exited.
@@ -96,7 +96,7 @@ pub enum Event {
         exit_code: i32,
         /// The signal that killed it, if any.
         signal: Option<i32>,
-        /// When, in nanoseconds since 1970.
+        /// Time of the exit, in nanoseconds since 1970.
         at_ns: u64,
     },
     /// The shim closed an attachment because the agent read it too slowly: the rest of the output
@@ -109,12 +109,12 @@ pub enum Event {
     },
     /// The pause process exited, and the kernel killed all processes of the shared PID namespace.
     PauseExited {
-        /// When, in nanoseconds since 1970.
+        /// Time of the exit, in nanoseconds since 1970.
         at_ns: u64,
     },
     /// A warning for operators; the pod keeps running.
     Warning {
-        /// What.
+        /// The text.
         message: String,
     },
     /// An unknown event of a later release.
@@ -127,9 +127,9 @@ pub enum Event {
 pub struct ShimState {
     /// Process ID of the shim.
     pub pid: i32,
-    /// When it was started, in nanoseconds since 1970.
+    /// Start time of the shim, in nanoseconds since 1970.
     pub started_at_ns: u64,
-    /// The sandbox, once it is made.
+    /// The sandbox, once it is created.
     pub sandbox: Option<SandboxState>,
     /// The containers, by their identifiers.
     pub containers: Vec<ContainerState>,
@@ -186,13 +186,13 @@ pub struct ContainerState {
     /// Process ID of its init, 0 before it is known.
     #[serde(default)]
     pub pid: i32,
-    /// When it was created, in nanoseconds since 1970; 0 before.
+    /// Creation time, in nanoseconds since 1970; 0 before.
     #[serde(default)]
     pub created_at_ns: u64,
-    /// When its program was started, in nanoseconds since 1970; 0 before.
+    /// Start time of its program, in nanoseconds since 1970; 0 before.
     #[serde(default)]
     pub started_at_ns: u64,
-    /// How it exited.
+    /// Its exit.
     #[serde(default)]
     pub exit: Option<ExitRecord>,
     /// Its execs, by their identifiers.
@@ -225,6 +225,6 @@ pub struct LogState {
     pub lost_lines: u64,
     /// Bytes of those in the log's format.
     pub lost_bytes: u64,
-    /// Why the latest one could not be written.
+    /// The error of the latest failed write.
     pub last_error: Option<String>,
 }

@@ -154,7 +154,7 @@ fn body<T: Serialize>(message: &T) -> Vec<u8> {
 fn every_message_arrives_as_it_was_sent() {
     for message in from_agent_all() {
         let read = from_agent(&body(&message)).unwrap();
-        assert_eq!(read, Understood::Message(message));
+        assert_eq!(read, DecodedMessage::Message(message));
     }
     for message in from_shim_all() {
         assert_eq!(from_shim(&body(&message)).unwrap(), Some(message));
@@ -164,7 +164,7 @@ fn every_message_arrives_as_it_was_sent() {
 #[test]
 fn the_least_that_an_older_agent_sends_is_enough() {
     let text = br#"{"request":{"id":1,"call":{"create":{"id":"c","bundle":"/b","cgroup":"/a"}}}}"#;
-    let Understood::Message(FromAgent::Request(request)) = from_agent(text).unwrap() else {
+    let DecodedMessage::Message(FromAgent::Request(request)) = from_agent(text).unwrap() else {
         panic!();
     };
     let Call::Create(what) = request.call else {
@@ -176,14 +176,14 @@ fn the_least_that_an_older_agent_sends_is_enough() {
 }
 
 #[test]
-fn a_cgroup_that_is_the_root_is_no_call() {
+fn a_root_cgroup_is_refused() {
     let text = br#"{"request":{"id":1,"call":{"create":{"id":"c","bundle":"/b","cgroup":"/"}}}}"#;
     let read = from_agent(text).unwrap();
-    assert!(matches!(read, Understood::UnknownCall { id: 1, why } if why.contains("root")));
+    assert!(matches!(read, DecodedMessage::UnknownCall { id: 1, why } if why.contains("root")));
 }
 
 #[test]
-fn what_a_later_shim_says_is_skipped_or_acknowledged() {
+fn messages_of_a_newer_shim_are_skipped_or_acknowledged() {
     let skipped = from_shim(br#"{"song":{"title":"x"}}"#).unwrap();
     assert_eq!(skipped, None);
     let event = from_shim(br#"{"event":{"sequence":8,"event":{"party":{}}}}"#).unwrap();
@@ -209,7 +209,7 @@ fn what_a_later_shim_says_is_skipped_or_acknowledged() {
 }
 
 #[test]
-fn what_is_too_much_is_refused_by_the_sender_too() {
+fn oversized_messages_are_refused_by_the_sender() {
     assert_eq!(encode(&1, 4), Err(DecodeError::TooManyFds(4)));
     let long = "x".repeat(MAX_FRAME);
     assert_eq!(encode(&long, 0), Err(DecodeError::TooLong(MAX_FRAME + 2)));
@@ -231,7 +231,7 @@ proptest! {
                 read.push(from_agent(&frame.body).unwrap());
             }
         }
-        let expected: Vec<_> = messages.into_iter().map(Understood::Message).collect();
+        let expected: Vec<_> = messages.into_iter().map(DecodedMessage::Message).collect();
         prop_assert_eq!(read, expected);
     }
 

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::protocol::{Failure, FailureKind};
 
-/// How a process exited.
+/// The exit of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessExit {
     /// With an exit status.
@@ -55,12 +55,12 @@ impl fmt::Display for ProcessExit {
 const LOG_TAIL: u64 = 8 << 10;
 
 /// A command line in construction.
-pub(super) struct Call {
+pub(super) struct RuntimeCommand {
     command: Command,
     binary: PathBuf,
 }
 
-impl Call {
+impl RuntimeCommand {
     /// A command with the common options.
     pub(super) fn new(binary: &Path, root: &Path, log: &Path) -> Self {
         // Remove messages of an earlier call.
@@ -103,7 +103,7 @@ impl Call {
 }
 
 /// The error message of a program, from its log if possible.
-pub(super) fn complaint(log: &Path, binary: &Path, ended: ProcessExit) -> String {
+pub(super) fn error_message(log: &Path, binary: &Path, ended: ProcessExit) -> String {
     let name = binary.file_name().unwrap_or(binary.as_os_str()).display();
     match last_error(log) {
         Some(message) => format!("{name}: {message}"),
@@ -142,7 +142,7 @@ mod tests {
         let log = dir.path().join("log");
         let binary = Path::new("/usr/sbin/runc");
         assert_eq!(
-            complaint(&log, binary, ProcessExit::Exit(1)),
+            error_message(&log, binary, ProcessExit::Exit(1)),
             "runc failed without an error message (exit status 1)"
         );
         fs::write(
@@ -152,7 +152,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            complaint(&log, binary, ProcessExit::Exit(1)),
+            error_message(&log, binary, ProcessExit::Exit(1)),
             "runc: no such file"
         );
     }

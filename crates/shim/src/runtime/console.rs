@@ -48,7 +48,7 @@ impl ConsoleSocket {
     }
 
     /// The path for the runtime, valid while this exists.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn path_for_runtime(&self) -> String {
         use std::os::fd::AsRawFd as _;
         let (shim, directory) = (std::process::id(), self.directory.as_raw_fd());
         format!("/proc/{shim}/fd/{directory}/{}", self.name)

@@ -1,4 +1,4 @@
-//! The runtime inside of this program.
+//! The embedded runtime.
 
 use std::{
     fs,
@@ -8,12 +8,14 @@ use std::{
 
 use rubelet_base::ErrorChain;
 use rubelet_container::{
-    Console, ExecLaunch, Gate, Launch, LaunchError, Launching, Overlay, Report, Reports,
-    RootfsSource, Stdio, open_gate, read_report,
+    ChildReport, ChildReports, Console, ExecLaunch, Launch, LaunchError, Launching, Overlay,
+    RootfsSource, StartBarrier, Stdio, open_barrier, read_report,
 };
 use rubelet_oci::Process;
 
-use super::{CreateOrder, ExecOrder, OciRuntime, ProcessExit, Progress, Startup, Step, Streams};
+use super::{
+    CreateOrder, ExecOrder, OciRuntime, ProcessExit, ProcessStdio, Progress, Startup, StartupStep,
+};
 use crate::protocol::{CreateContainer, Failure, FailureKind, Rootfs};
 
 /// One container of the embedded runtime.
@@ -97,7 +99,7 @@ impl OciRuntime for Embedded {
         Ok(())
     }
 
-    fn complaint(&self, ended: ProcessExit) -> String {
+    fn error_message(&self, ended: ProcessExit) -> String {
         ended.to_string()
     }
 }
@@ -106,14 +108,14 @@ fn required<T>(cgroup: Option<T>) -> Result<T, Failure> {
     cgroup.ok_or_else(|| Failure::new(FailureKind::Internal, "the container has no cgroup"))
 }
 
-fn stdio(streams: Streams, process: &Process) -> Stdio {
+fn stdio(streams: ProcessStdio, process: &Process) -> Stdio {
     match streams {
-        Streams::Files([stdin, stdout, stderr]) => Stdio::Files {
+        ProcessStdio::Files([stdin, stdout, stderr]) => Stdio::Files {
             stdin,
             stdout,
             stderr,
         },
-        Streams::Terminal => {
+        ProcessStdio::Terminal => {
             let size = process.console_size.unwrap_or_default();
             Stdio::Console(Console {
                 height: u16::try_from(size.height).unwrap_or(u16::MAX),
@@ -128,13 +130,13 @@ fn begun(launching: Result<Launching, LaunchError>) -> Result<Box<dyn Startup>, 
         Ok(launching) => {
             let prepares = launching.prepares;
             let process = (!prepares).then_some((launching.pid, launching.pidfd));
-            Ok(Box::new(Forked {
+            Ok(Box::new(ForkedStartup {
                 process,
                 helper: prepares.then_some(launching.pid),
                 awaits_init: prepares,
                 reports: launching.reports,
                 is_over: false,
-                gate: Some(launching.gate),
+                barrier: Some(launching.barrier),
             }))
         }
         Err(error) => {
@@ -149,19 +151,19 @@ const NOT_PREPARED: &str = "the process that sets up the container's init was ki
 
 /// A child process that reports its start.
 #[derive(Debug)]
-struct Forked {
+struct ForkedStartup {
     process: Option<(i32, std::os::fd::OwnedFd)>,
     /// The process that creates the init, until it exits.
     helper: Option<i32>,
-    /// Whether the init is not reported yet.
+    /// The init is not reported yet.
     awaits_init: bool,
-    reports: Reports,
-    /// Whether the last report was read.
+    reports: ChildReports,
+    /// The last report was read.
     is_over: bool,
-    gate: Option<Gate>,
+    barrier: Option<StartBarrier>,
 }
 
-impl Startup for Forked {
+impl Startup for ForkedStartup {
     fn watch(&self) -> Option<BorrowedFd<'_>> {
         Some(self.reports.as_fd())
     }
@@ -174,9 +176,9 @@ impl Startup for Forked {
         self.helper = None;
     }
 
-    fn advance(&mut self) -> Option<Step> {
+    fn advance(&mut self) -> Option<StartupStep> {
         if let Some((pid, pidfd)) = self.process.take() {
-            return Some(Step::Process(pid, Some(pidfd)));
+            return Some(StartupStep::Process(pid, Some(pidfd)));
         }
         if self.is_over {
             return None;
@@ -184,27 +186,31 @@ impl Startup for Forked {
         let step = match read_report(&mut self.reports) {
             // An init that it may have created is killed with the container's cgroup.
             Ok(None) if self.awaits_init && self.helper.is_none() => {
-                Step::Failed(NOT_PREPARED.to_owned())
+                StartupStep::Failed(NOT_PREPARED.to_owned())
             }
             Ok(None) => return None,
-            Ok(Some(Report::Init { pid, pidfd })) => {
+            Ok(Some(ChildReport::Init { pid, pidfd })) => {
                 self.awaits_init = false;
-                return Some(Step::Process(pid, Some(pidfd)));
+                return Some(StartupStep::Process(pid, Some(pidfd)));
             }
-            Ok(Some(Report::Created { console, warnings })) => {
-                return Some(Step::Created(console, warnings));
+            Ok(Some(ChildReport::Created { console, warnings })) => {
+                return Some(StartupStep::Created(console, warnings));
             }
-            Ok(Some(Report::Started)) => Step::Started,
-            Ok(Some(Report::Failed(why) | Report::StartFailed(why))) => Step::Failed(why),
-            Err(error) => Step::Failed(format!("cannot read the reports of its init: {error}")),
+            Ok(Some(ChildReport::Started)) => StartupStep::Started,
+            Ok(Some(ChildReport::Failed(why) | ChildReport::StartFailed(why))) => {
+                StartupStep::Failed(why)
+            }
+            Err(error) => {
+                StartupStep::Failed(format!("cannot read the reports of its init: {error}"))
+            }
         };
         self.is_over = true;
         Some(step)
     }
 
     fn go(&mut self) -> Result<(), Failure> {
-        match self.gate.take() {
-            Some(gate) => open_gate(gate),
+        match self.barrier.take() {
+            Some(barrier) => open_barrier(barrier),
             None => {
                 return Err(Failure::new(
                     FailureKind::WrongState,

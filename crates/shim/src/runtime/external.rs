@@ -10,8 +10,8 @@ use std::{
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::{
-    CreateOrder, ExecOrder, OciRuntime, ProcessExit, Progress, Startup, Step, Streams,
-    command::{self, Call},
+    CreateOrder, ExecOrder, OciRuntime, ProcessExit, ProcessStdio, Progress, Startup, StartupStep,
+    command::{self, RuntimeCommand},
     console::ConsoleSocket,
     host_failure, overlay,
 };
@@ -24,8 +24,8 @@ pub(crate) struct External {
     rootfs: Rootfs,
     /// The mount point of the root file system, once it is mounted.
     mounted: Option<PathBuf>,
-    /// Whether `create` was called.
-    asked: bool,
+    /// `create` was called.
+    create_called: bool,
 }
 
 /// The program and its paths for one container.
@@ -41,8 +41,8 @@ impl Program {
         self.bundle.join("runtime.log")
     }
 
-    fn call(&self, verb: &str) -> Call {
-        let mut call = Call::new(&self.runtime.binary, &self.runtime.root, &self.log());
+    fn call(&self, verb: &str) -> RuntimeCommand {
+        let mut call = RuntimeCommand::new(&self.runtime.binary, &self.runtime.root, &self.log());
         if self.runtime.systemd_cgroup {
             call.arg("--systemd-cgroup");
         }
@@ -50,8 +50,8 @@ impl Program {
         call
     }
 
-    fn complaint(&self, ended: ProcessExit) -> String {
-        command::complaint(&self.log(), &self.runtime.binary, ended)
+    fn error_message(&self, ended: ProcessExit) -> String {
+        command::error_message(&self.log(), &self.runtime.binary, ended)
     }
 }
 
@@ -65,7 +65,7 @@ impl External {
             },
             rootfs: what.rootfs.clone(),
             mounted: None,
-            asked: false,
+            create_called: false,
         }
     }
 }
@@ -86,10 +86,10 @@ impl OciRuntime for External {
         call.arg("--bundle").arg(bundle);
         let console = prepare(&mut call, bundle, &pid_file, order.streams, "console.sock")?;
         call.arg(&self.program.id);
-        // From here on `delete` must be called: a program that fails may have made something.
-        self.asked = true;
+        // From here on `delete` must be called: a program that fails may leave state behind.
+        self.create_called = true;
         let helper = call.spawn()?;
-        Ok(Box::new(Called {
+        Ok(Box::new(CommandStartup {
             program: self.program.clone(),
             helper: Some(helper),
             pid_file,
@@ -118,7 +118,7 @@ impl OciRuntime for External {
         let console = prepare(&mut call, bundle, &pid_file, order.streams, &name)?;
         call.arg(&self.program.id);
         let helper = call.spawn()?;
-        Ok(Box::new(Called {
+        Ok(Box::new(CommandStartup {
             program: self.program.clone(),
             helper: Some(helper),
             pid_file,
@@ -137,7 +137,7 @@ impl OciRuntime for External {
     }
 
     fn delete(&mut self) -> Result<Progress, Failure> {
-        if !self.asked {
+        if !self.create_called {
             return Ok(Progress::Done);
         }
         let mut call = self.program.call("delete");
@@ -158,31 +158,31 @@ impl OciRuntime for External {
         })
     }
 
-    fn complaint(&self, ended: ProcessExit) -> String {
-        self.program.complaint(ended)
+    fn error_message(&self, ended: ProcessExit) -> String {
+        self.program.error_message(ended)
     }
 }
 
 /// Adds the arguments that `create` and `exec` share.
 fn prepare(
-    call: &mut Call,
+    call: &mut RuntimeCommand,
     bundle: &Path,
     pid_file: &Path,
-    streams: Streams,
+    streams: ProcessStdio,
     console_name: &str,
 ) -> Result<Option<ConsoleSocket>, Failure> {
     // Remove the PID file of an earlier call.
     let _ = fs::remove_file(pid_file);
     call.arg("--pid-file").arg(pid_file);
     match streams {
-        Streams::Files(files) => {
+        ProcessStdio::Files(files) => {
             call.streams(files.map(Stdio::from));
             Ok(None)
         }
-        Streams::Terminal => {
+        ProcessStdio::Terminal => {
             let console = ConsoleSocket::listen(bundle, console_name)
                 .map_err(|error| host_failure("cannot listen for the terminal", error))?;
-            call.arg("--console-socket").arg(console.told());
+            call.arg("--console-socket").arg(console.path_for_runtime());
             Ok(Some(console))
         }
     }
@@ -198,19 +198,19 @@ enum Stage {
 
 /// A process that the program starts.
 #[derive(Debug)]
-struct Called {
+struct CommandStartup {
     program: Program,
     helper: Option<i32>,
     pid_file: PathBuf,
     process_file: Option<PathBuf>,
     console: Option<ConsoleSocket>,
     /// Steps to return, the latest first.
-    steps: Vec<Step>,
+    steps: Vec<StartupStep>,
     is_exec: bool,
     stage: Stage,
 }
 
-impl Called {
+impl CommandStartup {
     fn process(&self) -> Result<(i32, Option<OwnedFd>), String> {
         let broken = |why: &dyn std::fmt::Display| {
             format!(
@@ -231,7 +231,7 @@ impl Called {
         }
     }
 
-    fn created(&mut self) -> Result<Vec<Step>, String> {
+    fn created(&mut self) -> Result<Vec<StartupStep>, String> {
         let (pid, handle) = self.process()?;
         let console = match self.console.take() {
             Some(socket) => Some(
@@ -243,17 +243,17 @@ impl Called {
         };
         // Popped from the end: the process is reported before its creation.
         let mut steps = vec![
-            Step::Created(console, Vec::new()),
-            Step::Process(pid, handle),
+            StartupStep::Created(console, Vec::new()),
+            StartupStep::Process(pid, handle),
         ];
         if self.is_exec {
-            steps.insert(0, Step::Started);
+            steps.insert(0, StartupStep::Started);
         }
         Ok(steps)
     }
 }
 
-impl Startup for Called {
+impl Startup for CommandStartup {
     fn watch(&self) -> Option<BorrowedFd<'_>> {
         // The socket is read after the program has exited, which is after it sent the terminal.
         None
@@ -270,17 +270,17 @@ impl Startup for Called {
             (Stage::Creating, true) => match self.created() {
                 Ok(steps) if self.is_exec => (Stage::Over, steps),
                 Ok(steps) => (Stage::Created, steps),
-                Err(why) => (Stage::Over, vec![Step::Failed(why)]),
+                Err(why) => (Stage::Over, vec![StartupStep::Failed(why)]),
             },
-            (Stage::Starting, true) => (Stage::Over, vec![Step::Started]),
+            (Stage::Starting, true) => (Stage::Over, vec![StartupStep::Started]),
             (_, _) => {
-                let why = self.program.complaint(ended);
-                (Stage::Over, vec![Step::Failed(why)])
+                let why = self.program.error_message(ended);
+                (Stage::Over, vec![StartupStep::Failed(why)])
             }
         };
     }
 
-    fn advance(&mut self) -> Option<Step> {
+    fn advance(&mut self) -> Option<StartupStep> {
         self.steps.pop()
     }
 
@@ -302,7 +302,7 @@ impl Startup for Called {
     }
 }
 
-impl Drop for Called {
+impl Drop for CommandStartup {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.pid_file);
         if let Some(file) = &self.process_file {

@@ -6,7 +6,7 @@ use super::{container::Init, shim::Shim};
 use crate::{
     clock,
     protocol::{ContainerPhase, Failure, FailureKind, ShimReply},
-    runtime::{ProcessExit, Step, host_failure},
+    runtime::{ProcessExit, StartupStep, host_failure},
 };
 
 impl Shim {
@@ -18,22 +18,22 @@ impl Shim {
             };
             let step = container.startup.as_mut().and_then(|one| one.advance());
             match step {
-                Some(Step::Process(pid, handle)) => self.met_init(slot, pid, handle),
-                Some(Step::Created(terminal, warnings)) => {
+                Some(StartupStep::Process(pid, handle)) => self.on_init_pid(slot, pid, handle),
+                Some(StartupStep::Created(terminal, warnings)) => {
                     for warning in warnings {
                         self.warn(Some(warning));
                     }
                     self.created(slot, terminal);
                 }
-                Some(Step::Started) => self.started(slot),
-                Some(Step::Failed(why)) => self.failed(slot, why),
+                Some(StartupStep::Started) => self.started(slot),
+                Some(StartupStep::Failed(why)) => self.failed(slot, why),
                 None => break,
             }
         }
         self.end_early_init(slot);
     }
 
-    fn met_init(&mut self, slot: u32, pid: i32, handle: Option<OwnedFd>) {
+    fn on_init_pid(&mut self, slot: u32, pid: i32, handle: Option<OwnedFd>) {
         let ended_early = self.children.recall(pid);
         let Some(container) = self.containers.get_mut(&slot) else {
             return;

@@ -1,7 +1,8 @@
 //! Attachments: descriptors of agents that get a copy of a container's output.
 //!
-//! Nobody waits for a slow reader. What its descriptor does not take is held in a small backlog, and
-//! an attachment that overruns it is closed and reported, so that no byte is missing in silence.
+//! The shim does not wait for a slow reader. Bytes that its descriptor does not accept go to a
+//! small backlog; an attachment that overruns its backlog is closed and reported, so that no output
+//! is lost silently.
 
 use std::{
     collections::BTreeMap,
@@ -18,16 +19,16 @@ use rustix::{
 use super::{
     calls::wrong_phase,
     shim::Shim,
-    watch::{Interest, Source, Watch},
+    watch::{EpollSet, EventSource, Interest},
 };
 use crate::protocol::{ContainerPhase, Event, Failure, FailureKind, ShimReply, StreamFds};
 
-/// Most bytes that are held for a reader that is slower than its container. The agent's pipe holds
+/// Maximum backlog for a reader that is slower than its container, in bytes. The agent's pipe holds
 /// much more.
 const BACKLOG: usize = 64 << 10;
 
 /// The attachments of all containers, by numbers that are never reused. Not part of the containers:
-/// what a deleted container wrote last may still wait for its reader.
+/// the last output of a deleted container may still wait for its reader.
 #[derive(Debug, Default)]
 pub(super) struct Attachments {
     open: BTreeMap<u32, Attachment>,
@@ -46,24 +47,24 @@ struct Attachment {
     attach_id: String,
     target: File,
     backlog: Vec<u8>,
-    /// Whether it is to be closed once the backlog is written.
+    /// The stream ended: the attachment is closed once the backlog is written.
     has_ended: bool,
 }
 
 impl Attachments {
-    fn add(&mut self, number: u32, attachment: Attachment, watch: &Watch) -> io::Result<()> {
+    fn add(&mut self, number: u32, attachment: Attachment, watch: &EpollSet) -> io::Result<()> {
         let flags = rustix::fs::fcntl_getfl(&attachment.target)?;
         rustix::fs::fcntl_setfl(&attachment.target, flags | OFlags::NONBLOCK)?;
-        // Without a wait for its end, the descriptors of readers that went away would stay until the
-        // container writes something.
-        let source = Source::Attachment(number);
+        // Without waiting for the reader's hangup, the descriptor of a reader that went away would
+        // stay open until the container writes something.
+        let source = EventSource::Attachment(number);
         watch.add(&attachment.target, source, Interest::Errors)?;
         self.open.insert(number, attachment);
         Ok(())
     }
 
     /// Writes what a container has written to the attachments of that stream.
-    pub(super) fn write(&mut self, slot: u32, stream: usize, bytes: &[u8], watch: &Watch) {
+    pub(super) fn write(&mut self, slot: u32, stream: usize, bytes: &[u8], watch: &EpollSet) {
         if self.open.is_empty() {
             return;
         }
@@ -82,7 +83,7 @@ impl Attachments {
                     watch.remove(&one.target);
                     false
                 }
-                // Nobody reads it.
+                // The reader has closed it.
                 Err(_) => {
                     watch.remove(&one.target);
                     false
@@ -92,7 +93,7 @@ impl Attachments {
     }
 
     /// A stream of a container ended: so do its attachments, once their backlogs are written.
-    pub(super) fn end(&mut self, slot: u32, stream: usize, watch: &Watch) {
+    pub(super) fn end(&mut self, slot: u32, stream: usize, watch: &EpollSet) {
         self.open.retain(|_, one| {
             let ends = (one.slot, one.stream) == (slot, stream);
             one.has_ended |= ends;
@@ -104,8 +105,8 @@ impl Attachments {
         });
     }
 
-    /// An attachment can be written to, or is not read any more.
-    pub(super) fn advance(&mut self, number: u32, watch: &Watch) {
+    /// An attachment is writable, or its reader has closed it.
+    pub(super) fn advance(&mut self, number: u32, watch: &EpollSet) {
         let Some(one) = self.open.get_mut(&number) else {
             return;
         };
@@ -119,7 +120,7 @@ impl Attachments {
                 Err(_) => false,
             }
         };
-        let source = Source::Attachment(number);
+        let source = EventSource::Attachment(number);
         let stays = stays
             && (!one.backlog.is_empty()
                 || watch.change(&one.target, source, Interest::Errors).is_ok());
@@ -129,7 +130,7 @@ impl Attachments {
         }
     }
 
-    fn remove(&mut self, attach_id: &str, watch: &Watch) {
+    fn remove(&mut self, attach_id: &str, watch: &EpollSet) {
         self.open.retain(|_, one| {
             let stays = one.attach_id != attach_id;
             if !stays {
@@ -164,8 +165,8 @@ impl Attachment {
         Ok(())
     }
 
-    fn wait_to_write(&self, number: u32, watch: &Watch) -> bool {
-        let source = Source::Attachment(number);
+    fn wait_to_write(&self, number: u32, watch: &EpollSet) -> bool {
+        let source = EventSource::Attachment(number);
         let waits = watch.change(&self.target, source, Interest::Write).is_ok();
         if !waits {
             watch.remove(&self.target);
@@ -173,7 +174,7 @@ impl Attachment {
         waits
     }
 
-    /// Whether the other end is closed.
+    /// Reports whether the other end is closed.
     fn is_abandoned(&self) -> bool {
         let mut ended = [PollFd::new(&self.target, PollFlags::empty())];
         !matches!(poll(&mut ended, Some(&Timespec::default())), Ok(0))
@@ -219,7 +220,7 @@ impl Shim {
         if !has_output || container.deletion.is_some() {
             return Err(wrong_phase(container, "attached to"));
         }
-        // One that has ended already stays closed.
+        // A stream that has already ended stays closed.
         let streams = [(0, streams.stdout), (1, streams.stderr)];
         let asked = streams.into_iter().filter(|(_, asked)| *asked);
         let open: Vec<_> = asked

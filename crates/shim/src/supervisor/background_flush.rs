@@ -1,5 +1,6 @@
-//! Flushes files to the disk behind the supervisor, which has a single thread and must not wait for
-//! a disk: the kernel does it on a thread of its own (io_submit(2), `IOCB_CMD_FSYNC`, Linux 4.18).
+//! Flushes files to disk in the background: the supervisor has a single thread and must not wait
+//! for a disk, so the kernel does it on its own thread (io_submit(2), `IOCB_CMD_FSYNC`, Linux
+//! 4.18).
 
 use std::{
     fs::File,
@@ -17,10 +18,10 @@ const MOST: usize = 8;
 /// `struct io_event` of linux/aio_abi.h.
 type IoEvent = [u64; 4];
 
-/// The flushes of this process. They go on when it ends.
+/// The flushes of this process. They continue when it exits.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundFlush {
-    /// `aio_context_t`; made with the first flush, since it takes some pages.
+    /// `aio_context_t`; created for the first flush, since it takes some pages.
     context: Option<libc::c_ulong>,
 }
 
@@ -48,8 +49,8 @@ fn setup() -> io::Result<libc::c_ulong> {
     Ok(context)
 }
 
-/// Takes finished flushes out of the kernel's ring. Their results are of no use: what can't be
-/// written now can't be written at all.
+/// Removes finished flushes from the kernel's ring. Their results are ignored: a file that can't be
+/// written now can't be written later either.
 fn reap(context: libc::c_ulong) {
     let mut events = [MaybeUninit::<IoEvent>::uninit(); MOST];
     let mut at_once = libc::timespec {

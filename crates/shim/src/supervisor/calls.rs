@@ -10,13 +10,13 @@ use rustix::{
 };
 
 use super::{
-    container::{Container, ReplyTo, ends_as_one},
+    container::{Container, ReplyTo, owns_pid_namespace},
     input::Input,
     output::Output,
     sandbox::Sandbox,
     shim::Shim,
     target,
-    watch::{Interest, Source},
+    watch::{EventSource, Interest},
 };
 use crate::{
     exit_record,
@@ -25,13 +25,13 @@ use crate::{
         Call, ContainerPhase, CreateContainer, Failure, FailureKind, RuntimeChoice, SandboxSetup,
         ShimReply, ShimState, SignalTarget,
     },
-    runtime::{self, CreateOrder, Progress, Streams, host_failure},
+    runtime::{self, CreateOrder, ProcessStdio, Progress, host_failure},
 };
 
 impl Shim {
     /// Carries out a call; the reply may be sent later.
     pub(super) fn call(&mut self, to: ReplyTo, call: Call, fds: Vec<OwnedFd>) {
-        if self.ending.is_some() && !matches!(call, Call::State) {
+        if self.pending_shutdown.is_some() && !matches!(call, Call::State) {
             let text = "the shim is shutting down";
             return self.reply(to, Err(Failure::new(FailureKind::WrongState, text)));
         }
@@ -82,7 +82,7 @@ impl Shim {
         if self.sandbox.is_some() {
             return Err(Failure::new(
                 FailureKind::AlreadyExists,
-                "the shim has a sandbox already",
+                "the shim already has a sandbox",
             ));
         }
         let sandbox = Sandbox::make(setup, self.cgroups())?;
@@ -95,7 +95,7 @@ impl Shim {
         if self.find(&what.id).is_some() {
             return Err(Failure::new(
                 FailureKind::AlreadyExists,
-                format!("the shim has a container {} already", what.id),
+                format!("container {} already exists in the shim", what.id),
             ));
         }
         if self.sandbox.is_none() {
@@ -157,11 +157,11 @@ impl Shim {
         let slot = self.new_slot();
         if let Some(reports) = startup.watch() {
             self.watch
-                .add(reports, Source::Container(slot), Interest::Read)
+                .add(reports, EventSource::Container(slot), Interest::Read)
                 .map_err(|error| host_failure("cannot watch the container's init", error))?;
         }
         let container = Container {
-            ends_as_one: ends_as_one(&spec),
+            owns_pid_namespace: owns_pid_namespace(&spec),
             what,
             runtime,
             phase: ContainerPhase::Creating,
@@ -342,14 +342,14 @@ impl Shim {
 /// The error of a call that is not possible in the container's phase.
 pub(super) fn wrong_phase(container: &Container, what: &str) -> Failure {
     let phase = match container.phase {
-        _ if container.deletion.is_some() => "being deleted",
-        ContainerPhase::Creating => "still being created",
-        ContainerPhase::Created => "about to be started",
-        ContainerPhase::Running => "running",
-        ContainerPhase::Exited => "over",
+        _ if container.deletion.is_some() => "is being deleted",
+        ContainerPhase::Creating => "is still being created",
+        ContainerPhase::Created => "is created but not running",
+        ContainerPhase::Running => "is running",
+        ContainerPhase::Exited => "has exited",
     };
     let id = &container.what.id;
-    let text = format!("the container {id} is {phase} and can't be {what}");
+    let text = format!("the container {id} {phase} and can't be {what}");
     Failure::new(FailureKind::WrongState, text)
 }
 
@@ -361,9 +361,9 @@ fn streams(
     what: &CreateContainer,
     output: &mut Output,
     input: &mut Input,
-) -> std::io::Result<Streams> {
+) -> std::io::Result<ProcessStdio> {
     if what.tty {
-        return Ok(Streams::Terminal);
+        return Ok(ProcessStdio::Terminal);
     }
     let stdin = if what.stdin {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -373,5 +373,5 @@ fn streams(
         File::open("/dev/null")?.into()
     };
     let [stdout, stderr] = output.make_pipes(what.max_log_line)?;
-    Ok(Streams::Files([stdin, stdout, stderr]))
+    Ok(ProcessStdio::Files([stdin, stdout, stderr]))
 }

@@ -6,7 +6,7 @@ use rustix::process::{WaitOptions, WaitStatus, wait};
 
 use crate::runtime::ProcessExit;
 
-/// How many exits of unknown processes are kept.
+/// Maximum stored exits of unknown processes.
 const REMEMBERED: usize = 256;
 
 /// The children of this process.
@@ -16,14 +16,14 @@ pub(super) struct Children {
     pub(super) changed: OwnedFd,
     /// Exits of unknown processes. An external runtime may report the PID of a process only after
     /// it exited.
-    strangers: VecDeque<(i32, ProcessExit)>,
+    unknown_exits: VecDeque<(i32, ProcessExit)>,
 }
 
 impl Children {
     pub(super) fn new(changed: OwnedFd) -> Self {
         Self {
             changed,
-            strangers: VecDeque::new(),
+            unknown_exits: VecDeque::new(),
         }
     }
 
@@ -51,21 +51,24 @@ impl Children {
 
     /// Stores the exit of an unknown process.
     pub(super) fn remember(&mut self, pid: i32, ended: ProcessExit) {
-        if self.strangers.len() == REMEMBERED {
-            self.strangers.pop_front();
+        if self.unknown_exits.len() == REMEMBERED {
+            self.unknown_exits.pop_front();
         }
-        self.strangers.push_back((pid, ended));
+        self.unknown_exits.push_back((pid, ended));
     }
 
     /// The stored exit of a process that became known.
     pub(super) fn recall(&mut self, pid: i32) -> Option<ProcessExit> {
-        let place = self.strangers.iter().position(|(known, _)| *known == pid)?;
-        self.strangers.remove(place).map(|(_, ended)| ended)
+        let place = self
+            .unknown_exits
+            .iter()
+            .position(|(known, _)| *known == pid)?;
+        self.unknown_exits.remove(place).map(|(_, ended)| ended)
     }
 
     /// Drops all: no program is running that could report one.
     pub(super) fn forget(&mut self) {
-        self.strangers = VecDeque::new();
+        self.unknown_exits = VecDeque::new();
     }
 }
 

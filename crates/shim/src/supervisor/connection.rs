@@ -7,18 +7,18 @@ use std::{
 };
 
 use crate::{
-    protocol::{self, Decoder, FromShim, Understood},
+    protocol::{self, DecodedMessage, Decoder, FromShim},
     wire,
 };
 
-/// Most bytes in the send buffer. An agent that does not read is disconnected; it may reconnect and
-/// query the state.
+/// Maximum bytes in the send buffer. An agent that does not read is disconnected; it may reconnect
+/// and query the state.
 const MOST_WAITING: usize = 4 << 20;
 
 /// Bytes of one read.
 const READ: usize = 16 << 10;
 
-/// Most received descriptors without their frame.
+/// Maximum received descriptors without their frame.
 const MOST_FDS: usize = 16;
 
 /// A connection.
@@ -30,9 +30,9 @@ pub(super) struct Connection {
     fds: VecDeque<OwnedFd>,
     waiting: VecDeque<Outgoing>,
     waiting_bytes: usize,
-    /// Whether it has sent Hello.
+    /// The agent has sent Hello.
     pub(super) greeted: bool,
-    /// Whether the loop waits until the socket is writable.
+    /// The loop waits until the socket is writable.
     pub(super) blocked: bool,
 }
 
@@ -44,17 +44,17 @@ struct Outgoing {
 }
 
 /// A message with its descriptors.
-pub(super) type Received = (Understood, Vec<OwnedFd>);
+pub(super) type Received = (DecodedMessage, Vec<OwnedFd>);
 
 /// The state of a connection after a read.
 #[derive(Debug)]
-pub(super) enum Reading {
+pub(super) enum ReadState {
     /// It is open.
     Open,
     /// The agent closed it, or it failed.
     Closed,
     /// The received bytes are not a message.
-    Rubbish(String),
+    Malformed(String),
 }
 
 impl Connection {
@@ -73,17 +73,17 @@ impl Connection {
     }
 
     /// Reads once.
-    pub(super) fn read(&mut self, messages: &mut Vec<Received>) -> Reading {
+    pub(super) fn read(&mut self, messages: &mut Vec<Received>) -> ReadState {
         let mut bytes = [0; READ];
         let mut fds = Vec::new();
         let got = match wire::receive(&self.socket, &mut bytes, &mut fds) {
-            Ok(0) => return Reading::Closed,
+            Ok(0) => return ReadState::Closed,
             Ok(got) => got,
             Err(error) => {
                 return match error.kind() {
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Reading::Open,
-                    io::ErrorKind::InvalidData => Reading::Rubbish(error.to_string()),
-                    _ => Reading::Closed,
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => ReadState::Open,
+                    io::ErrorKind::InvalidData => ReadState::Malformed(error.to_string()),
+                    _ => ReadState::Closed,
                 };
             }
         };
@@ -91,10 +91,10 @@ impl Connection {
         self.decoder.push(&bytes[..got]);
         match self.decode(messages) {
             Ok(()) if self.fds.len() > MOST_FDS => {
-                Reading::Rubbish("file descriptors without messages".into())
+                ReadState::Malformed("file descriptors without messages".into())
             }
-            Ok(()) => Reading::Open,
-            Err(why) => Reading::Rubbish(why),
+            Ok(()) => ReadState::Open,
+            Err(why) => ReadState::Malformed(why),
         }
     }
 
@@ -159,7 +159,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the send buffer is not empty.
+    /// Reports whether the send buffer is not empty.
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, os::fd::OwnedFd};
 
 use rubelet_oci::{NamespaceKind, Spec};
 
-use super::{input::Input, output::Output, watch::Watch};
+use super::{input::Input, output::Output, watch::EpollSet};
 use crate::{
     ExitRecord,
     protocol::{ContainerPhase, ContainerState, CreateContainer, Failure},
@@ -29,8 +29,8 @@ pub(super) struct Container {
     /// The pending `Create` or `Start` request.
     pub(super) caller: Option<ReplyTo>,
     pub(super) init: Option<Init>,
-    /// Whether the kernel kills all its processes with its init.
-    pub(super) ends_as_one: bool,
+    /// Its PID namespace is its own: the kernel kills all its processes with its init.
+    pub(super) owns_pid_namespace: bool,
     pub(super) output: Output,
     pub(super) input: Input,
     /// The PID namespace of the target container. Kept open as long as the container, because its
@@ -44,7 +44,7 @@ pub(super) struct Container {
     pub(super) created_at_ns: u64,
     pub(super) started_at_ns: u64,
     pub(super) exit: Option<ExitRecord>,
-    /// Whether the exit record is written.
+    /// The exit record is written.
     pub(super) recorded: bool,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Exec {
 pub(super) struct Deletion {
     /// The pending requests and their results.
     pub(super) callers: Vec<(ReplyTo, Result<(), Failure>)>,
-    /// Whether the runtime's deletion has begun.
+    /// The runtime's deletion has begun.
     pub(super) begun: bool,
     /// The running `delete` program.
     pub(super) helper: Option<i32>,
@@ -84,7 +84,7 @@ pub(super) struct Deletion {
 
 impl Container {
     /// Drops the state of the start.
-    pub(super) fn end_startup(&mut self, watch: &Watch) {
+    pub(super) fn end_startup(&mut self, watch: &EpollSet) {
         if let Some(startup) = self.startup.take() {
             forget(&*startup, watch);
         }
@@ -126,22 +126,22 @@ impl Container {
 
 impl Exec {
     /// Drops the state of the start.
-    pub(super) fn end_startup(&mut self, watch: &Watch) {
+    pub(super) fn end_startup(&mut self, watch: &EpollSet) {
         if let Some(startup) = self.startup.take() {
             forget(&*startup, watch);
         }
     }
 }
 
-fn forget(startup: &dyn Startup, watch: &Watch) {
+fn forget(startup: &dyn Startup, watch: &EpollSet) {
     if let Some(reports) = startup.watch() {
         watch.remove(reports);
     }
 }
 
-/// Whether the kernel kills all processes of a container when its init exits: with a PID namespace
-/// of its own.
-pub(super) fn ends_as_one(spec: &Spec) -> bool {
+/// Reports whether the container has a PID namespace of its own: then the kernel kills all its
+/// processes when its init exits.
+pub(super) fn owns_pid_namespace(spec: &Spec) -> bool {
     spec.linux
         .namespace(NamespaceKind::Pid)
         .is_some_and(|pids| pids.path.is_none())

@@ -6,7 +6,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::{
     container::{Deletion, ReplyTo},
-    output::Outlet,
+    output::OutputContext,
     shim::Shim,
 };
 use crate::{
@@ -26,12 +26,12 @@ impl Shim {
 
     /// Deletes all containers; the shim exits afterwards.
     pub(super) fn shut_down(&mut self, to: ReplyTo) {
-        self.ending = Some(to);
+        self.pending_shutdown = Some(to);
         let slots: Vec<u32> = self.containers.keys().copied().collect();
         for slot in slots {
             self.begin_deletion(slot, None);
         }
-        self.end_if_asked();
+        self.finish_shutdown();
     }
 
     /// Kills the processes of a container and deletes it when they have exited. Then `caller` gets
@@ -84,7 +84,7 @@ impl Shim {
             // It may have exited already.
             let _ = super::send_signal(handle.as_fd(), libc::SIGKILL);
         }
-        if container.ends_as_one && container.phase == ContainerPhase::Exited {
+        if container.owns_pid_namespace && container.phase == ContainerPhase::Exited {
             // The kernel has killed them all with the init.
             return;
         }
@@ -134,20 +134,20 @@ impl Shim {
             deletion.helper = None;
         }
         if ended != ProcessExit::Exit(0) {
-            let text = container.runtime.complaint(ended);
+            let text = container.runtime.error_message(ended);
             let failure = Failure::new(FailureKind::Runtime, text);
             return self.deletion_failed(slot, &failure);
         }
         self.continue_deletion(slot);
     }
 
-    /// The container stays, and the deletion can be repeated. One that was never created is dropped
-    /// all the same, as no agent knows it.
+    /// Keeps the container, so that the deletion can be repeated. A container that was never
+    /// created is dropped nevertheless, since no agent knows it.
     fn deletion_failed(&mut self, slot: u32, failure: &Failure) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        if container.created_at_ns == 0 || self.ending.is_some() {
+        if container.created_at_ns == 0 || self.pending_shutdown.is_some() {
             if !container.is_alive() {
                 self.finish_deletion(slot);
             }
@@ -160,7 +160,7 @@ impl Shim {
     }
 
     fn finish_deletion(&mut self, slot: u32) {
-        // The last attempt: nobody writes the record once the container is gone from memory.
+        // The last attempt: after this, the shim no longer has the exit to write.
         self.record(slot);
         // Processes may have been forked after the first kill.
         self.kill_all_of(slot);
@@ -169,7 +169,7 @@ impl Shim {
         };
         container.end_startup(&self.watch);
         container.input.close(&self.watch);
-        let warning = container.output.close(&mut Outlet {
+        let warning = container.output.close(&mut OutputContext {
             slot,
             watch: &self.watch,
             stamp: &mut self.stamp,
@@ -188,7 +188,8 @@ impl Shim {
                     let text = "the container was deleted concurrently";
                     self.reply(to, Err(Failure::new(FailureKind::WrongState, text)));
                 }
-                // Killed, and not reaped yet. Whoever waits for its exit must not wait for ever.
+                // Killed, and not reaped yet. A client that waits for its exit must not wait
+                // forever.
                 None => self.report(Event::ExecExited {
                     container: container.what.id.clone(),
                     exec_id: exec.exec_id,
@@ -204,6 +205,6 @@ impl Shim {
         for (to, result) in container.deletion.map_or(Vec::new(), |one| one.callers) {
             self.reply(to, result.map(|()| ShimReply::Done));
         }
-        self.end_if_asked();
+        self.finish_shutdown();
     }
 }

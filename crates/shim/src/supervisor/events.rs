@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use crate::protocol::Event;
 
-/// Most events that are kept. Exits of containers are never dropped, and there are few:
-/// beyond the limit, exits of execs, overruns of attachments and warnings are dropped.
+/// Maximum stored events. Exits of containers are never dropped, and are few: beyond the limit,
+/// exits of execs, overruns of attachments and warnings are dropped.
 const MOST: usize = 1024;
 
-/// Most warnings in the state.
+/// Maximum warnings in the state.
 const WARNINGS: usize = 32;
 
 /// The events of a shim.
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_containers_are_kept_whatever_else_there_is() {
+    fn container_exits_are_never_dropped() {
         let mut events = Events::default();
         events.push(Event::Exited {
             container: "c".into(),

@@ -6,14 +6,14 @@ use super::{
     calls::wrong_phase,
     container::{Container, Exec, ReplyTo},
     shim::Shim,
-    watch::{Interest, Source},
+    watch::{EventSource, Interest},
 };
 use crate::{
     clock,
     protocol::{
         ContainerPhase, Event, Failure, FailureKind, RuntimeChoice, ShimReply, StartExec, StreamFds,
     },
-    runtime::{ExecOrder, ProcessExit, Step, Streams, host_failure},
+    runtime::{ExecOrder, ProcessExit, ProcessStdio, StartupStep, host_failure},
 };
 
 impl Shim {
@@ -26,13 +26,13 @@ impl Shim {
     ) -> Result<(), Failure> {
         let slot = self.known(&what.id)?;
         let streams = if what.process.terminal {
-            Streams::Terminal
+            ProcessStdio::Terminal
         } else {
-            three(what.streams, fds)?
+            standard_streams(what.streams, fds)?
         };
         let container = &self.containers[&slot];
         if container.phase != ContainerPhase::Running || container.deletion.is_some() {
-            return Err(wrong_phase(container, "joined by a process"));
+            return Err(wrong_phase(container, "joined by an exec"));
         }
         if container
             .execs
@@ -41,7 +41,7 @@ impl Shim {
         {
             return Err(Failure::new(
                 FailureKind::AlreadyExists,
-                format!("exec {} exists already", what.exec_id),
+                format!("exec {} already exists", what.exec_id),
             ));
         }
         let cgroup = match container.what.runtime {
@@ -51,7 +51,7 @@ impl Shim {
         let container = self.containers.get_mut(&slot).expect("it was just found");
         let init = container.init.as_ref().and_then(|one| one.handle.as_ref());
         let Some(init) = init else {
-            return Err(wrong_phase(container, "joined by a process"));
+            return Err(wrong_phase(container, "joined by an exec"));
         };
         let mut startup = container.runtime.exec(ExecOrder {
             exec_id: &what.exec_id,
@@ -65,7 +65,7 @@ impl Shim {
         let number = self.new_slot();
         if let Some(reports) = startup.watch() {
             self.watch
-                .add(reports, Source::Exec(number), Interest::Read)
+                .add(reports, EventSource::Exec(number), Interest::Read)
                 .map_err(|error| host_failure("cannot watch the process", error))?;
         }
         let exec = Exec {
@@ -95,7 +95,7 @@ impl Shim {
                 return;
             };
             match exec.startup.as_mut().and_then(|one| one.advance()) {
-                Some(Step::Process(pid, handle)) => {
+                Some(StartupStep::Process(pid, handle)) => {
                     exec.pid = pid;
                     let gone = handle.is_none();
                     exec.handle = handle;
@@ -107,14 +107,14 @@ impl Shim {
                         }
                     }
                 }
-                Some(Step::Created(console, warnings)) => {
+                Some(StartupStep::Created(console, warnings)) => {
                     exec.console = console;
                     for warning in warnings {
                         self.warn(Some(warning));
                     }
                 }
-                Some(Step::Started) => self.exec_started(number),
-                Some(Step::Failed(why)) => self.exec_failed(slot, number, why),
+                Some(StartupStep::Started) => self.exec_started(number),
+                Some(StartupStep::Failed(why)) => self.exec_failed(slot, number, why),
                 None => break,
             }
         }
@@ -196,8 +196,8 @@ impl Container {
     }
 }
 
-/// The three standard streams; missing ones are /dev/null.
-fn three(which: StreamFds, fds: Vec<OwnedFd>) -> Result<Streams, Failure> {
+/// The standard_streams standard streams; missing ones are /dev/null.
+fn standard_streams(which: StreamFds, fds: Vec<OwnedFd>) -> Result<ProcessStdio, Failure> {
     if which.count() != fds.len() {
         return Err(Failure::new(
             FailureKind::Invalid,
@@ -217,7 +217,7 @@ fn three(which: StreamFds, fds: Vec<OwnedFd>) -> Result<Streams, Failure> {
         null.map(OwnedFd::from)
             .map_err(|error| host_failure("cannot open /dev/null", error))
     };
-    Ok(Streams::Files([
+    Ok(ProcessStdio::Files([
         take(which.stdin)?,
         take(which.stdout)?,
         take(which.stderr)?,

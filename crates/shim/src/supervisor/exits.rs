@@ -1,6 +1,6 @@
-//! Exits of processes: which one it was, and what follows.
+//! Exits of processes: finds the owner of each, and handles its exit.
 
-use super::{calls::wrong_phase, container::ReplyTo, output::Outlet, shim::Shim};
+use super::{calls::wrong_phase, container::ReplyTo, output::OutputContext, shim::Shim};
 use crate::{
     ExitRecord, clock, exit_record,
     protocol::{ContainerPhase, Event, Failure, FailureKind, ShimReply},
@@ -9,7 +9,7 @@ use crate::{
 
 /// The owner of a process.
 #[derive(Clone, Copy)]
-enum Whose {
+enum ProcessOwner {
     /// The init of a container.
     Init(u32),
     /// A process that joined a container.
@@ -32,8 +32,8 @@ impl Shim {
         self.children.clear();
         // SIGCHLD is not queued: one signal may report many children.
         while let Some((pid, ended)) = self.children.reap() {
-            match self.whose(pid) {
-                Some(whose) => self.process_ended(whose, ended),
+            match self.owner_of(pid) {
+                Some(owner) => self.process_ended(owner, ended),
                 // An external runtime reports an init after it was forked, so its exit can be first.
                 None => self.children.remember(pid, ended),
             }
@@ -43,41 +43,41 @@ impl Shim {
         }
     }
 
-    fn whose(&self, pid: i32) -> Option<Whose> {
+    fn owner_of(&self, pid: i32) -> Option<ProcessOwner> {
         let pause = self.sandbox.as_ref().and_then(|one| one.pause_pid());
         if pause == Some(pid) {
-            return Some(Whose::Pause);
+            return Some(ProcessOwner::Pause);
         }
         self.containers.iter().find_map(|(slot, container)| {
             let slot = *slot;
             // An init that was reaped has no handle: its PID may be that of another process by now.
             if container.is_alive() && container.init.as_ref().is_some_and(|one| one.pid == pid) {
-                return Some(Whose::Init(slot));
+                return Some(ProcessOwner::Init(slot));
             }
             if let Some(number) = container.exec_of_pid(pid) {
-                return Some(Whose::Exec(slot, number));
+                return Some(ProcessOwner::Exec(slot, number));
             }
             let helper = container.startup.as_ref().and_then(|one| one.helper());
             if helper == Some(pid) {
-                return Some(Whose::Startup(slot));
+                return Some(ProcessOwner::Startup(slot));
             }
             let mut execs = container.execs.iter();
             let exec = execs
                 .find(|(_, exec)| exec.startup.as_ref().and_then(|one| one.helper()) == Some(pid));
             if let Some((number, _)) = exec {
-                return Some(Whose::ExecStartup(*number));
+                return Some(ProcessOwner::ExecStartup(*number));
             }
             if let Some((_, to)) = container.kills.iter().find(|(helper, _)| *helper == pid) {
-                return Some(Whose::Kill(slot, *to));
+                return Some(ProcessOwner::Kill(slot, *to));
             }
             let deletion = container.deletion.as_ref().and_then(|one| one.helper);
-            (deletion == Some(pid)).then_some(Whose::Deletion(slot))
+            (deletion == Some(pid)).then_some(ProcessOwner::Deletion(slot))
         })
     }
 
-    fn process_ended(&mut self, whose: Whose, ended: ProcessExit) {
-        match whose {
-            Whose::Pause => {
+    fn process_ended(&mut self, owner: ProcessOwner, ended: ProcessExit) {
+        match owner {
+            ProcessOwner::Pause => {
                 if let Some(sandbox) = &mut self.sandbox {
                     sandbox.pause_ended();
                 }
@@ -85,12 +85,12 @@ impl Shim {
                     at_ns: clock::now_ns(),
                 });
             }
-            Whose::Init(slot) => {
+            ProcessOwner::Init(slot) => {
                 // Its reports are handled before its exit.
                 self.advance_container(slot);
                 self.init_ended(slot, ended);
             }
-            Whose::Exec(slot, number) => {
+            ProcessOwner::Exec(slot, number) => {
                 self.advance_exec(number);
                 let Some(container) = self.containers.get_mut(&slot) else {
                     return;
@@ -110,7 +110,7 @@ impl Shim {
                     None => {}
                 }
             }
-            Whose::Startup(slot) => {
+            ProcessOwner::Startup(slot) => {
                 if let Some(container) = self.containers.get_mut(&slot)
                     && let Some(startup) = &mut container.startup
                 {
@@ -120,7 +120,7 @@ impl Shim {
                 // A deletion does not begin before the program that creates or starts has exited.
                 self.continue_deletion(slot);
             }
-            Whose::ExecStartup(number) => {
+            ProcessOwner::ExecStartup(number) => {
                 let execs = self.containers.values_mut().flat_map(|one| &mut one.execs);
                 let mut found = execs.filter(|(key, _)| **key == number);
                 if let Some((_, exec)) = found.next()
@@ -131,8 +131,8 @@ impl Shim {
                 drop(found);
                 self.advance_exec(number);
             }
-            Whose::Kill(slot, to) => self.kill_ended(slot, to, ended),
-            Whose::Deletion(slot) => self.deletion_helper_ended(slot, ended),
+            ProcessOwner::Kill(slot, to) => self.kill_ended(slot, to, ended),
+            ProcessOwner::Deletion(slot) => self.deletion_helper_ended(slot, ended),
         }
     }
 
@@ -147,7 +147,7 @@ impl Shim {
             _ if !container.is_alive() => Err(wrong_phase(container, "sent a signal")),
             _ => Err(Failure::new(
                 FailureKind::Runtime,
-                container.runtime.complaint(ended),
+                container.runtime.error_message(ended),
             )),
         };
         self.reply(to, result);
@@ -170,7 +170,7 @@ impl Shim {
                 return;
             }
         }
-        self.conclude(slot, ended);
+        self.handle_init_exit(slot, ended);
     }
 
     /// Handles an exit that came before the report of the runtime.
@@ -184,18 +184,18 @@ impl Shim {
         }
         let init = container.init.as_mut();
         if let Some(ended) = init.and_then(|init| init.ended_early.take()) {
-            self.conclude(slot, ended);
+            self.handle_init_exit(slot, ended);
         }
     }
 
-    fn conclude(&mut self, slot: u32, ended: ProcessExit) {
+    fn handle_init_exit(&mut self, slot: u32, ended: ProcessExit) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
         container.end_startup(&self.watch);
         let cgroup = container.what.cgroup.clone();
         // With a PID namespace of its own the kernel has killed the rest with the init (pid_namespaces(7)).
-        if !container.ends_as_one {
+        if !container.owns_pid_namespace {
             let killed = self.cgroups().map(|cgroups| cgroups.kill(&cgroup));
             if let Ok(Err(error)) = killed {
                 self.warn_of(
@@ -211,8 +211,9 @@ impl Shim {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        // What is still in the pipes was written before the exit and belongs into the log before it is reported.
-        let lost = container.output.drain(&mut Outlet {
+        // Output still in the pipes was written before the exit, so it is logged before the exit is
+        // reported.
+        let lost = container.output.drain(&mut OutputContext {
             slot,
             watch: &self.watch,
             stamp: &mut self.stamp,
@@ -240,7 +241,7 @@ impl Shim {
         let id = container.what.id.clone();
         self.warn(lost);
         self.report_overruns();
-        // In the file first: an agent that dies with the event must find the exit.
+        // The file first: if the agent dies after the event, the next one must find the exit.
         self.record(slot);
         self.report(Event::Exited {
             container: id,

@@ -8,10 +8,10 @@ use std::{
 
 use rustix::fs::OFlags;
 
-use super::watch::{Interest, Source, Watch};
+use super::watch::{EpollSet, EventSource, Interest};
 use crate::protocol::{Failure, FailureKind};
 
-/// Most bytes of a feed that are buffered for a container that does not read.
+/// Maximum buffered bytes of a feed for a container that does not read.
 const HELD: usize = 4 << 10;
 
 /// The standard input of a container.
@@ -19,7 +19,7 @@ const HELD: usize = 4 << 10;
 pub(super) struct Input {
     /// The write end; `None` if the container has none, or it is closed.
     target: Option<File>,
-    /// Whether closing the target ends the input; a terminal is also used for output.
+    /// The target is a pipe, so closing it ends the input; a terminal is also used for output.
     is_pipe: bool,
     feeds: Vec<InputSource>,
 }
@@ -34,7 +34,7 @@ struct InputSource {
 impl Input {
     /// Sets the write end.
     pub(super) fn open(&mut self, target: OwnedFd, is_pipe: bool) -> io::Result<()> {
-        no_waiting(&target)?;
+        set_nonblocking(&target)?;
         self.target = Some(target.into());
         self.is_pipe = is_pipe;
         Ok(())
@@ -49,7 +49,7 @@ impl Input {
     pub(super) fn feed(
         &mut self,
         source: OwnedFd,
-        watch: &Watch,
+        watch: &EpollSet,
         slot: u32,
     ) -> Result<(), Failure> {
         if self.target.is_none() {
@@ -58,8 +58,8 @@ impl Input {
                 "the container has no standard input, or it is closed",
             ));
         }
-        let begin = no_waiting(&source)
-            .and_then(|()| watch.add(&source, Source::Feed(slot), Interest::Read));
+        let begin = set_nonblocking(&source)
+            .and_then(|()| watch.add(&source, EventSource::Feed(slot), Interest::Read));
         begin.map_err(|error| {
             Failure::new(
                 FailureKind::Invalid,
@@ -74,7 +74,7 @@ impl Input {
     }
 
     /// Closes it permanently.
-    pub(super) fn close(&mut self, watch: &Watch) {
+    pub(super) fn close(&mut self, watch: &EpollSet) {
         for feed in std::mem::take(&mut self.feeds) {
             watch.remove(&feed.source);
         }
@@ -88,7 +88,7 @@ impl Input {
 
     /// Copies without blocking, and updates what the loop waits for: each feed whose buffer is empty,
     /// and the container where one is not. `once` closes the input at the end of the first feed.
-    pub(super) fn advance(&mut self, watch: &Watch, slot: u32, once: bool) {
+    pub(super) fn advance(&mut self, watch: &EpollSet, slot: u32, once: bool) {
         let Some(target) = &mut self.target else {
             return;
         };
@@ -116,14 +116,14 @@ impl Input {
             self.feeds = Vec::new();
         }
         let waits = self.feeds.iter().any(|feed| !feed.held.is_empty());
-        let source = Source::Input(slot);
+        let source = EventSource::Input(slot);
         if waits && watch.add(&*target, source, Interest::Write).is_err() {
             self.close(watch);
         }
     }
 }
 
-/// How a feed is after a copy.
+/// The state of a feed after a copy.
 enum Copied {
     Open,
     /// Nothing more comes from it.
@@ -135,7 +135,7 @@ enum Copied {
 impl InputSource {
     /// Copies one read, or the rest of the last one. The source is watched only while the buffer is
     /// empty: a container that does not read must not keep the loop busy.
-    fn copy(&mut self, target: &mut File, watch: &Watch, slot: u32) -> Copied {
+    fn copy(&mut self, target: &mut File, watch: &EpollSet, slot: u32) -> Copied {
         let was_held = !self.held.is_empty();
         if !was_held {
             let mut bytes = [0; HELD];
@@ -157,7 +157,7 @@ impl InputSource {
         if is_held && !was_held {
             watch.remove(&self.source);
         }
-        let source = Source::Feed(slot);
+        let source = EventSource::Feed(slot);
         if was_held && !is_held && watch.add(&self.source, source, Interest::Read).is_err() {
             return Copied::Ended;
         }
@@ -172,7 +172,7 @@ fn is_for_later(error: &io::Error) -> bool {
     )
 }
 
-fn no_waiting(fd: &OwnedFd) -> io::Result<()> {
+fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(fd)?;
     rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
     Ok(())

@@ -14,11 +14,11 @@ use rustix::{
 
 use super::{
     attachments::Attachments,
-    watch::{Interest, Source, Watch},
+    watch::{EpollSet, EventSource, Interest},
 };
 use crate::{
     clock,
-    log::{Lines, LogFile, Stamp},
+    log::{LineSplitter, LogFile, TimestampFormatter},
 };
 
 /// Bytes of one read.
@@ -30,13 +30,13 @@ const READS: usize = 4;
 /// Reads after a container's exit: more than a full pipe.
 const LAST_READS: usize = 128;
 
-/// What reading the output of one container needs of the shim.
+/// The parts of the shim that reading the output of one container needs.
 #[derive(Debug)]
-pub(super) struct Outlet<'a> {
+pub(super) struct OutputContext<'a> {
     /// The container's number.
     pub(super) slot: u32,
-    pub(super) watch: &'a Watch,
-    pub(super) stamp: &'a mut Stamp,
+    pub(super) watch: &'a EpollSet,
+    pub(super) stamp: &'a mut TimestampFormatter,
     pub(super) attachments: &'a mut Attachments,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Output {
 #[derive(Debug)]
 struct Stream {
     file: File,
-    lines: Lines,
+    lines: LineSplitter,
 }
 
 impl Output {
@@ -70,7 +70,7 @@ impl Output {
             .enumerate()
         {
             let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-            self.set(index, read, Lines::new(stream, longest))?;
+            self.set(index, read, LineSplitter::new(stream, longest))?;
             theirs.push(write);
         }
         let two = <[OwnedFd; 2]>::try_from(theirs);
@@ -79,10 +79,10 @@ impl Output {
 
     /// Sets the terminal; all its output is logged as standard output.
     pub(super) fn take_terminal(&mut self, terminal: OwnedFd, longest: usize) -> io::Result<()> {
-        self.set(0, terminal, Lines::new(StdStream::Stdout, longest))
+        self.set(0, terminal, LineSplitter::new(StdStream::Stdout, longest))
     }
 
-    fn set(&mut self, index: usize, fd: OwnedFd, lines: Lines) -> io::Result<()> {
+    fn set(&mut self, index: usize, fd: OwnedFd, lines: LineSplitter) -> io::Result<()> {
         let flags = rustix::fs::fcntl_getfl(&fd)?;
         rustix::fs::fcntl_setfl(&fd, flags | OFlags::NONBLOCK)?;
         self.streams[index] = Some(Stream {
@@ -93,34 +93,39 @@ impl Output {
     }
 
     /// Registers the streams with the loop.
-    pub(super) fn watch(&self, watch: &Watch, slot: u32) -> io::Result<()> {
+    pub(super) fn watch(&self, watch: &EpollSet, slot: u32) -> io::Result<()> {
         for (index, stream) in self.streams.iter().enumerate() {
             if let Some(stream) = stream {
-                watch.add(&stream.file, Source::Output(slot, index), Interest::Read)?;
+                watch.add(
+                    &stream.file,
+                    EventSource::Output(slot, index),
+                    Interest::Read,
+                )?;
             }
         }
         Ok(())
     }
 
-    /// Whether a stream has not ended.
+    /// Reports whether a stream has not ended.
     pub(super) fn is_open(&self, index: usize) -> bool {
         self.streams[index].is_some()
     }
 
     /// Reads from one output, a bounded number of times. May return a warning.
-    pub(super) fn read(&mut self, index: usize, outlet: &mut Outlet<'_>) -> Option<String> {
+    pub(super) fn read(&mut self, index: usize, outlet: &mut OutputContext<'_>) -> Option<String> {
         self.read_at_most(index, READS, outlet)
     }
 
     /// Reads the remaining output of a container.
-    pub(super) fn drain(&mut self, outlet: &mut Outlet<'_>) -> Option<String> {
+    pub(super) fn drain(&mut self, outlet: &mut OutputContext<'_>) -> Option<String> {
         let first = self.read_at_most(0, LAST_READS, outlet);
         self.read_at_most(1, LAST_READS, outlet).or(first)
     }
 
     /// Closes the log; later output is lost.
-    pub(super) fn close(&mut self, outlet: &mut Outlet<'_>) -> Option<String> {
-        // Not up to the end of the pipe: a process that left the container may hold it open for ever.
+    pub(super) fn close(&mut self, outlet: &mut OutputContext<'_>) -> Option<String> {
+        // Not up to the end of the pipe: a process that left the container may hold it open
+        // forever.
         let warning = self.drain(outlet);
         let ends = (0..2).filter_map(|index| self.end(index, outlet));
         ends.last().or(warning)
@@ -130,7 +135,7 @@ impl Output {
         &mut self,
         index: usize,
         reads: usize,
-        outlet: &mut Outlet<'_>,
+        outlet: &mut OutputContext<'_>,
     ) -> Option<String> {
         let mut warning = None;
         let mut batch = Vec::new();
@@ -155,7 +160,7 @@ impl Output {
         warning
     }
 
-    fn end(&mut self, index: usize, outlet: &mut Outlet<'_>) -> Option<String> {
+    fn end(&mut self, index: usize, outlet: &mut OutputContext<'_>) -> Option<String> {
         let mut stream = self.streams[index].take()?;
         outlet.watch.remove(&stream.file);
         outlet.attachments.end(outlet.slot, index, outlet.watch);

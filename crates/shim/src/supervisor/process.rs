@@ -13,7 +13,7 @@ use rubelet_base::{ErrorChain, cgroup::CgroupPath};
 use rubelet_host::{CgroupFs, CgroupLayout, alloc, cgroup::CgroupTarget};
 use rustix::fs::{FileType, Mode};
 
-/// Nearly exempt from the OOM killer; only -1000 is entirely.
+/// Nearly exempt from the OOM killer; only -1000 exempts entirely.
 const OOM_SCORE_ADJ: &str = "-998";
 
 /// Moves the agent's connection away from standard input, and closes all other inherited
@@ -22,7 +22,8 @@ pub(super) fn take_over_descriptors() -> Option<OwnedFd> {
     let stdin = io::stdin();
     let is_socket = rustix::fs::fstat(&stdin)
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
-    // What leaked from the agent would keep its files, sockets and locks open as long as the pod.
+    // Descriptors leaked by the agent would keep its files, sockets and locks open while the pod
+    // runs.
     close_from(3);
     let agent = is_socket
         .then(|| rustix::io::fcntl_dupfd_cloexec(&stdin, 3).ok())
@@ -64,7 +65,7 @@ fn close_from(first: u32) {
 
 /// The result of the setup.
 #[derive(Debug, Default)]
-pub(super) struct Prepared {
+pub(super) struct ShimSetup {
     /// Warnings about optional steps that failed.
     pub(super) warnings: Vec<String>,
     /// The cgroup hierarchies, if they were detected.
@@ -76,8 +77,8 @@ pub(super) struct Prepared {
 }
 
 /// Makes the process a shim that outlives its agent.
-pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Prepared, String> {
-    let mut prepared = Prepared::default();
+pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<ShimSetup, String> {
+    let mut prepared = ShimSetup::default();
     alloc::limit_arenas();
     keep_panics();
     let failed = |what: &str, error: &(dyn Error + 'static)| {
@@ -88,11 +89,12 @@ pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Prepared, String> {
     rustix::process::chdir("/").map_err(|error| failed("change to /", &error))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
     let _ = rustix::thread::set_name(c"rubelet-shim");
-    // An external runtime exits after `create`: with a subreaper, the init that it leaves becomes a
-    // child of the shim, which can reap it.
+    // An external runtime exits after `create`: with a subreaper, the init that it created becomes
+    // a child of the shim, which can reap it.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| failed("become the reaper of its descendants", &error))?;
-    super::signals::stay().map_err(|error| failed("install its signal handlers", &error))?;
+    super::signals::install_handlers()
+        .map_err(|error| failed("install its signal handlers", &error))?;
     if let Some(cgroup) = cgroup {
         let cgroups = CgroupFs::detect(Path::new("/sys/fs/cgroup"))
             .map_err(|error| failed("find the cgroups", &error))?;

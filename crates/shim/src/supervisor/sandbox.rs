@@ -8,7 +8,9 @@ use std::{
 };
 
 use rubelet_base::ErrorChain;
-use rubelet_container::{IdMappings, Joined, NamespacesWanted, PodNamespaces, make_namespaces};
+use rubelet_container::{
+    IdMappings, JoinedNamespaces, NamespaceOptions, PodNamespaces, make_namespaces,
+};
 use rubelet_host::{CgroupFs, mount};
 use rubelet_oci::NamespaceKind;
 use rustix::mount::MountFlags;
@@ -44,7 +46,7 @@ impl Sandbox {
                 format!("containers of a pod can't share a {kind:?} namespace"),
             ));
         }
-        let wanted = NamespacesWanted {
+        let wanted = NamespaceOptions {
             net: has(NamespaceKind::Network),
             ipc: has(NamespaceKind::Ipc),
             uts: has(NamespaceKind::Uts),
@@ -62,7 +64,7 @@ impl Sandbox {
         match sandbox.place_pause(cgroups).and_then(|()| sandbox.mount()) {
             Ok(()) => Ok(sandbox),
             Err(failure) => {
-                // The agent has no record of the parts: nobody else would remove them.
+                // The agent has no record of these resources, so only the shim can remove them.
                 let _ = sandbox.end();
                 Err(failure)
             }
@@ -105,7 +107,7 @@ impl Sandbox {
     }
 
     /// The namespaces that containers join.
-    pub(super) fn joined(&self) -> Joined<'_> {
+    pub(super) fn joined(&self) -> JoinedNamespaces<'_> {
         self.namespaces.joined()
     }
 
@@ -154,13 +156,14 @@ impl Sandbox {
 }
 
 fn bind_namespace(net: &OwnedFd, at: &Path) -> Result<(), Failure> {
-    // A file of an earlier attempt may be there: it is a mount point, and its content does not count.
+    // A file of an earlier attempt may exist: it is only a mount point, so its content is
+    // irrelevant.
     OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .open(at)
-        .map_err(|error| host_failure(&format!("cannot make {}", at.display()), error))?;
+        .map_err(|error| host_failure(&format!("cannot create {}", at.display()), error))?;
     mount::bind_fd(net, "the pod's network namespace", at)
         .map_err(|error| host_failure("cannot bind the network namespace", error))
 }

@@ -22,26 +22,26 @@ use super::{
     attachments::Attachments,
     background_flush::BackgroundFlush,
     children::Children,
-    connection::{Connection, Reading},
+    connection::{Connection, ReadState},
     container::{Container, ReplyTo},
     events::Events,
-    output::Outlet,
-    process::Prepared,
+    output::OutputContext,
+    process::ShimSetup,
     sandbox::Sandbox,
     signals,
-    watch::{Interest, Source, Watch},
+    watch::{EpollSet, EventSource, Interest},
 };
 use crate::{
     clock,
-    log::Stamp,
+    log::TimestampFormatter,
     protocol::{
-        CallResult, Event, Failure, FailureKind, FromAgent, FromShim, Hello, ShimReply, Understood,
-        VERSION,
+        CallResult, DecodedMessage, Event, Failure, FailureKind, FromAgent, FromShim, Hello,
+        ShimReply, VERSION,
     },
     spawn::{self, SOCKET},
 };
 
-/// Most connections; beyond that the oldest is closed, but never the subscriber's.
+/// Maximum connections; beyond that the oldest is closed, but never the subscriber's.
 const CONNECTIONS: usize = 8;
 
 /// Join the final cgroup after 1 s without events, so that it does not delay the start of the pod.
@@ -55,7 +55,7 @@ const JOIN_AFTER: Timespec = Timespec {
 pub(super) struct Shim {
     dir: PathBuf,
     pub(super) started_at_ns: u64,
-    pub(super) watch: Watch,
+    pub(super) watch: EpollSet,
     listener: OwnedFd,
     pub(super) children: Children,
     connections: BTreeMap<u32, Connection>,
@@ -67,34 +67,34 @@ pub(super) struct Shim {
     pub(super) sandbox: Option<Sandbox>,
     pub(super) containers: BTreeMap<u32, Container>,
     pub(super) attachments: Attachments,
-    /// Exit records on their way to the disk.
+    /// Flushes exit records to disk.
     pub(super) flush: BackgroundFlush,
     pub(super) events: Events,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: TimestampFormatter,
     /// The pending `Shutdown` request.
-    pub(super) ending: Option<ReplyTo>,
+    pub(super) pending_shutdown: Option<ReplyTo>,
     /// The request in progress, which gets a failure after a panic.
     handling: Option<ReplyTo>,
-    /// Whether freed memory may be left to return to the kernel.
+    /// Freed memory may have to be returned to the kernel.
     needs_trim: bool,
     ended: bool,
 }
 
 impl Shim {
     /// A shim that listens in its directory.
-    pub(super) fn new(dir: PathBuf, prepared: Prepared) -> Result<Self, String> {
+    pub(super) fn new(dir: PathBuf, prepared: ShimSetup) -> Result<Self, String> {
         let failed = |what: &str, error: io::Error| format!("the shim cannot {what}: {error}");
         let listener =
             listen(&dir).map_err(|error| failed(&format!("listen in {}", dir.display()), error))?;
-        let watch = Watch::new().map_err(|error| failed("wait for events", error))?;
+        let watch = EpollSet::new().map_err(|error| failed("wait for events", error))?;
         let children = signals::children().map_err(|error| failed("watch its children", error))?;
         let mut events = Events::default();
         for warning in prepared.warnings {
             events.keep_warning(warning);
         }
         watch
-            .add(&children, Source::Children, Interest::Read)
-            .and_then(|()| watch.add(&listener, Source::Listener, Interest::Read))
+            .add(&children, EventSource::Children, Interest::Read)
+            .and_then(|()| watch.add(&listener, EventSource::Listener, Interest::Read))
             .map_err(|error| failed("wait for events", error))?;
         Ok(Self {
             dir,
@@ -112,8 +112,8 @@ impl Shim {
             attachments: Attachments::default(),
             flush: BackgroundFlush::default(),
             events,
-            stamp: Stamp::default(),
-            ending: None,
+            stamp: TimestampFormatter::default(),
+            pending_shutdown: None,
             handling: None,
             needs_trim: true,
             ended: false,
@@ -158,18 +158,18 @@ impl Shim {
         self.report(Event::Warning { message });
     }
 
-    fn handle(&mut self, source: Source) {
+    fn handle(&mut self, source: EventSource) {
         match source {
-            Source::Children => self.reap(),
-            Source::Listener => self.accept(),
-            Source::Connection(slot) => self.on_readable(slot),
-            Source::Container(slot) => self.advance_container(slot),
-            Source::Exec(slot) => self.advance_exec(slot),
-            Source::Output(slot, index) => {
+            EventSource::Children => self.reap(),
+            EventSource::Listener => self.accept(),
+            EventSource::Connection(slot) => self.on_readable(slot),
+            EventSource::Container(slot) => self.advance_container(slot),
+            EventSource::Exec(slot) => self.advance_exec(slot),
+            EventSource::Output(slot, index) => {
                 if let Some(container) = self.containers.get_mut(&slot) {
                     let warning = container.output.read(
                         index,
-                        &mut Outlet {
+                        &mut OutputContext {
                             slot,
                             watch: &self.watch,
                             stamp: &mut self.stamp,
@@ -180,13 +180,13 @@ impl Shim {
                     self.report_overruns();
                 }
             }
-            Source::Feed(slot) | Source::Input(slot) => {
+            EventSource::Feed(slot) | EventSource::Input(slot) => {
                 if let Some(container) = self.containers.get_mut(&slot) {
                     let once = container.what.stdin_once;
                     container.input.advance(&self.watch, slot, once);
                 }
             }
-            Source::Attachment(number) => {
+            EventSource::Attachment(number) => {
                 self.attachments.advance(number, &self.watch);
                 self.needs_trim = true;
             }
@@ -280,9 +280,9 @@ impl Shim {
         } else {
             Interest::Read
         };
-        let changed = self
-            .watch
-            .change(&connection.socket, Source::Connection(slot), interest);
+        let changed =
+            self.watch
+                .change(&connection.socket, EventSource::Connection(slot), interest);
         if changed.is_err() {
             self.hang_up(slot);
         }
@@ -300,9 +300,11 @@ impl Shim {
             }
         }
         let slot = self.new_slot();
-        let watched = self
-            .watch
-            .add(&connection.socket, Source::Connection(slot), Interest::Read);
+        let watched = self.watch.add(
+            &connection.socket,
+            EventSource::Connection(slot),
+            Interest::Read,
+        );
         if watched.is_ok() {
             self.connections.insert(slot, connection);
         }
@@ -315,8 +317,8 @@ impl Shim {
             return;
         };
         let own = rustix::process::geteuid();
-        // Whoever connects can start processes in the pod: only root, or the user that the shim
-        // runs as.
+        // A client can start processes in the pod: only root, or the user that the shim runs as,
+        // may connect.
         let allowed = rustix::net::sockopt::socket_peercred(&socket)
             .is_ok_and(|peer| peer.uid.is_root() || peer.uid == own);
         if allowed {
@@ -342,9 +344,9 @@ impl Shim {
         }
         // After the messages: an agent may send some and close at once.
         match reading {
-            Reading::Open => {}
-            Reading::Closed => self.hang_up(slot),
-            Reading::Rubbish(reason) => self.refuse(slot, reason),
+            ReadState::Open => {}
+            ReadState::Closed => self.hang_up(slot),
+            ReadState::Malformed(reason) => self.refuse(slot, reason),
         }
     }
 
@@ -356,14 +358,14 @@ impl Shim {
     fn handle_message(
         &mut self,
         slot: u32,
-        message: Understood,
+        message: DecodedMessage,
         fds: Vec<OwnedFd>,
     ) -> Result<(), String> {
         let greeted = self.connections.get(&slot).is_some_and(|one| one.greeted);
         match message {
-            Understood::Message(FromAgent::Hello(hello)) => self.greet(slot, &hello),
+            DecodedMessage::Message(FromAgent::Hello(hello)) => self.greet(slot, &hello),
             _ if !greeted => return Err("the agent did not send Hello first".into()),
-            Understood::Message(FromAgent::Request(request)) => {
+            DecodedMessage::Message(FromAgent::Request(request)) => {
                 let to = ReplyTo {
                     connection: slot,
                     id: request.id,
@@ -372,11 +374,11 @@ impl Shim {
                 self.call(to, request.call, fds);
                 self.handling = None;
             }
-            Understood::Message(FromAgent::Ack { upto }) => {
+            DecodedMessage::Message(FromAgent::Ack { upto }) => {
                 self.events.acknowledge(upto);
                 self.needs_trim = true;
             }
-            Understood::UnknownCall { id, why } => {
+            DecodedMessage::UnknownCall { id, why } => {
                 let to = ReplyTo {
                     connection: slot,
                     id,
@@ -385,7 +387,7 @@ impl Shim {
                     format!("this shim is of another release and does not support the call: {why}");
                 self.reply(to, Err(Failure::new(FailureKind::Unsupported, text)));
             }
-            Understood::Ignored => {}
+            DecodedMessage::Ignored => {}
         }
         Ok(())
     }
@@ -430,11 +432,11 @@ impl Shim {
     }
 
     /// Completes a pending `Shutdown` once there are no containers.
-    pub(super) fn end_if_asked(&mut self) {
-        let Some(to) = self.ending.filter(|_| self.containers.is_empty()) else {
+    pub(super) fn finish_shutdown(&mut self) {
+        let Some(to) = self.pending_shutdown.filter(|_| self.containers.is_empty()) else {
             return;
         };
-        self.ending = None;
+        self.pending_shutdown = None;
         let problems = self.sandbox.take().map_or(Vec::new(), |one| one.end());
         for problem in problems {
             self.warn(Some(problem));
@@ -461,7 +463,8 @@ fn listen(dir: &Path) -> io::Result<OwnedFd> {
         Err(error) => return Err(io::Error::other(ErrorChain(&error).to_string())),
     }
     let path = dir.join(SOCKET);
-    // Nobody listens on it: the file outlives its process, and bind(2) refuses a path that exists.
+    // No process listens on it: the file outlives its process, and bind(2) refuses an existing
+    // path.
     let _ = fs::remove_file(&path);
     let directory = spawn::open_dir(dir)?;
     let socket = rustix::net::socket_with(
@@ -472,7 +475,7 @@ fn listen(dir: &Path) -> io::Result<OwnedFd> {
     )?;
     debug_assert!(socket.as_raw_fd() > 2, "the standard streams are taken");
     rustix::net::bind(&socket, &spawn::address(directory.as_fd())?)?;
-    // Before listen(2): until then nobody can connect, whatever mode the umask left.
+    // Before listen(2): until then no process can connect, whatever mode the umask left.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, 8)?;
     Ok(socket)

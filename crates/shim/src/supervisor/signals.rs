@@ -13,8 +13,8 @@ use rustix::event::EventfdFlags;
 
 use crate::protocol::{Failure, FailureKind};
 
-/// Signals that terminate a process by default, and that are sent to whole groups at a stop of the
-/// agent or its service.
+/// Signals that terminate a process by default, and that are sent to whole process groups when the
+/// agent or its service stops.
 const SURVIVED: [i32; 9] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -53,7 +53,7 @@ extern "C" fn child_changed(_: libc::c_int) {
 }
 
 /// Installs handlers for signals that the shim must survive.
-pub(super) fn stay() -> io::Result<()> {
+pub(super) fn install_handlers() -> io::Result<()> {
     SURVIVED
         .into_iter()
         .try_for_each(|signal| handle(signal, nothing))

@@ -15,7 +15,7 @@ use std::{
     path::Path,
 };
 
-use rubelet_container::Joined;
+use rubelet_container::JoinedNamespaces;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags},
@@ -46,7 +46,7 @@ impl Shim {
         let shim = std::process::id();
         let made = remove(&link)
             .and_then(|()| symlink(format!("/proc/{shim}/fd/{}", namespace.as_raw_fd()), &link));
-        made.map_err(|error| host_failure(&format!("cannot make {}", link.display()), error))?;
+        made.map_err(|error| host_failure(&format!("cannot create {}", link.display()), error))?;
         Ok(namespace)
     }
 }
@@ -79,9 +79,12 @@ fn remove(link: &Path) -> io::Result<()> {
 }
 
 /// The namespaces that a container joins: the pod's, and the PID namespace of its target.
-pub(super) fn joined<'a>(sandbox: &'a Sandbox, target: Option<&'a OwnedFd>) -> Joined<'a> {
+pub(super) fn joined<'a>(
+    sandbox: &'a Sandbox,
+    target: Option<&'a OwnedFd>,
+) -> JoinedNamespaces<'a> {
     let pods = sandbox.joined();
-    Joined {
+    JoinedNamespaces {
         pid: target.map(|target| target.as_fd()).or(pods.pid),
         ..pods
     }
@@ -101,9 +104,9 @@ mod tests {
         (child, handle)
     }
 
-    /// The number belongs to a process that lives; the one that was meant has ended.
+    /// The PID belongs to a running process; the process that had it before has exited.
     #[test]
-    fn a_number_that_was_given_to_another_process_opens_nothing() {
+    fn a_reused_pid_opens_no_namespace() {
         let (mut ended, handle) = sleeper();
         let (mut other, other_handle) = sleeper();
         ended.kill().unwrap();

@@ -10,7 +10,7 @@ pub(crate) struct Tmpfs(PathBuf);
 impl Tmpfs {
     pub(crate) fn new(name: &str, bytes: u64) -> Self {
         let path = std::env::temp_dir().join(format!("rbt-shim-{name}"));
-        while matches!(mount::unmount(&path, true), Ok(mount::Unmounted::Gone)) {}
+        while matches!(mount::unmount(&path, true), Ok(mount::UnmountOutcome::Gone)) {}
         std::fs::create_dir_all(&path).unwrap();
         let options = TmpfsOptions {
             size: Some(bytes),

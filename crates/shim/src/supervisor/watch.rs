@@ -8,10 +8,10 @@ use std::{
 
 use rustix::event::{Timespec, epoll};
 
-/// What a ready descriptor belongs to. Numbers of connections, containers, execs and
-/// attachments are never reused, so that a late event does not hit another one.
+/// The owner of a ready descriptor. Numbers of connections, containers, execs and attachments are
+/// never reused, so that a late event does not reach another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum EventSource {
     /// A child exited.
     Children,
     /// An agent connects.
@@ -24,15 +24,15 @@ pub(super) enum Source {
     Exec(u32),
     /// A container wrote to an output: 0 and 1 for standard output and error.
     Output(u32, usize),
-    /// There is input for a container.
+    /// A feed has input for a container.
     Feed(u32),
     /// A container can take input.
     Input(u32),
-    /// An attachment can take output, or nobody reads it any more.
+    /// An attachment can take output, or its reader has closed it.
     Attachment(u32),
 }
 
-impl Source {
+impl EventSource {
     fn to_number(self) -> u64 {
         let (kind, slot) = match self {
             Self::Children => (0, 0),
@@ -93,14 +93,14 @@ impl Interest {
 
 /// An epoll instance. Level-triggered: unhandled events are reported again.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct EpollSet {
     epoll: OwnedFd,
 }
 
-/// Most events of one wait.
-pub(super) const ROUND: usize = 16;
+/// Maximum events of one wait.
+pub(super) const MAX_EVENTS: usize = 16;
 
-impl Watch {
+impl EpollSet {
     pub(super) fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Self { epoll })
@@ -108,7 +108,12 @@ impl Watch {
 
     /// Adds a descriptor, until [`Self::remove`]. Closing it is not enough: if a child that was
     /// forked meanwhile has a copy, epoll keeps reporting it.
-    pub(super) fn add(&self, fd: impl AsFd, source: Source, interest: Interest) -> io::Result<()> {
+    pub(super) fn add(
+        &self,
+        fd: impl AsFd,
+        source: EventSource,
+        interest: Interest,
+    ) -> io::Result<()> {
         let data = epoll::EventData::new_u64(source.to_number());
         epoll::add(&self.epoll, fd, data, interest.flags())?;
         Ok(())
@@ -118,7 +123,7 @@ impl Watch {
     pub(super) fn change(
         &self,
         fd: impl AsFd,
-        source: Source,
+        source: EventSource,
         interest: Interest,
     ) -> io::Result<()> {
         let data = epoll::EventData::new_u64(source.to_number());
@@ -135,18 +140,18 @@ impl Watch {
     pub(super) fn wait(
         &self,
         most: Option<&Timespec>,
-    ) -> io::Result<impl Iterator<Item = Source> + use<>> {
-        let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; ROUND];
+    ) -> io::Result<impl Iterator<Item = EventSource> + use<>> {
+        let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; MAX_EVENTS];
         let ready = match epoll::wait(&self.epoll, &mut events[..], most) {
             Ok((ready, _)) => &*ready,
             // A signal handler ran; it signals the loop by a descriptor.
             Err(rustix::io::Errno::INTR) => &[],
             Err(error) => return Err(error.into()),
         };
-        let mut sources = [None; ROUND];
+        let mut sources = [None; MAX_EVENTS];
         for (source, event) in sources.iter_mut().zip(ready) {
             let data = event.data;
-            *source = Source::from_number(data.u64());
+            *source = EventSource::from_number(data.u64());
         }
         Ok(sources.into_iter().flatten())
     }
@@ -157,21 +162,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_comes_back_as_itself() {
+    fn event_sources_survive_encoding() {
         for source in [
-            Source::Children,
-            Source::Listener,
-            Source::Connection(7),
-            Source::Container(u32::MAX),
-            Source::Exec(1),
-            Source::Output(3, 0),
-            Source::Output(3, 1),
-            Source::Feed(9),
-            Source::Input(9),
-            Source::Attachment(2),
+            EventSource::Children,
+            EventSource::Listener,
+            EventSource::Connection(7),
+            EventSource::Container(u32::MAX),
+            EventSource::Exec(1),
+            EventSource::Output(3, 0),
+            EventSource::Output(3, 1),
+            EventSource::Feed(9),
+            EventSource::Input(9),
+            EventSource::Attachment(2),
         ] {
-            assert_eq!(Source::from_number(source.to_number()), Some(source));
+            assert_eq!(EventSource::from_number(source.to_number()), Some(source));
         }
-        assert_eq!(Source::from_number(u64::MAX), None);
+        assert_eq!(EventSource::from_number(u64::MAX), None);
     }
 }

@@ -54,7 +54,7 @@ fn with_stdin() -> Recipe {
 }
 
 #[test]
-fn a_reader_that_never_reads_is_closed_and_reported_and_holds_up_nobody() {
+fn a_reader_that_never_reads_is_closed_and_reported() {
     with_each_runtime("attach-slow", |shim| {
         const PIECE: usize = 256 << 10;
         let script = format!("while read line; do head -c {PIECE} /dev/zero; done");
@@ -89,7 +89,7 @@ fn a_reader_that_never_reads_is_closed_and_reported_and_holds_up_nobody() {
 }
 
 #[test]
-fn what_a_container_wrote_last_reaches_its_reader_after_its_deletion() {
+fn the_last_output_reaches_readers_after_deletion() {
     with_each_runtime("attach-last", |shim| {
         // More than the pipe holds, less than pipe and backlog.
         shim.run("c", "read line; seq 1 16000 >&2", with_stdin());
@@ -125,7 +125,7 @@ fn readers_that_go_away_leave_nothing_behind() {
 }
 
 #[test]
-fn what_cannot_be_attached_to_says_why() {
+fn failed_attachments_say_why() {
     with_each_runtime("attach-wrong", |shim| {
         shim.run("c", "read line; exec >&- 2>&-; read line", with_stdin());
         let (_read, write) = std::io::pipe().unwrap();
@@ -156,7 +156,7 @@ fn what_cannot_be_attached_to_says_why() {
             shim.client
                 .call(attach_call("a", true, false), &[write.as_fd()]),
         );
-        assert_failure(&over, FailureKind::WrongState, "is over");
+        assert_failure(&over, FailureKind::WrongState, "has exited");
     });
 }
 

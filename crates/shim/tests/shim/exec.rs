@@ -88,7 +88,7 @@ fn a_process_gets_the_callers_streams_and_its_end_is_reported() {
 }
 
 #[test]
-fn processes_that_are_over_at_once_are_reported_too() {
+fn short_execs_are_reported_too() {
     with_each_runtime("exec-short", |shim| {
         shim.run("c", "sleep 1000", Recipe::default());
         for number in 0..10 {
@@ -157,7 +157,7 @@ fn a_process_that_cannot_be_started_says_why() {
         };
         other.id = "d".into();
         let refused = shim.refused(Call::Exec(other.clone()));
-        assert_failure(&refused, FailureKind::WrongState, "about to be started");
+        assert_failure(&refused, FailureKind::WrongState, "created but not running");
         other.id = "nobody".into();
         assert_failure(
             &shim.refused(Call::Exec(other)),

@@ -94,7 +94,7 @@ fn a_runtime_that_names_no_process_has_failed() {
 }
 
 #[test]
-fn an_init_that_is_over_before_its_runtime_is_counts_all_the_same() {
+fn an_init_that_exits_before_its_runtime_is_reported() {
     let script = r#"case "$*" in
         *create*) sh -c '(echo hello; exec sleep 0.02) & echo $! > "$1"' sh "$pidfile"; sleep 0.2;;
         *start*) sleep 0.1;;
@@ -107,5 +107,5 @@ fn an_init_that_is_over_before_its_runtime_is_counts_all_the_same() {
     assert_eq!(shim.exit("c").exit_code, 0);
     assert_eq!(shim.lines("c"), ["hello"]);
     let refused = shim.refused(Call::Start { id: "c".into() });
-    assert_failure(&refused, FailureKind::WrongState, "is over");
+    assert_failure(&refused, FailureKind::WrongState, "has exited");
 }

@@ -79,12 +79,12 @@ fn signals_reach_the_init_or_everyone() {
             signal: 15,
             target: SignalTarget::Init,
         });
-        assert_failure(&refused, FailureKind::WrongState, "is over");
+        assert_failure(&refused, FailureKind::WrongState, "has exited");
     });
 }
 
 #[test]
-fn what_an_init_leaves_in_the_hosts_process_ids_is_killed_with_it() {
+fn without_a_pid_namespace_leftover_processes_are_killed() {
     with_each_runtime("leftover", |shim| {
         let recipe = Recipe {
             host_pids: true,
@@ -120,7 +120,7 @@ fn a_running_container_is_killed_when_it_is_deleted() {
 }
 
 #[test]
-fn a_container_that_cannot_be_made_or_started_says_why_and_is_forgotten() {
+fn failed_creations_and_starts_say_why_and_leave_nothing() {
     with_each_runtime("broken", |shim| {
         let what = shim.prepare("c", "true", Recipe::default());
         let config = what.bundle.join("config.json");

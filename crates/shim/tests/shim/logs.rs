@@ -65,7 +65,7 @@ fn the_log_goes_on_in_a_new_file_after_it_was_moved_away() {
 }
 
 #[test]
-fn a_flood_is_written_whole_and_nobody_else_waits_for_it() {
+fn a_flood_is_logged_whole_and_delays_no_other_container() {
     with_each_runtime("log-flood", |shim| {
         let count = 200_000;
         shim.run("c", &format!("seq {count}"), Recipe::default());

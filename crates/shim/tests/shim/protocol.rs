@@ -28,7 +28,7 @@ fn connect(shim: &Shim) -> UnixStream {
 }
 
 /// All that a shim says until it closes the connection.
-fn last_words(mut socket: UnixStream) -> Vec<FromShim> {
+fn remaining_messages(mut socket: UnixStream) -> Vec<FromShim> {
     let mut decoder = Decoder::new();
     let mut bytes = Vec::new();
     // A connection that is closed with unread bytes in it ends with an error.
@@ -55,7 +55,7 @@ fn request(call: Call, fds: usize) -> Vec<u8> {
 }
 
 #[test]
-fn rubbish_closes_that_connection_and_nothing_else() {
+fn malformed_messages_close_only_their_connection() {
     let mut shim = embedded("rubbish");
     let head = |fds: u8, length: u32| [&b"RbS"[..], &[fds], &length.to_le_bytes()].concat();
     for rubbish in [
@@ -72,7 +72,7 @@ fn rubbish_closes_that_connection_and_nothing_else() {
         let mut socket = connect(&shim);
         // It may be closed before all is written.
         let _ = socket.write_all(&rubbish);
-        let words = last_words(socket);
+        let words = remaining_messages(socket);
         assert!(
             matches!(words.last(), Some(FromShim::Goodbye { .. })) || words.is_empty(),
             "{words:?}"
@@ -87,7 +87,7 @@ fn rubbish_closes_that_connection_and_nothing_else() {
 }
 
 #[test]
-fn a_call_of_another_release_is_refused_and_what_can_be_skipped_is() {
+fn unknown_calls_are_refused_and_unknown_messages_skipped() {
     let mut shim = embedded("release");
     let socket = connect(&shim);
     let send = |text: &str| {
@@ -100,7 +100,7 @@ fn a_call_of_another_release_is_refused_and_what_can_be_skipped_is() {
     send(r#"{"request":{"id":5,"call":{"fly":{"id":"c"}}}}"#);
     send(r#"{"request":{"id":6,"call":{"start":{"id":"c","speed":"high"}}}}"#);
     socket.shutdown(std::net::Shutdown::Write).unwrap();
-    let words = last_words(socket);
+    let words = remaining_messages(socket);
     let FromShim::Hello(hello) = &words[0] else {
         panic!("{words:?}");
     };
@@ -123,7 +123,7 @@ fn a_call_of_another_release_is_refused_and_what_can_be_skipped_is() {
 }
 
 #[test]
-fn descriptors_that_nobody_wants_are_closed() {
+fn unexpected_descriptors_are_closed() {
     let mut shim = embedded("fds");
     let before = open_files(&shim).len();
     for _ in 0..20 {
@@ -138,7 +138,7 @@ fn descriptors_that_nobody_wants_are_closed() {
 }
 
 #[test]
-fn an_agent_that_reads_nothing_is_cut_off_and_harms_nobody() {
+fn an_agent_that_reads_nothing_is_disconnected() {
     let mut shim = embedded("deaf");
     let socket = connect(&shim);
     let mut deaf = Client::new(socket, false, PATIENCE).unwrap();

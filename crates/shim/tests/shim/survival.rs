@@ -12,7 +12,7 @@ use rubelet_shim::{
 use crate::fixture::{self, PATIENCE, Recipe, Shim, ends_within, wait_until, with_each_runtime};
 
 #[test]
-fn what_happens_while_no_agent_is_there_is_reported_to_the_next_one() {
+fn events_without_an_agent_are_reported_to_the_next() {
     with_each_runtime("reconnect", |shim| {
         let go = "while [ ! -e /go ]; do sleep 0.01; done; echo alone; exit 6";
         let pid = shim.run("c", go, Recipe::default());
@@ -178,7 +178,7 @@ fn the_sandbox_has_its_namespaces_and_mounts_until_the_shutdown() {
 }
 
 #[test]
-fn the_end_of_the_shared_process_ids_first_process_is_reported() {
+fn the_exit_of_the_pause_process_is_reported() {
     let mut shim = Shim::start("pause", RuntimeChoice::Embedded);
     let setup = SandboxSetup {
         namespaces: vec![rubelet_oci::NamespaceKind::Pid],
@@ -195,7 +195,7 @@ fn the_end_of_the_shared_process_ids_first_process_is_reported() {
 }
 
 #[test]
-fn orphans_are_reaped_and_are_no_events() {
+fn orphans_are_reaped_without_events() {
     with_each_runtime("orphans", |shim| {
         let recipe = Recipe {
             host_pids: true,
@@ -258,7 +258,7 @@ fn an_idle_shim_never_wakes_up_and_is_small() {
 }
 
 #[test]
-fn an_end_that_cannot_be_recorded_is_reported_and_recorded_later() {
+fn an_unrecorded_exit_is_reported_and_recorded_later() {
     let mut shim = Shim::start("unrecorded", RuntimeChoice::Embedded);
     shim.make_sandbox();
     let record = shim.bundle("c").join("exit.json");

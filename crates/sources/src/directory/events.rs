@@ -24,14 +24,15 @@ pub(super) enum DirectoryEvent {
     PathChanged,
 }
 
-/// A directory that is watched.
+/// A watched directory.
 #[derive(Debug)]
 struct WatchedDirectory {
     directory: PathBuf,
     identity: (u64, u64),
-    /// The only name that counts; all if `None`.
+    /// The only relevant name; all if `None`.
     only: Option<OsString>,
-    /// The directory holds manifests; otherwise only creation and removal of `only` counts.
+    /// True if the directory contains manifests; otherwise only creation and removal of `only`
+    /// matter.
     manifests: bool,
 }
 
@@ -80,7 +81,7 @@ impl DirectoryEvents {
         })
     }
 
-    /// Whether the watches still match the path.
+    /// True if the watches still match the path.
     pub(super) fn still_fits(&self, path: &Path) -> bool {
         let same = |watched: &WatchedDirectory| {
             identity(&watched.directory).is_some_and(|identity| identity == watched.identity)
@@ -106,7 +107,7 @@ impl DirectoryEvents {
         self.inotify.readable().await
     }
 
-    /// Takes all events of interest, also those that [`Self::wait`] did not report yet.
+    /// Takes all relevant events, including those that [`Self::wait`] did not report yet.
     pub(super) fn drain(&mut self) -> io::Result<Vec<DirectoryEvent>> {
         let mut events = Vec::new();
         self.inotify.drain(|event| {

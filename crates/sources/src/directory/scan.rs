@@ -1,4 +1,4 @@
-//! One scan of a directory or a single file. Only files that changed are read; calls block.
+//! One scan of a directory or a single file. Reads only changed files; the calls block.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,7 +44,7 @@ pub(super) struct LastScan {
     kind: Option<PathKind>,
 }
 
-/// What the path is.
+/// The kind of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathKind {
     /// A directory on this device.
@@ -84,7 +84,7 @@ impl ScanResult {
         self.0.as_ref().is_ok_and(|complete| complete.unstable)
     }
 
-    /// Manifests that disappeared, or the path itself. A program may just be replacing them.
+    /// Missing manifests, or the missing path itself. A program may be replacing them.
     pub(super) fn missing(&self, known: &LastScan) -> Vec<Box<str>> {
         match &self.0 {
             Ok(complete) => {
@@ -100,7 +100,7 @@ impl ScanResult {
         }
     }
 
-    /// Accepts the result. Files named in `removed` were removed since the last one.
+    /// Accepts the result. Files named in `removed` were removed since the last scan.
     pub(super) fn accept(self, known: &mut LastScan, removed: &BTreeSet<OsString>) -> Observation {
         match self.0 {
             Err(failed) => {
@@ -143,8 +143,8 @@ impl ScanResult {
     }
 }
 
-/// Scans `path`. Files named in `dirty` are read though nothing may show that they changed;
-/// those named in `writing` are not read.
+/// Scans `path`. Files named in `dirty` are read even if their attributes are unchanged; those
+/// named in `writing` are not read.
 pub(super) fn scan(
     path: &Path,
     known: &LastScan,
@@ -198,7 +198,8 @@ pub(super) fn scan(
             "neither a directory nor a file".to_owned(),
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A missing directory may come back; a missing file in an existing directory was removed.
+            // A missing directory may come back; a missing file in an existing directory was
+            // removed.
             let parent = path
                 .parent()
                 .filter(|parent| !parent.as_os_str().is_empty());
@@ -223,7 +224,7 @@ pub(super) fn scan(
     })
 }
 
-/// `None` if the directory seems to be an empty mount point: its file system is unmounted.
+/// `None` if the directory seems to be an empty mount point whose file system is unmounted.
 fn directory(
     path: &Path,
     meta: &Metadata,
@@ -275,7 +276,7 @@ struct ScanInputs<'a> {
 }
 
 impl ScanInputs<'_> {
-    /// The file of a manifest's name; `None` if it has just disappeared.
+    /// Reads one manifest file; `None` if it has just disappeared.
     fn manifest(
         &self,
         path: &Path,
@@ -327,7 +328,7 @@ enum ReadOutcome {
 }
 
 fn read(path: &Path, expected: &Signature) -> io::Result<ReadOutcome> {
-    // It may be a FIFO by now: opening must not block.
+    // It may have become a FIFO: opening must not block.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new()
         .read(true)

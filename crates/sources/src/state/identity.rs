@@ -1,5 +1,4 @@
-//! Which UID a definition of a pod gets: the one of the pod that runs already, or another one, which
-//! makes it another pod.
+//! The UID of a pod's definition: that of the running pod, or a new one, which makes it a new pod.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +12,14 @@ use rubelet_base::{PodName, PodUid};
 
 use super::seen;
 
-/// What an edit of a manifest does to its pod.
+/// The effect of a manifest's edit on its pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ManifestEdits {
-    /// The pod keeps its UID, and what the edit does not concern goes on.
+    /// The pod keeps its UID, and containers that the edit does not affect keep running.
     #[default]
     InPlace,
-    /// The pod ends, and another one with another UID starts when nothing of it is left, as with the
-    /// kubelet. A manifest that is removed and written again counts as edited.
+    /// The pod is terminated, and a new one with another UID starts once the old one is removed, as
+    /// in the kubelet. A manifest that is removed and written again counts as edited.
     Replace,
 }
 
@@ -35,50 +34,49 @@ impl ManifestEdits {
     }
 }
 
-/// A pod of a manifest that ran when the agent started.
+/// A manifest pod that was running when the agent started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdoptedPod {
     /// Its UID.
     pub uid: PodUid,
-    /// The `kubernetes.io/config.hash` of the definition it was last run with; `None` if nobody
-    /// recorded it.
+    /// The `kubernetes.io/config.hash` of its last definition; `None` if it is not recorded.
     pub content: Option<Box<str>>,
 }
 
-/// Pods that ran when the agent started, by name: where a manifest's definition is theirs it takes
-/// their UID over, so that nothing restarts.
+/// Pods that were running when the agent started, by name. A manifest with the same definition
+/// takes over their UID, so that nothing restarts.
 pub type AdoptedPods = BTreeMap<PodName, Vec<AdoptedPod>>;
 
-/// What a new definition of a pod takes over.
+/// The identity that a new definition of a pod keeps.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct KnownPod {
-    /// The pod's UID; `None`: the one that follows from its name.
+    /// The pod's UID; `None`: derived from its name.
     pub(super) uid: Option<PodUid>,
     /// When it was first seen.
     pub(super) seen: Timestamp,
 }
 
-/// A definition that was found.
+/// A definition in a manifest.
 pub(super) struct NewDefinition<'a> {
     pub(super) name: &'a PodName,
     /// Its `kubernetes.io/config.hash`.
     pub(super) content: &'a str,
-    /// The manifest was removed and written again.
+    /// True if the manifest was removed and written again.
     pub(super) recreated: bool,
 }
 
-/// What is known of the pods of one name.
+/// The known pods of one name.
 #[derive(Debug, Default)]
 pub(super) struct NameFacts<'a> {
-    /// As the sources want it at present.
+    /// The currently desired pod.
     pub(super) current: Option<&'a Pod>,
-    /// Those that ran when the agent started.
+    /// Pods that were running when the agent started.
     pub(super) adopted: &'a [AdoptedPod],
     /// The UID of the pod that was removed last.
     pub(super) removed: Option<&'a PodUid>,
 }
 
-/// Whether the definition is that of a known pod.
+/// Determines whether the definition is that of a known pod.
 pub(super) fn identify(
     edits: ManifestEdits,
     new: &NewDefinition<'_>,
@@ -109,14 +107,14 @@ pub(super) fn identify(
     known(Some(uid), now)
 }
 
-/// The pod with this content, if one ran when the agent started. One whose content nobody recorded
-/// is taken for it, unless its UID says otherwise.
+/// The pod with this content, if one was running when the agent started. A pod without recorded
+/// content matches as well, unless its UID proves otherwise.
 fn adopt(uids: &StaticUid, content: &str, adopted: &[AdoptedPod]) -> Option<PodUid> {
     let is_it = |one: &&AdoptedPod| match &one.content {
         Some(recorded) => &**recorded == content,
         None => uids.origin(&one.uid) != UidOrigin::OtherContent,
     };
-    // One that is recorded is surer than one that is not.
+    // A recorded content is more certain than a missing one.
     let (recorded, others): (Vec<_>, Vec<_>) =
         adopted.iter().partition(|one| one.content.is_some());
     let mut all = recorded.into_iter().chain(others.into_iter().rev());

@@ -1,4 +1,4 @@
-//! From the bytes of a manifest to the pods in it and the problems with it.
+//! Parses the bytes of a manifest into its pods and problems.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,31 +15,31 @@ use crate::status::{Problem, Reason};
 
 /// The contents of a manifest.
 #[derive(Debug, Default)]
-pub(super) struct Interpreted {
-    /// Its good pods, each name once.
+pub(super) struct ParsedManifest {
+    /// Its valid pods, each name once.
     pub(super) pods: Vec<Pod>,
-    /// What is wrong with the others.
+    /// The problems of the others.
     pub(super) problems: Vec<Problem>,
-    /// There is nothing but blanks: rather a file that is being written than one without pods.
+    /// True if it only contains whitespace: probably a file that is being written.
     pub(super) blank: bool,
 }
 
-/// Decodes, defaults and validates. `known` tells, from the name and the content of a pod, what it
-/// takes over. A mistake in the parser costs this manifest, not the others.
+/// Decodes, defaults and validates. `known` returns the identity that a pod keeps, from its name
+/// and content. A bug in the parser affects only this manifest.
 pub(super) fn interpret(
     bytes: &[u8],
     node_name: &str,
     source: PodSource,
     origin: &str,
     known: impl Fn(&PodName, &str) -> KnownPod,
-) -> Interpreted {
+) -> ParsedManifest {
     let work = || read(bytes, node_name, source, origin, known);
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Interpreted {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| ParsedManifest {
         problems: vec![Problem::whole(
             Reason::ParseError,
             "the parser failed on this manifest; please report it with the manifest",
         )],
-        ..Interpreted::default()
+        ..ParsedManifest::default()
     })
 }
 
@@ -49,11 +49,11 @@ fn read(
     source: PodSource,
     origin: &str,
     known: impl Fn(&PodName, &str) -> KnownPod,
-) -> Interpreted {
+) -> ParsedManifest {
     let blank = bytes.iter().all(u8::is_ascii_whitespace);
-    let mut found = Interpreted {
+    let mut found = ParsedManifest {
         blank,
-        ..Interpreted::default()
+        ..ParsedManifest::default()
     };
     for pod in decode_bytes(bytes).pods {
         let raw = match pod {

@@ -1,4 +1,4 @@
-//! One manifest over time: its current contents, and what is held because those can't be used.
+//! One manifest over time: its current content, and its last good pods.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,30 +10,30 @@ use jiff::Timestamp;
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::{PodName, PodUid};
 
-use super::{ManifestKey, interpret::Interpreted, report};
+use super::{ManifestKey, interpret::ParsedManifest, report};
 use crate::status::{ManifestEvent, Problem, Reason};
 
 /// A pod that a manifest defines.
 #[derive(Debug, Clone)]
-pub(super) struct Claim {
+pub(super) struct DefinedPod {
     pub(super) pod: Arc<Pod>,
-    /// The manifest's text at the time.
+    /// The manifest's text with this definition.
     pub(super) text: Arc<str>,
-    /// The manifest no longer defines it in a usable way.
+    /// True if the manifest no longer has a usable definition of it.
     pub(super) held: bool,
 }
 
 /// One file or URL.
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
-    /// Length and hash of the content that was last taken in.
+    /// Length and hash of the last parsed content.
     digest: Option<(usize, u64)>,
     pub(super) skipped: Option<Reason>,
-    pub(super) claims: Vec<Claim>,
+    pub(super) defined: Vec<DefinedPod>,
     pub(super) problems: Vec<Problem>,
-    /// Pods that belong to other manifests.
+    /// Problems of pods that other manifests own.
     pub(super) duplicates: Vec<Problem>,
-    /// Problems that an event has reported.
+    /// Problems for which an event was raised.
     raised: BTreeSet<(Reason, String)>,
     pub(super) last_good: Option<Timestamp>,
     pub(super) last_change: Option<Timestamp>,
@@ -66,16 +66,16 @@ impl Manifest {
         self.problems = vec![problem];
     }
 
-    /// The content changed. `current` returns the desired pods, which stay the same objects where
-    /// nothing changed.
+    /// The content changed. `current` returns the desired pods, whose objects are kept if they are
+    /// unchanged.
     pub(super) fn replace(
         &mut self,
         bytes: &[u8],
-        found: Interpreted,
+        found: ParsedManifest,
         current: impl Fn(&PodName) -> Option<Arc<Pod>>,
         now: Timestamp,
     ) {
-        let Interpreted {
+        let ParsedManifest {
             pods,
             mut problems,
             blank,
@@ -83,55 +83,55 @@ impl Manifest {
         self.digest = Some(digest(bytes));
         self.skipped = None;
         self.last_change = Some(now);
-        if blank && !self.claims.is_empty() {
+        if blank && !self.defined.is_empty() {
             let message = "the file is empty; its pods keep their last definition; \
                            delete the file to remove them";
             problems.push(Problem::whole(Reason::EmptyFile, message));
         }
         let text: Arc<str> = String::from_utf8_lossy(bytes).into();
-        let claims = pods.into_iter().map(|pod| {
+        let defined = pods.into_iter().map(|pod| {
             let same = current(&pod.name).filter(|current| **current == pod);
             let pod = same.unwrap_or_else(|| Arc::new(pod));
-            Claim {
+            DefinedPod {
                 pod,
                 text: Arc::clone(&text),
                 held: false,
             }
         });
-        let mut claims: Vec<Claim> = claims.collect();
-        // Collecting takes over the room of the pods, which is many times that of claims.
-        claims.shrink_to_fit();
+        let mut defined: Vec<DefinedPod> = defined.collect();
+        // `collect` reuses the allocation of the pods, which is many times larger.
+        defined.shrink_to_fit();
         if problems.is_empty() {
             self.last_good = Some(now);
-            self.claims = claims;
+            self.defined = defined;
         } else {
-            // A pod that is missing may be the one that can't be read.
+            // A missing pod may be the one that is invalid.
             self.hold();
-            self.claims
-                .retain(|old| claims.iter().all(|new| new.pod.name != old.pod.name));
-            self.claims.extend(claims);
+            self.defined
+                .retain(|old| defined.iter().all(|new| new.pod.name != old.pod.name));
+            self.defined.extend(defined);
         }
         self.problems = problems;
     }
 
-    /// Whether the pods of this manifest are unknown.
+    /// True if the pods of this manifest are unknown.
     pub(super) fn is_undetermined(&self) -> bool {
-        !self.problems.is_empty() && self.claims.is_empty()
+        !self.problems.is_empty() && self.defined.is_empty()
     }
 
-    /// Notes the pods that another manifest has.
-    pub(super) fn judge_duplicates(
+    /// Updates the problems of pods that another manifest owns.
+    pub(super) fn update_duplicates(
         &mut self,
         (source, origin): (PodSource, &str),
         owners: &BTreeMap<PodName, ManifestKey>,
     ) {
-        let problem = |claim: &Claim| {
-            let name = &claim.pod.name;
+        let problem = |entry: &DefinedPod| {
+            let name = &entry.pod.name;
             let owner = owners
                 .get(name)
                 .filter(|owner| owner.0 != source || &*owner.1 != origin)?;
             let message = format!(
-                "pod {name} is defined in {} already; rename or remove one of them",
+                "pod {name} is already defined in {}; rename or remove one of them",
                 owner.1
             );
             let pod = Some(name.to_string());
@@ -140,15 +140,16 @@ impl Manifest {
                 ..Problem::whole(Reason::Duplicate, message)
             })
         };
-        self.duplicates = self.claims.iter().filter_map(problem).collect();
+        self.duplicates = self.defined.iter().filter_map(problem).collect();
     }
 
-    /// Everything that is wrong.
+    /// All problems.
     pub(super) fn all_problems(&self) -> impl Iterator<Item = &Problem> + Clone {
         self.problems.iter().chain(&self.duplicates)
     }
 
-    /// Problems without an event so far, as one event per pod. `find` looks up desired pods.
+    /// Problems for which no event was raised yet, as one event per pod. `find` looks up desired
+    /// pods.
     pub(super) fn new_events(
         &mut self,
         origin: &str,
@@ -182,8 +183,8 @@ impl Manifest {
     }
 
     fn hold(&mut self) {
-        for claim in &mut self.claims {
-            claim.held = true;
+        for entry in &mut self.defined {
+            entry.held = true;
         }
     }
 }

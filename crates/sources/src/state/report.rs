@@ -1,16 +1,16 @@
-//! What the state reports: statuses, events and held pods.
+//! The outputs of the state: statuses, events and last good pods.
 
 use std::collections::BTreeMap;
 
 use rubelet_api::pod::PodSource;
 use rubelet_base::{PodName, PodUid};
 
-use super::{HeldPod, ManifestKey, ReadFailure, SourceRecord, manifest::Manifest};
+use super::{LastGoodPod, ManifestKey, ReadFailure, SourceRecord, manifest::Manifest};
 use crate::status::{
     EventReason, ManifestEvent, ManifestPod, ManifestState, ManifestStatus, Problem,
 };
 
-/// How many problems are put into one message.
+/// Maximum number of problems in one message.
 const SHOWN_PROBLEMS: usize = 3;
 
 pub(super) fn failed(
@@ -30,7 +30,7 @@ pub(super) fn failed(
     ManifestEvent {
         reason: EventReason::FailedManifest,
         cause: problems.first().map(|problem| problem.reason),
-        message: format!("{origin}: {}", sum_up(problems.iter().copied())),
+        message: format!("{origin}: {}", summary(problems.iter().copied())),
         origin: origin.into(),
         pod,
         uid,
@@ -104,27 +104,27 @@ fn of_manifest(
             .is_some_and(|owner| owner.0 == source && &*owner.1 == origin)
     };
     let pods: Vec<ManifestPod> = manifest
-        .claims
+        .defined
         .iter()
-        .filter(|claim| mine(&claim.pod.name))
-        .map(|claim| ManifestPod {
-            namespace: (*claim.pod.name.namespace).into(),
-            name: (*claim.pod.name.name).into(),
-            uid: claim.pod.uid.as_str().into(),
+        .filter(|entry| mine(&entry.pod.name))
+        .map(|entry| ManifestPod {
+            namespace: (*entry.pod.name.namespace).into(),
+            name: (*entry.pod.name.name).into(),
+            uid: entry.pod.uid.as_str().into(),
         })
         .collect();
     let state = match (
         manifest.skipped,
         problems.is_empty(),
-        manifest.claims.is_empty(),
+        manifest.defined.is_empty(),
     ) {
         (Some(_), ..) => ManifestState::Skipped,
         (None, false, _) => ManifestState::Bad,
         (None, true, true) => ManifestState::Empty,
         (None, true, false) => ManifestState::Ok,
     };
-    let mut message = sum_up(problems.iter().copied());
-    let held = read_failure.is_some() || manifest.claims.iter().any(|claim| claim.held);
+    let mut message = summary(problems.iter().copied());
+    let held = read_failure.is_some() || manifest.defined.iter().any(|entry| entry.held);
     if state == ManifestState::Bad && held && !pods.is_empty() {
         message.push_str(" (its last good version counts)");
     }
@@ -146,23 +146,23 @@ fn of_manifest(
 pub(super) fn held(
     sources: &BTreeMap<PodSource, SourceRecord>,
     owners: &BTreeMap<PodName, ManifestKey>,
-) -> Vec<HeldPod> {
+) -> Vec<LastGoodPod> {
     let mut pods = Vec::new();
     for (source, record) in sources {
         for (origin, manifest) in &record.manifests {
             let all = record.read_failure.is_some();
-            for claim in manifest.claims.iter().filter(|claim| all || claim.held) {
-                let name = &claim.pod.name;
+            for entry in manifest.defined.iter().filter(|entry| all || entry.held) {
+                let name = &entry.pod.name;
                 if owners
                     .get(name)
                     .is_some_and(|(s, o)| s == source && o == origin)
                 {
-                    pods.push(HeldPod {
+                    pods.push(LastGoodPod {
                         source: source.as_str().into(),
                         origin: origin.clone(),
                         namespace: (*name.namespace).into(),
                         name: (*name.name).into(),
-                        text: (*claim.text).into(),
+                        text: (*entry.text).into(),
                     });
                 }
             }
@@ -172,7 +172,7 @@ pub(super) fn held(
     pods
 }
 
-fn sum_up<'a>(problems: impl Iterator<Item = &'a Problem> + Clone) -> String {
+fn summary<'a>(problems: impl Iterator<Item = &'a Problem> + Clone) -> String {
     let shown: Vec<String> = problems
         .clone()
         .take(SHOWN_PROBLEMS)

@@ -4,7 +4,7 @@ mod replaced;
 
 use super::*;
 use crate::{
-    desired::{Op, diff},
+    desired::{PodOperation, diff},
     status::{EventReason, ManifestState},
 };
 
@@ -29,11 +29,11 @@ impl Node {
         Self::with(AdoptedPods::new(), &[])
     }
 
-    fn with(adopted: AdoptedPods, held: &[HeldPod]) -> Self {
+    fn with(adopted: AdoptedPods, held: &[LastGoodPod]) -> Self {
         Self::editing(ManifestEdits::InPlace, adopted, held)
     }
 
-    fn editing(edits: ManifestEdits, adopted: AdoptedPods, held: &[HeldPod]) -> Self {
+    fn editing(edits: ManifestEdits, adopted: AdoptedPods, held: &[LastGoodPod]) -> Self {
         let sources = [PodSource::File, PodSource::Http];
         Self {
             state: SourceState::new("Node", edits, &sources, adopted, held, time(0)),
@@ -412,7 +412,11 @@ fn directory_and_url_do_not_take_pods_from_each_other() {
         .iter()
         .map(|update| update.op)
         .collect();
-    assert_eq!(ops, [Op::Update], "it is the same pod, with another image");
+    assert_eq!(
+        ops,
+        [PodOperation::Update],
+        "it is the same pod, with another image"
+    );
 }
 
 #[test]
@@ -518,7 +522,7 @@ fn what_was_held_survives_a_restart_of_the_agent() {
     let bad = "nonsense: [";
     node.directory(&[("/m/a", bad), ("/m/c", &pod("c", "three"))]);
     let json = serde_json::to_string(&**node.state.held()).expect("held pods are data");
-    let held: Vec<HeldPod> = serde_json::from_str(&json).expect("the same data");
+    let held: Vec<LastGoodPod> = serde_json::from_str(&json).expect("the same data");
 
     let mut restarted = Node::with(AdoptedPods::new(), &held);
     assert_eq!(restarted.pods(), ["a-node=one", "b-node=two"]);

@@ -14,15 +14,15 @@ use hyper_util::{
 use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs, pki_types::CertificateDer};
 
 use super::{
-    redirect::{Chain, MAX_REQUESTS, is_redirect},
+    redirect::{MAX_REQUESTS, RedirectChain, is_redirect},
     target::{Target, TargetError},
 };
 use crate::state::MAX_MANIFEST_BYTES;
 
-/// A poll that takes longer has failed, whatever it waits for.
+/// Timeout of a poll as a whole.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Which certificate authorities are trusted.
+/// Trusted certificate authorities.
 #[derive(Debug, Clone, Default)]
 pub enum Roots {
     /// Those of this machine, read when the first secure request is made. `SSL_CERT_FILE` and
@@ -33,7 +33,7 @@ pub enum Roots {
     Certificates(Vec<Vec<u8>>),
 }
 
-/// Why a URL could not be read.
+/// A failed fetch of a URL.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
     #[error("no response within 10s")]
@@ -48,7 +48,7 @@ pub(super) enum FetchError {
     Redirect(#[source] TargetError),
     #[error("the response is larger than 10 MiB")]
     TooLarge,
-    #[error("the response broke off")]
+    #[error("the response was truncated")]
     Body(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("no certificate authorities for HTTPS; install ca-certificates")]
     Roots(#[source] io::Error),
@@ -56,31 +56,31 @@ pub(super) enum FetchError {
     Tls(#[source] rustls::Error),
 }
 
-/// What a URL answered.
+/// The result of a fetch.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fetched {
-    /// This.
+pub(super) enum FetchResult {
+    /// The content.
     Body(Bytes),
-    /// Unchanged since the last fetch, by the server's answer.
+    /// The server responded that the content is unchanged since the last fetch.
     NotModified,
 }
 
 type Http = Client<HttpConnector, Empty<Bytes>>;
 type Https = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
 
-/// Fetches one URL again and again.
+/// Fetches one URL repeatedly.
 pub(super) struct Fetcher {
     target: Target,
     headers: HeaderMap,
     roots: Roots,
     http: Http,
-    /// Made when it is needed: the certificate authorities take up memory.
+    /// Created on demand: the certificate authorities use memory.
     https: Option<Https>,
     etag: Option<HeaderValue>,
 }
 
 impl Fetcher {
-    /// `headers` go with each request; they win over those that are made up here.
+    /// `headers` are sent with each request and override the defaults.
     pub(super) fn new(target: Target, headers: HeaderMap, roots: Roots) -> Self {
         let http = Client::builder(TokioExecutor::new()).build_http();
         Self {
@@ -94,15 +94,15 @@ impl Fetcher {
     }
 
     /// Fetches once.
-    pub(super) async fn fetch(&mut self) -> Result<Fetched, FetchError> {
+    pub(super) async fn fetch(&mut self) -> Result<FetchResult, FetchError> {
         tokio::time::timeout(TIMEOUT, self.get())
             .await
             .unwrap_or(Err(FetchError::Timeout))
     }
 
-    async fn get(&mut self) -> Result<Fetched, FetchError> {
+    async fn get(&mut self) -> Result<FetchResult, FetchError> {
         let conditional = !self.headers.contains_key(header::IF_NONE_MATCH);
-        let mut chain = Chain::new(self.target.clone(), self.request_headers(conditional));
+        let mut chain = RedirectChain::new(self.target.clone(), self.request_headers(conditional));
         let mut target = self.target.clone();
         let mut headers = chain.headers().clone();
         for _ in 0..MAX_REQUESTS {
@@ -112,7 +112,7 @@ impl Fetcher {
             match (response.status(), location) {
                 (StatusCode::OK, _) => return self.body(response).await,
                 (StatusCode::NOT_MODIFIED, _) if conditional && self.etag.is_some() => {
-                    return Ok(Fetched::NotModified);
+                    return Ok(FetchResult::NotModified);
                 }
                 (status, Some(location)) if is_redirect(status) => {
                     let next = target.join(location).map_err(FetchError::Redirect)?;
@@ -165,7 +165,7 @@ impl Fetcher {
         response.await.map_err(FetchError::Request)
     }
 
-    async fn body(&mut self, response: Response<Incoming>) -> Result<Fetched, FetchError> {
+    async fn body(&mut self, response: Response<Incoming>) -> Result<FetchResult, FetchError> {
         let etag = response.headers().get(header::ETAG).cloned();
         let limit = usize::try_from(MAX_MANIFEST_BYTES).expect("10 MiB can be counted");
         let body = Limited::new(response.into_body(), limit)
@@ -179,7 +179,7 @@ impl Fetcher {
                 }
             })?;
         self.etag = etag;
-        Ok(Fetched::Body(body.to_bytes()))
+        Ok(FetchResult::Body(body.to_bytes()))
     }
 }
 

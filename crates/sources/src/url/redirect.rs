@@ -1,10 +1,10 @@
-//! Redirects, by the rules of Go's HTTP client: how many, and which headers go along.
+//! Redirects, by the rules of Go's HTTP client: their number, and the headers to forward.
 
 use http::{HeaderMap, HeaderName, StatusCode, header};
 
 use super::target::Target;
 
-/// How many requests are made for one answer.
+/// Maximum number of requests of one fetch.
 pub(super) const MAX_REQUESTS: usize = 10;
 
 /// Headers that only go to the host for which they were configured, and to hosts below it.
@@ -16,21 +16,22 @@ const SENSITIVE: [HeaderName; 5] = [
     header::WWW_AUTHENTICATE,
 ];
 
-/// True for answers to a GET that redirect the client and have a `Location`.
+/// True for statuses of a GET that redirect the client with a `Location`.
 pub(super) fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// What a chain of redirects carries along.
+/// The state of a chain of redirects.
 #[derive(Debug)]
-pub(super) struct Chain {
+pub(super) struct RedirectChain {
     first: Target,
     headers: HeaderMap,
-    /// A redirect left the first host: no more secrets are sent, even if it returns.
+    /// True once a redirect left the first host: sensitive headers are no longer sent, even if it
+    /// returns.
     left: bool,
 }
 
-impl Chain {
+impl RedirectChain {
     pub(super) fn new(first: Target, headers: HeaderMap) -> Self {
         Self {
             first,
@@ -48,7 +49,7 @@ impl Chain {
             }
             self.headers.remove("cookie2");
         }
-        // A secure page is not named to an insecure one.
+        // No `Referer` from https to http.
         let referer =
             (!from.is_https() || to.is_https()).then(|| from.uri.to_string().parse().ok());
         match referer.flatten() {
@@ -67,7 +68,7 @@ fn is_same_or_below(host: &str, first: &str) -> bool {
     let below = host
         .strip_suffix(first)
         .is_some_and(|rest| rest.ends_with('.'));
-    // Names above an address or with brackets are no domains.
+    // Addresses are not domains.
     host == first || (below && !first.contains([':', '%']))
 }
 
@@ -95,7 +96,7 @@ mod tests {
             headers.insert(header::AUTHORIZATION, HeaderValue::from_static("secret"));
             headers.insert("x-plain", HeaderValue::from_static("1"));
             let mut from = target("http://host/a");
-            let mut chain = Chain::new(from.clone(), headers);
+            let mut chain = RedirectChain::new(from.clone(), headers);
             for hop in hops {
                 let to = target(hop);
                 chain.follow(&from, &to);
@@ -118,7 +119,7 @@ mod tests {
             ("https://host/a", "http://host/b", None),
         ] {
             let (from, to) = (target(from), target(to));
-            let mut chain = Chain::new(from.clone(), HeaderMap::new());
+            let mut chain = RedirectChain::new(from.clone(), HeaderMap::new());
             let headers = chain.follow(&from, &to);
             assert_eq!(
                 headers.get(header::REFERER).map(HeaderValue::as_bytes),

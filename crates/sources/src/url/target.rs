@@ -6,7 +6,7 @@ use http::{
     uri::{Authority, Scheme},
 };
 
-/// Why a URL cannot be fetched. Does not show passwords.
+/// An invalid URL. Does not show passwords.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// Not a URL at all.
@@ -16,11 +16,11 @@ pub enum TargetError {
     #[error("unsupported scheme {0:?}; use http or https")]
     Scheme(String),
     /// No host.
-    #[error("the URL names no host")]
+    #[error("the URL has no host")]
     Host,
 }
 
-/// An absolute URL without user, password and fragment, and the user and password apart.
+/// An absolute URL without user, password and fragment, with user and password separate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) uri: Uri,
@@ -29,7 +29,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Reads an absolute URL.
+    /// Parses an absolute URL.
     pub(super) fn parse(text: &str) -> Result<Self, TargetError> {
         let uri: Uri = text.parse().map_err(|_| TargetError::Syntax)?;
         let mut parts = uri.into_parts();
@@ -61,7 +61,7 @@ impl Target {
         })
     }
 
-    /// What a `Location` header means here: RFC 3986, section 5.2.
+    /// Resolves a `Location` header: RFC 3986, section 5.2.
     pub(super) fn join(&self, location: &str) -> Result<Self, TargetError> {
         let location = location.split('#').next().unwrap_or_default();
         let scheme = self.uri.scheme_str().unwrap_or("http");
@@ -104,14 +104,14 @@ impl Target {
         self.uri.host().unwrap_or_default().to_ascii_lowercase()
     }
 
-    /// The `Authorization` that user and password make.
+    /// The `Authorization` header with user and password.
     pub(super) fn authorization(&self) -> Option<String> {
         self.credentials
             .as_ref()
             .map(|credentials| format!("Basic {}", STANDARD.encode(credentials)))
     }
 
-    /// The URL as it may be shown: the password is replaced.
+    /// The URL for display, with the password replaced.
     pub(super) fn shown(&self) -> String {
         let text = self.uri.to_string();
         let user = self.credentials.as_deref().map(|both| {

@@ -17,7 +17,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    fetch::{FetchError, Fetched},
+    fetch::{FetchError, FetchResult},
     *,
 };
 
@@ -103,8 +103,8 @@ fn fetcher(url: &str, headers: HeaderMap) -> Fetcher {
     Fetcher::new(Target::parse(url).unwrap(), headers, Roots::System)
 }
 
-fn body(text: &str) -> Fetched {
-    Fetched::Body(text.to_owned().into())
+fn body(text: &str) -> FetchResult {
+    FetchResult::Body(text.to_owned().into())
 }
 
 fn secret() -> HeaderMap {
@@ -161,7 +161,7 @@ async fn a_tag_of_the_server_is_given_back() {
     .await;
     let mut fetcher = fetcher(&server.url("/"), HeaderMap::new());
     assert_eq!(fetcher.fetch().await.unwrap(), body("pods"));
-    assert_eq!(fetcher.fetch().await.unwrap(), Fetched::NotModified);
+    assert_eq!(fetcher.fetch().await.unwrap(), FetchResult::NotModified);
     assert_eq!(server.asked()[1].1[header::IF_NONE_MATCH], "\"v1\"");
 }
 

@@ -22,12 +22,12 @@ use crate::{
     inbound::{Inbound, inbound},
 };
 
-/// How long a peer may take to close a connection after all data was sent. Closing immediately
+/// Time for a peer to close a connection after all data was sent. Closing immediately
 /// while the peer still sends would make the kernel reset the connection, and discard data that the
 /// peer has not read yet.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Which side of a connection this is.
+/// The side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Client,
@@ -64,7 +64,7 @@ impl Drop for Handle {
     }
 }
 
-/// What the task and the streams share.
+/// State that the task and the streams share.
 pub(super) struct Inner {
     pub(super) control: ControlQueue,
     streams: Mutex<Streams>,
@@ -224,7 +224,7 @@ impl Inner {
     }
 }
 
-/// Where streams opened by the peer go.
+/// The queue of streams that the peer opens.
 struct IncomingStreams {
     weak: std::sync::Weak<Handle>,
     arrived: mpsc::Sender<Stream>,

@@ -61,7 +61,7 @@ pub enum Head {
         stream: u32,
         /// Whether they are its last ones.
         fin: bool,
-        /// How many.
+        /// Number of data bytes.
         length: usize,
     },
     /// A control frame follows.

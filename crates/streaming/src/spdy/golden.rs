@@ -119,7 +119,7 @@ fn what_another_implementation_writes_is_read_as_it_reads_it_itself() {
     }
 }
 
-/// What this crate's client and server write for the same purposes.
+/// Frames of this crate's client and server for the same purposes.
 fn ours() -> [(&'static str, Vec<Bytes>); 6] {
     let headers = |pairs: &[(&str, &str)]| {
         let all = pairs.iter();

@@ -11,7 +11,7 @@ pub const LONGEST_BLOCK: usize = 64 << 10;
 /// Maximum number of headers in a block.
 const MOST_HEADERS: usize = 128;
 
-/// How far back a compressor may refer.
+/// Window of the compressor.
 const WINDOW: usize = 32 << 10;
 
 /// Size of the zlib stream header, and of the checksum of its dictionary.

@@ -300,7 +300,7 @@ async fn what_breaks_the_protocol_ends_the_connection() {
     ] {
         let (server, mut ours) = server_of(&bytes).await;
         if bytes[0] == b'G' {
-            // Which is read as data of a stream that nobody has opened.
+            // Which is read as data of a stream that is not open.
             ours.shutdown().await.unwrap();
         }
         server.handle.ended().await;

@@ -120,7 +120,7 @@ impl Echo {
                     return 0;
                 }
                 "sleep" => {
-                    // As a pipe that nobody writes to; ends with the session.
+                    // As a pipe without a writer; ends with the session.
                     let _ = to_stdout.write("begun".into()).await;
                     std::future::pending::<()>().await;
                 }

@@ -31,7 +31,7 @@ const CLOSE_SIGNAL: u8 = 255;
 /// Longest message that is written.
 const LONGEST: usize = 32 << 10;
 
-/// How long a client may take to answer a close frame.
+/// Time for a client to answer a close frame.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// The direction of a channel; data on other channels is discarded.

@@ -1,4 +1,4 @@
-//! A guest in which the agent runs with the runtime inside of it.
+//! A guest in which the agent runs with the embedded runtime.
 
 use std::time::Duration;
 

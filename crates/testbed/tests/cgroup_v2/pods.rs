@@ -1,4 +1,4 @@
-//! The agent with the runtime inside of it, and pods, in a guest: limits, want of memory, devices.
+//! The agent with the embedded runtime, and pods, in a guest: limits, want of memory, devices.
 
 use anyhow::Result;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};

@@ -20,7 +20,7 @@ fn pods_are_looked_at_from_inside_without_a_tool_in_their_image() {
     ];
     let (runtime, agent) = outside::with_pods(&pods);
     // Beside docker, packets between pods of a plugin are dropped unless its configuration accepts them;
-    // the bridge of the runtime inside accepts its own.
+    // the bridge of the embedded runtime accepts its own.
     let on_bridge = runtime.kind() == Kind::Embedded;
     let address = pod_ip(&agent, if on_bridge { "two" } else { "of-node" });
     for pod in ["one", "pod/one", "of-node"] {
@@ -49,7 +49,7 @@ fn pods_are_looked_at_from_inside_without_a_tool_in_their_image() {
             .count()
     };
     assert_eq!(hops("of-node"), 1);
-    // On the bridge of the runtime inside the host routes between pods.
+    // On the bridge of the embedded runtime the host routes between pods.
     assert_eq!(hops("one"), 1 + usize::from(on_bridge));
 
     // Each interface sees all requests and replies.

@@ -107,7 +107,7 @@ fn a_host_name_that_no_pod_could_carry_is_refused_at_the_start() {
             .arg("--hostname-override=my_host"),
     );
     assert_eq!(output.code, 1);
-    let expected = "error: \"my_host\" (--hostname-override) can't be the name of a node";
+    let expected = "error: \"my_host\" (--hostname-override) is not a valid node name";
     assert!(output.stderr.contains(expected), "{}", output.stderr);
 }
 

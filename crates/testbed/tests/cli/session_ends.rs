@@ -38,7 +38,7 @@ fn a_command_ends_with_its_container() {
 #[test]
 fn a_command_ends_with_its_runtime_and_the_next_one_says_why_it_cannot_begin() {
     let (runtime, agent) = outside::with_pods(&[PodText::new("web")]);
-    // The runtime inside ends with its agent.
+    // The embedded runtime ends with its agent.
     let TestRuntime::Containerd(containerd) = &runtime else {
         return;
     };

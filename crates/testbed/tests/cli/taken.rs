@@ -12,7 +12,7 @@ fn a_port_socket_or_root_directory_in_use_ends_the_second_agent_with_one_clear_e
     let (runtime, first) = outside::with_pods(&[]);
     let followed = |agent: &Agent| {
         let log = std::fs::read_to_string(agent.log_path())?;
-        let told = log.contains("Events of the runtime are followed");
+        let told = log.contains("Receiving events of the container runtime");
         Ok(told.then_some(log))
     };
     let before = first

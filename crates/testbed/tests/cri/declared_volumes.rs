@@ -7,7 +7,7 @@ use rubelet_testbed::images;
 
 use crate::subject::{Sandbox, Subject, refused};
 
-/// All handlers of the runtime inside.
+/// All handlers of the embedded runtime.
 const HANDLERS: [&str; 3] = ["", "runc", "crun"];
 
 /// The handlers that work on this machine: containerd is asked for its own only, and crun runs

@@ -191,7 +191,7 @@ fn a_pod_that_no_container_could_be_in_is_refused_and_its_name_stays_free() -> R
     for (config, why) in [
         (below("/"), "linux.cgroup_parent"),
         (below("/pods/../.."), "linux.cgroup_parent"),
-        (without_root, "it has to begin at 0"),
+        (without_root, "it must begin at 0"),
     ] {
         let answer = subject.ask(run(subject.client(), &config, ""));
         let error = subject.invalid(answer);

@@ -70,7 +70,7 @@ fn a_volume_that_does_not_answer_fails_its_own_container_with_a_clear_message() 
         .expect_err("the volume does not answer")
         .to_string();
     assert!(
-        error.contains(&volume) && error.contains("did not answer within"),
+        error.contains(&volume) && error.contains("did not respond within"),
         "{error}"
     );
     let took = begun.elapsed();

@@ -82,7 +82,7 @@ fn the_first_of_two_files_with_the_same_pod_counts_until_it_goes() {
         .unwrap();
     let shown = states::wait_manifest(agent, "a-second.yaml", "Bad");
     assert_eq!(shown["status"]["reason"], "Duplicate");
-    wait_words(agent, "a-second.yaml", "first.yaml already");
+    wait_words(agent, "a-second.yaml", "first.yaml; rename or remove");
     let first = states::wait_manifest(agent, "first.yaml", "Ok");
     assert_eq!(
         first["status"]["pods"][0]["name"],

@@ -84,5 +84,5 @@ fn without_any_source_the_agent_runs_and_says_that_no_pods_can_come() {
     })
     .unwrap();
     let log = std::fs::read_to_string(agent.log_path()).unwrap();
-    assert!(log.contains("No pods can come"), "{log}");
+    assert!(log.contains("No source of pods is configured"), "{log}");
 }

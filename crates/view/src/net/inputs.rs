@@ -1,5 +1,5 @@
-//! What a check of a pod's network asks about: what the node knows, and what the network namespace of
-//! the pod shows.
+//! Input of a check of a pod's network: the facts that the node knows, and the state of the pod's
+//! network namespace.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -15,14 +15,14 @@ use rubelet_host::{
     netlink::{Address, Link, NetlinkError, Route, RouteSocket},
     netns::{self, NetnsError},
 };
-use rubelet_netprobe::check::{CheckInputs, CheckTarget, DefaultRoute, InterfaceState, Known};
+use rubelet_netprobe::check::{CheckInput, CheckInputs, CheckTarget, DefaultRoute, InterfaceState};
 use rubelet_node_state::{
     objects::{ObjectRefs, ObjectSource},
     pod_board::PodEntry,
 };
 use tokio::time::{Instant, timeout};
 
-/// How long the API server and the resolver of the node may take.
+/// Timeout of requests to the API server and to the resolver of the node.
 const ASK: Duration = Duration::from_secs(5);
 /// Interfaces, addresses and routes of a pod that are looked at.
 pub(super) const MOST: usize = 256;
@@ -31,7 +31,7 @@ pub(super) const MOST: usize = 256;
 pub type Nameservers =
     Arc<dyn Fn(Arc<Pod>) -> Pin<Box<dyn Future<Output = Vec<IpAddr>> + Send>> + Send + Sync>;
 
-/// What the network of pods should be.
+/// The expected network of pods.
 #[derive(Clone)]
 pub struct NetworkFacts {
     /// The nameservers of a pod.
@@ -76,7 +76,7 @@ pub(super) async fn inputs(
     })
 }
 
-/// What a network namespace shows.
+/// The state of a network namespace.
 struct NamespaceState {
     links: Vec<Link>,
     addresses: Vec<Address>,
@@ -162,7 +162,7 @@ fn alone() -> String {
 }
 
 /// The name that the DNS of a cluster always knows.
-fn default_name(facts: &NetworkFacts) -> Known<String> {
+fn default_name(facts: &NetworkFacts) -> CheckInput<String> {
     match (facts.api_server.get(), facts.cluster_domain.as_str()) {
         (None, _) => Err("give a name with --name".to_owned()),
         (_, "") => Err("the node has no clusterDomain; give a name with --name".to_owned()),
@@ -171,7 +171,7 @@ fn default_name(facts: &NetworkFacts) -> Known<String> {
 }
 
 /// The Service of the API server, as every container finds it in its environment.
-async fn service(objects: &Arc<dyn ObjectSource>, pod: &Arc<Pod>) -> Known<CheckTarget> {
+async fn service(objects: &Arc<dyn ObjectSource>, pod: &Arc<Pod>) -> CheckInput<CheckTarget> {
     // One without an environment of its own: nothing else is asked for.
     let Some(mut container) = pod.spec.containers.first().cloned() else {
         return Err("the pod has no container".to_owned());
@@ -201,7 +201,7 @@ async fn service(objects: &Arc<dyn ObjectSource>, pod: &Arc<Pod>) -> Known<Check
     }
 }
 
-async fn api_server(facts: &NetworkFacts, on_node: bool) -> Known<CheckTarget> {
+async fn api_server(facts: &NetworkFacts, on_node: bool) -> CheckInput<CheckTarget> {
     let Some((host, port)) = facts.api_server.get() else {
         return Err(alone());
     };
@@ -222,7 +222,7 @@ async fn api_server(facts: &NetworkFacts, on_node: bool) -> Known<CheckTarget> {
 }
 
 /// The next hop of the node's own default route.
-async fn own_gateway() -> Known<CheckTarget> {
+async fn own_gateway() -> CheckInput<CheckTarget> {
     let missing = || "this node has no default route; give a host with --outside".to_owned();
     let state = read(NamespaceState::own).await?;
     let gateways = default_routes(&state).into_iter();

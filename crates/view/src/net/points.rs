@@ -20,7 +20,7 @@ use super::inputs::MOST;
 /// An end of a path: a pod with its network namespace.
 #[derive(Debug, Clone)]
 pub(super) struct PathEnd {
-    /// What it is: `pod web`.
+    /// Its name in messages: `pod web`.
     pub(super) name: String,
     /// Its network namespace; `None` for that of the node, which pods of the host's network have.
     pub(super) namespace: Option<Arc<OwnedFd>>,

@@ -2,7 +2,7 @@
 //! them.
 
 use rubelet_api::wire::seconds;
-use rubelet_pod_plan::{Intents, intents::ExternalCondition};
+use rubelet_pod_plan::{OperatorIntents, intents::ExternalCondition};
 use rubelet_server::is_agent_condition;
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 const SHARED: &str = "DisruptionTarget";
 
 /// Adds requested conditions and ephemeral containers to a v1 Pod.
-pub(super) fn show(pod: &mut Value, intents: &Intents) {
+pub(super) fn show(pod: &mut Value, intents: &OperatorIntents) {
     ephemeral(pod, intents);
     conditions(pod, intents);
 }
 
-fn ephemeral(pod: &mut Value, intents: &Intents) {
+fn ephemeral(pod: &mut Value, intents: &OperatorIntents) {
     if intents.ephemeral.is_empty() {
         return;
     }
@@ -26,7 +26,7 @@ fn ephemeral(pod: &mut Value, intents: &Intents) {
     pod["spec"]["ephemeralContainers"] = all.into();
 }
 
-fn conditions(pod: &mut Value, intents: &Intents) {
+fn conditions(pod: &mut Value, intents: &OperatorIntents) {
     let shown = pod["status"]["conditions"].take();
     let mut shown = match shown {
         Value::Array(list) => list,

@@ -1,4 +1,4 @@
-//! What operators may do to pods, and what becomes of it.
+//! Operators' actions on pods, and their results.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ use rubelet_node_state::{
     runtime_state::RuntimeState,
 };
 use rubelet_pleg::LifecycleEvent;
-use rubelet_pod_plan::{History, Intents};
+use rubelet_pod_plan::{History, OperatorIntents};
 use rubelet_probes::ProberHandle;
 use rubelet_server::{
     ActionError, NodeView as _, PodAction, PodAnswer, PodPatch, PodRef, Resource,
@@ -120,11 +120,11 @@ impl TestView {
     }
 
     /// A view whose runtime is in this process, or is not.
-    pub(super) fn with_runtime(inside: bool) -> Self {
+    pub(super) fn with_runtime(embedded: bool) -> Self {
         let fake = Arc::new(FakeRuntime::default());
         let sessions = SessionParts {
             runtime: Arc::clone(&fake) as _,
-            inside: inside.then(|| Arc::clone(&fake) as _),
+            embedded: embedded.then(|| Arc::clone(&fake) as _),
             idle_timeout: Duration::from_secs(60),
         };
         let directory = tempfile::tempdir().unwrap();
@@ -237,7 +237,7 @@ impl TestView {
         }
     }
 
-    pub(super) async fn asked(&self, entry: &PodEntry) -> Arc<Intents> {
+    pub(super) async fn asked(&self, entry: &PodEntry) -> Arc<OperatorIntents> {
         self.intents.watch(&entry.pod.uid).await.borrow().clone()
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rubelet_base::PodName;
 use rubelet_cri::v1::ContainerEventType;
-use rubelet_pleg::{Cause, LifecycleEvent, LifecycleKind};
+use rubelet_pleg::{InspectionCause, LifecycleEvent, LifecycleKind};
 use rubelet_server::{NodeView as _, Resource, WatchKind};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn event(number: u64, pod: Option<PodName>) -> LifecycleEvent {
         kind: LifecycleKind::Died,
         container: Some("web".into()),
         id: "c0ffee".into(),
-        cause: Cause::Event(ContainerEventType::ContainerStoppedEvent),
+        cause: InspectionCause::Event(ContainerEventType::ContainerStoppedEvent),
         from_stamp: Some(Duration::from_millis(4)),
         from_event: Some(Duration::from_millis(1)),
         to_start: None,
@@ -42,7 +42,7 @@ async fn what_happened_before_anybody_asked_is_there() {
     seen.lifecycle.set(1, event(1, Some(name)));
     let mut orphan = event(2, None);
     (orphan.container, orphan.from_stamp, orphan.from_event) = (None, None, None);
-    (orphan.kind, orphan.cause) = (LifecycleKind::Removed, Cause::Relist);
+    (orphan.kind, orphan.cause) = (LifecycleKind::Removed, InspectionCause::Relist);
     seen.lifecycle.set(2, orphan);
     let mut events = shown(&seen);
     for event in &mut events {

@@ -1,7 +1,7 @@
 //! Pods as clients see them.
 
 use rubelet_api::status::ContainerState;
-use rubelet_pod_plan::Why;
+use rubelet_pod_plan::PlanReason;
 use serde_json::{Value, json};
 
 use super::fixture::{TestView, at, entry};
@@ -37,8 +37,8 @@ async fn the_time_of_the_next_try_is_an_annotation() {
     let mut crashing = entry();
     crashing.status.containers[1].state = waiting("CrashLoopBackOff");
     crashing.why = vec![
-        Why::BackOff("web".into(), at("2026-03-01T12:00:38.2Z")),
-        Why::Converged,
+        PlanReason::BackOff("web".into(), at("2026-03-01T12:00:38.2Z")),
+        PlanReason::Converged,
     ];
     seen.put(crashing).await;
     assert_eq!(
@@ -55,8 +55,8 @@ async fn a_sandbox_that_can_not_be_made_keeps_all_containers_waiting() {
         status.state = waiting("ContainerCreating");
     }
     stuck.why = vec![
-        Why::NoSandbox,
-        Why::SandboxRetry(at("2026-03-01T12:00:04Z")),
+        PlanReason::NoSandbox,
+        PlanReason::SandboxRetry(at("2026-03-01T12:00:04Z")),
     ];
     seen.put(stuck).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Which container or sandbox a session is had with, and what is at its other end.
+//! The container or sandbox of a session, and its peer.
 
 use std::{sync::Arc, time::Duration};
 

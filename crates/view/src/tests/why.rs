@@ -1,11 +1,11 @@
-//! What the agent tells of a pod when it is asked why.
+//! The agent's explanation of a pod's state.
 
 use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 
 use rubelet_api::status::ContainerState;
 use rubelet_pod_plan::{
-    History, Why,
-    history::{ContainerHistory, CrashEntry, Failure, ReplacedPod, Termination},
+    History, PlanReason,
+    history::{ContainerHistory, CrashBackoff, ReplacedPod, StepFailure, Termination},
     intents::RestartIntent,
 };
 use rubelet_server::PodAction;
@@ -17,8 +17,8 @@ async fn explained(seen: &TestView) -> PodExplanation {
     serde_json::from_value(seen.act(PodAction::Why).await.unwrap()).unwrap()
 }
 
-fn failure(reason: &str) -> Failure {
-    Failure {
+fn failure(reason: &str) -> StepFailure {
+    StepFailure {
         reason: reason.into(),
         message: "no".into(),
         at: at("2026-03-01T11:59:58Z"),
@@ -64,9 +64,12 @@ async fn a_crashing_pod_is_explained_from_its_history() {
     web.ready = false;
     web.restart_count = 3;
     web.last_state = Some(terminated("web-0", 137));
-    crashing.why = vec![Why::BackOff("web".into(), at("2026-03-01T12:00:38Z"))];
+    crashing.why = vec![PlanReason::BackOff(
+        "web".into(),
+        at("2026-03-01T12:00:38Z"),
+    )];
     let history = ContainerHistory {
-        crash: Some(CrashEntry {
+        crash: Some(CrashBackoff {
             delay: Duration::from_secs(40),
             last_start: at("2026-03-01T11:59:00Z"),
             key: "".into(),

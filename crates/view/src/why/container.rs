@@ -10,7 +10,7 @@ use rubelet_api::{
 };
 use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::{
-    Intents,
+    OperatorIntents,
     history::{CRASH_RESET, ContainerHistory, Termination},
 };
 use rubelet_probes::ProbeStatus;
@@ -20,10 +20,10 @@ use rubelet_server::explanation::{
     BackOff, ContainerExplanation, ContainerKind, EndExplanation, ExplainedState, ProbeExplanation,
 };
 
-/// What an explanation is made from.
+/// Input of an explanation.
 pub(super) struct Facts<'a> {
     pub(super) entry: &'a PodEntry,
-    pub(super) intents: &'a Intents,
+    pub(super) intents: &'a OperatorIntents,
     pub(super) probes: &'a [ProbeStatus],
     pub(super) next_tries: &'a BTreeMap<Box<str>, Timestamp>,
 }

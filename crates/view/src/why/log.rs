@@ -7,9 +7,9 @@ use rubelet_server::explanation::{ContainerExplanation, ContainerKind, Explained
 
 use crate::LogPath;
 
-/// How many lines of each container.
+/// Number of lines of each container.
 const LINES: u64 = 5;
-/// How many bytes of each container.
+/// Number of bytes of each container.
 const BYTES: usize = 2048;
 
 /// Adds the last lines where they may explain something and the container's last end does not show

@@ -176,7 +176,7 @@ fn data_of_other_plugins_is_reported_and_the_rest_goes() {
     fs::write(other.join("data"), "").unwrap();
     let error = cleanup(&dirs).unwrap_err().to_string();
     assert!(
-        error.ends_with("pv/data has files that are not ours to delete"),
+        error.ends_with("pv/data contains files that Rubelet did not create"),
         "{error}"
     );
     assert!(other.join("data").exists());

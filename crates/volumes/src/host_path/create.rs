@@ -29,7 +29,7 @@ const FILE: u32 = 0o644;
 /// Creates a directory and its missing parents.
 ///
 /// # Errors
-/// The host refuses, or a file of another type has one of the names by now.
+/// The host refuses, or a file of another type has been created with one of the names.
 pub(super) fn directory(path: &Path) -> io::Result<()> {
     directories(path).map(drop)
 }

@@ -43,7 +43,7 @@ fn all_files_are_given_to_the_group_and_links_are_not_followed() {
     };
     let volume = tree(&scratch);
     for _ in 0..2 {
-        apply(&volume, 2000, Access::Write, false).unwrap();
+        apply(&volume, 2000, GroupAccess::Write, false).unwrap();
         for (file, mode) in [
             ("", 0o2777),
             ("d", 0o2775),
@@ -65,24 +65,29 @@ fn on_root_mismatch_stops_at_a_root_that_is_right() {
         return;
     };
     let volume = tree(&scratch);
-    apply(&volume, 2000, Access::Write, true).unwrap();
+    apply(&volume, 2000, GroupAccess::Write, true).unwrap();
     let file = volume.join("f");
     assert_eq!(group_and_mode(&file), (2000, 0o660));
     chmod(&file, 0o600);
-    apply(&volume, 2000, Access::Write, true).unwrap();
+    apply(&volume, 2000, GroupAccess::Write, true).unwrap();
     assert_eq!(group_and_mode(&file).1, 0o600, "the root was right");
     chmod(&volume, 0o2750);
-    apply(&volume, 2000, Access::Write, true).unwrap();
+    apply(&volume, 2000, GroupAccess::Write, true).unwrap();
     assert_eq!(group_and_mode(&file).1, 0o660, "the root's mode was wrong");
-    apply(&volume, 3000, Access::Write, true).unwrap();
+    apply(&volume, 3000, GroupAccess::Write, true).unwrap();
     assert_eq!(group_and_mode(&file).0, 3000, "the root's group was wrong");
 }
 
 #[test]
 fn numbers_that_are_no_group_are_refused() {
     for group in [-1, i64::from(u32::MAX), i64::MAX] {
-        let error =
-            apply(Path::new("/rubelet-t-missing"), group, Access::Write, false).unwrap_err();
+        let error = apply(
+            Path::new("/rubelet-t-missing"),
+            group,
+            GroupAccess::Write,
+            false,
+        )
+        .unwrap_err();
         assert_eq!(
             error.to_string(),
             format!("fsGroup {group} is out of range")
@@ -97,7 +102,7 @@ fn directories_nested_without_end_are_an_error_and_no_overflow() {
     };
     let volume = scratch.path().join("v");
     fs::create_dir_all(volume.join(vec!["d"; 300].join("/"))).unwrap();
-    let error = apply(&volume, 2000, Access::Write, false).unwrap_err();
+    let error = apply(&volume, 2000, GroupAccess::Write, false).unwrap_err();
     assert!(
         error.to_string().ends_with("nested more than 256 deep"),
         "{error}"
@@ -122,7 +127,7 @@ fn what_is_mounted_in_the_volume_keeps_its_group() {
     mount::tmpfs(&volume.join("tmpfs"), TmpfsOptions::default()).unwrap();
     let tmpfs = group_and_mode(&volume.join("tmpfs"));
 
-    apply(&volume, 2000, Access::Write, false).unwrap();
+    apply(&volume, 2000, GroupAccess::Write, false).unwrap();
     for (file, expected) in [
         (host.clone(), (0, 0o700)),
         (host.join("d/secret"), (0, 0o600)),
@@ -134,7 +139,7 @@ fn what_is_mounted_in_the_volume_keeps_its_group() {
         assert_eq!(group_and_mode(&file), expected, "{}", file.display());
     }
     // The volume itself may be a mount: that is one in memory.
-    apply(&volume.join("tmpfs"), 2000, Access::Write, false).unwrap();
+    apply(&volume.join("tmpfs"), 2000, GroupAccess::Write, false).unwrap();
     assert_eq!(group_and_mode(&volume.join("tmpfs")).0, 2000);
 }
 
@@ -151,7 +156,7 @@ fn what_is_exchanged_after_it_was_opened_is_not_followed() {
     chmod(&outside, 0o700);
     let mut walk = Walk {
         group: 2000,
-        access: Access::Write,
+        access: GroupAccess::Write,
         path: volume.clone(),
         depth: 0,
     };

@@ -288,5 +288,8 @@ fn a_token_is_for_the_user_or_the_group_of_the_pod_alone() {
         }],
         default_mode: 0o644,
     };
-    fails(other, "failed to fetch token: there is none for other yet");
+    fails(
+        other,
+        "failed to fetch token: no token for other is available yet",
+    );
 }

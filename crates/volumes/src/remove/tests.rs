@@ -57,7 +57,7 @@ fn a_tree_goes_and_links_are_not_followed() {
 fn without_files_only_empty_directories_go() {
     let scratch = Scratch::new();
     files(&scratch, &["a/b/", "c/d/", "c/f"]);
-    let problem = "t/c/f has files that are not ours to delete";
+    let problem = "t/c/f contains files that Rubelet did not create";
     assert_eq!(remove(&scratch, Limits::DIRECTORIES), [problem]);
     assert!(!scratch.path().join("t/a").exists());
     assert!(!scratch.path().join("t/c/d").exists());
@@ -73,7 +73,7 @@ fn no_more_levels_than_allowed_are_entered() {
         files: true,
         depth: 3,
     };
-    let problem = "t/v/c/2 has files that are not ours to delete";
+    let problem = "t/v/c/2 contains files that Rubelet did not create";
     assert_eq!(remove(&scratch, limits), [problem]);
     assert!(scratch.path().join("t/v/c/2/deep").exists());
     assert!(!scratch.path().join("t/v/c/1").exists());

@@ -68,7 +68,7 @@ fn until_answers(node: &Node, number: usize, port: u16) -> Result<()> {
     let (name, address) = (name(number), SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let what = format!("{name} answers at {address}");
     let answers = wait::until_every(LOOK_EVERY, &what, TIMEOUT, || {
-        // Nobody listens for a while.
+        // The socket has no listener for a while.
         if TcpStream::connect_timeout(&address, CONNECT).is_err() {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! What ten thousand sessions leave behind.
+//! Resources that leak in ten thousand sessions.
 
 use std::{path::Path, time::Duration};
 
@@ -13,16 +13,16 @@ const SESSIONS: usize = 10_000;
 /// After so many, code, arenas and threads are there that come only once.
 const WARM_UP: usize = 500;
 
-/// How many of them are ended by a client that goes away instead of by their process.
+/// One in this number of sessions ends by its client instead of by its process.
 const ONE_IN: usize = 4;
 
 /// Descriptors and processes that are left of the sessions, and by how much the agent's private memory
 /// has grown, in KiB.
 pub(super) async fn measure(client: &NodeClient, pid: u32) -> Result<(f64, f64)> {
     run(client, WARM_UP).await?;
-    let before = Held::of(client, pid).await?;
+    let before = ResourceUsage::of(client, pid).await?;
     run(client, SESSIONS).await?;
-    let after = Held::of(client, pid).await?;
+    let after = ResourceUsage::of(client, pid).await?;
     let left = after.things.saturating_sub(before.things);
     let grown = after.memory.saturating_sub(before.memory);
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
@@ -48,13 +48,13 @@ async fn run(client: &NodeClient, sessions: usize) -> Result<()> {
     Ok(())
 }
 
-/// What the agent holds, its supervisors included.
-struct Held {
+/// Resources that the agent and its shims hold.
+struct ResourceUsage {
     things: u64,
     memory: u64,
 }
 
-impl Held {
+impl ResourceUsage {
     async fn of(client: &NodeClient, pid: u32) -> Result<Self> {
         // The last sessions may still be ending.
         wait::pass(Duration::from_secs(5));

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use super::super::nextest::Nextest;
-use super::super::record::{Outcome, excerpt};
+use super::super::record::{TestOutcome, excerpt};
 use super::super::report::{self, Counts};
 use super::super::seeds::Seeds;
 use super::super::selection::{Part, TestedRuntime};
@@ -117,12 +117,14 @@ fn each_test_is_counted_once_whatever_it_does() {
         &of.unwrap_or_else(|| panic!("{name} is missing")).outcome
     };
     let failed = |name: &str, word: &str| match outcome(name) {
-        Outcome::Failed(output) => excerpt(output, 5).join("\n").contains(word),
+        TestOutcome::Failed(output) => excerpt(output, 5).join("\n").contains(word),
         _ => false,
     };
-    assert_eq!(outcome("passes"), &Outcome::Passed);
-    assert_eq!(outcome("leaves_a_process"), &Outcome::Passed);
-    assert!(matches!(outcome("fails_once"), Outcome::Flaky(said) if said.contains("first time")));
+    assert_eq!(outcome("passes"), &TestOutcome::Passed);
+    assert_eq!(outcome("leaves_a_process"), &TestOutcome::Passed);
+    assert!(
+        matches!(outcome("fails_once"), TestOutcome::Flaky(said) if said.contains("first time"))
+    );
     assert!(failed("fails_always", "for ever"));
     assert!(failed("hangs", "time limit"));
     assert!(failed("dies", ""));

@@ -29,7 +29,7 @@ struct State {
     uids: u64,
     calls: Vec<&'static str>,
     reconnects: usize,
-    /// Nobody answers.
+    /// No request is answered.
     away: bool,
     /// Requests about the node hang.
     nodes_hang: bool,
@@ -85,19 +85,19 @@ impl Model {
         self.lock().lease.clone()
     }
 
-    /// Somebody else writes the node.
+    /// Another client writes the node.
     pub(super) fn write_node(&self, node: &Node) {
         self.put(node.to_json());
     }
 
-    /// Somebody else changes the node.
+    /// Another client changes the node.
     pub(super) fn change_node(&self, change: impl FnOnce(&mut Node)) {
         let mut node = self.node().unwrap();
         change(&mut node);
         self.write_node(&node);
     }
 
-    /// Somebody else writes the lease.
+    /// Another client writes the lease.
     pub(super) fn touch_lease(&self) {
         let mut state = self.lock();
         state.version += 1;

@@ -1,4 +1,4 @@
-//! What the runtime is asked and told.
+//! The calls to the runtime.
 
 use std::time::Duration;
 

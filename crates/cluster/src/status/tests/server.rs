@@ -18,7 +18,7 @@ use tokio::{
 
 use super::super::{StatusContext, StatusMetrics, send::StatusApi, task::StatusTask};
 use crate::{
-    refusal::{CallError, Refusal},
+    call_error::{CallError, CallErrorKind},
     source::{ApiPod, ApiPods},
     test_objects::at,
 };
@@ -34,10 +34,10 @@ struct Inner {
     pods: BTreeMap<PodName, ApiPod>,
     version: u64,
     latency: Duration,
-    /// How long the watch takes; `None` while it tells nothing.
+    /// How long the watch takes; `None` while it reports nothing.
     echo: Option<Duration>,
     away: bool,
-    refusals: VecDeque<Refusal>,
+    refusals: VecDeque<CallErrorKind>,
     calls: Vec<(Duration, String)>,
     under_way: Vec<PodName>,
     most: usize,
@@ -68,7 +68,7 @@ impl Server {
         self.inner.lock()
     }
 
-    /// Somebody creates or changes a pod.
+    /// A client creates or changes a pod.
     pub(super) fn put(&self, mut copy: ApiPod) {
         let mut inner = self.lock();
         inner.version += 1;
@@ -78,7 +78,7 @@ impl Server {
         self.api.set(copy.uid.clone(), copy);
     }
 
-    /// Somebody changes the status of a pod.
+    /// A client changes the status of a pod.
     pub(super) fn write(&self, uid: &PodUid, patch: &Value) {
         let copy = self.stored(uid).expect("a pod");
         let copy = changed(&copy, patch);
@@ -108,8 +108,8 @@ impl Server {
     }
 
     /// The next call gets this answer.
-    pub(super) fn refuse(&self, refusal: Refusal) {
-        self.lock().refusals.push_back(refusal);
+    pub(super) fn refuse(&self, kind: CallErrorKind) {
+        self.lock().refusals.push_back(kind);
     }
 
     /// The calls since the last question, each with the time since the start in milliseconds.
@@ -138,19 +138,19 @@ impl Server {
         let mut inner = self.lock();
         inner.under_way.retain(|other| other != pod);
         if inner.away {
-            return refused(Refusal::Away);
+            return refused(CallErrorKind::Unreachable);
         }
-        if let Some(refusal) = inner.refusals.pop_front() {
-            return refused(refusal);
+        if let Some(kind) = inner.refusals.pop_front() {
+            return refused(kind);
         }
         match inner.pods.get(pod) {
-            None => refused(Refusal::NotFound),
-            Some(copy) if copy.uid.as_str() != uid => refused(Refusal::OtherUid),
+            None => refused(CallErrorKind::NotFound),
+            Some(copy) if copy.uid.as_str() != uid => refused(CallErrorKind::OtherUid),
             Some(copy) => Ok(copy.clone()),
         }
     }
 
-    /// The watch tells of a change after a while.
+    /// The watch reports a change after a while.
     fn tell(&self, uid: PodUid, copy: Option<ApiPod>) {
         let Some(echo) = self.lock().echo else { return };
         let api = Arc::clone(&self.api);
@@ -173,9 +173,9 @@ pub(super) fn apply(status: &Value, patch: &Value) -> Value {
     object["status"].take()
 }
 
-fn refused<T>(refusal: Refusal) -> Result<T, CallError> {
-    let text = format!("{refusal:?}");
-    Err(CallError { refusal, text })
+fn refused<T>(kind: CallErrorKind) -> Result<T, CallError> {
+    let text = format!("{kind:?}");
+    Err(CallError { kind, text })
 }
 
 fn changed(copy: &ApiPod, patch: &Value) -> ApiPod {

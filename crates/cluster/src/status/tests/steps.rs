@@ -175,10 +175,10 @@ fn what_was_acknowledged_counts_until_the_watch_has_caught_up() {
         "nothing",
         "the entry changed, its status did not"
     );
-    // Back before the watch has told: the old copy must not be taken for the truth.
+    // Back before the watch has reported it: the old copy must not be taken for the truth.
     let back = entry(&web, status(Phase::Pending, Vec::new()));
     assert_eq!(next(&old, &back, 3), "patch -");
-    // Somebody else wrote after us, and the watch told of that: 9 < 10 < 11.
+    // Another client wrote after us, and the watch reported that: 9 < 10 < 11.
     let newer = copy(&web, "11", &json!({"phase": "Pending"}));
     assert_eq!(next(&newer, &said, 1), "patch Running");
     let elsewhere = ApiPod {

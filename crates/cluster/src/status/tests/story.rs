@@ -14,7 +14,7 @@ use super::{
     server::{Node, pass},
 };
 use crate::{
-    refusal::Refusal,
+    call_error::CallErrorKind,
     source::ApiPod,
     test_objects::{
         condition, container, copy, deletion, ended, entry, from_file, mirror_of, plain, running,
@@ -227,9 +227,9 @@ async fn so_many_calls_at_once_and_pods_in_the_order_of_their_changes() {
 async fn a_refused_status_is_tried_again_and_one_of_a_gone_pod_is_not() {
     let node = Node::start(4);
     let web = running_pod(&node, "web").await;
-    node.server.refuse(Refusal::Later(None));
+    node.server.refuse(CallErrorKind::Later(None));
     node.server
-        .refuse(Refusal::Later(Some(Duration::from_secs(7))));
+        .refuse(CallErrorKind::Later(Some(Duration::from_secs(7))));
     node.board.set(web.uid.clone(), entry(&web, ready(false)));
     pass(60_000).await;
     let times: Vec<_> = node.server.calls().into_iter().map(|(at, _)| at).collect();
@@ -237,8 +237,8 @@ async fn a_refused_status_is_tried_again_and_one_of_a_gone_pod_is_not() {
     assert_eq!((times[1] - times[0], times[2] - times[1]), (210, 7010));
     assert!(!is_ready(&node.server.status(&web.uid)));
 
-    for refusal in [Refusal::NotFound, Refusal::OtherUid] {
-        node.server.refuse(refusal);
+    for kind in [CallErrorKind::NotFound, CallErrorKind::OtherUid] {
+        node.server.refuse(kind);
         node.board.set(web.uid.clone(), entry(&web, ready(true)));
         pass(600_000).await;
         assert_eq!(node.server.calls().len(), 1);
@@ -246,10 +246,8 @@ async fn a_refused_status_is_tried_again_and_one_of_a_gone_pod_is_not() {
         pass(600_000).await;
         assert_eq!(node.server.calls(), [], "there is no such pod");
         // The watch knows of it after all.
-        node.server.write(
-            &web.uid,
-            &json!({"nominatedNodeName": format!("{refusal:?}")}),
-        );
+        node.server
+            .write(&web.uid, &json!({"nominatedNodeName": format!("{kind:?}")}));
         node.board.set(web.uid.clone(), entry(&web, ready(true)));
         pass(1000).await;
         assert!(is_ready(&node.server.status(&web.uid)));

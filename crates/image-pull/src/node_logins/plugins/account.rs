@@ -1,4 +1,4 @@
-//! What a plugin receives of the service account of the pod that it is run for.
+//! The service account data that a plugin receives for a pod.
 
 use std::collections::BTreeMap;
 
@@ -10,49 +10,49 @@ use rubelet_pod_plan::image_access::PullServiceAccount;
 
 use super::error::PluginError;
 
-/// On whose behalf a plugin is run.
+/// The subject for which a plugin is run.
 #[derive(Debug)]
-pub(super) enum Asker {
-    /// The node: what it gives is for all pods.
+pub(super) enum PluginSubject {
+    /// The node: the credentials are for all pods.
     Node,
     /// A service account.
     Account(AccountRequest),
-    /// It has nothing for this pod, and is not run.
-    Nobody(String),
+    /// None: the plugin is not run for this pod, for this reason.
+    Skip(String),
 }
 
-/// A service account, as a plugin sees it.
+/// The service account in a request to a plugin.
 #[derive(Debug, Clone)]
 pub(super) struct AccountRequest {
     pub(super) account: PullServiceAccount,
     pub(super) token: Token,
-    /// Those that the provider's configuration lists.
+    /// The annotations that the provider's configuration lists.
     pub(super) annotations: BTreeMap<String, String>,
     cache_type: TokenCacheType,
 }
 
-/// Which pods an answer counts for, beside the images.
+/// The part of the cache key that selects pods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AccountKey {
     account: PullServiceAccount,
     annotations: BTreeMap<String, String>,
-    /// SHA-256 of the token, where only pods that show it may use the answer.
+    /// SHA-256 of the token, if the response is only valid for pods with this token.
     token: Option<Vec<u8>>,
 }
 
-/// Which requests are the same while one is in progress. Different tokens may get different
+/// The key by which concurrent requests share one call. Different tokens may get different
 /// responses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct QuestionKey {
+pub(super) struct RequestKey {
     token: Vec<u8>,
     annotations: BTreeMap<String, String>,
 }
 
-impl Asker {
-    /// Finds out on whose behalf a provider is run.
+impl PluginSubject {
+    /// Determines the subject for which a provider is run.
     ///
     /// # Errors
-    /// The service account cannot be read, or the API server gives no token.
+    /// The service account cannot be read, or the API server issues no token.
     pub(super) async fn of(
         attributes: Option<&TokenAttributes>,
         pod: &Pod,
@@ -61,10 +61,10 @@ impl Asker {
         let Some(attributes) = attributes else {
             return Ok(Self::Node);
         };
-        // Pods of manifests have none.
+        // Pods of manifests have no service account.
         if pod.spec.service_account.is_empty() {
             return Ok(match attributes.require_service_account {
-                true => Self::Nobody("the pod has no service account".to_owned()),
+                true => Self::Skip("the pod has no service account".to_owned()),
                 false => Self::Node,
             });
         }
@@ -74,7 +74,7 @@ impl Asker {
             Ok(annotations) => annotations,
             Err(missing) => {
                 let why = format!("the service account has no annotation {missing:?}");
-                return Ok(Self::Nobody(why));
+                return Ok(Self::Skip(why));
             }
         };
         let token = accounts.service_account_token(pod, &account.uid, &attributes.audience);
@@ -94,7 +94,7 @@ impl Asker {
     pub(super) fn account(&self) -> Option<&AccountRequest> {
         match self {
             Self::Account(request) => Some(request),
-            Self::Node | Self::Nobody(_) => None,
+            Self::Node | Self::Skip(_) => None,
         }
     }
 }
@@ -128,15 +128,15 @@ impl AccountRequest {
         }
     }
 
-    pub(super) fn question_key(&self) -> QuestionKey {
-        QuestionKey {
+    pub(super) fn request_key(&self) -> RequestKey {
+        RequestKey {
             token: hash(&self.token),
             annotations: self.annotations.clone(),
         }
     }
 
-    /// Whether an answer with this password may be kept for all pods of the service account. The token itself
-    /// is bound to one of them.
+    /// True if a response with this password may be cached for all pods of the service account. The
+    /// token itself is bound to one of them.
     pub(super) fn may_share(&self, password: &str) -> bool {
         self.cache_type == TokenCacheType::Token || *password != *self.token.0
     }

@@ -1,21 +1,21 @@
-//! Why a plugin gives no credentials.
+//! Errors of plugins.
 
 use std::{io, process::ExitStatus, sync::Arc, time::Duration};
 
 use rubelet_node_state::objects::ServiceAccountError;
 
-/// Why a plugin gives no credentials. No text of it quotes what the plugin printed as its answer: that
-/// may hold a password. Cloned for each pod that waits for the same call.
+/// An error of a plugin. No message quotes the plugin's response, which may contain a password.
+/// Cloned for each pod that waits for the same call.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum PluginError {
     /// The program can't be started.
-    #[error("the plugin can't be started: {0}")]
+    #[error("failed to start the plugin: {0}")]
     Start(#[source] Arc<io::Error>),
     /// Its standard streams are missing.
-    #[error("the plugin has no pipes")]
+    #[error("the plugin's standard streams are not available")]
     NoPipes,
     /// It did not exit in time.
-    #[error("the plugin did not answer within {} s", .0.as_secs())]
+    #[error("the plugin did not exit within {} s", .0.as_secs())]
     TimedOut(Duration),
     /// Its exit status can't be read.
     #[error("{0}")]
@@ -23,7 +23,7 @@ pub(super) enum PluginError {
     /// It failed, and printed this to stderr.
     #[error("the plugin failed ({status}): {stderr}")]
     Failed { status: ExitStatus, stderr: String },
-    /// It printed something else.
+    /// Its output is not a response.
     #[error("the plugin's response is not a CredentialProviderResponse")]
     NotAResponse,
     /// It responded in another version than that of the request.

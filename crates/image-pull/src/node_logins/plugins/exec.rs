@@ -1,4 +1,4 @@
-//! One call of a program: its request and its response.
+//! One run of a plugin: its request and its response.
 
 use std::{collections::BTreeMap, path::Path, process::Stdio, sync::Arc, time::Duration};
 
@@ -15,20 +15,20 @@ use tokio::{
 
 use super::{account::AccountRequest, error::PluginError};
 
-/// How long a plugin may run (kubelet: 1 m).
+/// Timeout of a plugin (kubelet: 1 m).
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Credentials are small.
-const MOST_OUTPUT: u64 = 1024 * 1024;
-/// How much of its stderr an error shows.
-const MOST_STDERR: u64 = 1024;
+/// Maximum size of a response.
+const MAX_OUTPUT: u64 = 1024 * 1024;
+/// Maximum size of the stderr output in an error.
+const MAX_STDERR: u64 = 1024;
 
-/// What a program answered. It is not for the log.
+/// The response of a plugin. Must not be logged.
 pub(super) struct PluginAnswer {
     /// User name and password, by registry or repository.
     pub(super) auth: BTreeMap<String, (String, String)>,
-    /// How long it may be cached; `None`: the default of the configuration.
+    /// The cache duration; `None`: the default of the configuration.
     pub(super) duration: Option<Duration>,
-    pub(super) scope: Scope,
+    pub(super) scope: CacheScope,
 }
 
 impl std::fmt::Debug for PluginAnswer {
@@ -40,15 +40,15 @@ impl std::fmt::Debug for PluginAnswer {
     }
 }
 
-/// `cacheKeyType`: which images an answer is good for.
+/// `cacheKeyType`: the images for which a response is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(super) enum Scope {
+pub(super) enum CacheScope {
     Image,
     Registry,
     Global,
 }
 
-/// What an answer is kept for.
+/// The cache key of a response.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CacheKey {
     Image(String),
@@ -56,7 +56,7 @@ pub(super) enum CacheKey {
     Global,
 }
 
-impl Scope {
+impl CacheScope {
     pub(super) fn key(self, repository: &str) -> CacheKey {
         match self {
             Self::Image => CacheKey::Image(repository.to_owned()),
@@ -70,13 +70,14 @@ impl Scope {
 }
 
 impl CacheKey {
-    /// Under which an answer for an image may be kept, the most exact first.
+    /// All keys under which a response for an image may be cached, the most specific first.
     pub(super) fn all_of(repository: &str) -> [Self; 3] {
-        [Scope::Image, Scope::Registry, Scope::Global].map(|scope| scope.key(repository))
+        [CacheScope::Image, CacheScope::Registry, CacheScope::Global]
+            .map(|scope| scope.key(repository))
     }
 }
 
-/// What the program reads. Fields without a value are left out, as upstream does.
+/// The request on the plugin's stdin. Empty fields are omitted, as upstream does.
 fn request(version: &str, image: &str, account: Option<&AccountRequest>) -> String {
     let mut request = json!({
         "apiVersion": version,
@@ -119,14 +120,14 @@ pub(super) async fn run(
     let request = request(&provider.api_version, image, account);
     let all = async {
         let tell = async {
-            // One that does not read its input answers all the same.
+            // A plugin may respond without reading its input.
             let _ignored = stdin.write_all(request.as_bytes()).await;
             drop(stdin);
         };
         let ((), printed, stderr) = tokio::join!(
             tell,
-            start_of(stdout, MOST_OUTPUT),
-            start_of(stderr, MOST_STDERR)
+            start_of(stdout, MAX_OUTPUT),
+            start_of(stderr, MAX_STDERR)
         );
         (printed, stderr, child.wait().await)
     };
@@ -137,7 +138,7 @@ pub(super) async fn run(
     if !status.success() {
         let stderr = String::from_utf8_lossy(&stderr);
         let stderr = stderr.trim().replace(char::is_control, " ");
-        // What goes to the log can be read by more people than the token is for.
+        // The token must not appear in the log.
         let stderr = match account {
             Some(account) => stderr.replace(&*account.token.0, "(token)"),
             None => stderr,
@@ -147,11 +148,11 @@ pub(super) async fn run(
     parse(&provider.api_version, &printed)
 }
 
-/// Reads everything and keeps the first part. What can't be read ends it.
+/// Reads to the end or the first error, and keeps the first `most` bytes.
 async fn start_of(mut from: impl AsyncRead + Unpin, most: u64) -> Vec<u8> {
     let mut start = Vec::new();
     if (&mut from).take(most).read_to_end(&mut start).await.is_ok() {
-        // Whoever writes on must not be stopped by a full pipe.
+        // Drain the pipe, so that the plugin does not block on a full one.
         let _ignored = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
     }
     start
@@ -191,9 +192,9 @@ pub(super) fn parse(version: &str, printed: &[u8]) -> Result<PluginAnswer, Plugi
         });
     }
     let scope = match response.cache_key_type.as_deref() {
-        Some("Image") => Scope::Image,
-        Some("Registry") => Scope::Registry,
-        Some("Global") => Scope::Global,
+        Some("Image") => CacheScope::Image,
+        Some("Registry") => CacheScope::Registry,
+        Some("Global") => CacheScope::Global,
         _ => return Err(PluginError::CacheKeyType),
     };
     let duration = response.cache_duration.as_deref().map(parse_go).transpose();

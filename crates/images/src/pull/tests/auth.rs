@@ -221,7 +221,7 @@ async fn an_address_in_the_query_of_a_relative_redirect_is_not_where_it_leads() 
             move |asked| match asked.path.split_once("?from=https://origin.test/") {
                 Some((path, _)) => {
                     let path = path.to_owned();
-                    let asked = Asked {
+                    let asked = RecordedRequest {
                         path,
                         ..asked.clone()
                     };

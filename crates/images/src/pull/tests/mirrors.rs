@@ -60,9 +60,9 @@ async fn registry() -> TestServer {
 }
 
 /// Mirrors find in the query which registry is meant.
-fn without_query(asked: &Asked) -> Asked {
+fn without_query(asked: &RecordedRequest) -> RecordedRequest {
     let path = asked.path.split('?').next().unwrap().to_owned();
-    Asked {
+    RecordedRequest {
         path,
         ..asked.clone()
     }
@@ -143,12 +143,12 @@ async fn what_a_mirror_lacks_or_spoils_comes_from_the_registry() {
     if !rubelet_needs::root() {
         return;
     }
-    type Change = fn(&Asked, Reply) -> Reply;
+    type Change = fn(&RecordedRequest, Reply) -> Reply;
     let (none, cut, wrong, short): (Change, Change, Change, Change) = (
         |_, _| Reply::new(404, ""),
         |_, reply| {
             let half = reply.body.len() / 2;
-            reply.fault(Fault::CutAfter(half))
+            reply.fault(ResponseFault::CutAfter(half))
         },
         |_, mut reply| {
             let middle = reply.body.len() / 2;

@@ -10,12 +10,12 @@ const BASIC: &str = "Basic dTpwYXNz"; // u:pass
 /// `other/app`.
 async fn private(
     content: Content,
-    other: impl Fn(&Asked, Reply) -> Reply + Send + Sync + 'static,
+    other: impl Fn(&RecordedRequest, Reply) -> Reply + Send + Sync + 'static,
 ) -> TestServer {
     TestServer::start(move |asked| {
         if let Some(path) = asked.path.strip_prefix("/v2/other/app/") {
             let path = format!("/v2/team/app/{path}");
-            let there = Asked {
+            let there = RecordedRequest {
                 path,
                 ..asked.clone()
             };
@@ -56,7 +56,7 @@ async fn refused_to_another(server: &TestServer) -> (tempfile::TempDir, Arc<Imag
     (dir, store)
 }
 
-fn is_layer(asked: &Asked, layers: &[String]) -> bool {
+fn is_layer(asked: &RecordedRequest, layers: &[String]) -> bool {
     layers.iter().any(|layer| asked.path.ends_with(layer))
 }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn pace(idle: u64, progress: u64) -> Pace {
-    Pace::new(&Limits {
+fn pace(idle: u64, progress: u64) -> DownloadPace {
+    DownloadPace::new(&Limits {
         idle: Duration::from_secs(idle),
         progress: Duration::from_secs(progress),
         ..Limits::default()
@@ -21,7 +21,7 @@ fn a_server_that_sends_a_byte_now_and_then_is_not_waited_for_for_ever() {
     pace.note(Duration::from_secs(50), 1);
     assert_eq!(pace.patience(), Duration::ZERO);
     assert_eq!(
-        pace.complaint("r.test"),
+        pace.timeout_message("r.test"),
         "download from r.test is too slow: 6 bytes in 300 s"
     );
 }
@@ -36,8 +36,8 @@ fn a_slow_download_continues_while_data_arrives() {
         pace.note(Duration::from_secs(59), 20_000);
         pace.note(Duration::from_secs(59), 20_000);
     }
-    let complaint = pace.complaint("r.test");
-    assert_eq!(complaint, "download from r.test stalled for 60 s");
+    let timeout_message = pace.timeout_message("r.test");
+    assert_eq!(timeout_message, "download from r.test stalled for 60 s");
 }
 
 #[test]

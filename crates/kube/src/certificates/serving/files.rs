@@ -1,4 +1,4 @@
-//! A certificate and its key in two files that somebody else may replace.
+//! A certificate and its key in two files that another program may replace.
 
 use crate::certificates::pair::Pair;
 use crate::certificates::store::read_pair;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often the files are checked, at most.
+/// Minimum time between checks of the files.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What shows that a file was replaced or written: inode, size, and time of the last change.
+/// Identifies a version of a file: inode, size, and time of the last change.
 type FileStamp = Option<(u64, u64, i64, i64)>;
 
 /// Two files, and how they looked when they were last read.

@@ -1,4 +1,4 @@
-//! A certificate signed by its own key, for a port that nobody issued one for.
+//! A self-signed certificate, for a port without an issued one.
 
 use crate::certificates::key::{KeyError, NodeKey};
 use crate::certificates::pair::{Certificate, Pair, PairError};
@@ -16,9 +16,9 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// How long a certificate made here is valid.
+/// Validity of a self-signed certificate.
 const LIFE: SignedDuration = SignedDuration::from_hours(365 * 24);
-/// How long before it expires it is replaced.
+/// Time before its expiry at which it is replaced.
 const EARLY: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Why there is no certificate.
@@ -97,7 +97,7 @@ impl SelfSigned {
         self.directory.join("kubelet.key")
     }
 
-    /// What is there, or what is made now.
+    /// The stored pair, or a new one.
     pub(super) fn open(&self) -> Result<Pair, SelfSignedError> {
         let (certificate, key) = (self.certificate(), self.key());
         match (read(&certificate)?, read(&key)?) {

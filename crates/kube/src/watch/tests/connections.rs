@@ -1,4 +1,4 @@
-//! Dead connections, reloads, and watches that nobody reads.
+//! Dead connections, reloads, and watches that are not read.
 
 use super::*;
 

@@ -9,7 +9,7 @@ mod stop_sequence;
 use futures_util::future::join_all;
 use rubelet_base::{ContainerId, ErrorChain};
 use rubelet_node_state::events::EventType;
-use rubelet_pod_plan::{ProbeKind, ProbeResult, step::Kill, why::KillCause};
+use rubelet_pod_plan::{ProbeKind, ProbeResult, reason::KillCause, step::Kill};
 
 pub(in crate::pod_task) use container_stop::UnfinishedStop;
 
@@ -17,19 +17,19 @@ use self::{
     container_stop::{ContainerStop, StopOutcome},
     stop_sequence::StopSequence,
 };
-use super::Flow;
+use super::StepOutcome;
 use crate::pod_task::PodTask;
 
-/// Most bytes of a probe's output that are kept as the reason of a kill.
-const MAX_WHY: usize = 1024;
+/// Maximum number of bytes of a probe's output that are kept as the reason of a kill.
+const MAX_PROBE_OUTPUT: usize = 1024;
 
 impl PodTask {
-    pub(in crate::pod_task) async fn kill_containers(&mut self, kills: Vec<Kill>) -> (Flow, bool) {
+    pub(in crate::pod_task) async fn kill_containers(&mut self, kills: Vec<Kill>) -> StepOutcome {
         for kill in &kills {
             self.event(&kill.name, EventType::Normal, "Killing", &kill.message);
-            let why = self.why(kill);
+            let reason = self.kill_reason(kill);
             let now = self.context.clock.now();
-            self.history.note_killed(&kill.name, &kill.id, &why, now);
+            self.history.note_killed(&kill.name, &kill.id, &reason, now);
         }
         self.save_record();
         let sequence = StopSequence::new(&kills);
@@ -48,8 +48,9 @@ impl PodTask {
             }
         });
         let ends = join_all(stops).await;
-        // Attempts that nobody resumed in time: a later stop starts with the full grace period.
-        self.unfinished.retain(|_, unfinished| unfinished.counts());
+        // Drops attempts that were not resumed in time: a later stop has the full grace period.
+        self.unfinished
+            .retain(|_, unfinished| unfinished.is_resumable());
         let mut failures = Vec::new();
         for (kill, (end, unfinished)) in kills.iter().zip(ends) {
             match end {
@@ -69,7 +70,7 @@ impl PodTask {
         self.kill_result(&failures)
     }
 
-    /// Forgets stops that failed of containers that have exited since, and with them their hooks.
+    /// Drops failed stops of containers that have exited since, and with them their hooks.
     pub(in crate::pod_task) fn drop_stops_of_exited(&mut self) {
         let observed = &self.observed;
         let exited = |id: &ContainerId| {
@@ -79,8 +80,8 @@ impl PodTask {
         self.unfinished.retain(|id, _| !exited(id));
     }
 
-    /// Why a container is stopped, with its probe's output where that is the cause.
-    fn why(&self, kill: &Kill) -> String {
+    /// The reason why a container is stopped, with the probe's output if a probe is the cause.
+    fn kill_reason(&self, kill: &Kill) -> String {
         let cause = kill.cause.to_string();
         let kind = match kill.cause {
             KillCause::Liveness => ProbeKind::Liveness,
@@ -98,7 +99,7 @@ impl PodTask {
             Some(output) => {
                 format!(
                     "{cause}: {}",
-                    &output[..output.floor_char_boundary(MAX_WHY)]
+                    &output[..output.floor_char_boundary(MAX_PROBE_OUTPUT)]
                 )
             }
         }

@@ -1,10 +1,10 @@
-//! Stopping sandboxes, and removing what has ended.
+//! Stops sandboxes, and removes containers, sandboxes and volumes.
 
 use rubelet_base::{ErrorChain, SandboxId};
 use rubelet_cri::v1;
 use rubelet_pod_plan::{VolumeState, step::DeadContainer};
 
-use super::Flow;
+use super::StepOutcome;
 use crate::pod_task::PodTask;
 
 impl PodTask {
@@ -14,7 +14,7 @@ impl PodTask {
         &mut self,
         ids: &[SandboxId],
         replaced: bool,
-    ) -> (Flow, bool) {
+    ) -> StepOutcome {
         let mut failures = Vec::new();
         for id in ids {
             let request = v1::StopPodSandboxRequest {
@@ -33,7 +33,7 @@ impl PodTask {
                 ));
             }
         }
-        // Those before the newest were stopped when they were replaced.
+        // Older sandboxes were stopped when they were replaced.
         let sandboxes = &self.observed.sandboxes;
         let mut with_network = sandboxes
             .iter()
@@ -49,10 +49,10 @@ impl PodTask {
         self.kill_result(&failures)
     }
 
-    pub(super) async fn remove_containers(&mut self, dead: Vec<DeadContainer>) -> (Flow, bool) {
+    pub(super) async fn remove_containers(&mut self, dead: Vec<DeadContainer>) -> StepOutcome {
         let mut failed = None;
         for container in dead {
-            // First the logs, as the kubelet does: a log that outlives its container would count as
+            // The logs first, as in the kubelet: a log that outlives its container would count as
             // one more restart.
             let (name, count) = (&container.name, container.restart_count);
             let host = &self.context.host;
@@ -67,7 +67,7 @@ impl PodTask {
             match self.context.removals.run(call).await {
                 Err(error) if !error.is_not_found() => {
                     // An interrupted start can leave a process that the runtime's CRI service does
-                    // not know; it refuses the removal while that one exists.
+                    // not know. The runtime refuses the removal while this process exists.
                     let killed = match error.is_unavailable() {
                         true => 0,
                         false => host.kill_leftovers(&self.pod.uid, &container.id).await,
@@ -79,7 +79,7 @@ impl PodTask {
                         ErrorChain(&error)
                     );
                     if killed > 0 {
-                        text.push_str(&format!("; killed {killed} processes that were left of it"));
+                        text.push_str(&format!("; killed {killed} leftover processes"));
                     }
                     failed = Some(text);
                 }
@@ -92,7 +92,7 @@ impl PodTask {
         self.teardown_result("FailedRemoveContainer", failed)
     }
 
-    pub(super) async fn remove_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
+    pub(super) async fn remove_sandboxes(&mut self, ids: &[SandboxId]) -> StepOutcome {
         let mut failed = None;
         for id in ids {
             let request = v1::RemovePodSandboxRequest {
@@ -113,8 +113,8 @@ impl PodTask {
         self.teardown_result("FailedRemoveSandbox", failed)
     }
 
-    pub(super) async fn remove_volumes(&mut self) -> (Flow, bool) {
-        // What is made from now on needs volumes first.
+    pub(super) async fn remove_volumes(&mut self) -> StepOutcome {
+        // A container that is created from now on needs volumes first.
         self.prepared = None;
         let result = self.context.host.remove_volumes(&self.pod.uid).await;
         if result.is_ok() {
@@ -124,7 +124,7 @@ impl PodTask {
         self.teardown_result("FailedCleanUp", failed)
     }
 
-    pub(super) async fn clean_up(&mut self) -> (Flow, bool) {
+    pub(super) async fn clean_up(&mut self) -> StepOutcome {
         let (name, uid) = (&self.pod.name, &self.pod.uid);
         let result = self.context.host.clean_up(name, uid).await;
         if result.is_ok() {

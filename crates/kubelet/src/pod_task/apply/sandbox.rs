@@ -1,4 +1,4 @@
-//! Making a sandbox.
+//! Creates a sandbox.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use rubelet_pod_plan::{
     history::{HOST_PORT_HELD, NETWORK_NOT_READY},
 };
 
-use super::{Flow, removal};
+use super::{StepOutcome, removal};
 use crate::pod_task::{PodTask, repeat_backoff::RepeatBackoff};
 
 impl PodTask {
-    pub(super) async fn create_sandbox(&mut self, attempt: u32) -> (Flow, bool) {
-        // Once for each replacement: after a failed attempt the event is out already.
+    pub(super) async fn create_sandbox(&mut self, attempt: u32) -> StepOutcome {
+        // Once for each replacement: after a failed attempt the event has been recorded already.
         if attempt > 0 && self.history.sandbox.is_none() {
             let message = "Pod sandbox changed, it will be killed and re-created.";
             let (kind, reason) = (EventType::Normal, "SandboxChanged");
@@ -29,11 +29,11 @@ impl PodTask {
                 .recorder
                 .pod(&self.pod, None, kind, reason, message);
         }
-        // Before the attempt: one that is interrupted may have made some of them.
+        // Before the attempt: an interrupted one may have created some of them.
         self.history.volumes = VolumeState::Made;
         let mut control = self.control.clone();
-        // Cancel safety: an abandoned call may still have made a sandbox; the list that follows
-        // finds it by its label.
+        // Cancel safety: an abandoned call may still create a sandbox; the list that follows finds
+        // it by its label.
         let result = tokio::select! {
             biased;
             result = self.try_create_sandbox(attempt) => result,
@@ -47,14 +47,14 @@ impl PodTask {
                 self.context.pleg.learned_sandbox(uid, &id);
                 self.prepared = Some(Arc::clone(&self.pod));
                 self.save_record();
-                (Flow::Continue, true)
+                StepOutcome::Done
             }
             Err(("Interrupted", _)) => {
                 self.context.pleg.mark_unknown(uid);
-                (Flow::Stop, false)
+                StepOutcome::Replan
             }
             Err((HOST_PORT_HELD, message)) => {
-                // Nothing was done, and it is said once.
+                // Nothing was called that must not be repeated. The event is recorded once.
                 self.repeat_backoff = RepeatBackoff::default();
                 self.context.pleg.mark(uid);
                 if *self.awaited_port != *message {
@@ -66,11 +66,11 @@ impl PodTask {
                 let now = self.context.clock.now();
                 self.history
                     .note_sandbox_waits(HOST_PORT_HELD, &message, now);
-                (Flow::Stop, false)
+                StepOutcome::Replan
             }
             Err((reason, message)) => {
                 if reason == NETWORK_NOT_READY {
-                    // Nothing was done that could be done too often.
+                    // Nothing was called that must not be repeated.
                     self.repeat_backoff = RepeatBackoff::default();
                 }
                 self.context.pleg.mark_unknown(uid);
@@ -79,7 +79,7 @@ impl PodTask {
                     .pod(&self.pod, None, EventType::Warning, reason, &message);
                 self.history
                     .note_sandbox_failed(reason, &message, self.context.clock.now());
-                (Flow::Stop, false)
+                StepOutcome::Replan
             }
         }
     }
@@ -99,10 +99,10 @@ impl PodTask {
                 format!("network is not ready: {problem}"),
             ));
         }
-        // A release from here on may be of what this attempt is about to fail for: it wakes the
+        // A release from here on may be of the resource that this attempt fails for: it wakes the
         // pod.
         self.releases.mark_unchanged();
-        // Those of an earlier definition, or of a call that failed, are given up.
+        // Ports of an earlier definition, or of a call that failed, are released.
         let held = self.held_ports.take();
         let taken = context.host_ports.take(&self.pod, held);
         self.held_ports = taken.map_err(|held| (HOST_PORT_HELD, held.to_string()))?;
@@ -137,11 +137,11 @@ impl PodTask {
         if self.history.sandbox_attempt != attempt {
             self.history.sandbox_attempt = attempt;
             self.save_record();
-            // On disk as well: a number that was not recorded would be given twice after a crash.
+            // On disk as well: an unrecorded attempt number would be used twice after a crash.
             context.records.flush().await;
         }
-        // The throttle is around the drain: a call that waits for its turn does not delay the stop
-        // of the agent.
+        // The throttle is around the drain, so that a call that waits for the throttle does not
+        // delay the stop of the agent.
         let call = context.drain.run(context.runtime.run_pod_sandbox(request));
         match context.starts.run(call).await {
             Ok(answer) => Ok(answer.pod_sandbox_id.into()),
@@ -154,8 +154,8 @@ impl PodTask {
 }
 
 impl PodTask {
-    /// The name of the pod's runtime handler, empty for the default one, and what the runtime
-    /// reports of it.
+    /// The name of the pod's runtime handler, empty for the default one, and its features if the
+    /// runtime reports them.
     pub(in crate::pod_task) async fn runtime_handler(
         &self,
     ) -> Result<(String, Option<RuntimeHandler>), HostError> {
@@ -171,9 +171,9 @@ impl PodTask {
 }
 
 fn no_user_namespaces(runtime: &str, handler: &str) -> String {
-    let who = match handler {
+    let subject = match handler {
         "" => format!("the container runtime {runtime}"),
         named => format!("the handler {named:?} of the container runtime {runtime}"),
     };
-    format!("spec.hostUsers: false can't be: {who} does not support user namespaces")
+    format!("spec.hostUsers is false, but {subject} does not support user namespaces")
 }

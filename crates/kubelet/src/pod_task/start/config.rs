@@ -1,4 +1,4 @@
-//! What a container is made from.
+//! Builds the configuration of a container.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rubelet_pod_plan::{
     pod_ips::in_family_order,
 };
 
-use super::Images;
+use super::ContainerImages;
 use crate::pod_task::PodTask;
 
 impl PodTask {
@@ -21,9 +21,9 @@ impl PodTask {
         &mut self,
         container: &Container,
         count: u32,
-        images: Images,
+        images: ContainerImages,
     ) -> Result<v1::ContainerConfig, StartFailure> {
-        let Images {
+        let ContainerImages {
             own: image,
             volumes,
         } = images;
@@ -45,12 +45,12 @@ impl PodTask {
             .read(&*context.objects, &self.pod, refs)
             .await;
         let objects = objects.map_err(|error| config_error(error.message))?;
-        let mut known = host.env_context(pod_ips.clone());
-        known.files = host
+        let mut env_context = host.env_context(pod_ips.clone());
+        env_context.files = host
             .env_files(&self.pod, &container.name)
             .await
             .map_err(|error| config_error(error.message))?;
-        let values = env::environment(&self.pod, container, &known, &objects)
+        let values = env::environment(&self.pod, container, &env_context, &objects)
             .map_err(|error| config_error(error.to_string()))?;
         // After the environment: a `subPathExpr` refers to its variables.
         let mut files = host
@@ -58,11 +58,11 @@ impl PodTask {
             .await
             .map_err(|error| config_error(error.message))?;
         files.images = volumes;
-        let asked = container.mounts.iter();
-        if asked
-            .map(|mount| mount.recursive_read_only)
-            .any(|mode| mode != RecursiveReadOnly::Disabled)
-        {
+        let mut modes = container
+            .mounts
+            .iter()
+            .map(|mount| mount.recursive_read_only);
+        if modes.any(|mode| mode != RecursiveReadOnly::Disabled) {
             let handler = self.runtime_handler().await;
             let (_, features) = handler.map_err(|error| config_error(error.message))?;
             files.recursive_read_only =
@@ -90,7 +90,7 @@ impl PodTask {
         ))
     }
 
-    /// The instance whose processes an ephemeral container sees, if it names one.
+    /// The target container of an ephemeral container, whose process namespace it shares.
     fn target_of(&self, container: &Container) -> Result<Option<ContainerId>, String> {
         let mut ephemeral = self.pod.spec.ephemeral_containers.iter();
         let one = ephemeral.find(|one| one.container.name == container.name);

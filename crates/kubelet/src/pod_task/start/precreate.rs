@@ -1,5 +1,5 @@
-//! The next instance of a container: created before the runtime has reported the exit of the
-//! previous one, started once it has.
+//! Precreates the next instance of a container before the runtime reports the exit of the previous
+//! one, and starts it afterwards.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,47 +7,50 @@ use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::{ContainerId, SandboxId};
 use rubelet_node_state::start_failure::StartFailure;
-use rubelet_pod_plan::cri_config::labels::AHEAD_OF;
+use rubelet_pod_plan::cri_config::labels::PRECREATED_AFTER;
 use tracing::debug;
 
-use super::Images;
+use super::ContainerImages;
 use crate::pod_task::{
     PodTask,
-    apply::{Flow, removal},
+    apply::{StepOutcome, removal},
 };
 
 impl PodTask {
-    /// Creates the instance after `before`, if that takes nothing but the call itself. What fails
-    /// here is retried, and reported, when the exit is known.
+    /// Creates the instance after `before`, if its image is present and the host is prepared. A
+    /// failure is retried, and reported, after the runtime has reported the exit.
     pub(in crate::pod_task) async fn precreate_container(
         &mut self,
         name: &str,
         sandbox: &SandboxId,
         restart_count: u32,
         before: &ContainerId,
-    ) -> (Flow, bool) {
-        // Before the attempt, so that one that fails is not repeated for the same exit.
+    ) -> StepOutcome {
+        // Before the attempt, so that a failed one is not repeated for the same exit.
         self.history.note_precreate(name, before);
         let pod = Arc::clone(&self.pod);
         let Some(container) = pod.spec.container(name).filter(|_| self.is_prepared()) else {
-            return (Flow::Continue, true);
+            return StepOutcome::Done;
         };
         let mut control = self.control.clone();
-        // Cancel safety: as for a start, the list that follows finds what an abandoned call made.
-        let made = tokio::select! {
+        // Cancel safety: as for a start, the list that follows finds what an abandoned call
+        // created.
+        let created = tokio::select! {
             biased;
-            made = self.try_precreate(container, sandbox, restart_count, before) => made,
-            () = removal(&mut control) => Err(StartFailure::new("Interrupted", "the pod is to end")),
+            created = self.try_precreate(container, sandbox, restart_count, before) => created,
+            () = removal(&mut control) => {
+                Err(StartFailure::new("Interrupted", "the pod is being removed"))
+            }
         };
-        if let Err(failure) = made {
+        if let Err(failure) = created {
             debug!(
                 pod = %pod.name, container = name, error = %failure.message,
-                "The next instance of a container was not made ahead"
+                "Failed to precreate the next instance of a container"
             );
             self.context.pleg.mark_unknown(&pod.uid);
-            return (Flow::Stop, false);
+            return StepOutcome::Replan;
         }
-        (Flow::Continue, true)
+        StepOutcome::Done
     }
 
     async fn try_precreate(
@@ -61,7 +64,7 @@ impl PodTask {
         let Some(own) = own else {
             return Ok(());
         };
-        let images = Images {
+        let images = ContainerImages {
             own,
             volumes: BTreeMap::new(),
         };
@@ -69,19 +72,21 @@ impl PodTask {
             .container_config(container, restart_count, images)
             .await?;
         let before = before.as_str().to_owned();
-        config.annotations.insert(AHEAD_OF.to_owned(), before);
+        config
+            .annotations
+            .insert(PRECREATED_AFTER.to_owned(), before);
         let inputs = self.sandbox_inputs().await?;
         self.create(container, sandbox, config, inputs).await?;
         Ok(())
     }
 
-    /// Starts what was made ahead, now that a start is due.
+    /// Starts a precreated container, now that its start is due.
     pub(in crate::pod_task) async fn start_precreated(
         &mut self,
         name: &str,
         made: &ContainerId,
         after_exit: Option<Timestamp>,
-    ) -> (Flow, bool) {
+    ) -> StepOutcome {
         self.history.count_precreated(name, made);
         if let Some(finished_at) = after_exit {
             self.note_restart(name, finished_at);

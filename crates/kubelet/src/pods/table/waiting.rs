@@ -1,4 +1,4 @@
-//! Pods that have no task yet: how they are shown, and records for their successors.
+//! Publishes pods that have no task yet, and notes pods for their successors.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,18 +10,18 @@ use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::{PodName, PodUid};
 use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::{
-    History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Target,
+    History, ObservedPod, OperatorIntents, PlanSettings, PodSnapshot, ProbeResults, Target,
     history::ReplacedPod, plan,
 };
 
 use super::{PodTable, is_static};
 
 impl PodTable {
-    /// Shows pods that have no task yet, because the runtime is away or there is no room: as they were
-    /// recorded, else as pending. A pod of a manifest is not shown beside another one of its name, which
-    /// still ends: its mirror pod shows that one.
+    /// Publishes pods that have no task yet, because the runtime is down or resources are missing:
+    /// the recorded status, else `Pending`. A pod of a manifest is not published beside another pod
+    /// of its name that still terminates, as the mirror pod shows that one.
     pub(super) async fn show_waiting(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
-        let any = desired.keys().any(|uid| !self.has_place(uid));
+        let any = desired.keys().any(|uid| !self.is_published(uid));
         let taken = match any {
             true => self.names_of_others(desired),
             false => BTreeSet::new(),
@@ -29,7 +29,7 @@ impl PodTable {
         let board = &self.context.board;
         let mut shown = BTreeSet::new();
         for (uid, pod) in desired {
-            if self.has_place(uid) || is_static(pod) && taken.contains(&pod.name) {
+            if self.is_published(uid) || is_static(pod) && taken.contains(&pod.name) {
                 continue;
             }
             if board
@@ -61,26 +61,26 @@ impl PodTable {
             );
         }
         let gone = self.shown.difference(&shown);
-        for uid in gone.filter(|uid| !self.has_place(uid)) {
+        for uid in gone.filter(|uid| !self.is_published(uid)) {
             board.remove(uid);
         }
         self.shown = shown;
     }
 
-    /// Whether something else decides what is shown of a pod.
-    fn has_place(&self, uid: &PodUid) -> bool {
+    /// True if the status of the pod is published elsewhere.
+    fn is_published(&self, uid: &PodUid) -> bool {
         self.tasks.contains_key(uid) || self.finished.contains(uid)
     }
 
-    /// The names of pods that have a task, or that the runtime holds and no source wants.
+    /// The names of pods that have a task, or that are in the runtime and in no source.
     fn names_of_others(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) -> BTreeSet<PodName> {
         let runtime = self.runtime_pods().into_iter();
-        let strangers = runtime.filter(|pod| !desired.contains_key(&pod.uid));
+        let undesired = runtime.filter(|pod| !desired.contains_key(&pod.uid));
         let tasks = self.tasks.values().map(|task| task.view.name.clone());
-        tasks.chain(strangers.map(|pod| pod.name)).collect()
+        tasks.chain(undesired.map(|pod| pod.name)).collect()
     }
 
-    /// Remembers, for its successor, a pod of a manifest that has ended because the manifest was
+    /// Notes, for its successor, a pod of a manifest that terminated because the manifest was
     /// edited or written again.
     pub(super) fn note_replaced(&mut self, uid: &PodUid, desired: &BTreeMap<PodUid, Arc<Pod>>) {
         let wanted = |name: &PodName| {
@@ -101,7 +101,7 @@ impl PodTable {
     }
 }
 
-/// The status of a pod that nobody has worked on yet.
+/// The status of a pod that has never had a task.
 fn waiting(pod: &Pod, settings: &PlanSettings, now: Timestamp) -> PodStatus {
     let snapshot = PodSnapshot {
         pod,
@@ -111,7 +111,7 @@ fn waiting(pod: &Pod, settings: &PlanSettings, now: Timestamp) -> PodStatus {
         target: Target::Run,
         settings,
         probes: &ProbeResults::default(),
-        intents: &Intents::default(),
+        intents: &OperatorIntents::default(),
         generation: 1,
     };
     plan(&snapshot, now).status

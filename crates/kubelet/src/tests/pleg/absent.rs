@@ -5,7 +5,7 @@ use rubelet_pleg::LifecycleKind;
 use rubelet_sim::{EventFault, EventFlavour};
 use tokio::time::sleep;
 
-use super::told::{APP, AT_ONCE, ONCE, millis};
+use super::queries::{APP, DELIVERY_LIMIT, ONCE, millis};
 use crate::tests::node::{Node, seconds};
 
 /// Scenario 10.
@@ -30,7 +30,7 @@ async fn events_flow_again_after_a_short_restart_of_the_runtime_and_after_the_hu
         if restart % 20 == 19 {
             let id = node.kill_app(&node.uid(&format!("job-{}", restart / 20)), 1);
             let took = node.until_death_of(&id).await;
-            assert!(took <= AT_ONCE, "{took:?}");
+            assert!(took <= DELIVERY_LIMIT, "{took:?}");
         }
     }
     assert!(node.is_running("web"));
@@ -95,7 +95,7 @@ async fn what_is_lost_around_the_end_of_a_stream_is_found_by_the_lists_after_the
                 (true, _) => seconds(5),
             };
             assert!(took < limit, "{after} ms, {swallowed}: {took:?}");
-            assert_eq!(node.times_told(&id, LifecycleKind::Died), 1);
+            assert_eq!(node.lifecycle_count(&id, LifecycleKind::Died), 1);
         }
     }
 }
@@ -117,7 +117,7 @@ async fn a_stream_that_ends_well_again_and_again_is_no_stream_until_it_lasts() {
     assert_eq!(node.sim.open_streams(), 1);
     let id = node.kill_app(&other, 1);
     let took = node.until_death_of(&id).await;
-    assert!(took <= AT_ONCE, "{took:?}");
+    assert!(took <= DELIVERY_LIMIT, "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use rubelet_pleg::LifecycleKind;
 use rubelet_sim::{Behavior, EntryKind, EventFault, EventFlavour, Subject};
 use tokio::time::sleep;
 
-use super::told::{APP, AT_ONCE, ONCE, millis};
+use super::queries::{APP, DELIVERY_LIMIT, ONCE, millis};
 use crate::tests::node::{Node, seconds};
 
 /// Scenario 5.
@@ -69,7 +69,7 @@ async fn containers_that_went_with_their_sandbox_are_not_known_any_more() {
         sandboxes.all(|sandbox| sandbox != old)
     };
     let took = node.within(seconds(300), "what is gone", forgotten).await;
-    assert!(took <= AT_ONCE, "{took:?}");
+    assert!(took <= DELIVERY_LIMIT, "{took:?}");
 }
 
 /// Scenario 19.
@@ -100,7 +100,7 @@ async fn the_end_of_a_pod_waits_for_nothing_but_its_containers() {
     node.until("the pod is gone", gone).await;
     let exit = node.exit_times(&uid, "app")[0];
     let added = node.uptime() - exit;
-    assert!(added <= AT_ONCE, "{added:?}");
+    assert!(added <= DELIVERY_LIMIT, "{added:?}");
 }
 
 /// Scenario 22.
@@ -122,7 +122,7 @@ async fn a_removed_pod_is_forgotten_at_once_where_no_event_tells_that_its_sandbo
     });
     let took = node.uptime() - removed.expect("it was removed");
     assert!(took <= millis(100), "{took:?}");
-    assert_eq!(node.times_told(&sandbox, LifecycleKind::Removed), 1);
+    assert_eq!(node.lifecycle_count(&sandbox, LifecycleKind::Removed), 1);
     assert!(node.known("web").sandboxes.is_empty());
 }
 
@@ -152,7 +152,7 @@ async fn no_container_is_removed_before_its_exit_code_was_told() {
                 codes.insert(instance.id.clone(), *code);
             }
             EntryKind::ContainerRemoved(instance) => {
-                let told = node.told_of(&instance.id);
+                let told = node.lifecycle_of(&instance.id);
                 let died = told.iter().find(|(kind, _)| *kind == LifecycleKind::Died);
                 let (_, at) = died.expect("its end was told");
                 assert!(*at <= entry.at, "{instance} was removed first");
@@ -194,7 +194,7 @@ async fn a_runtime_that_is_unsure_for_a_moment_restarts_nothing() {
     node.until_running().await;
     let id = node.sim.running(&uid, "app").expect("it runs");
     // It may have been seen before it ran, too.
-    let changed = node.times_told(&id, LifecycleKind::Changed);
+    let changed = node.lifecycle_count(&id, LifecycleKind::Changed);
     node.sim.set_down(true);
     sleep(millis(400)).await;
     let unknown = rubelet_cri::v1::ContainerState::ContainerUnknown;
@@ -207,7 +207,7 @@ async fn a_runtime_that_is_unsure_for_a_moment_restarts_nothing() {
         sleep(millis(100)).await;
     }
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
-    assert_eq!(node.times_told(&id, LifecycleKind::Changed), changed);
+    assert_eq!(node.lifecycle_count(&id, LifecycleKind::Changed), changed);
     let asked = node.sim.oracle().events_delivered().len();
     assert!(
         asked > 0,

@@ -9,7 +9,7 @@ use rubelet_pleg::LifecycleKind;
 use rubelet_sim::{EntryKind, Subject};
 use tokio::time::{Instant, sleep};
 
-use super::told::{AT_ONCE, millis};
+use super::queries::{DELIVERY_LIMIT, millis};
 use crate::tests::node::{Node, seconds};
 
 /// Scenario 6.
@@ -191,9 +191,9 @@ async fn each_of_many_ends_at_the_same_time_is_reported_at_once_and_once() {
     for container in &all {
         node.sim.kill_container(&container.id, 1, "");
     }
-    sleep(AT_ONCE).await;
+    sleep(DELIVERY_LIMIT).await;
     for container in &all {
-        assert_eq!(node.times_told(&container.id, LifecycleKind::Died), 1);
+        assert_eq!(node.lifecycle_count(&container.id, LifecycleKind::Died), 1);
     }
 }
 

@@ -4,7 +4,7 @@ use rubelet_cri::CALLS;
 use rubelet_sim::Subject;
 use tokio::time::sleep;
 
-use super::told::{APP, AT_ONCE, ONCE, millis};
+use super::queries::{APP, DELIVERY_LIMIT, ONCE, millis};
 use crate::tests::node::{Node, seconds};
 
 /// Scenario 7.
@@ -35,13 +35,13 @@ async fn containers_whose_status_hangs_are_the_trouble_of_their_pods_only() {
             }
             let id = node.kill_app(uid, 1);
             let took = node.until_death_of(&id).await;
-            assert!(took <= AT_ONCE, "beside {count}: {took:?}");
+            assert!(took <= DELIVERY_LIMIT, "beside {count}: {took:?}");
         }
         for number in 0..count {
             let events = node.events(&format!("bad-{number}"));
             let warned = events
                 .iter()
-                .any(|event| event.contains("does not tell the state"));
+                .any(|event| event.contains("does not report the state"));
             assert!(warned, "{events:?}");
         }
         // A lane of four is enough for one of them.
@@ -107,7 +107,7 @@ async fn a_runtime_with_slow_lists_is_slow_and_not_gone() {
     assert_eq!(node.node_events("RuntimeNotSlow"), 0);
     let id = node.kill_app(&uid, 1);
     let took = node.until_death_of(&id).await;
-    assert!(took <= AT_ONCE, "{took:?}");
+    assert!(took <= DELIVERY_LIMIT, "{took:?}");
     for call in ["ListPodSandbox", "ListContainers"] {
         node.sim.set_latency_of(call, millis(0));
     }

@@ -6,7 +6,7 @@ use rubelet_pleg::LifecycleEvent;
 use rubelet_sim::{EntryKind, Pull, Subject};
 use tokio::time::{Instant, sleep};
 
-use super::told::millis;
+use super::queries::millis;
 use crate::tests::node::{Node, seconds};
 
 /// Containers that have run for long enough to start again at once.

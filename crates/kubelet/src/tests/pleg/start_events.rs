@@ -3,7 +3,7 @@
 use rubelet_image_pull::images::PullParallelism;
 use tokio::time::sleep;
 
-use super::told::{APP, ONCE, millis};
+use super::queries::{APP, ONCE, millis};
 use crate::tests::node::{Node, seconds};
 use rubelet_cri::Timeouts;
 

@@ -5,7 +5,7 @@ use rubelet_pleg::LifecycleKind;
 use rubelet_sim::{Behavior, CallOutcome, EntryKind, EventFault, Fault, Subject};
 use tokio::time::sleep;
 
-use super::told::{APP, AT_ONCE, ONCE, millis};
+use super::queries::{APP, DELIVERY_LIMIT, ONCE, millis};
 use crate::tests::node::{Node, seconds};
 
 /// Scenario 1.
@@ -95,8 +95,8 @@ async fn a_start_that_is_reported_after_the_end_changes_nothing() {
     sleep(seconds(5)).await;
     let id = node.containers(&uid).remove(0).id;
     assert_eq!(node.state("job", "app"), "Terminated Error 7");
-    assert!(node.times_told(&id, LifecycleKind::Started) <= 1);
-    assert_eq!(node.times_told(&id, LifecycleKind::Died), 1);
+    assert!(node.lifecycle_count(&id, LifecycleKind::Started) <= 1);
+    assert_eq!(node.lifecycle_count(&id, LifecycleKind::Died), 1);
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
 }
 
@@ -116,12 +116,12 @@ async fn whatever_comes_last_the_end_of_a_container_stays_its_end() {
     }
     for id in &ids {
         let took = node.until_death_of(id).await;
-        assert!(took <= AT_ONCE, "{took:?}");
+        assert!(took <= DELIVERY_LIMIT, "{took:?}");
     }
     // The starts, told last, say that both run.
     let mark = node.lifecycle().len();
     node.sim.release_events_reversed();
-    sleep(AT_ONCE).await;
+    sleep(DELIVERY_LIMIT).await;
     let ended = node.known("web");
     assert!(
         ended
@@ -174,9 +174,9 @@ async fn a_start_that_failed_is_seen_as_its_end_at_once() {
     let uid = node.want("job", ONCE);
     let failed = |node: &Node| node.phase("job").is_some_and(|phase| phase.is_terminal());
     let took = node.until("the pod has failed", failed).await;
-    assert!(took <= AT_ONCE, "{took:?}");
+    assert!(took <= DELIVERY_LIMIT, "{took:?}");
     let id = node.containers(&uid).remove(0).id;
-    assert_eq!(node.times_told(&id, LifecycleKind::Died), 1);
+    assert_eq!(node.lifecycle_count(&id, LifecycleKind::Died), 1);
     assert_eq!(node.state("job", "app"), "Terminated StartError 128");
     let oracle = node.sim.oracle();
     let start = oracle.entries().iter().position(|entry| {

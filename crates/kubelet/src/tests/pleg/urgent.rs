@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rubelet_base::PodName;
 use rubelet_cri::{Timeouts, v1::ContainerEventType as Kind};
 use rubelet_image_pull::images::PullParallelism;
-use rubelet_pleg::{AT_ONCE, LifecycleKind, QUICK_AT_ONCE};
+use rubelet_pleg::{FAST_SLOTS, LifecycleKind, MAX_INSPECTIONS};
 use rubelet_sim::{EntryKind, EventFault, Subject};
 use tokio::time::{Instant, sleep};
 
-use super::told::millis;
+use super::queries::millis;
 use crate::tests::node::{Node, seconds};
 
 /// A node with so many pods that nobody works on, of which all containers end without being told,
@@ -44,7 +44,7 @@ async fn an_end_that_is_reported_comes_before_many_that_a_list_has_found() {
         let all = node.sim.containers();
         let ends = all
             .iter()
-            .filter(|of| node.times_told(&of.id, LifecycleKind::Died) > 0);
+            .filter(|of| node.lifecycle_count(&of.id, LifecycleKind::Died) > 0);
         ends.count()
     };
     assert!(told(&node) < 60, "the others wait");
@@ -64,7 +64,7 @@ async fn a_pod_whose_task_waits_comes_before_all_others() {
     );
     let mut seen = pleg.observe(&uid, &PodName::new("default", "web"));
     let began = Instant::now();
-    let seen = pleg.newer(&uid, &mut seen, after).await;
+    let seen = pleg.newer_than(&uid, &mut seen, after).await;
     assert!(seen.seq > after);
     assert!(began.elapsed() <= millis(650), "{:?}", began.elapsed());
 }
@@ -77,7 +77,7 @@ async fn no_more_than_sixteen_pods_are_looked_at_at_a_time() {
     node.agent().pleg().relist_now();
     sleep(seconds(5)).await;
     let (most, read) = reads_at_a_time(&node, mark);
-    assert_eq!((most, read), (QUICK_AT_ONCE, 119));
+    assert_eq!((most, read), (FAST_SLOTS, 119));
 }
 
 /// I7.
@@ -108,18 +108,18 @@ async fn however_many_pods_hang_what_is_asked_is_bounded_and_the_others_are_look
         assert!(took <= millis(50), "{took:?}");
     }
     let (most, read) = reads_at_a_time(&node, mark);
-    assert_eq!((most, read), (AT_ONCE, 320));
+    assert_eq!((most, read), (MAX_INSPECTIONS, 320));
     drop(hangs);
     let told = |node: &Node| {
         let mut all = bad.iter();
-        all.all(|of| node.times_told(&of.id, LifecycleKind::Died) == 1)
+        all.all(|of| node.lifecycle_count(&of.id, LifecycleKind::Died) == 1)
     };
     let took = node.until("all ends are told", told).await;
     assert!(took <= seconds(6), "{took:?}");
 }
 
-/// How many pods had statuses of their containers read at the same time, and so many at all; none twice
-/// at a time.
+/// How many pods had statuses of their containers read at the same time, and so many at all; none
+/// twice at a time.
 fn reads_at_a_time(node: &Node, since: usize) -> (usize, usize) {
     let (mut reads, mut most, mut read) = (BTreeMap::new(), 0, BTreeSet::new());
     for entry in &node.sim.oracle().entries()[since..] {

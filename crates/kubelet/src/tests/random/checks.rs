@@ -45,7 +45,8 @@ impl Story {
         }
     }
 
-    /// I6, by the oracle: each exit code was reported as it was, before the agent removed the container.
+    /// I6, by the oracle: each exit code was reported as it was, before the agent removed the
+    /// container.
     pub(super) fn assert_codes(&self) {
         let oracle = self.node.sim.oracle();
         let mut codes = BTreeMap::new();
@@ -53,17 +54,18 @@ impl Story {
             match &entry.what {
                 EntryKind::ContainerExited { instance, code, .. } => {
                     codes.insert(&instance.id, *code);
-                    let told = self.told.codes.get(&instance.id);
+                    let reported = self.delivery.codes.get(&instance.id);
                     assert!(
-                        told.is_none_or(|told| told == code),
-                        "I6: {instance} ended with {code}, and {told:?} was told\n{oracle}"
+                        reported.is_none_or(|reported| reported == code),
+                        "I6: {instance} exited with {code}, and {reported:?} was reported\n{oracle}"
                     );
                 }
                 EntryKind::ContainerRemoved(of) if !self.vanished.contains(&of.sandbox_id) => {
-                    let lost = codes.contains_key(&of.id) && !self.told.codes.contains_key(&of.id);
+                    let lost =
+                        codes.contains_key(&of.id) && !self.delivery.codes.contains_key(&of.id);
                     assert!(
                         !lost,
-                        "I6: {of} was removed and its end never told\n{oracle}"
+                        "I6: {of} was removed and its exit was never reported\n{oracle}"
                     );
                 }
                 _ => {}

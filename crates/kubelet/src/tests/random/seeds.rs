@@ -33,14 +33,15 @@ const EACH: u64 = 250;
 
 // The bounds that SPECIFICATION.md promises, in its words.
 
-/// The last wait after a failure ends this long after the trouble at the latest: looks and lists that
-/// failed are repeated after 5 s at most. What is promised counts from then.
+/// The last wait after a failure ends this long after the trouble at the latest: looks and lists
+/// that failed are repeated after 5 s at most. What is promised counts from then.
 const BACK_OFF: Duration = Duration::from_secs(6);
 /// So soon what is known is true, where there is a stream or polling.
 const SOON: Duration = Duration::from_secs(2);
 /// And where events were lost on a stream that is open: with the next list, each 60 s +-10 %.
 const LATER: Duration = Duration::from_secs(70);
-/// So much later as long as something has changed within [`SOON`]: each change has to be learned again.
+/// So much later as long as something has changed within [`SOON`]: each change has to be learned
+/// again.
 const MOVES: Duration = Duration::from_secs(20);
 
 fn life_of(seed: u64) -> Life {
@@ -149,7 +150,7 @@ impl Story {
             );
         }
         if self.life.hooks.is_empty() {
-            self.told.assert_all_worked_on(&self.node);
+            self.delivery.assert_all_worked_on(&self.node);
         }
         self.assert_order();
         self.assert_codes();

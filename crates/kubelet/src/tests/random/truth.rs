@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_pleg::{AT_ONCE, LifecycleEvent, LifecycleKind as Kind};
+use rubelet_pleg::{LifecycleEvent, LifecycleKind as Kind, MAX_INSPECTIONS};
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use rubelet_sim::{EntryKind, Subject};
 
@@ -104,7 +104,8 @@ impl Truth {
     }
 
     /// I7: all reads of a pod that are under way belong to one inspection, which begins them at the
-    /// same time, and no more pods are inspected at a time than there are places, slow ones included.
+    /// same time, and no more pods are inspected at a time than there are places, slow ones
+    /// included.
     fn read_began(&mut self, number: u64, subject: &Subject, at: Duration, node: &Node) {
         let Some(pod) = subject.pod_uid.clone() else {
             return;
@@ -124,7 +125,7 @@ impl Truth {
         self.reads.insert(number, read);
         let pods: BTreeSet<_> = self.reads.values().map(|read| &*read.pod).collect();
         assert!(
-            pods.len() <= AT_ONCE,
+            pods.len() <= MAX_INSPECTIONS,
             "I7: {} pods are inspected\n{}",
             pods.len(),
             node.account()
@@ -196,9 +197,9 @@ pub(super) fn is_known_to_run(known: &ObservedPod, id: &str) -> bool {
     })
 }
 
-/// Of one container one start, one end and one removal is reported, in this order. A removed pod of which a
-/// list with holes shows nothing is forgotten, and reported again when it is found after all: its end too, if
-/// it has ended before it was forgotten.
+/// Of one container one start, one end and one removal is reported, in this order. A removed pod of
+/// which a list with holes shows nothing is forgotten, and reported again when it is found after
+/// all: its end too, if it has ended before it was forgotten.
 pub(super) fn assert_once(events: &[LifecycleEvent], holes: bool, node: &Node) {
     let mut seen: BTreeMap<&str, Vec<Kind>> = BTreeMap::new();
     for event in events.iter().filter(|event| !event.id.is_empty()) {

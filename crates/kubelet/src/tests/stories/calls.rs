@@ -1,26 +1,26 @@
-//! Calls to the runtime, in words.
+//! Formats calls to the runtime for the log of a story.
 
 use std::any::Any;
 
 use rubelet_cri::v1;
 
-use super::{happened::Happened, words::length};
+use super::{timeline::Timeline, words::length};
 
-/// A call, as the log tells of it.
-pub(super) struct Told {
-    /// The pod that it is about.
+/// A call in the log of a story.
+pub(super) struct LoggedCall {
+    /// UID of the pod that it concerns.
     pub(super) uid: Option<String>,
-    /// `None`: it changes nothing, or is a probe.
+    /// `None` if the call changes nothing, or is a probe.
     pub(super) text: Option<String>,
 }
 
-/// What a call is about, and with what.
-pub(super) fn tell(call: &str, request: &dyn Any, happened: &Happened) -> Told {
+/// Formats a call with its pod and its arguments.
+pub(super) fn tell(call: &str, request: &dyn Any, timeline: &Timeline) -> LoggedCall {
     let (id, text) = if let Some(request) = request.downcast_ref::<v1::RunPodSandboxRequest>() {
         let config = request.config.as_ref();
         let metadata = config.and_then(|config| config.metadata.clone());
         let metadata = metadata.unwrap_or_default();
-        return Told {
+        return LoggedCall {
             uid: Some(metadata.uid),
             text: Some(format!("{call} {}", metadata.attempt)),
         };
@@ -32,31 +32,31 @@ pub(super) fn tell(call: &str, request: &dyn Any, happened: &Happened) -> Told {
     } else if let Some(request) = request.downcast_ref::<v1::StopContainerRequest>() {
         let seconds = u64::try_from(request.timeout).unwrap_or_default();
         let grace = length(std::time::Duration::from_secs(seconds));
-        let name = happened.name_of(&request.container_id);
+        let name = timeline.name_of(&request.container_id);
         (
             &request.container_id,
             format!("{call} {name}, grace {grace}"),
         )
     } else if let Some(request) = request.downcast_ref::<v1::ExecSyncRequest>() {
         let id = &request.container_id;
-        if happened.is_probe(id, &request.cmd) {
-            return Told {
+        if timeline.is_probe(id, &request.cmd) {
+            return LoggedCall {
                 uid: None,
                 text: None,
             };
         }
         let command = request.cmd.join(" ");
-        (id, format!("{call} {}, {command}", happened.name_of(id)))
+        (id, format!("{call} {}, {command}", timeline.name_of(id)))
     } else if let Some(id) = simple(request) {
-        (id, format!("{call} {}", happened.name_of(id)))
+        (id, format!("{call} {}", timeline.name_of(id)))
     } else {
-        return Told {
+        return LoggedCall {
             uid: None,
             text: None,
         };
     };
-    Told {
-        uid: happened.owner_of(id),
+    LoggedCall {
+        uid: timeline.owner_of(id),
         text: Some(text),
     }
 }

@@ -1,10 +1,9 @@
-//! How what happened differs from what is written.
+//! Compares the timeline of a story with its golden file.
 
 /// Lines that are written and did not happen begin with `-`, those that happened and are not
 /// written with `+`; around them is what is the same.
-pub(super) fn diff(written: &str, happened: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) =
-        (written.lines().collect(), happened.lines().collect());
+pub(super) fn diff(written: &str, actual: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (written.lines().collect(), actual.lines().collect());
     let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
     for (i, left) in old.iter().enumerate().rev() {
         for (j, right) in new.iter().enumerate().rev() {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{
     calls,
-    happened::Happened,
+    timeline::Timeline,
     words::{clock, length},
 };
 use crate::{agent::Agent, tests::node::Node, tests::wire::Witness};
@@ -25,7 +25,7 @@ const SLOW: Duration = Duration::from_millis(50);
 pub(super) struct Log(Arc<Mutex<State>>);
 
 struct State {
-    happened: Happened,
+    timeline: Timeline,
     calls: Vec<Call>,
 }
 
@@ -41,7 +41,7 @@ impl Log {
     /// The log of a node whose agent was not started yet, with one pod or with several.
     pub(super) fn new(node: &Node, several: bool) -> Self {
         let state = State {
-            happened: Happened::new(node, several),
+            timeline: Timeline::new(node, several),
             calls: Vec::new(),
         };
         let log = Self(Arc::new(Mutex::new(state)));
@@ -49,7 +49,7 @@ impl Log {
         let (mut versions, follower) = (node.recorder().board().versions(), log.clone());
         tokio::spawn(async move {
             while versions.changed().await.is_ok() {
-                follower.state().happened.catch_up();
+                follower.state().timeline.catch_up();
             }
         });
         log
@@ -57,37 +57,37 @@ impl Log {
 
     /// The pod with this UID is called `label` in the story.
     pub(super) fn name_pod(&self, uid: &str, label: &str) {
-        self.state().happened.name_pod(uid, label);
+        self.state().timeline.name_pod(uid, label);
     }
 
     /// From now on it is told what this agent publishes.
     pub(super) fn record_events_of(&self, agent: &Agent) {
-        self.state().happened.set_agent(Some(agent));
+        self.state().timeline.set_agent(Some(agent));
         let (mut versions, follower) = (agent.pods.versions(), self.clone());
         tokio::spawn(async move {
             while versions.changed().await.is_ok() {
-                follower.state().happened.catch_up();
+                follower.state().timeline.catch_up();
             }
         });
     }
 
     /// The agent is no more.
     pub(super) fn agent_is_gone(&self) {
-        self.state().happened.set_agent(None);
+        self.state().timeline.set_agent(None);
     }
 
     /// A line of the script.
     pub(super) fn say(&self, what: &str) {
         let mut state = self.state();
-        state.happened.catch_up();
-        state.happened.act(what);
+        state.timeline.catch_up();
+        state.timeline.act(what);
     }
 
     /// Everything until now.
     pub(super) fn text(&self) -> String {
         let mut state = self.state();
-        state.happened.catch_up();
-        let lines = state.happened.lines().into_iter();
+        state.timeline.catch_up();
+        let lines = state.timeline.lines().into_iter();
         lines
             .map(|(at, text)| format!("{} {text}\n", clock(at)))
             .collect()
@@ -101,10 +101,10 @@ impl Log {
 impl Witness for Log {
     fn began(&self, call: &'static str, request: &dyn Any) -> usize {
         let mut state = self.state();
-        state.happened.catch_up();
-        let told = calls::tell(call, request, &state.happened);
+        state.timeline.catch_up();
+        let told = calls::tell(call, request, &state.timeline);
         if let Some(text) = &told.text {
-            state.happened.put(told.uid.as_deref(), "call", text);
+            state.timeline.put(told.uid.as_deref(), "call", text);
         }
         state.calls.push(Call {
             began: Instant::now(),
@@ -116,7 +116,7 @@ impl Witness for Log {
 
     fn ended(&self, call: usize, result: Option<Result<(), &CriError>>) {
         let mut state = self.state();
-        state.happened.catch_up();
+        state.timeline.catch_up();
         let Call { began, uid, text } = &state.calls[call];
         let (took, uid) = (began.elapsed(), uid.clone());
         let Some(text) = text.clone() else { return };
@@ -131,6 +131,6 @@ impl Witness for Log {
             Some(Ok(())) => return,
         };
         let line = format!("{text} {end}");
-        state.happened.put(uid.as_deref(), "call", &line);
+        state.timeline.put(uid.as_deref(), "call", &line);
     }
 }

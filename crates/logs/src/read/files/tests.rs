@@ -38,13 +38,19 @@ fn a_log_is_its_rotated_files_and_the_current_one() {
             .map(content)
             .collect()
     };
-    assert_eq!(texts(Which::Plain), ["first", "second", "now"]);
-    assert_eq!(texts(Which::Current), ["now"]);
+    assert_eq!(texts(FileSelection::Plain), ["first", "second", "now"]);
+    assert_eq!(texts(FileSelection::Current), ["now"]);
     gzip(&dir.path().join("0.log.20231231-000000.gz"), "packed");
-    assert_eq!(texts(Which::All), ["packed", "first", "second", "now"]);
+    assert_eq!(
+        texts(FileSelection::All),
+        ["packed", "first", "second", "now"]
+    );
     // Of a file that is being compressed, both are complete.
     gzip(&dir.path().join("0.log.20240101-000000.gz"), "first");
-    assert_eq!(texts(Which::All), ["packed", "first", "second", "now"]);
+    assert_eq!(
+        texts(FileSelection::All),
+        ["packed", "first", "second", "now"]
+    );
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn of_a_damaged_compressed_file_is_read_what_can_be() {
     gzip(&packed, &"0123456789\n".repeat(100_000));
     let whole = fs::read(&packed).unwrap();
     fs::write(&packed, &whole[..whole.len() / 2]).unwrap();
-    let files = open_all(&path, Which::All).unwrap();
+    let files = open_all(&path, FileSelection::All).unwrap();
     let (mut read, mut bytes) = (0, vec![0; 64 * 1024]);
     loop {
         let more = files[0].read_at(read, &mut bytes).unwrap();

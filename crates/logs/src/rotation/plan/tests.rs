@@ -12,8 +12,8 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[track_caller]
 fn check(found: &[&str], kept: usize, remove: &[&str], compress: &[&str]) {
-    let plan = tidy(LOG, &names(found), kept);
-    let expected = Tidy {
+    let plan = plan_rotation(LOG, &names(found), kept);
+    let expected = RotationPlan {
         remove: names(remove),
         compress: names(compress),
     };
@@ -48,7 +48,7 @@ fn what_a_crash_left_is_removed_and_what_is_not_of_the_log_is_not_touched() {
         &[],
     );
     let others = ["10.log.20240101-000000", "1.log.20240101-000000"].map(str::to_owned);
-    assert_eq!(tidy(LOG, &others, 0), Tidy::default());
+    assert_eq!(plan_rotation(LOG, &others, 0), RotationPlan::default());
 }
 
 #[test]
@@ -78,7 +78,7 @@ proptest! {
                 format!("{LOG}.20240101-0000{at:02}{end}")
             })
             .collect();
-        let plan = tidy(LOG, &all, kept);
+        let plan = plan_rotation(LOG, &all, kept);
         let age = |name: &String| name[..LOG.len() + 16].to_owned();
         let left: std::collections::BTreeSet<String> = all
             .iter()

@@ -1,6 +1,6 @@
 //! What results mean.
 
-use super::{super::finding::Outcome, *};
+use super::{super::finding::CheckOutcome, *};
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
@@ -47,43 +47,43 @@ fn the_interfaces_have_what_the_status_shows() {
         (
             &["10.1.0.2", "fd00::2"][..],
             vec![eth0()],
-            Outcome::Ok,
+            CheckOutcome::Ok,
             "eth0 has 10.1.0.2, fd00::2, mtu 1450",
         ),
         (
             &["10.1.0.2"],
             vec![interface("sit0", &[]), eth0()],
-            Outcome::Ok,
+            CheckOutcome::Ok,
             "sit0 has no address, mtu 1450; eth0 has 10.1.0.2, fd00::2, mtu 1450",
         ),
         (
             &["10.1.0.3"],
             vec![interface("eth0", &["10.1.0.2"])],
-            Outcome::Wrong,
+            CheckOutcome::Wrong,
             "no interface has 10.1.0.3, which the pod's status shows: eth0 has 10.1.0.2, mtu 1450",
         ),
         (
             &["10.1.0.2"],
             vec![down],
-            Outcome::Wrong,
+            CheckOutcome::Wrong,
             "eth0 is down: eth0 has 10.1.0.2, fd00::2, mtu 1450",
         ),
         (
             &["10.1.0.2"],
             Vec::new(),
-            Outcome::Wrong,
+            CheckOutcome::Wrong,
             "there is no interface but loopback",
         ),
         (
             &[],
             vec![interface("eth0", &["10.1.0.2"])],
-            Outcome::Skipped,
+            CheckOutcome::Skipped,
             "the pod's status shows no address yet: eth0 has 10.1.0.2, mtu 1450",
         ),
     ] {
         let found = super::addresses(&inputs(addresses, interfaces));
         assert_eq!((found.outcome, &*found.detail), (outcome, detail));
-        assert_eq!(found.advice.is_some(), outcome == Outcome::Wrong);
+        assert_eq!(found.advice.is_some(), outcome == CheckOutcome::Wrong);
     }
 }
 
@@ -95,13 +95,19 @@ fn a_gateway_that_is_silent_may_be_one_of_arp_only() {
     };
     let by = route(Some("10.1.0.1"));
     let rtt = Duration::from_micros(52);
-    let error = || Pinged::Error("Destination Host Unreachable".to_owned());
+    let error = || PingCheckResult::Error("Destination Host Unreachable".to_owned());
     for (route, outcome) in [
-        (None, Outcome::Wrong),
-        (Some((&route(None), None)), Outcome::Ok),
-        (Some((&by, Some(Pinged::Answer(rtt)))), Outcome::Ok),
-        (Some((&by, Some(error()))), Outcome::Wrong),
-        (Some((&by, Some(Pinged::Silence))), Outcome::Skipped),
+        (None, CheckOutcome::Wrong),
+        (Some((&route(None), None)), CheckOutcome::Ok),
+        (
+            Some((&by, Some(PingCheckResult::Answer(rtt)))),
+            CheckOutcome::Ok,
+        ),
+        (Some((&by, Some(error()))), CheckOutcome::Wrong),
+        (
+            Some((&by, Some(PingCheckResult::Silence))),
+            CheckOutcome::Skipped,
+        ),
     ] {
         let found = gateway(route.clone());
         assert_eq!(found.outcome, outcome, "{route:?}: {found:?}");
@@ -113,20 +119,20 @@ fn one_dead_nameserver_is_wrong_and_any_answer_is_one() {
     let (one, two) = (ip("10.96.0.10"), ip("192.0.2.53"));
     let code = || DnsAnswer::Code("NXDOMAIN".to_owned());
     for (answers, outcome, detail) in [
-        (vec![], Outcome::Wrong, "the pod has no nameserver"),
+        (vec![], CheckOutcome::Wrong, "the pod has no nameserver"),
         (
             vec![(one, code()), (two, DnsAnswer::Addresses(vec![one]))],
-            Outcome::Ok,
+            CheckOutcome::Ok,
             "10.96.0.10, 192.0.2.53 answers",
         ),
         (
             vec![(one, DnsAnswer::Silence)],
-            Outcome::Wrong,
+            CheckOutcome::Wrong,
             "10.96.0.10 does not answer",
         ),
         (
             vec![(one, DnsAnswer::Silence), (two, code())],
-            Outcome::Wrong,
+            CheckOutcome::Wrong,
             "10.96.0.10 does not answer; 192.0.2.53 does: each lookup may wait for the other first",
         ),
     ] {
@@ -139,20 +145,24 @@ fn one_dead_nameserver_is_wrong_and_any_answer_is_one() {
 fn long_packets_that_vanish_are_wrong_and_short_paths_are_not() {
     let found = |mtu, black_hole| Some(PathMtu { mtu, black_hole });
     for (result, outcome, detail) in [
-        (None, Outcome::Skipped, "gw (192.0.2.1) does not answer"),
+        (
+            None,
+            CheckOutcome::Skipped,
+            "gw (192.0.2.1) does not answer",
+        ),
         (
             found(1450, false),
-            Outcome::Ok,
+            CheckOutcome::Ok,
             "1450 bytes arrive at gw (192.0.2.1)",
         ),
         (
             found(1400, false),
-            Outcome::Ok,
+            CheckOutcome::Ok,
             "1400 bytes arrive at gw (192.0.2.1); the interface takes 1450, and routers say so",
         ),
         (
             found(1400, true),
-            Outcome::Wrong,
+            CheckOutcome::Wrong,
             "packets of more than 1400 bytes to gw (192.0.2.1) vanish, and no router says so",
         ),
     ] {

@@ -1,6 +1,6 @@
 //! Where packets stop, by what passed the interfaces.
 
-use super::{super::super::check::Outcome, *};
+use super::{super::super::check::CheckOutcome, *};
 
 /// Interfaces with what passed them: requests and replies.
 fn points(counts: &[(u64, u64)]) -> Vec<PointCount> {
@@ -67,7 +67,10 @@ fn packets_stop_behind_the_last_interface_that_saw_them() {
             ..PathSeen::default()
         };
         let found = judge(&seen);
-        assert_eq!((found.outcome, &*found.detail), (Outcome::Wrong, detail));
+        assert_eq!(
+            (found.outcome, &*found.detail),
+            (CheckOutcome::Wrong, detail)
+        );
         assert!(found.advice.is_some());
     }
     let answered = PathSeen {
@@ -75,7 +78,7 @@ fn packets_stop_behind_the_last_interface_that_saw_them() {
         answers: 1,
         ..PathSeen::default()
     };
-    assert_eq!(judge(&answered).outcome, Outcome::Ok);
+    assert_eq!(judge(&answered).outcome, CheckOutcome::Ok);
 }
 
 #[test]

@@ -30,14 +30,14 @@ fn data(index: u64, sent: Duration) -> Vec<u8> {
 /// Sends everything that is due.
 fn send(run: &mut PingRun, now: Duration) -> Vec<u64> {
     let mut sent = Vec::new();
-    while let Next::Send(index) = run.next(now) {
+    while let PingAction::Send(index) = run.next(now) {
         run.on_sent(index, now);
         sent.push(index);
     }
     sent
 }
 
-fn answer(run: &mut PingRun, index: u64, sent: Duration, now: Duration) -> Answer {
+fn answer(run: &mut PingRun, index: u64, sent: Duration, now: Duration) -> ReplyOutcome {
     run.on_reply(sequence_of(index), &data(index, sent), now)
 }
 
@@ -45,9 +45,9 @@ fn answer(run: &mut PingRun, index: u64, sent: Duration, now: Duration) -> Answe
 fn it_ends_with_the_last_answer() {
     let mut run = run(counted(2));
     assert_eq!(send(&mut run, Duration::ZERO), [0]);
-    assert_eq!(run.next(MS), Next::Wait(1000 * MS));
+    assert_eq!(run.next(MS), PingAction::Wait(1000 * MS));
     let first = answer(&mut run, 0, Duration::ZERO, 3 * MS);
-    let expected = Answer::Reply {
+    let expected = ReplyOutcome::Reply {
         index: 0,
         rtt: Some(3 * MS),
         duplicate: false,
@@ -55,19 +55,19 @@ fn it_ends_with_the_last_answer() {
     };
     assert_eq!(first, expected);
     assert_eq!(send(&mut run, 1000 * MS), [1]);
-    assert_eq!(run.next(1001 * MS), Next::Wait(2000 * MS));
+    assert_eq!(run.next(1001 * MS), PingAction::Wait(2000 * MS));
     answer(&mut run, 1, 1000 * MS, 1002 * MS);
-    assert_eq!(run.next(1002 * MS), Next::Done);
+    assert_eq!(run.next(1002 * MS), PingAction::Done);
 }
 
 #[test]
 fn without_any_answer_it_waits_for_the_timeout() {
     let mut run = run(counted(1));
     send(&mut run, Duration::ZERO);
-    assert_eq!(run.next(9999 * MS), Next::Wait(10_000 * MS));
+    assert_eq!(run.next(9999 * MS), PingAction::Wait(10_000 * MS));
     assert_eq!(run.take_lost(9999 * MS), None);
     assert_eq!(run.take_lost(10_000 * MS), Some(0));
-    assert_eq!(run.next(10_000 * MS), Next::Done);
+    assert_eq!(run.next(10_000 * MS), PingAction::Done);
 }
 
 #[test]
@@ -81,12 +81,12 @@ fn with_a_deadline_requests_are_sent_until_enough_are_answered() {
         assert_eq!(send(&mut run, second * 1000 * MS), [u64::from(second)]);
     }
     answer(&mut run, 1, 1000 * MS, 2500 * MS);
-    assert_eq!(run.next(2500 * MS), Next::Wait(3000 * MS));
+    assert_eq!(run.next(2500 * MS), PingAction::Wait(3000 * MS));
     let mut late = PingRun::new(run.options.clone(), key(), Duration::ZERO);
     answer(&mut run, 2, 2000 * MS, 2600 * MS);
-    assert_eq!(run.next(2600 * MS), Next::Done);
+    assert_eq!(run.next(2600 * MS), PingAction::Done);
     send(&mut late, Duration::ZERO);
-    assert_eq!(late.next(5000 * MS), Next::Done);
+    assert_eq!(late.next(5000 * MS), PingAction::Done);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn late_doubled_and_reordered_answers_are_told_apart() {
     }
     let kinds = [(2, 2), (0, 0), (0, 0), (1, 1)].map(|(index, second)| {
         match answer(&mut run, index, second * 1000 * MS, 2500 * MS) {
-            Answer::Reply {
+            ReplyOutcome::Reply {
                 duplicate,
                 reordered,
                 ..
@@ -132,10 +132,10 @@ fn foreign_and_forged_answers_count_nowhere() {
         (2, &data(0, Duration::ZERO)),
         (9, b""),
     ] {
-        assert_eq!(run.on_reply(sequence, data, MS), Answer::Foreign);
+        assert_eq!(run.on_reply(sequence, data, MS), ReplyOutcome::Foreign);
     }
     let whole = data(0, Duration::ZERO);
-    assert_eq!(run.on_reply(1, &whole[..50], MS), Answer::Damaged);
+    assert_eq!(run.on_reply(1, &whole[..50], MS), ReplyOutcome::Damaged);
     let summary = run.summary();
     assert_eq!((summary.received, summary.damaged), (0, 1));
 }
@@ -150,7 +150,7 @@ fn a_flood_waits_for_the_answer_or_for_ten_milliseconds() {
     assert_eq!(send(&mut run, Duration::ZERO), [0]);
     answer(&mut run, 0, Duration::ZERO, MS);
     assert_eq!(send(&mut run, MS), [1]);
-    assert_eq!(run.next(2 * MS), Next::Wait(11 * MS));
+    assert_eq!(run.next(2 * MS), PingAction::Wait(11 * MS));
     assert_eq!(send(&mut run, 11 * MS), [2]);
 }
 
@@ -179,7 +179,10 @@ fn requests_that_cannot_be_remembered_are_lost() {
     assert_eq!(run.take_lost(MS), Some(0));
     assert_eq!(run.take_lost(MS), Some(1));
     assert_eq!(run.take_lost(MS), None);
-    assert_eq!(answer(&mut run, 0, Duration::ZERO, MS), Answer::Foreign);
+    assert_eq!(
+        answer(&mut run, 0, Duration::ZERO, MS),
+        ReplyOutcome::Foreign
+    );
 }
 
 proptest! {
@@ -217,7 +220,7 @@ proptest! {
         for (index, sent) in delayed {
             let found = answer(&mut run, index, sent, end);
             let rtt = Some(end - sent);
-            let matched = matches!(found, Answer::Reply { rtt: found, .. } if found == rtt);
+            let matched = matches!(found, ReplyOutcome::Reply { rtt: found, .. } if found == rtt);
             prop_assert!(matched, "{:?}", found);
         }
         let summary = run.summary();

@@ -3,9 +3,9 @@
 /// The length of a mark in bytes.
 pub const MARK: usize = 10;
 
-/// What quoted data says about its probe.
+/// The identification of a probe in quoted data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quoted {
+pub enum QuotedProbe {
     /// The probe with this number.
     Probe(u16),
     /// It is too short to tell, and may be of any probe of the round.
@@ -24,15 +24,15 @@ pub fn write(nonce: u64, id: u16, size: usize, data: &mut Vec<u8>) {
 
 /// Reads the mark in quoted data.
 #[must_use]
-pub fn read(nonce: u64, data: &[u8]) -> Quoted {
+pub fn read(nonce: u64, data: &[u8]) -> QuotedProbe {
     let nonce = nonce.to_be_bytes();
     match data.split_first_chunk::<8>() {
         Some((found, rest)) if *found == nonce => match rest.first_chunk() {
-            Some(id) => Quoted::Probe(u16::from_be_bytes(*id)),
-            None => Quoted::TooShort,
+            Some(id) => QuotedProbe::Probe(u16::from_be_bytes(*id)),
+            None => QuotedProbe::TooShort,
         },
-        None if nonce.starts_with(data) => Quoted::TooShort,
-        _ => Quoted::Foreign,
+        None if nonce.starts_with(data) => QuotedProbe::TooShort,
+        _ => QuotedProbe::Foreign,
     }
 }
 
@@ -52,12 +52,12 @@ mod tests {
             prop_assert_eq!(data.len(), size.max(MARK));
             let quote = &data[..end.min(data.len())];
             let expected = match quote.len() >= MARK {
-                true => Quoted::Probe(id),
-                false => Quoted::TooShort,
+                true => QuotedProbe::Probe(id),
+                false => QuotedProbe::TooShort,
             };
             prop_assert_eq!(read(nonce, quote), expected);
             if quote.len() >= 8 {
-                prop_assert_eq!(read(!nonce, quote), Quoted::Foreign);
+                prop_assert_eq!(read(!nonce, quote), QuotedProbe::Foreign);
             }
         }
 
@@ -67,7 +67,7 @@ mod tests {
         ) {
             let nonce = 0x0123_4567_89ab_cdef;
             prop_assume!(!bytes.starts_with(&u64::to_be_bytes(nonce)));
-            prop_assert_eq!(read(nonce, &bytes), Quoted::Foreign);
+            prop_assert_eq!(read(nonce, &bytes), QuotedProbe::Foreign);
         }
     }
 }

@@ -16,7 +16,7 @@ use rustix::{
 
 use super::{
     AT_ONCE, Arrival, Prober, answer_in,
-    mark::{self, Quoted},
+    mark::{self, QuotedProbe},
     reached,
 };
 use crate::{
@@ -85,7 +85,7 @@ impl UdpProber {
     }
 
     /// The next datagram of a queue without waiting: whose it is, and what the kernel reports with it.
-    fn receive_one(&mut self, flow: usize, queue: Queue) -> io::Result<(Quoted, ControlData)> {
+    fn receive_one(&mut self, flow: usize, queue: Queue) -> io::Result<(QuotedProbe, ControlData)> {
         let mut control = [0; 256];
         let socket = &self.sockets[flow];
         let found = datagram::receive(socket, &mut self.buffer, &mut control, queue)?;
@@ -99,9 +99,9 @@ impl UdpProber {
                 break;
             };
             let id = match quoted {
-                Quoted::Probe(id) => Some(id),
-                Quoted::TooShort => None,
-                Quoted::Foreign => continue,
+                QuotedProbe::Probe(id) => Some(id),
+                QuotedProbe::TooShort => None,
+                QuotedProbe::Foreign => continue,
             };
             let answer = control
                 .error
@@ -116,8 +116,8 @@ impl UdpProber {
             match self.receive_one(flow, Queue::Received) {
                 Ok((quoted, control)) => {
                     let id = match quoted {
-                        Quoted::Probe(id) => Some(id),
-                        Quoted::TooShort | Quoted::Foreign => None,
+                        QuotedProbe::Probe(id) => Some(id),
+                        QuotedProbe::TooShort | QuotedProbe::Foreign => None,
                     };
                     let at = clock.received(control.received);
                     arrivals.push(reached(id, self.target, at));

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Outcome, TraceRun};
+use super::{ProbeResult, TraceRun};
 use crate::trace::event::TracePath;
 
 /// The different ways, in the order of their first flows.
@@ -35,7 +35,7 @@ fn way(run: &TraceRun, flow: u8) -> Vec<Option<IpAddr>> {
             .iter()
             .filter(|probe| (probe.ttl, probe.flow) == (ttl, flow))
             .find_map(|probe| match probe.outcome {
-                Some(Outcome::Answered(answer)) => Some(answer.from),
+                Some(ProbeResult::Answered(answer)) => Some(answer.from),
                 _ => None,
             })
     };

@@ -23,12 +23,12 @@ fn icmp(kind: u8, code: u8, mtu: u32) -> Option<IcmpError> {
 }
 
 /// The answer of a chain of routers to a probe; the target is `distance` away.
-fn answer(probe: Probe, distance: u8, at: Duration) -> Answer {
+fn answer(probe: Probe, distance: u8, at: Duration) -> TraceReply {
     let (ttl, error) = match probe.ttl < distance {
         true => (probe.ttl, icmp(11, 0, 0)),
         false => (distance, icmp(3, 3, 0)),
     };
-    Answer {
+    TraceReply {
         id: Some(probe.id),
         from: router(ttl, 0),
         at,
@@ -46,7 +46,7 @@ fn options(queries: u8) -> TraceOptions {
 /// Sends all that may be sent.
 fn send(run: &mut TraceRun, now: Duration) -> Vec<Probe> {
     let mut sent = Vec::new();
-    while let Next::Send(probe) = run.next(now) {
+    while let TraceAction::Send(probe) = run.next(now) {
         run.on_sent(probe.id, now);
         sent.push(probe);
     }
@@ -67,7 +67,7 @@ fn probes_go_out_together_and_end_at_the_target() {
     for probe in &sent {
         run.on_answer(answer(*probe, 4, 7 * MS));
     }
-    assert_eq!(run.next(7 * MS), Next::Done);
+    assert_eq!(run.next(7 * MS), TraceAction::Done);
     let hops = hops(&mut run);
     assert_eq!(hops.len(), 4);
     for (ttl, hop) in (1..).zip(&hops) {
@@ -98,16 +98,16 @@ fn a_silent_hop_is_waited_for_by_what_farther_ones_need() {
     for probe in &sent[1..] {
         run.on_answer(answer(*probe, 3, 100 * MS));
     }
-    assert_eq!(run.next(100 * MS), Next::Wait(1000 * MS));
+    assert_eq!(run.next(100 * MS), TraceAction::Wait(1000 * MS));
     // A silent hop is asked twice.
     assert_eq!(send(&mut run, 1000 * MS).len(), 1);
-    assert_eq!(run.next(2000 * MS), Next::Done);
+    assert_eq!(run.next(2000 * MS), TraceAction::Done);
     let hops = hops(&mut run);
     assert_eq!(hops[0].probes[0].answer, None);
     assert_eq!(hops.len(), 3);
     let mut alone = TraceRun::new(options(1), 1500);
     send(&mut alone, Duration::ZERO);
-    assert_eq!(alone.next(MS), Next::Wait(5000 * MS));
+    assert_eq!(alone.next(MS), TraceAction::Wait(5000 * MS));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_burst_that_is_lost_does_not_move_the_target_away() {
     for probe in again {
         run.on_answer(answer(probe, 2, 502 * MS));
     }
-    assert_eq!(run.next(502 * MS), Next::Done);
+    assert_eq!(run.next(502 * MS), TraceAction::Done);
     let hops = hops(&mut run);
     assert_eq!(hops.len(), 2);
     for probe in &hops[1].probes {
@@ -147,7 +147,7 @@ fn unreachable_ends_it_without_the_target() {
         }
         run.on_answer(answer);
     }
-    assert_eq!(run.next(MS), Next::Done);
+    assert_eq!(run.next(MS), TraceAction::Done);
     let hops = hops(&mut run);
     assert_eq!(hops.len(), 2);
     assert_eq!(hops[1].probes[0].answer.unwrap().icmp.unwrap().mark(), "!X");
@@ -157,7 +157,7 @@ fn unreachable_ends_it_without_the_target() {
 #[test]
 fn answers_that_quote_too_little_are_matched_one_by_one() {
     let mut run = TraceRun::new(options(1), 1500);
-    let anonymous = |probe, at| Answer {
+    let anonymous = |probe, at| TraceReply {
         id: None,
         ..answer(probe, 3, at)
     };
@@ -165,7 +165,7 @@ fn answers_that_quote_too_little_are_matched_one_by_one() {
     run.on_answer(anonymous(sent[0], MS));
     // Answers to the other probes pass by.
     run.on_answer(anonymous(sent[1], 2 * MS));
-    assert_eq!(run.next(2 * MS), Next::Wait(1001 * MS));
+    assert_eq!(run.next(2 * MS), TraceAction::Wait(1001 * MS));
     let mut now = 1001 * MS;
     for ttl in 1..=3 {
         let again = send(&mut run, now);
@@ -176,7 +176,7 @@ fn answers_that_quote_too_little_are_matched_one_by_one() {
         now += MS;
         run.on_answer(anonymous(again[0], now));
     }
-    assert_eq!(run.next(now), Next::Done);
+    assert_eq!(run.next(now), TraceAction::Done);
     let hops = hops(&mut run);
     assert_eq!(hops.len(), 3);
     assert_eq!(hops[2].probes[0].answer.unwrap().rtt, MS);
@@ -191,7 +191,7 @@ fn second_and_foreign_answers_change_nothing() {
     second.icmp = icmp(3, 3, 0);
     second.from = router(1, 66);
     run.on_answer(second);
-    run.on_answer(Answer {
+    run.on_answer(TraceReply {
         id: Some(9999),
         ..second
     });
@@ -232,7 +232,7 @@ fn a_search_for_mtus_shortens_the_probe_that_is_too_long() {
     let mut run = TraceRun::new(options, 1500);
     let mut lengths = Vec::new();
     let mut now = Duration::ZERO;
-    while let Next::Send(probe) = run.next(now) {
+    while let TraceAction::Send(probe) = run.next(now) {
         run.on_sent(probe.id, now);
         lengths.push((probe.ttl, probe.length));
         now += MS;
@@ -261,17 +261,17 @@ proptest! {
         let mut ttls = Vec::new();
         loop {
             match run.next(now) {
-                Next::Send(probe) => {
+                TraceAction::Send(probe) => {
                     run.on_sent(probe.id, now);
                     sent += 1;
                     prop_assert!(sent < 2000);
                 }
-                Next::Wait(until) => {
+                TraceAction::Wait(until) => {
                     prop_assert!(until > now);
                     match answers.next() {
                         Some((id, kind, code, mtu)) => {
                             now += MS;
-                            run.on_answer(Answer {
+                            run.on_answer(TraceReply {
                                 id: (id % 5 != 0).then_some(id % 64),
                                 from: router(code, 0),
                                 at: now,
@@ -281,7 +281,7 @@ proptest! {
                         None => now = until,
                     }
                 }
-                Next::Done => break,
+                TraceAction::Done => break,
             }
             ttls.extend(run.take_hop().map(|hop| hop.ttl));
         }

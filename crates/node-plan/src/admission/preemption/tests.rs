@@ -193,7 +193,7 @@ fn only_critical_pods_take_places_and_only_from_lesser_ones() {
 }
 
 #[test]
-fn nobody_goes_for_a_pod_that_is_kept_away_by_more_than_a_shortage() {
+fn no_pod_is_preempted_for_a_pod_rejected_for_another_reason() {
     let running = [pod("full", QosClass::Burstable, 100, 1000)];
     let mut elsewhere = critical(0, 1);
     elsewhere.spec.node_name = "other".into();

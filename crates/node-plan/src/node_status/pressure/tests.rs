@@ -14,7 +14,7 @@ fn thresholds(hard: &[(&str, &str)], soft: &[(&str, &str)]) -> Thresholds {
 }
 
 fn file_system(bytes: (u64, u64), inodes: (u64, u64)) -> FileSystem {
-    let level = |(available, capacity)| Level {
+    let level = |(available, capacity)| ResourceLevel {
         available,
         capacity,
     };
@@ -40,11 +40,17 @@ fn thresholds_are_amounts_or_shares_and_the_ends_switch_them_off() {
     assert_eq!(
         hard,
         [
-            (Signal::MemoryAvailable, Amount::Absolute(100 << 20)),
-            (Signal::NodefsAvailable, Amount::Share(0.1)),
+            (
+                EvictionSignal::MemoryAvailable,
+                ThresholdValue::Absolute(100 << 20)
+            ),
+            (EvictionSignal::NodefsAvailable, ThresholdValue::Share(0.1)),
         ]
     );
-    assert_eq!(read.soft[&Signal::PidAvailable], Amount::Absolute(1000));
+    assert_eq!(
+        read.soft[&EvictionSignal::PidAvailable],
+        ThresholdValue::Absolute(1000)
+    );
     let wrong = Thresholds::parse(&texts(&[("memory.available", "much")]), &texts(&[]));
     assert_eq!(
         wrong.unwrap_err().to_string(),
@@ -63,12 +69,12 @@ fn each_kind_of_shortage_has_its_condition() {
         &[("pid.available", "10")],
     );
     let level = |available, capacity| {
-        Some(Level {
+        Some(ResourceLevel {
             available,
             capacity,
         })
     };
-    let plenty = Levels {
+    let plenty = ResourceLevels {
         memory: level(100, 1000),
         nodefs: Some(file_system((100, 1000), (0, 0))),
         imagefs: Some(file_system((0, 0), (50, 1000))),
@@ -79,7 +85,7 @@ fn each_kind_of_shortage_has_its_condition() {
         ("exactly the threshold is enough", plenty, none),
         (
             "memory",
-            Levels {
+            ResourceLevels {
                 memory: level(99, 1000),
                 ..plenty
             },
@@ -90,7 +96,7 @@ fn each_kind_of_shortage_has_its_condition() {
         ),
         (
             "bytes",
-            Levels {
+            ResourceLevels {
                 nodefs: Some(file_system((99, 1000), (0, 0))),
                 ..plenty
             },
@@ -98,7 +104,7 @@ fn each_kind_of_shortage_has_its_condition() {
         ),
         (
             "inodes",
-            Levels {
+            ResourceLevels {
                 imagefs: Some(file_system((0, 0), (49, 1000))),
                 ..plenty
             },
@@ -106,15 +112,15 @@ fn each_kind_of_shortage_has_its_condition() {
         ),
         (
             "processes",
-            Levels {
+            ResourceLevels {
                 pids: level(9, 100),
                 ..plenty
             },
             Pressure { pid: true, ..none },
         ),
-        ("nothing is known", Levels::default(), none),
+        ("nothing is known", ResourceLevels::default(), none),
     ] {
-        let mut memory = PressureMemory::default();
+        let mut memory = PressureTracker::default();
         let found = memory.observe(&thresholds, &levels, Duration::ZERO, Duration::ZERO);
         assert_eq!(found, expected, "{what}");
     }
@@ -123,14 +129,14 @@ fn each_kind_of_shortage_has_its_condition() {
 #[test]
 fn a_shortage_shows_until_it_is_over_for_the_whole_transition_period() {
     let thresholds = thresholds(&[("memory.available", "100")], &[]);
-    let mut memory = PressureMemory::default();
+    let mut memory = PressureTracker::default();
     let mut at = |seconds, available| {
-        let levels = Levels {
-            memory: Some(Level {
+        let levels = ResourceLevels {
+            memory: Some(ResourceLevel {
                 available,
                 capacity: 1000,
             }),
-            ..Levels::default()
+            ..ResourceLevels::default()
         };
         let (period, at) = (Duration::from_secs(300), Duration::from_secs(seconds));
         memory.observe(&thresholds, &levels, period, at).memory

@@ -23,15 +23,15 @@ fn probe(success_threshold: u32, failure_threshold: u32) -> Probe {
 /// `!` stands where the outcome changed, `#` where the probe is not tried again.
 fn play(kind: ProbeKind, initial: ProbeResult, thresholds: (u32, u32), attempts: &str) -> String {
     let probe = probe(thresholds.0, thresholds.1);
-    let mut streak = Streak::new(kind, initial);
+    let mut streak = ProbeStreak::new(kind, initial);
     let mut played = String::new();
     for attempt in attempts.chars() {
         let changed = streak.note(
             match attempt {
-                's' => Attempt::Success,
-                'f' => Attempt::Failure,
-                'e' => Attempt::Errored,
-                _ => Attempt::Late,
+                's' => AttemptOutcome::Success,
+                'f' => AttemptOutcome::Failure,
+                'e' => AttemptOutcome::Errored,
+                _ => AttemptOutcome::Late,
             },
             &probe,
         );
@@ -87,15 +87,15 @@ fn so_many_equal_attempts_in_a_row_make_an_outcome() {
 #[test]
 fn the_length_counts_attempts_that_say_something() {
     let probe = probe(1, 3);
-    let mut streak = Streak::new(Liveness, ProbeResult::Success);
+    let mut streak = ProbeStreak::new(Liveness, ProbeResult::Success);
     let mut lengths = Vec::new();
     for attempt in [
-        Attempt::Errored,
-        Attempt::Success,
-        Attempt::Success,
-        Attempt::Failure,
-        Attempt::Late,
-        Attempt::Failure,
+        AttemptOutcome::Errored,
+        AttemptOutcome::Success,
+        AttemptOutcome::Success,
+        AttemptOutcome::Failure,
+        AttemptOutcome::Late,
+        AttemptOutcome::Failure,
     ] {
         streak.note(attempt, &probe);
         lengths.push(streak.length());

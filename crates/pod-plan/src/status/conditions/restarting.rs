@@ -6,7 +6,7 @@ use super::ConditionText;
 use crate::{actions::Actions, snapshot::PodSnapshot};
 
 /// The condition; `None` for pods in which no rule can restart all containers.
-pub(super) fn say(
+pub(super) fn condition(
     snapshot: &PodSnapshot<'_>,
     actions: &Actions,
     phase: Phase,

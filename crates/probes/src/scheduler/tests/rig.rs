@@ -158,7 +158,8 @@ pub(super) async fn pass(seconds: f64) {
 
 type Script<Q, A> = Mutex<Box<dyn FnMut(&Q) -> A + Send>>;
 
-/// The network: notes attempts and answers them as the test says. Without a script all pass at once.
+/// The network: notes attempts and answers them as the test says. Without a script all pass at
+/// once.
 pub(super) struct FakeNet {
     began: Instant,
     script: Script<Try, Answer>,

@@ -82,7 +82,7 @@ fn a_failure_is_late_only_where_the_agent_was() {
         (30_000, 1_000, 1_000, bad, false),
         (0, 3, 1_000, bad, false),
     ] {
-        let failed = Failed {
+        let failed = UnsuccessfulAttempt {
             waited: ms(waited),
             took: ms(took),
             timeout: ms(timeout),

@@ -9,14 +9,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use super::{bind, bound_logs, serve_cri, settings, start};
-use crate::run::{complain, load, logging, node, notify, other_runtime, threads};
+use crate::run::{load, logging, node, notify, other_runtime, print_error, threads};
 
 /// Serves the runtime until a signal. Exit codes: 0 stopped by a signal, 1 failed, 2 wrong flags.
 pub(crate) fn main(listen: Option<&str>, args: &[String]) -> ExitCode {
     let (listen, flags) = match split(listen, args) {
         Ok(parts) => parts,
         Err(error) => {
-            complain(&format!(
+            print_error(&format!(
                 "{error:#}\nRun 'rubelet runtime serve --help' for the flags."
             ));
             return ExitCode::from(2);
@@ -25,7 +25,7 @@ pub(crate) fn main(listen: Option<&str>, args: &[String]) -> ExitCode {
     match run(listen, &flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("{error:#}"));
+            print_error(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -61,7 +61,7 @@ fn split(listen: Option<&str>, args: &[String]) -> anyhow::Result<(Option<String
     };
     if let Some((flag, _)) = flags.iter().find(|(flag, _)| !about(flag.name)) {
         bail!(
-            "--{} is no flag of the runtime; only --config, --config-dir, --cgroup-driver, --v and those that begin with --runtime- are",
+            "--{} is not a flag of `runtime serve`; use --config, --config-dir, --cgroup-driver, --v, or flags that begin with --runtime-",
             flag.name
         );
     }
@@ -90,7 +90,7 @@ fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
         let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
         let cgroups = CgroupFs::detect(Path::new("/sys/fs/cgroup"));
-        let cgroups = cgroups.context("cannot tell the cgroups")?;
+        let cgroups = cgroups.context("cannot detect the cgroup version")?;
         other_runtime::warn_of_living(&resolved, &cgroups).await;
         let runtime = start(settings).await?;
         let listener = bind(&path).await?;
@@ -98,7 +98,7 @@ fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
             version = crate::build_info::VERSION,
             commit = crate::build_info::COMMIT,
             socket = path,
-            "The runtime serves"
+            "Serving the CRI"
         );
         notify::ready();
         let stop = async {
@@ -107,7 +107,7 @@ fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
                 _ = interrupt.recv() => {}
             }
             notify::stopping();
-            info!("The runtime stops; containers go on");
+            info!("Shutting down; containers keep running");
         };
         serve_cri(listener, std::sync::Arc::clone(&runtime), stop).await;
         runtime.shutdown().await;
@@ -148,7 +148,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("--pod-manifest-path is no flag of the runtime"),
+                .starts_with("--pod-manifest-path is not a flag of `runtime serve`"),
             "{error}"
         );
     }

@@ -8,7 +8,7 @@ use tokio::{sync::watch, time::sleep};
 use tracing::{info, warn};
 
 /// Poll interval, the same as the kubelet's for the node's status.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The node's addresses, and their sender.
 #[derive(Debug, Clone)]
@@ -19,8 +19,8 @@ pub(crate) struct FollowedIps {
 }
 
 impl FollowedIps {
-    /// Those of `--node-ip`, else the machine's current ones; none without a network.
-    pub(super) fn look(given: Vec<IpAddr>) -> Self {
+    /// The addresses of `--node-ip`, else the machine's current ones; none without a network.
+    pub(super) fn detect(given: Vec<IpAddr>) -> Self {
         let given: Vec<IpAddr> = given
             .into_iter()
             .filter(|ip| !ip.is_unspecified())
@@ -30,7 +30,7 @@ impl FollowedIps {
             false => (given, true),
         };
         if ips.is_empty() {
-            warn!("This machine has no IP address yet; pods that need it wait");
+            warn!("The node has no IP address yet; pods that need one wait for it");
         }
         Self {
             ips: Arc::new(watch::Sender::new(ips.into())),
@@ -44,7 +44,7 @@ impl FollowedIps {
 
     /// Sets the node's current addresses. If a machine loses its network the last ones stay: its
     /// pods had them.
-    pub(crate) fn tell(&self, now: &[IpAddr]) {
+    pub(crate) fn set(&self, now: &[IpAddr]) {
         let changed = self.ips.send_if_modified(|ips| {
             let changed = !now.is_empty() && **ips != *now;
             if changed {
@@ -53,7 +53,7 @@ impl FollowedIps {
             changed
         });
         if changed {
-            info!(addresses = ?now, "The addresses of this machine changed");
+            info!(addresses = ?now, "The addresses of the node changed");
         }
     }
 
@@ -64,8 +64,8 @@ impl FollowedIps {
             return;
         }
         loop {
-            sleep(LOOK_EVERY).await;
-            self.tell(&address::outward());
+            sleep(POLL_INTERVAL).await;
+            self.set(&address::outward());
         }
     }
 }
@@ -76,14 +76,14 @@ mod tests {
 
     #[test]
     fn addresses_follow_the_machine_and_are_never_loopback() {
-        let found = FollowedIps::look(Vec::new());
+        let found = FollowedIps::detect(Vec::new());
         assert!(found.subscribe().now().iter().all(|ip| !ip.is_loopback()));
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
-        let ips = FollowedIps::look(vec![ip("192.0.2.1")]);
+        let ips = FollowedIps::detect(vec![ip("192.0.2.1")]);
         let seen = ips.subscribe();
-        ips.tell(&[ip("192.0.2.2"), ip("2001:db8::2")]);
+        ips.set(&[ip("192.0.2.2"), ip("2001:db8::2")]);
         assert_eq!(*seen.texts(), ["192.0.2.2".into(), "2001:db8::2".into()]);
-        ips.tell(&[]);
+        ips.set(&[]);
         assert_eq!(seen.texts().len(), 2, "a lost network is no other address");
     }
 }

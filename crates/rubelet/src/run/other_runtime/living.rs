@@ -1,5 +1,5 @@
-//! Pods of another runtime, found by what lives on this machine: the processes in the cgroups of
-//! pods, and who supervises them. A daemon that does not answer, or is gone, has pods all the same.
+//! Pods of another runtime, found by the processes in the cgroups of pods and their supervisors.
+//! The daemon need not respond, or exist.
 //!
 //! A supervisor is never looked for among the processes of pods: those may call themselves what they
 //! like.
@@ -18,7 +18,7 @@ const DEPTH: usize = 5;
 pub(super) enum Supervisor {
     /// A shim of containerd, of the daemon at this socket.
     Containerd {
-        /// The path of the daemon's socket; empty if the shim was not told.
+        /// The path of the daemon's socket; empty if the shim's command line does not have it.
         address: String,
         /// containerd's namespace: `k8s.io` for pods of the CRI, `moby` for those of docker.
         namespace: String,
@@ -43,7 +43,7 @@ impl Supervisor {
             .then_some(Self::Conmon)
     }
 
-    /// What it supervises, by its command line.
+    /// The identifier of the container or sandbox that it supervises, by its command line.
     fn id(&self, arguments: &[String]) -> Option<String> {
         let name = match self {
             Self::Containerd { .. } => "-id",

@@ -1,4 +1,4 @@
-//! Volumes that are images.
+//! Image volumes.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use rubelet_oci::{LOWER_DIR, Mount, SUB_PATH};
 use super::SpecInput;
 use crate::Refusal;
 
-/// The mount of an image: its layers on top of each other, for reading only. They are mounted where
-/// only the container sees it, so nothing is left on the host when it ends.
+/// The read-only mount of an image's layers. It is in the container's mount namespace only, so
+/// nothing is left on the host after its exit.
 pub(super) fn mount(
     input: &SpecInput<'_>,
     index: usize,
@@ -19,7 +19,7 @@ pub(super) fn mount(
     let refuse =
         |part: &str, message: &str| Err(Refusal::new(format!("mounts[{index}].{part}"), message));
     let Some(image) = &mount.image else {
-        return refuse("image_sub_path", "it is only for mounts of images");
+        return refuse("image_sub_path", "it is only supported for image mounts");
     };
     if !mount.host_path.is_empty() {
         return refuse("host_path", "it must be empty for the mount of an image");
@@ -28,13 +28,10 @@ pub(super) fn mount(
         return refuse("readonly", "an image can only be mounted read-only");
     }
     if mount.propagation() != v1::MountPropagation::PropagationPrivate {
-        return refuse(
-            "propagation",
-            "what is mounted in an image reaches nobody else",
-        );
+        return refuse("propagation", "an image mount can't propagate mounts");
     }
     if mount.image_sub_path.contains('\0') {
-        return refuse("image_sub_path", "a path can't have a zero byte");
+        return refuse("image_sub_path", "a path can't contain a NUL byte");
     }
     let layers = input
         .sources

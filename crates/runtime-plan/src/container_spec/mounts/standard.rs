@@ -1,5 +1,5 @@
-//! Mounts that nobody requests by name: the kernel's file systems, the pod's files, the image's
-//! volumes.
+//! Mounts that every container gets without a request: the kernel's file systems, the pod's files,
+//! the image's volumes.
 
 use rubelet_cri::v1;
 use rubelet_oci::{Mount, NO_SYMLINKS};
@@ -60,7 +60,7 @@ pub(super) fn of_kernel(privileged: bool, bind_sys: bool) -> Vec<Mount> {
     ]
 }
 
-/// Files of the pod. They need no mapping in a user namespace: everybody may read them.
+/// Files of the pod. They need no ID mapping in a user namespace, since they are world-readable.
 pub(super) fn of_pod<'a>(
     input: &'a SpecInput<'_>,
     security: &v1::LinuxContainerSecurityContext,
@@ -85,8 +85,8 @@ pub(super) fn of_pod<'a>(
     })
 }
 
-/// Directories of the runtime's own at the paths that the image declares as volumes. Each was filled
-/// from the image; the root file system has nothing to do with it any more.
+/// The runtime's directories for the volumes that the image declares. Each was filled from the
+/// image and is independent of the root file system.
 pub(super) fn volumes_of_image<'a>(input: &SpecInput<'a>) -> impl Iterator<Item = Mount> + 'a {
     input.image_volumes.iter().map(|volume| Mount {
         destination: volume.destination.clone(),

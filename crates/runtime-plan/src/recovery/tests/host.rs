@@ -134,7 +134,7 @@ impl Host {
         self.alive.remove(&format!("/shims/{sandbox}"));
     }
 
-    pub(super) fn plan(&self) -> Recovery {
+    pub(super) fn plan(&self) -> RecoveryPlan {
         let shim_cgroup = CgroupPath::parse("/shims").unwrap();
         plan(&RecoveryInput {
             boot_id: &self.boot_id,
@@ -161,22 +161,22 @@ impl Host {
     }
 
     /// Carries out a step as the runtime would.
-    pub(super) fn apply(&mut self, step: &Step) {
+    pub(super) fn apply(&mut self, step: &RecoveryStep) {
         match step {
-            Step::Adopt { .. } => {}
-            Step::EndShim { sandbox } => {
+            RecoveryStep::Adopt { .. } => {}
+            RecoveryStep::EndShim { sandbox } => {
                 for container in self.shims.get(sandbox).into_iter().flatten() {
                     self.alive.remove(&format!("/pods/{}", container.0));
                 }
                 self.kill_shim(sandbox);
             }
-            Step::DeleteInShim { sandbox, container } => {
+            RecoveryStep::DeleteInShim { sandbox, container } => {
                 if let Some(containers) = self.shims.get_mut(sandbox) {
                     containers.remove(container);
                 }
                 self.alive.remove(&format!("/pods/{container}"));
             }
-            Step::KillCgroup(path) => {
+            RecoveryStep::KillCgroup(path) => {
                 self.alive.remove(path.as_str());
                 if path
                     .parent()
@@ -192,7 +192,7 @@ impl Host {
                     }
                 }
             }
-            Step::MarkRunning {
+            RecoveryStep::MarkRunning {
                 container,
                 pid,
                 started_at,
@@ -201,19 +201,19 @@ impl Host {
                 record.phase = ContainerPhase::Running;
                 (record.pid, record.started_at) = (*pid, *started_at);
             }
-            Step::MarkExited { container, exit } => {
+            RecoveryStep::MarkExited { container, exit } => {
                 let record = self.containers.get_mut(container).unwrap();
                 record.phase = ContainerPhase::Exited;
                 record.exit = Some(exit.clone());
             }
-            Step::MarkNotReady { sandbox } => {
+            RecoveryStep::MarkNotReady { sandbox } => {
                 self.sandboxes.get_mut(sandbox).unwrap().phase = SandboxPhase::NotReady;
             }
-            Step::FreeNetwork { sandbox } => {
+            RecoveryStep::FreeNetwork { sandbox } => {
                 self.sandboxes.get_mut(sandbox).unwrap().network_held = false;
             }
-            Step::Unmount(path) => self.mounts.retain(|mount| mount != path),
-            Step::RemoveDirectory(path) => {
+            RecoveryStep::Unmount(path) => self.mounts.retain(|mount| mount != path),
+            RecoveryStep::RemoveDirectory(path) => {
                 let mounted = self.mounts.iter().any(|mount| mount.starts_with(path));
                 assert!(!mounted, "{path:?} still has a mount");
                 let name = path.file_name().unwrap().to_str().unwrap();
@@ -222,15 +222,15 @@ impl Host {
                     bundles.retain(|bundle| bundle != name);
                 }
             }
-            Step::RemoveSnapshot { container } => {
+            RecoveryStep::RemoveSnapshot { container } => {
                 assert!(!self.alive.contains(&format!("/pods/{container}")));
                 self.snapshots.retain(|one| one != container);
             }
-            Step::RemoveContainer { container } => {
+            RecoveryStep::RemoveContainer { container } => {
                 assert!(!self.alive.contains(&format!("/pods/{container}")));
                 self.containers.remove(container);
             }
-            Step::RemoveSandbox { sandbox } => {
+            RecoveryStep::RemoveSandbox { sandbox } => {
                 self.sandboxes.remove(sandbox);
             }
         }

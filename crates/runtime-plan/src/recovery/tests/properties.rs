@@ -103,7 +103,7 @@ fn in_order(host: &Host) {
     let recovery = host.plan();
     for planned in &recovery.steps {
         assert!(
-            matches!(planned.step, Step::Adopt { .. }),
+            matches!(planned.step, RecoveryStep::Adopt { .. }),
             "{planned:?} is left in {host:#?}"
         );
     }
@@ -129,7 +129,7 @@ fn in_order(host: &Host) {
 }
 
 /// The steps with those of some sandboxes before those of others, whose own order stays.
-fn side_by_side(mut steps: Vec<Planned>, turn: usize) -> Vec<Planned> {
+fn side_by_side(mut steps: Vec<PlannedStep>, turn: usize) -> Vec<PlannedStep> {
     let mut sandboxes: Vec<String> = steps.iter().map(|one| one.sandbox.clone()).collect();
     sandboxes.sort();
     sandboxes.dedup();

@@ -28,7 +28,7 @@ pub(super) fn says(profile: &Seccomp, arch: Arch, call: &Call) -> u32 {
     if architecture != native && !profile.architectures.contains(&architecture) {
         return 0x8000_0000;
     }
-    let table = numbers::Table::read();
+    let table = numbers::SyscallTable::read();
     let is = |name: &str| table.number(architecture, name) == Some(call.number);
     let narrow = matches!(architecture, Architecture::X86 | Architecture::Arm);
     let mut flat = None;

@@ -122,7 +122,7 @@ fn call() -> impl Strategy<Value = Call> {
         [edge(), edge(), edge()],
     )
         .prop_map(|((audit, architecture), name, beside, any, args)| {
-            let named = numbers::Table::read().number(architecture, name);
+            let named = numbers::SyscallTable::read().number(architecture, name);
             let named = named.unwrap_or(u32::MAX);
             let mut all = [0; 6];
             all[..3].copy_from_slice(&args);

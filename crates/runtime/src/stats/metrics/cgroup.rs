@@ -19,7 +19,7 @@ fn disks(stats: &CgroupStats, number: fn(&IoStats) -> u64) -> LabelledValues {
         .collect()
 }
 
-/// All of them.
+/// The definitions.
 pub(super) const METRICS: [MetricDefinition<CgroupStats>; 32] = [
     counter(
         "container_cpu_usage_seconds_total",
@@ -38,7 +38,7 @@ pub(super) const METRICS: [MetricDefinition<CgroupStats>; 32] = [
     ),
     counter(
         "container_cpu_cfs_periods_total",
-        "Periods of the quota that passed",
+        "Elapsed periods of the CPU quota",
         |stats| Some(stats.cpu?.periods),
     ),
     counter(
@@ -48,7 +48,7 @@ pub(super) const METRICS: [MetricDefinition<CgroupStats>; 32] = [
     ),
     counter(
         "container_cpu_cfs_throttled_seconds_total",
-        "Time waited for a quota",
+        "Time throttled by the quota",
         |stats| Some(stats.cpu?.throttled_ns / SECOND),
     ),
     gauge(
@@ -58,7 +58,7 @@ pub(super) const METRICS: [MetricDefinition<CgroupStats>; 32] = [
     ),
     gauge(
         "container_memory_working_set_bytes",
-        "Memory that can't be taken back easily",
+        "Memory that can't be reclaimed easily",
         |stats| Some(stats.memory?.working_set),
     ),
     gauge("container_memory_rss", "Anonymous memory", |stats| {
@@ -74,17 +74,17 @@ pub(super) const METRICS: [MetricDefinition<CgroupStats>; 32] = [
     ),
     gauge(
         "container_memory_kernel_usage",
-        "Memory of the kernel on its behalf",
+        "Kernel memory used",
         |stats| Some(stats.memory?.kernel),
     ),
     gauge(
         "container_memory_max_usage_bytes",
-        "Most memory that was in use",
+        "Maximum memory usage",
         |stats| stats.memory?.max_usage,
     ),
     counter(
         "container_memory_failcnt",
-        "How often the limit of memory was hit",
+        "Number of times the memory limit was reached",
         |stats| Some(stats.memory?.limit_hits),
     ),
     each(
@@ -111,7 +111,7 @@ pub(super) const METRICS: [MetricDefinition<CgroupStats>; 32] = [
     }),
     counter(
         "container_oom_events_total",
-        "Processes killed for want of memory",
+        "Processes killed by the OOM killer",
         |stats| Some(stats.memory?.oom_kills),
     ),
     gauge("container_threads", "Threads", |stats| {

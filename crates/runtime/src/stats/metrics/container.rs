@@ -1,4 +1,4 @@
-//! Metrics of a container that its cgroup does not know.
+//! Metrics of a container that do not come from its cgroup.
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -10,27 +10,27 @@ use super::{LabelledValues, MetricDefinition, SECOND, each, gauge};
 /// Data of a running container.
 #[derive(Debug, Default)]
 pub(crate) struct ContainerInfo {
-    /// When this was gathered, in nanoseconds since 1970.
+    /// Time of the measurement, in nanoseconds since 1970.
     pub(crate) now: u64,
-    /// When its program began, in the same.
+    /// Start time of its program, in nanoseconds since 1970.
     pub(crate) started_at: u64,
     /// Limits in force.
     pub(crate) resources: LinuxResources,
     /// Its processes.
-    pub(crate) processes: Processes,
-    /// What it wrote, and on what.
-    pub(crate) disk: Disk,
+    pub(crate) processes: ProcessCounts,
+    /// Its writable layer.
+    pub(crate) disk: DiskUsage,
 }
 
 /// The processes of a container, and what they hold open.
 #[derive(Debug, Default)]
-pub(crate) struct Processes {
+pub(crate) struct ProcessCounts {
     pub(crate) count: u64,
     pub(crate) files: u64,
     pub(crate) sockets: u64,
 }
 
-impl Processes {
+impl ProcessCounts {
     /// Counts by `/proc`. Processes that exit meanwhile are omitted. Blocks.
     pub(crate) fn count(pids: impl IntoIterator<Item = i32>) -> Self {
         let mut all = Self::default();
@@ -51,7 +51,7 @@ impl Processes {
 
 /// A container's writable layer, and the file system that it is on.
 #[derive(Debug, Default)]
-pub(crate) struct Disk {
+pub(crate) struct DiskUsage {
     pub(crate) device: String,
     pub(crate) used: u64,
     pub(crate) bytes: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Disk {
     pub(crate) inodes_free: u64,
 }
 
-impl Disk {
+impl DiskUsage {
     /// The file system that a directory is on. Blocks.
     pub(crate) fn below(directory: &Path) -> Self {
         let usage = rubelet_host::usage::file_system(directory).unwrap_or_default();
@@ -111,16 +111,16 @@ fn bytes(limit: Option<i64>) -> Option<u64> {
     )
 }
 
-/// All of them.
+/// The definitions.
 pub(super) const METRICS: [MetricDefinition<ContainerInfo>; 14] = [
     gauge(
         "container_last_seen",
-        "When these numbers were gathered, in seconds since 1970",
+        "Time of the last measurement, in seconds since 1970",
         |known| Some(known.now / SECOND),
     ),
     gauge(
         "container_start_time_seconds",
-        "When it started, in seconds since 1970",
+        "Start time, in seconds since 1970",
         |known| Some(known.started_at / SECOND),
     ),
     gauge("container_processes", "Processes", |known| {
@@ -160,22 +160,22 @@ pub(super) const METRICS: [MetricDefinition<ContainerInfo>; 14] = [
     ),
     of_disk(
         "container_fs_usage_bytes",
-        "Bytes that it wrote into its root",
+        "Bytes used by the writable layer",
         |known| one(known, known.disk.used),
     ),
     of_disk(
         "container_fs_limit_bytes",
-        "Size of the file system that its root is on",
+        "Size of the file system of the root",
         |known| one(known, known.disk.bytes),
     ),
     of_disk(
         "container_fs_inodes_total",
-        "Inodes of that file system",
+        "Inodes of the file system of the root",
         |known| one(known, known.disk.inodes),
     ),
     of_disk(
         "container_fs_inodes_free",
-        "Inodes of that file system that are free",
+        "Free inodes of the file system of the root",
         |known| one(known, known.disk.inodes_free),
     ),
 ];

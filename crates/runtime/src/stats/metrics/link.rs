@@ -17,7 +17,7 @@ fn one(link: &Link, number: u64) -> LabelledValues {
     vec![(vec![link.name.clone()], number)]
 }
 
-/// All of them.
+/// The definitions.
 pub(super) const METRICS: [MetricDefinition<Link>; 8] = [
     of(
         "container_network_receive_bytes_total",

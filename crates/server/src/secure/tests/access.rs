@@ -10,7 +10,7 @@ use super::{
     server::{CA_FILE, Credentials, Reply, Server, Setup, rest},
 };
 
-/// Every path that is there, with a method for it, and what somebody who may is answered.
+/// Every path, with a method for it, and the response to an authorized user.
 const PATHS: &[(&str, &str, u16)] = &[
     ("GET", "/healthz", 200),
     ("GET", "/healthz/ping", 200),
@@ -47,7 +47,7 @@ const PATHS: &[(&str, &str, u16)] = &[
 async fn no_path_is_answered_without_good_credentials() {
     let server = Server::start().await;
     let other = Authority::new("the authority");
-    let strangers = [
+    let rejected = [
         ("nothing", Credentials::None),
         ("a token of nobody", Credentials::Token("guessed")),
         (
@@ -71,7 +71,7 @@ async fn no_path_is_answered_without_good_credentials() {
             Credentials::Certificate(server.authority.client("", &["system:masters"])),
         ),
     ];
-    for (what, credentials) in &strangers {
+    for (what, credentials) in &rejected {
         for (method, path, _) in PATHS {
             let reply = server.ask(credentials, method, path).await;
             assert_eq!(
@@ -152,7 +152,7 @@ async fn a_certificate_tells_user_groups_and_itself() {
 }
 
 #[tokio::test]
-async fn strangers_are_anonymous_where_that_is_allowed_and_bad_credentials_are_not() {
+async fn requests_without_credentials_are_anonymous_if_allowed_and_bad_credentials_are_rejected() {
     let server = Server::with(Setup {
         anonymous: true,
         ..Setup::default()

@@ -1,4 +1,4 @@
-//! What is at each path, for somebody who may see it.
+//! Responses at each path to an authorized user.
 
 use serde_json::{Value, json};
 
@@ -154,9 +154,9 @@ async fn without_debugging_handlers_logs_and_others_are_off() {
             (405, "Debug endpoints are disabled.\n"),
             "{path}"
         );
-        // They are not said to be off to strangers.
-        let stranger = server.ask(&Credentials::None, "GET", path).await;
-        assert_eq!(stranger.code, 401, "{path}");
+        // Unauthenticated clients are not told that they are off.
+        let unauthenticated = server.ask(&Credentials::None, "GET", path).await;
+        assert_eq!(unauthenticated.code, 401, "{path}");
     }
     assert_eq!(server.get("/configz").await.code, 404);
     assert_eq!(server.get("/pods").await.code, 200);

@@ -47,7 +47,7 @@ pub(super) async fn flood(server: &Server, sources: u8, greeting: &[u8]) -> Vec<
 }
 
 #[tokio::test]
-async fn the_api_server_is_answered_beside_a_thousand_connections_of_strangers() {
+async fn the_api_server_is_answered_beside_a_thousand_unauthenticated_connections() {
     for (sources, greeting) in [
         (1, &b""[..]),
         (50, b""),
@@ -64,7 +64,7 @@ async fn the_api_server_is_answered_beside_a_thousand_connections_of_strangers()
         assert_eq!((first.code, second.code), (200, 200));
         let notes = server.notes.take();
         let count = |note: &str| notes.iter().filter(|one| *one == note).count();
-        // It waited for nobody's time to be up: those who were in its way were closed for it.
+        // It did not wait for a timeout: connections in its way were closed for it.
         assert!(count("handshake failed") < 200, "{sources} {greeting:?}");
         assert!(count("refused readwrite source") >= 800);
         drop(held);
@@ -72,7 +72,7 @@ async fn the_api_server_is_answered_beside_a_thousand_connections_of_strangers()
 }
 
 #[tokio::test]
-async fn a_connection_of_somebody_known_outlives_a_flood_from_its_own_address() {
+async fn an_authenticated_connection_outlives_a_flood_from_its_own_address() {
     let server = Server::start().await;
     let ann = server.authority.client("ann", &[]);
     let mut by_certificate = server.connect(Some(&ann)).await;
@@ -106,7 +106,8 @@ async fn the_plain_port_answers_beside_a_thousand_silent_connections() {
 }
 
 #[tokio::test]
-async fn a_stranger_that_takes_nothing_of_an_answer_is_left_after_a_minute() {
+async fn an_unauthenticated_client_that_does_not_read_its_response_is_disconnected_after_a_minute()
+{
     let server = Server::read_only().await;
     server.node.pods.put(Object::new("default", "large", || {
         json!({ "metadata": { "name": "large" }, "status": { "message": "x".repeat(32 << 20) } })

@@ -17,14 +17,14 @@ fn with_head_of(bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn heads_have_a_limit_and_that_of_strangers_is_lower() {
+async fn heads_have_a_limit_that_is_lower_for_unauthenticated_clients() {
     let server = Server::start().await;
     let ann = server.authority.client("ann", &[]);
-    let stranger = server.authority.expired_client("ann");
+    let unauthenticated = server.authority.expired_client("ann");
     for (holder, kilobytes, code) in [
         (None, 100, 200),
         (None, 200, 431),
-        (Some(&stranger), 200, 431),
+        (Some(&unauthenticated), 200, 431),
         (Some(&ann), 200, 200),
         (Some(&ann), 900, 200),
         (Some(&ann), 1100, 431),
@@ -62,7 +62,7 @@ async fn a_body_that_is_announced_too_long_is_refused_unread() {
     stream.write_all(request.as_bytes()).await.unwrap();
     let reply = Reply::read(&rest(&mut stream).await);
     assert_eq!(reply.code, 413);
-    // Strangers don't get so far.
+    // Unauthenticated clients don't get so far.
     let mut stream = server.connect(None).await;
     let request = request.replace("tok-ann", "guessed");
     stream.write_all(request.as_bytes()).await.unwrap();

@@ -39,7 +39,8 @@ impl Authenticator for Tokens {
     }
 }
 
-/// `ann` may everything, `meter` may read numbers, nobody else anything. For `lost` nobody can say.
+/// `ann` is allowed everything, `meter` may read metrics, other users nothing. For `lost` the
+/// review fails.
 #[derive(Default)]
 pub(super) struct Rights {
     pub(super) asked: Mutex<Vec<(User, &'static str, &'static str)>>,

@@ -377,7 +377,7 @@ async fn a_stop_ends_sessions() {
 }
 
 #[tokio::test]
-async fn a_thousand_idle_sessions_outlive_a_flood_of_strangers() {
+async fn a_thousand_idle_sessions_outlive_a_flood_of_unauthenticated_connections() {
     allow_many_files();
     let server = Server::start().await;
     let ann = server.authority.client("ann", &[]);

@@ -42,7 +42,7 @@ fn files(log: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_full_disk_drops_whole_entries_and_the_log_tells_of_it() {
+fn a_full_disk_drops_whole_entries_and_the_log_reports_it() {
     let mount = crate::supervisor::test_mount::Tmpfs::new("log-full", 64 << 10);
     let path = mount.path().join("0.log");
     let mut log = LogFile::open(Some(&path), 0).unwrap();

@@ -4,28 +4,27 @@ use std::{pin::pin, time::Duration};
 
 use rubelet_base::ErrorChain;
 use rubelet_cri::{CriError, CriResult, v1};
-use rubelet_pod_plan::{grace::KillClock, step::Kill};
+use rubelet_pod_plan::{grace::GraceDeadline, step::Kill};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::debug;
 
 use super::{pod_grace::PodGrace, pre_stop::PreStop};
 use crate::pod_task::PodTask;
 
-/// Time for which stopping a container keeps the runtime busy; after that it only waits for the
-/// exit.
+/// Time for which a stop call counts as work of the runtime; after that it only waits for the exit.
 const KILL_BUSY: Duration = Duration::from_millis(250);
 
-/// Pause before a runtime that did not kill is called again.
+/// Pause before the kill is repeated after an error.
 const KILL_AGAIN: Duration = Duration::from_secs(1);
 
-/// Time within which a failed stop is resumed. A later one starts with the full grace period.
+/// Time within which a failed stop is resumed. A later one has the full grace period.
 const RESUME: Duration = Duration::from_secs(60);
 
-/// Later than anything that is waited for.
+/// Bound on durations, so that they can be added to an instant.
 const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
-/// A stop that failed on the way. The next attempt gets what is left of the grace period, and does
-/// not run the preStop hook again.
+/// A stop that failed. The next attempt has the rest of the grace period, and does not run the
+/// preStop hook again.
 pub(in crate::pod_task) struct UnfinishedStop {
     deadline: Instant,
     pre_stop: PreStop,
@@ -33,8 +32,8 @@ pub(in crate::pod_task) struct UnfinishedStop {
 }
 
 impl UnfinishedStop {
-    /// Whether the next attempt resumes it.
-    pub(super) fn counts(&self) -> bool {
+    /// True if the next attempt resumes it.
+    pub(super) fn is_resumable(&self) -> bool {
         self.until > Instant::now()
     }
 }
@@ -55,18 +54,18 @@ pub(super) struct ContainerStop<'a> {
     task: &'a PodTask,
     kill: &'a Kill,
     began: Instant,
-    clock: KillClock,
+    clock: GraceDeadline,
     pod_grace: PodGrace,
     pre_stop: PreStop,
 }
 
 impl<'a> ContainerStop<'a> {
-    /// Begins, or resumes an earlier attempt.
+    /// Begins a stop, or resumes an earlier attempt.
     pub(super) fn new(task: &'a PodTask, kill: &'a Kill, earlier: Option<UnfinishedStop>) -> Self {
         let began = Instant::now();
-        let mut clock = KillClock::new(kill.grace);
+        let mut clock = GraceDeadline::new(kill.grace);
         let mut pre_stop = PreStop::new(kill);
-        if let Some(earlier) = earlier.filter(UnfinishedStop::counts) {
+        if let Some(earlier) = earlier.filter(UnfinishedStop::is_resumable) {
             clock.shrink(Duration::ZERO, earlier.deadline.duration_since(began));
             pre_stop = earlier.pre_stop;
         }
@@ -80,12 +79,12 @@ impl<'a> ContainerStop<'a> {
         }
     }
 
-    /// Runs the hook and stops the container. `turn` resolves to false if a container that has to stop
-    /// first could not be stopped.
+    /// Runs the hook and stops the container. `turn` resolves to false if a container that has to
+    /// stop first could not be stopped.
     pub(super) async fn run(&mut self, turn: impl Future<Output = bool>) -> StopOutcome {
         self.shrink();
         self.pre_stop().await;
-        // When the grace is used up, everything is stopped at once.
+        // At the end of the grace period all containers are stopped, whatever their order.
         if self.within_grace(turn).await == Some(false) {
             return StopOutcome::Deferred;
         }
@@ -98,7 +97,7 @@ impl<'a> ContainerStop<'a> {
         }
     }
 
-    /// What is left to do if this attempt failed.
+    /// The state that the next attempt continues from.
     pub(super) fn unfinished(self) -> UnfinishedStop {
         UnfinishedStop {
             deadline: self.at(self.clock.deadline()),
@@ -112,7 +111,8 @@ impl<'a> ContainerStop<'a> {
         if self.left().is_zero() {
             return;
         }
-        // Kept beside `self`, which the wait needs. If this is dropped, so is the stop.
+        // Taken out of `self`, which the wait borrows. If this future is dropped, so is the whole
+        // stop.
         let mut pre_stop = std::mem::take(&mut self.pre_stop);
         pre_stop.start(self.task);
         self.within_grace(pre_stop.ended()).await;
@@ -125,12 +125,12 @@ impl<'a> ContainerStop<'a> {
         let ready = Instant::now();
         let call = async {
             // The wait for the throttle does not shorten the grace period.
-            self.clock.held_up(ready.elapsed());
+            self.clock.extend(ready.elapsed());
             let timeout = self.clock.term(self.began.elapsed());
             let mut first = pin!(self.task.call_stop(self.kill, timeout));
             loop {
                 // Computed in each round: the pod's grace may have become shorter.
-                let cut = self.clock.cut_at();
+                let cut = self.clock.early_kill_at();
                 let due = self.at(cut.unwrap_or_default());
                 tokio::select! {
                     biased;
@@ -140,7 +140,8 @@ impl<'a> ContainerStop<'a> {
                 }
             }
             loop {
-                // The runtime is to kill at once instead of later by itself.
+                // Has the runtime send SIGKILL now instead of at the end of the first call's
+                // timeout.
                 let killed = self.task.call_stop(self.kill, 0);
                 let error = tokio::select! {
                     biased;
@@ -150,7 +151,7 @@ impl<'a> ContainerStop<'a> {
                         _ => return Ok(()),
                     },
                 };
-                debug!(container = %self.kill.name, error = %ErrorChain(&error), "A container could not be killed at once");
+                debug!(container = %self.kill.name, error = %ErrorChain(&error), "Failed to kill container, retrying");
                 tokio::select! {
                     biased;
                     result = &mut first => return result,
@@ -161,12 +162,12 @@ impl<'a> ContainerStop<'a> {
         context.stops.run_counting(KILL_BUSY, call).await
     }
 
-    /// Works until the grace is used up; `None`: it was.
+    /// Runs `work` until the grace period ends; `None` if it ended first.
     async fn within_grace<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
             let deadline = self.at(self.clock.deadline());
-            // Cancel safety: the work continues where it was.
+            // Cancel safety: `work` is pinned outside of the loop and continues in the next round.
             tokio::select! {
                 biased;
                 value = &mut work => return Some(value),
@@ -176,7 +177,7 @@ impl<'a> ContainerStop<'a> {
         }
     }
 
-    /// Applies the pod's grace where that ends sooner.
+    /// Applies the pod's grace period if it ends sooner.
     fn shrink(&mut self) {
         if let Some(grace) = self.pod_grace.now() {
             self.clock.shrink(self.began.elapsed(), grace);

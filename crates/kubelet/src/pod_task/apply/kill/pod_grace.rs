@@ -2,15 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rubelet_pod_plan::Intents;
+use rubelet_pod_plan::OperatorIntents;
 use tokio::sync::watch;
 
-use crate::pod_task::{Control, PodTask};
+use crate::pod_task::{PodControl, PodTask};
 
-/// Follows the control of the pod's task.
+/// Follows the grace period in the control and the intents of the pod's task.
 pub(super) struct PodGrace {
-    control: watch::Receiver<Control>,
-    intents: watch::Receiver<Arc<Intents>>,
+    control: watch::Receiver<PodControl>,
+    intents: watch::Receiver<Arc<OperatorIntents>>,
     removing: bool,
 }
 
@@ -23,18 +23,18 @@ impl PodGrace {
         }
     }
 
-    /// The pod's grace now; `None` while it is not to end.
+    /// The pod's grace period now; `None` while it is not being terminated.
     pub(super) fn now(&mut self) -> Option<Duration> {
         let asked = self.intents.borrow_and_update().grace;
         match &*self.control.borrow_and_update() {
-            Control::Remove { grace, .. } => Some(asked.unwrap_or(*grace).min(*grace)),
-            Control::Run(_) => asked.filter(|_| self.removing),
+            PodControl::Remove { grace, .. } => Some(asked.unwrap_or(*grace).min(*grace)),
+            PodControl::Run(_) => asked.filter(|_| self.removing),
         }
     }
 
-    /// Ends when that may have changed; never if the agent stops.
+    /// Resolves when the grace period may have changed; never if the agent stops.
     pub(super) async fn changed(&mut self) {
-        // Cancel safety: watch receivers keep what was not seen.
+        // Cancel safety: watch receivers keep unseen values.
         tokio::select! {
             biased;
             changed = self.control.changed() => {

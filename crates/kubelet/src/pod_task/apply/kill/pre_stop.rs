@@ -1,5 +1,6 @@
-//! The preStop hook of one container that is being stopped. The grace period bounds the wait for it,
-//! not the hook itself: that goes on until its container is killed (kubelet: `executePreStopHook`).
+//! The preStop hook of one container that is being stopped. The grace period bounds the wait for
+//! it, not the hook itself: that goes on until its container is killed (kubelet:
+//! `executePreStopHook`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,16 +13,15 @@ use tracing::warn;
 
 use crate::pod_task::{PodTask, hooks::HookRunner};
 
-/// How long after the end of its container a hook may take to report its own. The runtime, or the
-/// kernel for a connection, ends it together with the container; only a request to somewhere else
-/// takes longer.
+/// Longest wait for the result of a hook after the exit of its container. A command ends with the
+/// container, and so does a connection to it; only a request to another host takes longer.
 const REPORT_LIMIT: Duration = Duration::from_secs(1);
 
-/// The hook, before it runs, while it runs, and after that. Dropping it breaks the hook off.
+/// The preStop hook of one stop: pending, running or done. Dropping it aborts the hook.
 #[derive(Default)]
 pub(super) struct PreStop {
     pending: Option<PendingHook>,
-    /// At most one task, which reports a failure itself: it may come when nobody waits any more.
+    /// At most one task, which reports a failure itself, as it may fail after the wait for it.
     running: JoinSet<()>,
     ends_with_container: bool,
 }
@@ -55,7 +55,8 @@ impl PreStop {
         self.running.spawn(run(task.hook_runner(), pending));
     }
 
-    /// Waits until the hook is over, at once if none runs. Cancel safety: the hook goes on.
+    /// Waits until the hook has ended; returns at once if none runs. Cancel safety: the hook
+    /// continues.
     pub(super) async fn ended(&mut self) {
         while let Some(ended) = self.running.join_next().await {
             let panic = ended.err().and_then(|error| error.try_into_panic().ok());
@@ -65,11 +66,11 @@ impl PreStop {
         }
     }
 
-    /// Ends the hook after its container. One that the end of its container makes fail has a moment to
-    /// say so; nothing of a hook outlives it.
+    /// Ends the hook after its container has exited. A hook that fails due to the exit has a moment
+    /// to report it; then it is aborted.
     pub(super) async fn container_ended(&mut self) {
         if self.ends_with_container {
-            // What is still there afterwards is aborted here.
+            // A hook that is still running is aborted below.
             let _ = timeout(REPORT_LIMIT, self.ended()).await;
         }
         self.running.abort_all();

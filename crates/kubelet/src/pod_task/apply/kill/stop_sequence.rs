@@ -5,7 +5,7 @@ use tokio::sync::watch;
 
 use super::container_stop::StopOutcome;
 
-/// The progress of the containers of one step.
+/// The stop order of the containers of one step, and the progress of each.
 pub(super) struct StopSequence {
     orders: Vec<KillOrder>,
     progress: watch::Sender<Vec<Progress>>,
@@ -26,8 +26,8 @@ impl StopSequence {
         }
     }
 
-    /// Waits for the turn of one container; false if it does not come because another could not be
-    /// stopped.
+    /// Waits until all containers that stop before this one have stopped; false if one of them
+    /// could not be stopped.
     pub(super) async fn wait_turn(&self, index: usize) -> bool {
         let order = self.orders[index];
         let awaited: Vec<usize> = (0..self.orders.len())
@@ -43,7 +43,7 @@ impl StopSequence {
         }
     }
 
-    /// Notes how the end of one container went.
+    /// Notes the outcome of the stop of one container.
     pub(super) fn note(&self, index: usize, end: &StopOutcome) {
         self.progress.send_modify(|all| {
             all[index] = match end {

@@ -2,7 +2,7 @@
 
 use rubelet_base::{ContainerId, PodUid};
 use rubelet_pod_plan::{
-    Intents,
+    OperatorIntents,
     intents::{ExternalCondition, RestartIntent},
 };
 
@@ -102,7 +102,7 @@ impl Director {
     async fn intend(
         &self,
         uid: &str,
-        change: impl FnOnce(&mut Intents) + Send,
+        change: impl FnOnce(&mut OperatorIntents) + Send,
     ) -> Result<(), String> {
         let intents = self.node.agent().intents();
         let kept = intents.update(&PodUid::from(uid), change).await;

@@ -23,8 +23,8 @@ until 40s
 00:00.0 cond  Ready True
 00:10.0 then  runtime hangs in RemoveContainer of web
 00:11.0 then  manifest is removed
-00:11.0 why   no source wants the pod any more
-00:11.0 why   stops container web: the pod ends
+00:11.0 why   no source defines the pod any more
+00:11.0 why   stops container web: the pod terminates
 00:11.0 state Running, ends within 30 s: web Running
 00:11.0 event Normal Killing web: Stopping container web
 00:11.0 call  StopContainer web#0, grace 30 s
@@ -39,7 +39,7 @@ until 40s
 00:15.0 call  RemoveContainer web#0 was given up
 00:16.0 then  runtime goes on
 00:20.0 then  agent starts
-00:20.0 why   no source wants the pod any more
+00:20.0 why   no source defines the pod any more
 00:20.0 call  RemoveContainer web#0
 00:20.0 call  RemovePodSandbox 0
 00:20.0 gone  nothing is left of the pod

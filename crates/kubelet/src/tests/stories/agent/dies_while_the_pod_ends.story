@@ -22,8 +22,8 @@ until 60s
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:10.0 then  manifest is removed
-00:10.0 why   no source wants the pod any more
-00:10.0 why   stops container web: the pod ends
+00:10.0 why   no source defines the pod any more
+00:10.0 why   stops container web: the pod terminates
 00:10.0 state Running, ends within 20 s: web Running
 00:10.0 event Normal Killing web: Stopping container web
 00:10.0 call  StopContainer web#0, grace 20 s
@@ -31,8 +31,8 @@ until 60s
 00:15.0 then  agent dies
 00:15.0 call  StopContainer web#0 was given up
 00:18.0 then  agent starts
-00:18.0 why   no source wants the pod any more
-00:18.0 why   stops container web: the pod ends
+00:18.0 why   no source defines the pod any more
+00:18.0 why   stops container web: the pod terminates
 00:18.0 event Normal Killing web: Stopping container web
 00:18.0 call  StopContainer web#0, grace 20 s
 00:38.0 proc  web#0 exits 137 (Error)

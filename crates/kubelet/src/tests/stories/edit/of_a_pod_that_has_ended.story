@@ -26,7 +26,7 @@ until 30s
 00:02.0 call  StopPodSandbox 0
 00:02.0 cond  PodReadyToStartContainers False
 00:20.0 then  edit: app:1 -> app:2
-00:20.0 why   no source wants the pod any more
+00:20.0 why   no source defines the pod any more
 00:20.0 call  RemoveContainer job#0
 00:20.0 call  RemovePodSandbox 0
 00:20.0 gone  nothing is left of the pod

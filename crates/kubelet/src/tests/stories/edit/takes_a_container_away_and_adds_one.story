@@ -22,7 +22,7 @@ until 30s
 00:00.0 state Running: old Running, web Running
 00:00.0 cond  Ready True
 00:20.0 then  edit: name: old -> name: new
-00:20.0 why   stops container old: the pod has no container of this name any more
+00:20.0 why   stops container old: the pod no longer has a container of this name
 00:20.0 why   starts container new: it has not run yet
 00:20.0 state Pending: new ContainerCreating, web Running
 00:20.0 cond  Ready False, ContainersNotReady: containers with unready status: [new]

@@ -22,8 +22,8 @@ until 80s
 00:00.0 call  ExecSync web#0, warm-up
 01:00.0 then  manifest is removed
 01:00.0 call  ExecSync web#0 was given up
-01:00.0 why   no source wants the pod any more
-01:00.0 why   stops container web: the pod ends
+01:00.0 why   no source defines the pod any more
+01:00.0 why   stops container web: the pod terminates
 01:00.0 state Pending, ends within 30 s: log ContainerCreating, web Running (not started)
 01:00.0 event Normal Killing web: Stopping container web
 01:00.0 call  StopContainer web#0, grace 30 s

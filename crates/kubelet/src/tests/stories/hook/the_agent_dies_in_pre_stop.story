@@ -24,16 +24,16 @@ until 60s
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  manifest is removed
-00:20.0 why   no source wants the pod any more
-00:20.0 why   stops container web: the pod ends
+00:20.0 why   no source defines the pod any more
+00:20.0 why   stops container web: the pod terminates
 00:20.0 state Running, ends within 30 s: web Running
 00:20.0 event Normal Killing web: Stopping container web
 00:20.0 call  ExecSync web#0, drain
 00:24.0 then  agent dies
 00:24.0 call  ExecSync web#0 was given up
 00:26.0 then  agent starts
-00:26.0 why   no source wants the pod any more
-00:26.0 why   stops container web: the pod ends
+00:26.0 why   no source defines the pod any more
+00:26.0 why   stops container web: the pod terminates
 00:26.0 event Normal Killing web: Stopping container web
 00:26.0 call  ExecSync web#0, drain
 00:34.0 call  ExecSync web#0 took 8 s

@@ -22,8 +22,8 @@ until 50s
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  manifest is removed
-00:20.0 why   no source wants the pod any more
-00:20.0 why   stops container web: the pod ends
+00:20.0 why   no source defines the pod any more
+00:20.0 why   stops container web: the pod terminates
 00:20.0 state Running, ends within 30 s: web Running
 00:20.0 event Normal Killing web: Stopping container web
 00:20.0 call  ExecSync web#0, drain

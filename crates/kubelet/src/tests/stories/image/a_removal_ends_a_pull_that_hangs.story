@@ -15,7 +15,7 @@ until 40s
 00:00.0 cond  PodReadyToStartContainers True
 00:00.0 call  PullImage app:3
 00:30.0 then  manifest is removed
-00:30.0 why   no source wants the pod any more
+00:30.0 why   no source defines the pod any more
 00:30.0 state Pending, ends within 30 s: web ContainerCreating
 00:30.0 call  StopPodSandbox 0
 00:30.0 cond  PodReadyToStartContainers False

@@ -27,7 +27,7 @@ until 60s
 00:30.0 event Warning Unhealthy web: Liveness probe failed: no heartbeat
 00:30.0 probe Liveness of web#0: Failure
 00:30.0 why   stops container web: it failed its liveness probe
-00:30.0 why   starts container web: the instance before it was unhealthy
+00:30.0 why   starts container web: the previous instance was unhealthy
 00:30.0 event Normal Killing web: Container web failed liveness probe, will be restarted
 00:30.0 call  StopContainer web#0, grace 30 s
 00:30.0 proc  web#0 gets SIGTERM

@@ -22,7 +22,7 @@ until 35s
 00:02.0 event Warning Unhealthy web: Liveness probe failed: no heartbeat
 00:02.0 probe Liveness of web#0: Failure
 00:02.0 why   stops container web: it failed its liveness probe
-00:02.0 why   starts container web: the instance before it was unhealthy
+00:02.0 why   starts container web: the previous instance was unhealthy
 00:02.0 event Normal Killing web: Container web failed liveness probe, will be restarted
 00:02.0 call  StopContainer web#0, grace 30 s
 00:02.0 proc  web#0 gets SIGTERM
@@ -34,7 +34,7 @@ until 35s
 00:04.0 event Warning Unhealthy web: Liveness probe failed: no heartbeat
 00:04.0 probe Liveness of web#1: Failure
 00:04.0 why   stops container web: it failed its liveness probe
-00:04.0 why   starts container web: the instance before it was unhealthy
+00:04.0 why   starts container web: the previous instance was unhealthy
 00:04.0 event Normal Killing web: Container web failed liveness probe, will be restarted
 00:04.0 call  StopContainer web#1, grace 30 s
 00:04.0 proc  web#1 gets SIGTERM

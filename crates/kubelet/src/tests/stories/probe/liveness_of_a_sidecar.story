@@ -33,7 +33,7 @@ until 40s
 00:20.0 event Warning Unhealthy mesh: Liveness probe failed: no heartbeat
 00:20.0 probe Liveness of mesh#0: Failure
 00:20.0 why   stops container mesh: it failed its liveness probe
-00:20.0 why   starts container mesh: the instance before it was unhealthy
+00:20.0 why   starts container mesh: the previous instance was unhealthy
 00:20.0 event Normal Killing mesh: Container mesh failed liveness probe, will be restarted
 00:20.0 call  StopContainer mesh#0, grace 30 s
 00:20.0 proc  mesh#0 gets SIGTERM

@@ -29,7 +29,7 @@ until 50s
 00:31.0 event Warning Unhealthy web: Liveness probe failed: context deadline exceeded
 00:31.0 probe Liveness of web#0: Failure
 00:31.0 why   stops container web: it failed its liveness probe
-00:31.0 why   starts container web: the instance before it was unhealthy
+00:31.0 why   starts container web: the previous instance was unhealthy
 00:31.0 event Normal Killing web: Container web failed liveness probe, will be restarted
 00:31.0 call  StopContainer web#0, grace 30 s
 00:31.0 proc  web#0 gets SIGTERM

@@ -27,7 +27,7 @@ until 40s
 00:20.0 event Warning Unhealthy web: Liveness probe failed: no heartbeat
 00:20.0 probe Liveness of web#0: Failure
 00:20.0 why   stops container web: it failed its liveness probe
-00:20.0 why   starts container web: the instance before it was unhealthy
+00:20.0 why   starts container web: the previous instance was unhealthy
 00:20.0 event Normal Killing web: Container web failed liveness probe, will be restarted
 00:20.0 call  StopContainer web#0, grace 3 s
 00:20.0 proc  web#0 gets SIGTERM

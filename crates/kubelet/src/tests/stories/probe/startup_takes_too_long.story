@@ -24,7 +24,7 @@ until 40s
 00:15.0 event Warning Unhealthy web: Startup probe failed: still loading
 00:15.0 probe Startup of web#0: Failure
 00:15.0 why   stops container web: it failed its startup probe
-00:15.0 why   starts container web: the instance before it was unhealthy
+00:15.0 why   starts container web: the previous instance was unhealthy
 00:15.0 event Normal Killing web: Container web failed startup probe, will be restarted
 00:15.0 call  StopContainer web#0, grace 30 s
 00:15.0 proc  web#0 gets SIGTERM

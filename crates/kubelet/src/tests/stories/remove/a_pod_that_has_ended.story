@@ -26,7 +26,7 @@ until 30s
 00:02.0 call  StopPodSandbox 0
 00:02.0 cond  PodReadyToStartContainers False
 00:20.0 then  manifest is removed
-00:20.0 why   no source wants the pod any more
+00:20.0 why   no source defines the pod any more
 00:20.0 state Succeeded, ends within 30 s: job Completed(0)
 00:20.0 call  RemoveContainer job#0
 00:20.0 call  RemovePodSandbox 0

@@ -23,8 +23,8 @@ until 40s
 00:00.0 state [web] Running: web Running
 00:00.0 cond  [web] Ready True
 00:20.0 then  manifest of new is put
-00:20.0 why   [web] no source wants the pod any more
-00:20.0 why   [web] stops container web: the pod ends
+00:20.0 why   [web] no source defines the pod any more
+00:20.0 why   [web] stops container web: the pod terminates
 00:20.0 state [web] Running, ends within 30 s: web Running
 00:20.0 event [web] Normal Killing web: Stopping container web
 00:20.0 call  [web] StopContainer web#0, grace 30 s

@@ -28,8 +28,8 @@ until 80s
 00:22.0 then  manifests can't be read
 00:30.0 then  agent starts
 01:00.0 then  manifests can be read
-01:00.0 why   no source wants the pod any more
-01:00.0 why   stops container web: the pod ends
+01:00.0 why   no source defines the pod any more
+01:00.0 why   stops container web: the pod terminates
 01:00.0 event Normal Killing web: Stopping container web
 01:00.0 call  StopContainer web#0, grace 7 s
 01:00.0 proc  web#0 gets SIGTERM

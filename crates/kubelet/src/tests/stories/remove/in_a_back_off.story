@@ -35,7 +35,7 @@ until 20s
 00:02.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
 00:02.0 call  RemoveContainer web#0
 00:05.0 then  manifest is removed
-00:05.0 why   no source wants the pod any more
+00:05.0 why   no source defines the pod any more
 00:05.0 state Running, ends within 30 s: web Error(1) x1
 00:05.0 call  StopPodSandbox 0
 00:05.0 cond  PodReadyToStartContainers False

@@ -20,19 +20,19 @@ until 40s
 00:00.0 cond  Ready True
 00:10.0 then  runtime fails StopContainer twice: device or resource busy
 00:20.0 then  manifest is removed
-00:20.0 why   no source wants the pod any more
-00:20.0 why   stops container web: the pod ends
+00:20.0 why   no source defines the pod any more
+00:20.0 why   stops container web: the pod terminates
 00:20.0 state Running, ends within 30 s: web Running
 00:20.0 event Normal Killing web: Stopping container web
 00:20.0 call  StopContainer web#0, grace 30 s
 00:20.0 call  StopContainer web#0 failed: StopContainer: device or resource busy
 00:20.0 event Warning FailedKillPod error killing pod: failed to "KillContainer" for "web" with KillContainerError: "StopContainer: device or resource busy"
-00:21.0 why   stops container web: the pod ends
+00:21.0 why   stops container web: the pod terminates
 00:21.0 event Normal Killing web: Stopping container web
 00:21.0 call  StopContainer web#0, grace 29 s
 00:21.0 call  StopContainer web#0 failed: StopContainer: device or resource busy
 00:21.0 event Warning FailedKillPod error killing pod: failed to "KillContainer" for "web" with KillContainerError: "StopContainer: device or resource busy"
-00:23.0 why   stops container web: the pod ends
+00:23.0 why   stops container web: the pod terminates
 00:23.0 event Normal Killing web: Stopping container web
 00:23.0 call  StopContainer web#0, grace 27 s
 00:23.0 proc  web#0 gets SIGTERM

@@ -15,7 +15,7 @@ until 60s
 00:10.0 then  manifest is removed
 00:10.0 call  RunPodSandbox 0 was given up
 00:10.0 gone  nothing is left of the pod
-00:15.0 why   no source wants the pod any more
+00:15.0 why   no source defines the pod any more
 00:15.0 call  StopPodSandbox 0
 00:15.0 call  RemovePodSandbox 0
 00:15.0 gone  nothing is left of the pod

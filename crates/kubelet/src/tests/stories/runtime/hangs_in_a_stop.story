@@ -22,14 +22,14 @@ until 5m
 00:00.0 cond  Ready True
 00:10.0 then  runtime hangs in StopContainer of web
 00:20.0 then  manifest is removed
-00:20.0 why   no source wants the pod any more
-00:20.0 why   stops container web: the pod ends
+00:20.0 why   no source defines the pod any more
+00:20.0 why   stops container web: the pod terminates
 00:20.0 state Running, ends within 10 s: web Running
 00:20.0 event Normal Killing web: Stopping container web
 00:20.0 call  StopContainer web#0, grace 10 s
 02:30.0 call  StopContainer web#0 failed: StopContainer: no answer within 2m10s
 02:30.0 event Warning FailedKillPod error killing pod: failed to "KillContainer" for "web" with KillContainerError: "StopContainer: no answer within 2m10s"
-02:31.0 why   stops container web: the pod ends
+02:31.0 why   stops container web: the pod terminates
 02:31.0 event Normal Killing web: Stopping container web
 02:31.0 call  StopContainer web#0, grace 2 s
 04:00.0 then  runtime goes on

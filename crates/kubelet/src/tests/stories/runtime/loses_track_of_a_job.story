@@ -19,7 +19,7 @@ until 100s
 00:00.0 state Running: job Running
 00:00.0 cond  Ready True
 00:20.0 then  runtime loses track of job
-01:06.6 why   stops container job: the pod ends
+01:06.6 why   stops container job: the pod terminates
 01:06.6 state Failed: job ContainerStatusUnknown(137)
 01:06.6 cond  Ready False, PodFailed
 01:06.6 event Normal Killing job: Stopping container job

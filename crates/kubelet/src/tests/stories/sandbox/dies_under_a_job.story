@@ -20,7 +20,7 @@ until 40s
 00:00.0 cond  Ready True
 00:20.0 then  sandbox dies
 00:20.0 why   all containers have exited and none will be restarted
-00:20.0 why   stops container job: the pod ends
+00:20.0 why   stops container job: the pod terminates
 00:20.0 cond  PodReadyToStartContainers False
 00:20.0 event Normal Killing job: Stopping container job
 00:20.0 call  StopContainer job#0, grace 30 s

@@ -27,7 +27,7 @@ until 20s
 00:00.0 cond  Ready True
 00:10.0 proc  job#0 exits 0 (Completed)
 00:10.0 why   all containers have exited and none will be restarted
-00:10.0 why   stops container mesh: the pod ends
+00:10.0 why   stops container mesh: the pod terminates
 00:10.0 state Running: mesh Running, job Completed(0)
 00:10.0 cond  Ready False, ContainersNotReady: containers with unready status: [job]
 00:10.0 event Normal Killing mesh: Stopping container mesh

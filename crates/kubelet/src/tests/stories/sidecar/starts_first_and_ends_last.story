@@ -34,10 +34,10 @@ until 20s
 00:00.0 state Running: mesh Running, log Running, web Running
 00:00.0 cond  Ready True
 00:10.0 then  manifest is removed
-00:10.0 why   no source wants the pod any more
-00:10.0 why   stops container web: the pod ends
-00:10.0 why   stops container log: the pod ends
-00:10.0 why   stops container mesh: the pod ends
+00:10.0 why   no source defines the pod any more
+00:10.0 why   stops container web: the pod terminates
+00:10.0 why   stops container log: the pod terminates
+00:10.0 why   stops container mesh: the pod terminates
 00:10.0 state Running, ends within 30 s: mesh Running, log Running, web Running
 00:10.0 event Normal Killing web: Stopping container web
 00:10.0 event Normal Killing log: Stopping container log

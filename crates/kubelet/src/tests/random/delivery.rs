@@ -1,72 +1,72 @@
-//! What PLEG promises the pods' tasks, checked against what it told them.
+//! Checks PLEG's guarantees to pod tasks against the trace of its reports.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use rubelet_base::{PodUid, Seq};
-use rubelet_pleg::trace::Traced;
+use rubelet_pleg::trace::TraceEvent;
 use tokio::time::Instant;
 
 use crate::tests::node::Node;
 
-/// A container that was seen to have ended, by which inspection, and when that was reported.
+/// An exit that PLEG reported, with the number of the inspection and the time of the report.
 #[derive(Debug)]
-struct End {
+struct DeliveredExit {
     id: Box<str>,
     seq: Seq,
-    told: Instant,
+    delivered: Instant,
 }
 
-/// How long a pod's task may be at work on something else.
+/// Longest time that a pod's task may spend on other steps.
 const AT_WORK: Duration = Duration::from_secs(10);
 
-/// What one agent was told.
+/// The state of the check for one agent.
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    /// Pods whose tasks are at work, and whether they have done anything yet.
+pub(super) struct DeliveryCheck {
+    /// Pods whose tasks are at work, and whether they have executed a step yet.
     at_work: BTreeMap<PodUid, bool>,
-    /// When each pod's task was last done with doing something.
+    /// Number at which each pod's task last finished its steps.
     done: BTreeMap<PodUid, Seq>,
-    /// Ends that no pod's task has worked on.
-    ends: BTreeMap<PodUid, Vec<End>>,
-    /// The exit codes that this agent and those before it told, by container.
+    /// Exits that no pod's task has handled.
+    ends: BTreeMap<PodUid, Vec<DeliveredExit>>,
+    /// The exit codes that this agent and earlier ones reported, by container.
     pub(super) codes: BTreeMap<String, i32>,
 }
 
-impl Told {
-    /// Another agent: it knows nothing, and its numbers start again.
+impl DeliveryCheck {
+    /// Resets the state for a new agent, whose numbers start again.
     pub(super) fn forget(&mut self) {
         self.at_work.clear();
         self.done.clear();
         self.ends.clear();
     }
 
-    /// Adds what has happened since the last time. I1: what a task is given to work on was
-    /// looked at after it had last done something. What it gave up and continues by itself, such as the
+    /// Adds what has happened since the last time. I1: what a task is given to work on was looked
+    /// at after it had last done something. What it gave up and continues by itself, such as the
     /// start of a container whose pod is being removed, is no part of that.
     pub(super) fn follow(&mut self, node: &Node) {
         for what in node.agent().pleg().take_trace() {
             match what {
-                Traced::Stepped(uid) => {
+                TraceEvent::Stepped(uid) => {
                     self.at_work.entry(uid).and_modify(|acted| *acted = true);
                 }
-                Traced::Done(uid, seq) => {
+                TraceEvent::Done(uid, seq) => {
                     if self.at_work.remove(&uid) == Some(true) {
                         self.done.insert(uid, seq);
                     }
                 }
-                Traced::Died { uid, id, code, seq } => {
+                TraceEvent::Died { uid, id, code, seq } => {
                     if let Some(code) = code {
                         self.codes.insert((&*id).into(), code);
                     }
-                    let told = Instant::now();
+                    let delivered = Instant::now();
                     let ends = self.ends.entry(uid).or_default();
-                    ends.push(End { id, seq, told });
+                    ends.push(DeliveredExit { id, seq, delivered });
                 }
-                Traced::Handed(uid, seq) => {
+                TraceEvent::Handed(uid, seq) => {
                     let done = self.done.get(&uid).copied().unwrap_or(Seq::ZERO);
                     assert!(
                         seq > done,
-                        "I1: {uid} was told {seq:?} after it was done at {done:?}\n{}",
+                        "I1: {uid} was given {seq:?} after it was done at {done:?}\n{}",
                         node.account()
                     );
                     self.at_work.insert(uid.clone(), false);
@@ -74,7 +74,7 @@ impl Told {
                         ends.retain(|end| end.seq > seq);
                     }
                 }
-                Traced::Forgotten(uid) => {
+                TraceEvent::Forgotten(uid) => {
                     self.at_work.remove(&uid);
                     self.done.remove(&uid);
                     self.ends.remove(&uid);
@@ -83,16 +83,16 @@ impl Told {
         }
     }
 
-    /// I4: after all trouble, each end was followed by a round of the pod's task that began after it.
-    /// A pod without a task has nobody to tell.
+    /// I4: after all faults, each exit was followed by a round of the pod's task that began after
+    /// it, if the pod has a task.
     pub(super) fn assert_all_worked_on(&self, node: &Node) {
         for (uid, ends) in &self.ends {
             let has_task = node.agent().pods.get(uid).is_some();
-            let forgotten = ends.iter().find(|end| end.told.elapsed() >= AT_WORK);
+            let forgotten = ends.iter().find(|end| end.delivered.elapsed() >= AT_WORK);
             let forgotten = forgotten.map(|end| &*end.id);
             assert!(
                 forgotten.is_none() || !has_task,
-                "I4: nobody worked on the end of {forgotten:?} of {uid}\n{}",
+                "I4: the exit of {forgotten:?} of {uid} was not handled\n{}",
                 node.account()
             );
         }

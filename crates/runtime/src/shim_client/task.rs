@@ -17,34 +17,34 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
 };
 
-use super::{Outgoing, Report, Reporter, ShimResponse, watch_process};
+use super::{OutgoingFrame, ShimEvent, ShimEventHandler, ShimResponse, watch_process};
 
 /// Bytes read at once.
 const READ_SIZE: usize = 16 * 1024;
 
-pub(super) struct Task {
+pub(super) struct ConnectionTask {
     socket: UnixStream,
     handle: Arc<OwnedFd>,
-    queue: mpsc::UnboundedReceiver<Outgoing>,
+    queue: mpsc::UnboundedReceiver<OutgoingFrame>,
     // Weak, so that the queue ends with the link and not with this task.
-    acks: mpsc::WeakUnboundedSender<Outgoing>,
-    reporter: Reporter,
+    acks: mpsc::WeakUnboundedSender<OutgoingFrame>,
+    on_event: ShimEventHandler,
     ended: watch::Sender<bool>,
     decoder: Decoder,
     /// Descriptors that arrived before their frame was complete.
     fds: Vec<OwnedFd>,
     waiting: HashMap<u64, oneshot::Sender<ShimResponse>>,
     /// The frame that is being sent, and the bytes sent so far.
-    sending: Option<(Outgoing, usize)>,
+    sending: Option<(OutgoingFrame, usize)>,
 }
 
-impl Task {
+impl ConnectionTask {
     pub(super) fn new(
         socket: UnixStream,
         handle: Arc<OwnedFd>,
-        queue: mpsc::UnboundedReceiver<Outgoing>,
-        acks: mpsc::WeakUnboundedSender<Outgoing>,
-        reporter: Reporter,
+        queue: mpsc::UnboundedReceiver<OutgoingFrame>,
+        acks: mpsc::WeakUnboundedSender<OutgoingFrame>,
+        on_event: ShimEventHandler,
         ended: watch::Sender<bool>,
     ) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Task {
             handle,
             queue,
             acks,
-            reporter,
+            on_event,
             ended,
             decoder: Decoder::new(),
             fds: Vec::new(),
@@ -69,9 +69,9 @@ impl Task {
         // Dropping the senders fails the pending calls.
         self.waiting.clear();
         self.queue.close();
-        // Before the report: its handler finds the link ended.
+        // Before the event: its handler must find the connection ended.
         self.ended.send_replace(true);
-        (self.reporter)(Report::Ended { reason });
+        (self.on_event)(ShimEvent::Ended { reason });
     }
 
     /// Runs until the shim exits or the link is dropped.
@@ -110,7 +110,7 @@ impl Task {
         }
     }
 
-    fn begin(&mut self, mut outgoing: Outgoing) {
+    fn begin(&mut self, mut outgoing: OutgoingFrame) {
         if let Some((id, waits)) = outgoing.waits.take() {
             self.waiting.insert(id, waits);
         }
@@ -169,12 +169,12 @@ impl Task {
             FromShim::Reply { id, outcome } => {
                 let outcome: Result<ShimReply, Failure> = outcome.into();
                 if let Some(waits) = self.waiting.remove(&id) {
-                    // The receiver is gone if the caller gave up.
+                    // The receiver was dropped if the caller gave up.
                     let _ = waits.send(ShimResponse { outcome, fds });
                 }
             }
             FromShim::Event { sequence, event } => {
-                (self.reporter)(Report::Event(event));
+                (self.on_event)(ShimEvent::Event(event));
                 self.acknowledge(sequence)?;
             }
             FromShim::Goodbye { reason } => return Err(io::Error::other(reason)),
@@ -188,7 +188,7 @@ impl Task {
         let frame = encode(&FromAgent::Ack { upto }, 0).map_err(io::Error::other)?;
         if let Some(acks) = self.acks.upgrade() {
             // Only this task closes the queue.
-            let _ = acks.send(Outgoing {
+            let _ = acks.send(OutgoingFrame {
                 frame,
                 fds: Vec::new(),
                 waits: None,

@@ -1,4 +1,4 @@
-//! What a failed call means for the one who made it.
+//! Classification of failed calls to the API server by how the caller reacts.
 
 use std::{fmt, time::Duration};
 
@@ -7,11 +7,11 @@ use rubelet_kube::ApiError;
 
 /// Why a call came to nothing, and so what to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum CallErrorKind {
     /// There is no such object, or no such namespace.
     NotFound,
     /// An object of that name exists.
-    Exists,
+    AlreadyExists,
     /// The object of that name is another one.
     OtherUid,
     /// Not allowed.
@@ -21,13 +21,13 @@ pub(crate) enum Refusal {
     /// It may work later, but not before the time that the API server names.
     Later(Option<Duration>),
     /// The API server can't be reached, or it did not answer in time: the call is perhaps done.
-    Away,
+    Unreachable,
 }
 
 /// A call that came to nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct CallError {
-    pub(crate) refusal: Refusal,
+    pub(crate) kind: CallErrorKind,
     /// For operators.
     pub(crate) text: String,
 }
@@ -41,22 +41,22 @@ impl fmt::Display for CallError {
 impl From<ApiError> for CallError {
     fn from(error: ApiError) -> Self {
         Self {
-            refusal: refusal(&error),
+            kind: kind(&error),
             text: ErrorChain(&error).to_string(),
         }
     }
 }
 
-fn refusal(error: &ApiError) -> Refusal {
+fn kind(error: &ApiError) -> CallErrorKind {
     let (code, retry_after) = match error {
         ApiError::Status {
             code, retry_after, ..
         } => (*code, *retry_after),
         ApiError::Unreachable(_) | ApiError::TimedOut | ApiError::Credentials(_) => {
-            return Refusal::Away;
+            return CallErrorKind::Unreachable;
         }
-        ApiError::Body(_) => return Refusal::Later(None),
-        ApiError::Request { .. } => return Refusal::Invalid,
+        ApiError::Body(_) => return CallErrorKind::Later(None),
+        ApiError::Request { .. } => return CallErrorKind::Invalid,
     };
     // For another UID the API server has no reason of its own, and several words: deletions fail
     // their precondition, patches would change what is immutable.
@@ -65,14 +65,14 @@ fn refusal(error: &ApiError) -> Refusal {
         text.contains("UID") || text.contains("metadata.uid: Invalid value")
     };
     match code {
-        404 => Refusal::NotFound,
-        409 if error.is_already_exists() => Refusal::Exists,
-        409 | 422 if other_uid() => Refusal::OtherUid,
-        401 | 403 => Refusal::Forbidden,
+        404 => CallErrorKind::NotFound,
+        409 if error.is_already_exists() => CallErrorKind::AlreadyExists,
+        409 | 422 if other_uid() => CallErrorKind::OtherUid,
+        401 | 403 => CallErrorKind::Forbidden,
         // A time-out of the server, a lost race, too many requests.
-        408 | 409 | 429 => Refusal::Later(retry_after),
-        400..500 => Refusal::Invalid,
-        _ => Refusal::Later(retry_after),
+        408 | 409 | 429 => CallErrorKind::Later(retry_after),
+        400..500 => CallErrorKind::Invalid,
+        _ => CallErrorKind::Later(retry_after),
     }
 }
 
@@ -80,8 +80,8 @@ fn refusal(error: &ApiError) -> Refusal {
 mod tests {
     use super::*;
 
-    fn of(code: u16, reason: &str, message: &str) -> Refusal {
-        refusal(&ApiError::Status {
+    fn of(code: u16, reason: &str, message: &str) -> CallErrorKind {
+        kind(&ApiError::Status {
             code,
             reason: reason.to_owned(),
             message: message.to_owned(),
@@ -99,23 +99,23 @@ mod tests {
             "Pod \"t\" is invalid: metadata.uid: Invalid value: \"a\": field is immutable";
         let race = "the object has been modified; please apply your changes to the latest version";
         for (code, reason, message, expected) in [
-            (404, "NotFound", "", Refusal::NotFound),
-            (409, "AlreadyExists", "", Refusal::Exists),
-            (409, "Conflict", precondition, Refusal::OtherUid),
-            (409, "Conflict", deletion, Refusal::OtherUid),
-            (422, "Invalid", immutable, Refusal::OtherUid),
-            (409, "Conflict", race, Refusal::Later(None)),
-            (403, "Forbidden", "", Refusal::Forbidden),
-            (401, "Unauthorized", "", Refusal::Forbidden),
-            (422, "Invalid", "", Refusal::Invalid),
+            (404, "NotFound", "", CallErrorKind::NotFound),
+            (409, "AlreadyExists", "", CallErrorKind::AlreadyExists),
+            (409, "Conflict", precondition, CallErrorKind::OtherUid),
+            (409, "Conflict", deletion, CallErrorKind::OtherUid),
+            (422, "Invalid", immutable, CallErrorKind::OtherUid),
+            (409, "Conflict", race, CallErrorKind::Later(None)),
+            (403, "Forbidden", "", CallErrorKind::Forbidden),
+            (401, "Unauthorized", "", CallErrorKind::Forbidden),
+            (422, "Invalid", "", CallErrorKind::Invalid),
             (
                 429,
                 "TooManyRequests",
                 "",
-                Refusal::Later(Some(Duration::from_secs(3))),
+                CallErrorKind::Later(Some(Duration::from_secs(3))),
             ),
-            (500, "InternalError", "", Refusal::Later(None)),
-            (503, "ServiceUnavailable", "", Refusal::Later(None)),
+            (500, "InternalError", "", CallErrorKind::Later(None)),
+            (503, "ServiceUnavailable", "", CallErrorKind::Later(None)),
         ] {
             assert_eq!(of(code, reason, message), expected, "{code} {reason}");
         }

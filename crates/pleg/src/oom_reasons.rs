@@ -1,5 +1,5 @@
-//! Exits that the runtime reports as OOM kills only later: containerd changes the reason of a
-//! container that has long exited when its out-of-memory event arrives after the exit.
+//! Exits that the runtime reports as OOM kills only later: containerd changes the reason of an
+//! exited container when its out-of-memory event arrives after the exit.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,33 +7,34 @@ use rubelet_base::ContainerId;
 use rubelet_pod_plan::{ObservedPod, observed::Exit};
 use tokio::time::Instant;
 
-/// Exit code of a container that was ended by SIGKILL.
+/// Exit code after SIGKILL.
 const KILLED: i32 = 137;
-/// The reason that may come late.
+/// Reason of an exit by an OOM kill.
 const OUT_OF_MEMORY: &str = "OOMKilled";
-/// When such exits are read again, counted from when they were first seen.
+/// Times of the two further reads of such an exit, counted from the first one.
 const LOOK_AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
 
-/// The exits of one pod whose reason may still change.
+/// The exits of one pod whose reason may still become `OOMKilled`.
 #[derive(Debug, Default)]
-pub(super) struct LateReasons {
-    exits: BTreeMap<ContainerId, LateReason>,
+pub(super) struct PendingOomReasons {
+    exits: BTreeMap<ContainerId, PendingOomReason>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct LateReason {
+struct PendingOomReason {
     since: Instant,
     settled: bool,
 }
 
-impl LateReasons {
-    /// Notes what an inspection observed; returns when to inspect again, if that is needed.
+impl PendingOomReasons {
+    /// Records the exits of an observation; returns the time of the next inspection, if one is
+    /// needed.
     pub(super) fn note(&mut self, pod: &ObservedPod, now: Instant) -> Option<Instant> {
         let known = std::mem::take(&mut self.exits);
         let [first, last] = LOOK_AGAIN;
         for found in &pod.containers {
             if found.phase.exit().is_some_and(may_change) {
-                let new = LateReason {
+                let new = PendingOomReason {
                     since: now,
                     settled: false,
                 };
@@ -54,7 +55,7 @@ impl LateReasons {
         .min()
     }
 
-    /// Whether to read the record of this exit again.
+    /// True if the status of this container must be read again.
     pub(super) fn rereads(&self, id: &ContainerId) -> bool {
         self.exits.get(id).is_some_and(|late| !late.settled)
     }
@@ -88,8 +89,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_killed_container_is_looked_at_twice_more() {
-        let (mut late, start) = (LateReasons::default(), Instant::now());
+    async fn a_killed_container_is_read_twice_more() {
+        let (mut late, start) = (PendingOomReasons::default(), Instant::now());
         let id = ContainerId::from("c");
         let at = |millis| start + Duration::from_millis(millis);
         for (now, next) in [
@@ -115,7 +116,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn other_exits_are_final() {
         for (code, reason) in [(137, "OOMKilled"), (0, "Completed"), (143, "Error")] {
-            let mut late = LateReasons::default();
+            let mut late = PendingOomReasons::default();
             assert_eq!(
                 late.note(&pod(code, reason), Instant::now()),
                 None,

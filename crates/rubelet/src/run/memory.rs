@@ -6,11 +6,11 @@ use rubelet_host::{alloc, file_pages};
 use rubelet_node_state::pod_board::PodBoard;
 use tokio::{task::spawn_blocking, time::timeout};
 
-/// How long no pod must change.
+/// Time without changes of pods before memory is returned.
 const QUIET: Duration = Duration::from_secs(5);
 
 /// Returns memory once after each burst of changes, forever. Does nothing while nothing changes.
-pub(super) async fn give_back(pods: Arc<PodBoard>) {
+pub(super) async fn trim_memory(pods: Arc<PodBoard>) {
     let mut versions = pods.versions();
     loop {
         while let Ok(changed) = timeout(QUIET, versions.changed()).await {
@@ -19,7 +19,7 @@ pub(super) async fn give_back(pods: Arc<PodBoard>) {
             }
         }
         let released = spawn_blocking(|| (alloc::trim(), file_pages::release())).await;
-        tracing::debug!(?released, "Memory was given back");
+        tracing::debug!(?released, "Returned memory to the kernel");
         if versions.changed().await.is_err() {
             return;
         }

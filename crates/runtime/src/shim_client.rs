@@ -1,6 +1,6 @@
 //! The agent's side of the connection to one shim.
 //!
-//! One task per shim owns the socket. Calls have a number and may be answered in any order; reports
+//! One task per shim owns the socket. Calls have a number and may be answered in any order; events
 //! of the shim go to a callback at once, in order, from that task. The connection ends with the
 //! shim, which the task detects by the socket and by a pidfd.
 
@@ -34,25 +34,25 @@ use crate::error::{Result, RuntimeError};
 /// only its own pod waits.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A report of a shim.
+/// An event on the connection to a shim.
 #[derive(Debug)]
-pub(crate) enum Report {
-    /// Something happened in the pod.
+pub(crate) enum ShimEvent {
+    /// An event that the shim reports.
     Event(Event),
-    /// The shim exited, or the connection broke; sent once, as the last report.
+    /// The shim exited, or the connection broke; delivered once, as the last event.
     Ended {
         /// The cause, if known.
         reason: String,
     },
 }
 
-/// Takes what a shim reports. Called from the link's task: it must not block.
-pub(crate) type Reporter = Box<dyn FnMut(Report) + Send>;
+/// A callback for the events of a shim. Called from the connection's task, so it must not block.
+pub(crate) type ShimEventHandler = Box<dyn FnMut(ShimEvent) + Send>;
 
 /// A connection to a shim.
 #[derive(Debug)]
-pub(crate) struct ShimLink {
-    outgoing: mpsc::UnboundedSender<Outgoing>,
+pub(crate) struct ShimClient {
+    outgoing: mpsc::UnboundedSender<OutgoingFrame>,
     numbers: AtomicU64,
     pid: i32,
     handle: Arc<OwnedFd>,
@@ -61,7 +61,7 @@ pub(crate) struct ShimLink {
 
 /// A frame on its way out.
 #[derive(Debug)]
-struct Outgoing {
+struct OutgoingFrame {
     frame: Vec<u8>,
     fds: Vec<OwnedFd>,
     waits: Option<(u64, oneshot::Sender<ShimResponse>)>,
@@ -74,14 +74,14 @@ struct ShimResponse {
     fds: Vec<OwnedFd>,
 }
 
-impl ShimLink {
+impl ShimClient {
     /// Takes over a connected socket to the shim with process ID `pid` and pidfd `handle`. Reports
     /// may arrive before this returns.
     pub(crate) fn open(
         socket: std::os::unix::net::UnixStream,
         pid: i32,
         handle: OwnedFd,
-        reporter: Reporter,
+        on_event: ShimEventHandler,
     ) -> std::io::Result<Arc<Self>> {
         socket.set_nonblocking(true)?;
         let socket = tokio::net::UnixStream::from_std(socket)?;
@@ -95,7 +95,7 @@ impl ShimLink {
             handle: Arc::clone(&handle),
             ended: watched,
         });
-        // Queued before anybody has the link, so that it is the first message.
+        // Queued before any caller has the connection, so that it is the first message.
         let hello = Hello {
             version: VERSION,
             subscribe: true,
@@ -103,12 +103,12 @@ impl ShimLink {
         };
         link.send(&FromAgent::Hello(hello), Vec::new(), None)
             .map_err(|error| std::io::Error::other(error.message))?;
-        let task = task::Task::new(
+        let task = task::ConnectionTask::new(
             socket,
             handle,
             queue,
             link.outgoing.downgrade(),
-            reporter,
+            on_event,
             ended,
         );
         tokio::spawn(task.run());
@@ -120,7 +120,7 @@ impl ShimLink {
         self.pid
     }
 
-    /// Whether the shim has exited.
+    /// Reports whether the shim has exited.
     pub(crate) fn has_exited(&self) -> bool {
         *self.ended.borrow()
     }
@@ -148,7 +148,7 @@ impl ShimLink {
         }
     }
 
-    /// Whether its process still runs, even if the connection broke.
+    /// Reports whether its process still runs, even if the connection broke.
     pub(crate) fn process_lives(&self) -> bool {
         let mut watched = [PollFd::new(&self.handle, PollFlags::IN)];
         matches!(poll(&mut watched, Some(&Timespec::default())), Ok(0))
@@ -194,7 +194,7 @@ impl ShimLink {
         }
     }
 
-    /// Makes a call whose reply is of no interest. Calls arrive in the order in which they are posted.
+    /// Makes a call and ignores the reply. Calls arrive in the order in which they are posted.
     pub(crate) fn post(&self, call: Call) {
         let id = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
         let request = FromAgent::Request(Request { id, call });
@@ -210,7 +210,7 @@ impl ShimLink {
     ) -> Result<()> {
         let frame =
             encode(message, fds.len()).map_err(|error| RuntimeError::invalid(error.to_string()))?;
-        let outgoing = Outgoing { frame, fds, waits };
+        let outgoing = OutgoingFrame { frame, fds, waits };
         self.outgoing.send(outgoing).map_err(|_| shim_exited())
     }
 }

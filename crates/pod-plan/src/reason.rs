@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use rubelet_api::wire::seconds;
 use rubelet_base::{ContainerId, SandboxId};
 
-/// One reason why a plan does, or does not do, something.
+/// A reason for a step of a plan, or for the lack of one.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Why {
+pub enum PlanReason {
     /// The pod has no sandbox.
     NoSandbox,
     /// More than one sandbox is READY.
@@ -19,35 +19,35 @@ pub enum Why {
     SandboxNetworkChanged(SandboxId),
     /// The newest sandbox has no address.
     SandboxWithoutAddress(SandboxId),
-    /// What the sandbox was made from has been edited.
+    /// The definition of the sandbox has changed.
     SandboxDefinitionChanged(SandboxId),
-    /// The sandbox could not be made; the next try is then.
+    /// Creating the sandbox failed; the next attempt is at this time.
     SandboxRetry(Timestamp),
-    /// All containers ended and none will be started again.
+    /// All containers have exited and none will be restarted.
     PodCompleted,
-    /// A pod that ended is not started again.
+    /// The pod has a terminal phase and is not started again.
     PhaseIsTerminal,
     /// The pod was active longer than `activeDeadlineSeconds`.
     DeadlineExceeded,
     /// The pod is evicted, for this reason.
     Evicted(Box<str>),
-    /// No source wants the pod any more.
+    /// No source defines the pod any more.
     NotWanted,
-    /// The init container failed and may not be started again.
+    /// The init container failed and may not be restarted.
     InitFailed(Box<str>),
-    /// Later containers wait for this init container to end.
+    /// Later containers wait for this init container to exit.
     WaitsForInit(Box<str>),
     /// The start of this container was interrupted; it never ran.
     StartInterrupted(Box<str>),
-    /// The postStart hook of this container was not run to its end by the agent that started it.
-    OwesPostStart(Box<str>),
+    /// The agent stopped before the postStart hook of this container ended.
+    PostStartPending(Box<str>),
     /// This container exited with a code that restarts all containers.
     RestartsAllContainers(Box<str>, i32),
     /// A container starts.
     Starts(Box<str>, StartCause),
     /// A container is stopped.
     Kills(Box<str>, KillCause),
-    /// A container waits until then before it is started again.
+    /// A container is in back-off until this time.
     BackOff(Box<str>, Timestamp),
     /// Dead containers beyond the newest of each name are removed.
     Prunes(usize),
@@ -62,7 +62,7 @@ pub enum Why {
     Converged,
 }
 
-/// Why a container starts.
+/// The reason to start a container.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StartCause {
     /// It has never run.
@@ -77,15 +77,15 @@ pub enum StartCause {
     DefinitionChanged,
     /// The sandbox it ran in is gone.
     SandboxReplaced,
-    /// It is unhealthy and is stopped now.
+    /// The previous instance is unhealthy and is stopped now.
     Unhealthy,
     /// An operator requested it.
-    Asked,
-    /// All containers start again.
+    Requested,
+    /// All containers are restarted.
     AllRestart,
 }
 
-/// Why a container is stopped.
+/// The reason to stop a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillCause {
     /// Its definition changed.
@@ -98,7 +98,7 @@ pub enum KillCause {
     Superseded,
     /// The runtime lost track of it.
     Unknown,
-    /// The pod ends.
+    /// The pod terminates.
     PodStops,
     /// The pod was active longer than its deadline.
     Deadline,
@@ -111,12 +111,12 @@ pub enum KillCause {
     /// Its postStart hook failed.
     PostStart,
     /// An operator requested a restart.
-    Asked,
+    Requested,
     /// All containers are restarted.
     RestartsAll,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for PlanReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSandbox => f.write_str("the pod has no sandbox"),
@@ -139,10 +139,10 @@ impl fmt::Display for Why {
             Self::PodCompleted => {
                 f.write_str("all containers have exited and none will be restarted")
             }
-            Self::PhaseIsTerminal => f.write_str("the pod has ended; it is not started again"),
+            Self::PhaseIsTerminal => f.write_str("the pod has terminated and is not started again"),
             Self::Evicted(reason) => write!(f, "the pod is evicted: {reason}"),
             Self::DeadlineExceeded => f.write_str("the pod was active longer than its deadline"),
-            Self::NotWanted => f.write_str("no source wants the pod any more"),
+            Self::NotWanted => f.write_str("no source defines the pod any more"),
             Self::InitFailed(name) => {
                 write!(f, "init container {name} failed and may not be restarted")
             }
@@ -153,7 +153,7 @@ impl fmt::Display for Why {
                     "the start of container {name} was interrupted before it ran; ignores that instance"
                 )
             }
-            Self::OwesPostStart(name) => {
+            Self::PostStartPending(name) => {
                 write!(
                     f,
                     "runs the postStart hook of container {name} again: the agent stopped before it ended"
@@ -202,8 +202,8 @@ impl fmt::Display for StartCause {
             Self::Unknown => f.write_str("the runtime lost track of it"),
             Self::DefinitionChanged => f.write_str("its definition changed"),
             Self::SandboxReplaced => f.write_str("its sandbox was replaced"),
-            Self::Unhealthy => f.write_str("the instance before it was unhealthy"),
-            Self::Asked => f.write_str("an operator asked for it"),
+            Self::Unhealthy => f.write_str("the previous instance was unhealthy"),
+            Self::Requested => f.write_str("requested by an operator"),
             Self::AllRestart => f.write_str("all containers are restarted"),
         }
     }
@@ -213,17 +213,17 @@ impl fmt::Display for KillCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::DefinitionChanged => "its definition changed",
-            Self::NotInSpec => "the pod has no container of this name any more",
+            Self::NotInSpec => "the pod no longer has a container of this name",
             Self::SandboxReplaced => "the pod's sandbox is replaced",
             Self::Superseded => "a newer instance took its place",
             Self::Unknown => "the runtime lost track of it",
-            Self::PodStops => "the pod ends",
+            Self::PodStops => "the pod terminates",
             Self::Deadline => "the pod was active longer than its deadline",
             Self::Evicted => "the pod is evicted",
             Self::Liveness => "it failed its liveness probe",
             Self::Startup => "it failed its startup probe",
             Self::PostStart => "its postStart hook failed",
-            Self::Asked => "an operator asked for a restart",
+            Self::Requested => "restart requested by an operator",
             Self::RestartsAll => "all containers are restarted",
         })
     }
@@ -238,11 +238,11 @@ mod tests {
         let at: Timestamp = "2026-03-01T12:00:37.920688617Z".parse().unwrap();
         for (why, text) in [
             (
-                Why::BackOff("web".into(), at),
+                PlanReason::BackOff("web".into(), at),
                 "container web is in back-off until 2026-03-01T12:00:37Z",
             ),
             (
-                Why::SandboxRetry(at),
+                PlanReason::SandboxRetry(at),
                 "creating the sandbox failed; next attempt at 2026-03-01T12:00:37Z",
             ),
         ] {

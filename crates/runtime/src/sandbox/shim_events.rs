@@ -1,4 +1,4 @@
-//! Handles the reports of a shim.
+//! Handles the events of a shim.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use super::{Sandbox, shim_exit};
 use crate::{
     container::exit,
     engine::Engine,
-    link::{Report, Reporter},
+    shim_client::{ShimEvent, ShimEventHandler},
 };
 
-/// Returns the callback for the reports of a sandbox's shim.
-pub(crate) fn reporter(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Reporter {
+/// Returns the callback for the events of a sandbox's shim.
+pub(crate) fn handler(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> ShimEventHandler {
     // Weak references: the connection must not keep the sandbox alive.
     let (engine, sandbox) = (Arc::downgrade(engine), Arc::downgrade(sandbox));
-    Box::new(move |report| {
+    Box::new(move |event| {
         let (Some(engine), Some(sandbox)) = (engine.upgrade(), sandbox.upgrade()) else {
             return;
         };
-        match report {
-            Report::Event(event) => take(&engine, &sandbox, event),
-            Report::Ended { reason } if sandbox.expects_exit() => {
+        match event {
+            ShimEvent::Event(event) => take(&engine, &sandbox, event),
+            ShimEvent::Ended { reason } if sandbox.expects_exit() => {
                 tracing::debug!(sandbox = sandbox.id, reason, "The shim exited as requested");
                 sandbox.waiters.forget_execs();
             }
-            Report::Ended { reason } => {
+            ShimEvent::Ended { reason } => {
                 let (engine, sandbox) = (Arc::clone(&engine), Arc::clone(&sandbox));
                 tokio::spawn(shim_exit::handle(engine, sandbox, reason));
             }
@@ -66,12 +66,12 @@ fn take(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, event: Event) {
             }
         }
         Event::Warning { message } => {
-            tracing::warn!(sandbox = sandbox.id, message, "Warning of a shim");
+            tracing::warn!(sandbox = sandbox.id, message, "Warning from a shim");
         }
         Event::Unknown => {
             tracing::debug!(
                 sandbox = sandbox.id,
-                "Unknown event of a shim of a later release"
+                "Ignoring an unknown event from a newer shim"
             );
         }
     }

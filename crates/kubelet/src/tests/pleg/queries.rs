@@ -1,4 +1,4 @@
-//! Questions about what was learned.
+//! Queries of PLEG's observations, lifecycle events and metrics.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use rubelet_pod_plan::ObservedPod;
 
 use crate::tests::node::{Node, seconds};
 
-/// How long the way from an event to the pod's task may take. The model answers at once: whatever
-/// is above zero was spent on a timer.
-pub(super) const AT_ONCE: Duration = Duration::from_millis(50);
+/// Longest delay from an event to the pod's task. The simulated runtime responds at once, so any
+/// delay is due to a timer.
+pub(super) const DELIVERY_LIMIT: Duration = Duration::from_millis(50);
 
 pub(super) const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 pub(super) const ONCE: &str = "restartPolicy: Never, containers: [{name: app, image: 'app:1'}]";
@@ -29,8 +29,9 @@ impl Node {
             .collect()
     }
 
-    /// What was reported of one container or sandbox, and when, since the model started.
-    pub(super) fn told_of(&self, id: &str) -> Vec<(LifecycleKind, Duration)> {
+    /// The lifecycle events of one container or sandbox, with their times since the simulation
+    /// started.
+    pub(super) fn lifecycle_of(&self, id: &str) -> Vec<(LifecycleKind, Duration)> {
         let (now, uptime) = (self.now(), self.uptime());
         let events = self.lifecycle().into_iter();
         let about = events.filter(|event| &*event.id == id);
@@ -42,19 +43,20 @@ impl Node {
             .collect()
     }
 
-    /// How often something of this kind was reported of it.
-    pub(super) fn times_told(&self, id: &str, kind: LifecycleKind) -> usize {
-        let told = self.told_of(id).into_iter();
-        told.filter(|(what, _)| *what == kind).count()
+    /// Number of its lifecycle events of this kind.
+    pub(super) fn lifecycle_count(&self, id: &str, kind: LifecycleKind) -> usize {
+        let events = self.lifecycle_of(id).into_iter();
+        events.filter(|(what, _)| *what == kind).count()
     }
 
-    /// Waits until the end of a container is reported; how long that took from now on.
+    /// Waits until the exit of a container is reported; returns the time that this took.
     pub(super) async fn until_death_of(&self, id: &str) -> Duration {
-        let told = |node: &Self| node.times_told(id, LifecycleKind::Died) > 0;
-        self.within(seconds(400), "its end is told", told).await
+        let died = |node: &Self| node.lifecycle_count(id, LifecycleKind::Died) > 0;
+        self.within(seconds(400), "its exit is reported", died)
+            .await
     }
 
-    /// How often an event of this reason was recorded at the node.
+    /// Number of events with this reason on the node.
     pub(super) fn node_events(&self, reason: &str) -> u32 {
         let rows = self.recorder().board().list().into_iter();
         let events = rows.map(|(_, _, event)| event);
@@ -63,7 +65,7 @@ impl Node {
         about.map(|event| event.count).sum()
     }
 
-    /// What is known of a pod.
+    /// The current observation of a pod.
     pub(in crate::tests) fn known(&self, name: &str) -> ObservedPod {
         let uid = self.uid(name).as_str().into();
         let pod = PodName::new("default", &format!("{name}-n"));
@@ -86,7 +88,7 @@ impl Node {
         found.map_or(0.0, |value| value.trim().parse().expect("a number"))
     }
 
-    /// Inspections of pods so far, whatever asked for them.
+    /// Number of inspections so far, whatever their cause.
     pub(super) fn inspections(&self) -> f64 {
         let text = self.metrics.render();
         let lines = text.lines();

@@ -1,34 +1,36 @@
-//! Steps in words, for the log.
+//! The text of recovery steps, for the log.
 
 use std::fmt;
 
-use super::Step;
+use super::RecoveryStep;
 
-impl fmt::Display for Step {
+impl fmt::Display for RecoveryStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Adopt { sandbox } => write!(f, "keep the shim of sandbox {sandbox}"),
-            Self::EndShim { sandbox } => write!(f, "end the shim of sandbox {sandbox}"),
+            Self::EndShim { sandbox } => write!(f, "shut down the shim of sandbox {sandbox}"),
             Self::DeleteInShim { container, .. } => {
-                write!(f, "have its shim kill and forget container {container}")
+                write!(f, "delete container {container} in its shim")
             }
             Self::KillCgroup(path) => write!(f, "kill and remove cgroup {path}"),
             Self::MarkRunning { container, pid, .. } => {
-                write!(f, "note that container {container} runs as process {pid}")
+                write!(f, "record that container {container} runs as process {pid}")
             }
             Self::MarkExited { container, exit } => write!(
                 f,
-                "note that container {container} ended with exit code {} ({})",
+                "record that container {container} exited with code {} ({})",
                 exit.code, exit.reason
             ),
-            Self::MarkNotReady { sandbox } => write!(f, "note that sandbox {sandbox} has ended"),
+            Self::MarkNotReady { sandbox } => {
+                write!(f, "record that sandbox {sandbox} is not ready")
+            }
             Self::FreeNetwork { sandbox } => {
-                write!(f, "take sandbox {sandbox} off the network")
+                write!(f, "detach sandbox {sandbox} from the network")
             }
             Self::Unmount(path) => write!(f, "unmount {}", path.display()),
             Self::RemoveDirectory(path) => write!(f, "remove directory {}", path.display()),
             Self::RemoveSnapshot { container } => {
-                write!(f, "remove the files of container {container}")
+                write!(f, "remove the root file system of container {container}")
             }
             Self::RemoveContainer { container } => {
                 write!(f, "remove the record of container {container}")
@@ -56,10 +58,10 @@ mod tests {
             oom_killed: true,
         };
         let container = "c1".to_owned();
-        let step = Step::MarkExited { container, exit };
-        let text = "note that container c1 ended with exit code 137 (OOMKilled)";
+        let step = RecoveryStep::MarkExited { container, exit };
+        let text = "record that container c1 exited with code 137 (OOMKilled)";
         assert_eq!(step.to_string(), text);
-        let step = Step::Unmount("/run/a b".into());
+        let step = RecoveryStep::Unmount("/run/a b".into());
         assert_eq!(step.to_string(), "unmount /run/a b");
     }
 }

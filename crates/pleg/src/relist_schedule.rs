@@ -1,5 +1,5 @@
-//! Times of relists: each second without events, rarely with them, and soon whenever something may
-//! have been missed.
+//! The schedule of relists: every second without events, about once a minute with them, and soon
+//! after an event may have been missed.
 
 use std::time::Duration;
 
@@ -7,48 +7,48 @@ use tokio::time::Instant;
 
 /// Time between two relists while events report changes.
 const SLOW: Duration = Duration::from_secs(60);
-/// Part of [`SLOW`] by which it varies, so that it keeps no step with other work of each minute.
+/// Jitter of [`SLOW`] in percent, so that relists do not coincide with other work of each minute.
 const JITTER_PERCENT: u32 = 10;
-/// Lists after a stream began. The first one may begin before the subscription took effect, and
-/// nothing reports when it did.
+/// Times of the relists after a stream is opened. The runtime does not report when the subscription
+/// takes effect, so the first relist may be too early.
 const AFTER_CONNECT: [Duration; 3] = [
     Duration::ZERO,
     Duration::from_secs(1),
     Duration::from_secs(5),
 ];
-/// Time between two relists after something was missed, and for how long.
-const WATCHFUL: Duration = Duration::from_secs(1);
-const WATCHFUL_FOR: Duration = Duration::from_secs(60);
-/// Wait before a relist for a pod that nobody knows: more events of it are on their way.
+/// Time between two relists after an event was missed, and how long this period lasts.
+const FREQUENT: Duration = Duration::from_secs(1);
+const FREQUENT_FOR: Duration = Duration::from_secs(60);
+/// Delay of the relist for an unknown pod: more events of it are on their way.
 const DEBOUNCE: Duration = Duration::from_millis(50);
 
-/// The times of relists. Time is an argument, so that there is nothing to wait for in its tests.
+/// Decides when the next relist is due. Reads no clock: the time is an argument.
 #[derive(Debug)]
-pub(super) struct Cadence {
-    /// Period without events.
+pub(super) struct RelistSchedule {
+    /// Period while there are no events.
     polling: Duration,
     /// Whether events are relied on.
     events: bool,
     next: Instant,
-    /// Lists that a stream's beginning requires, soonest first.
+    /// Relists still due after the stream was opened, soonest first.
     gap: Vec<Instant>,
-    /// Until then the lists are frequent.
-    watchful_until: Option<Instant>,
-    /// Period after the watchful time; it doubles up to [`SLOW`].
+    /// End of the time of frequent relists.
+    frequent_until: Option<Instant>,
+    /// Period after the frequent relists; it doubles up to [`SLOW`].
     period: Duration,
-    /// Varies the slow period.
+    /// Counter from which the jitter is derived.
     turn: u32,
 }
 
-impl Cadence {
-    /// Without events, beginning now.
+impl RelistSchedule {
+    /// A schedule without events, whose first relist is due now.
     pub(super) fn new(polling: Duration, now: Instant) -> Self {
         Self {
             polling,
             events: false,
             next: now,
             gap: Vec::new(),
-            watchful_until: None,
+            frequent_until: None,
             period: SLOW,
             turn: 0,
         }
@@ -64,20 +64,20 @@ impl Cadence {
         self.events
     }
 
-    /// Whether events are relied on and no gap is open: an event should have reported a change that
-    /// a relist finds now.
+    /// True if events are relied on and all relists after the opening of the stream are done: an
+    /// event should have reported any change that a relist finds now.
     pub(super) fn is_gapless(&self) -> bool {
         self.events && self.gap.is_empty()
     }
 
-    /// A stream of events began.
+    /// A stream of events was opened.
     pub(super) fn connected(&mut self, now: Instant) {
         self.events = true;
         self.gap = AFTER_CONNECT.iter().map(|after| now + *after).collect();
         self.next = now;
     }
 
-    /// There are no events any more, or no reliable ones.
+    /// The stream ended, or its events are not relied on any more.
     pub(super) fn disconnected(&mut self, now: Instant) {
         if std::mem::take(&mut self.events) {
             self.gap.clear();
@@ -85,15 +85,15 @@ impl Cadence {
         }
     }
 
-    /// Something was missed, or may have been: list now, and often for a while.
+    /// An event was missed, or may have been: relist now, and often for a while.
     pub(super) fn suspect(&mut self, now: Instant) {
         self.next = now;
-        self.watchful_until = Some(now + WATCHFUL_FOR);
-        // After the watchful time the period doubles from here, instead of jumping to a minute.
-        self.period = WATCHFUL;
+        self.frequent_until = Some(now + FREQUENT_FOR);
+        // Afterwards the period doubles from here, instead of jumping to a minute.
+        self.period = FREQUENT;
     }
 
-    /// An event named a pod that nobody knows.
+    /// An event named an unknown pod.
     pub(super) fn unknown_pod(&mut self, now: Instant) {
         self.next = self.next.min(now + DEBOUNCE);
     }
@@ -109,10 +109,10 @@ impl Cadence {
         self.gap.retain(|at| *at > began);
         let regular = if !self.events {
             now + self.polling
-        } else if self.watchful_until.is_some_and(|until| now < until) {
-            now + WATCHFUL
+        } else if self.frequent_until.is_some_and(|until| now < until) {
+            now + FREQUENT
         } else {
-            self.watchful_until = None;
+            self.frequent_until = None;
             let period = self.period;
             self.period = period.saturating_mul(2).min(SLOW);
             now + if period == SLOW {

@@ -1,4 +1,5 @@
-//! Reports of the kernel on one pod's processes, as part of its record.
+//! Exits of one pod's containers that the kernel reported and the runtime has not, as part of the
+//! pod's record.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,28 +13,28 @@ use rubelet_pod_plan::{
 };
 use tokio::time::Instant;
 
-/// The first recheck of a container whose process is gone without an event; each further one comes
-/// after twice the time.
+/// Delay of the first recheck of a container whose process is gone without an event; it doubles
+/// with each further one.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// A runtime that has not reported an exit after this time has most likely lost it.
 const LOST: Duration = Duration::from_secs(10);
 /// Longest pause between two rechecks of a container whose exit is lost.
 const LOST_MAX: Duration = Duration::from_secs(300);
 
-/// Reports of the kernel on one pod's containers.
+/// Exits of one pod's containers that the kernel reported.
 #[derive(Debug, Default)]
-pub(super) struct KernelMarks {
-    /// Query processes in the next inspection.
-    pub(super) ask: bool,
-    /// Containers whose process was queried.
-    pub(super) asked: BTreeSet<ContainerId>,
-    /// Those whose process is gone.
+pub(super) struct KernelExits {
+    /// True if the next inspection queries PIDs.
+    pub(super) query_pids: bool,
+    /// Containers whose PID was queried.
+    pub(super) queried: BTreeSet<ContainerId>,
+    /// Containers whose process is gone.
     pub(super) gone: BTreeMap<ContainerId, LostProcess>,
 }
 
 impl KernelExit {
-    /// The exit of a container that the runtime reports as running, with the reasons that runtimes
-    /// use.
+    /// The exit of a container that the runtime reports as running, with the reason that runtimes
+    /// use for this exit code.
     pub(super) fn exit(self, phase: &ContainerPhase, message: String) -> Option<Exit> {
         let &ContainerPhase::Running { started_at } = phase else {
             return None;
@@ -61,23 +62,23 @@ pub(super) struct LostProcess {
 pub(super) struct KernelExit {
     /// 128 + signal for signals.
     pub(super) code: i32,
-    /// When it was reported.
+    /// Time at which the kernel reported it.
     pub(super) at: Timestamp,
 }
 
-impl KernelMarks {
-    /// Whether an inspection has to query the process of this container.
-    pub(super) fn asks(&self, found: &ObservedContainer) -> bool {
-        self.ask && runs(found) && !self.asked.contains(&found.id)
+impl KernelExits {
+    /// True if the inspection has to query the PID of this container.
+    pub(super) fn needs_pid(&self, found: &ObservedContainer) -> bool {
+        self.query_pids && runs(found) && !self.queried.contains(&found.id)
     }
 
-    /// How the process exited of a container that the runtime reports as running.
+    /// The exit of the process of a container that the runtime reports as running.
     pub(super) fn end_of(&self, found: &ObservedContainer) -> Option<KernelExit> {
         self.gone.get(&found.id)?.end.filter(|_| runs(found))
     }
 
-    /// Adds the kernel's reports to an observation; returns when to inspect again, if that is
-    /// needed.
+    /// Adds the kernel's reports to an observation; returns the time of the next inspection, if one
+    /// is needed.
     pub(super) fn note(&mut self, pod: &mut ObservedPod, now: Instant) -> Option<Instant> {
         if self.gone.is_empty() {
             return None;
@@ -92,7 +93,7 @@ impl KernelMarks {
             let since = gone.since;
             let age = now.saturating_duration_since(since);
             let (process, at) = if age < LOST {
-                // The runtime's event may be the one that is lost, or it may have none.
+                // The runtime's event may be lost, or the runtime may have no events.
                 (ProcessState::Gone, since + (age * 2 + FIRST_LOOK).min(LOST))
             } else {
                 (ProcessState::Lost, now + age.clamp(LOST, LOST_MAX))
@@ -104,7 +105,7 @@ impl KernelMarks {
     }
 }
 
-/// Whether the runtime reports the container as running.
+/// True if the runtime reports the container as running.
 pub(super) fn runs(found: &ObservedContainer) -> bool {
     matches!(found.phase, ContainerPhase::Running { .. })
 }

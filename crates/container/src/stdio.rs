@@ -14,7 +14,7 @@ use rustix::{
 
 use crate::{
     Console,
-    in_root::Root,
+    in_root::RootDir,
     step::{Failure, Step},
 };
 
@@ -23,9 +23,9 @@ const DEVPTS: i64 = 0x1cd1;
 
 /// Three descriptors, above the standard ones.
 #[derive(Debug)]
-pub(crate) struct Files([OwnedFd; 3]);
+pub(crate) struct StdioFiles([OwnedFd; 3]);
 
-impl Files {
+impl StdioFiles {
     /// Uses these, in their order.
     pub(crate) fn new(files: [OwnedFd; 3]) -> io::Result<Self> {
         let [stdin, stdout, stderr] = files;
@@ -82,7 +82,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Creates a terminal in the container's `/dev/pts`. Everything is checked: the container may
     /// have put something else there.
-    pub(crate) fn open(root: &Root, size: Console, owner: u32) -> Result<Self, Failure> {
+    pub(crate) fn open(root: &RootDir, size: Console, owner: u32) -> Result<Self, Failure> {
         let path = Path::new("/dev/pts/ptmx");
         let what = || "cannot create a terminal in the container's /dev/pts";
         let flags = OFlags::RDWR | OFlags::NOCTTY;
@@ -108,7 +108,7 @@ impl Terminal {
         }
         let uid = Uid::from_raw(owner);
         let own = fstat(&slave).step(what)?;
-        // The group stays the one of the mount option gid= (tty).
+        // The group remains that of the mount option gid= (tty).
         if own.st_uid != uid.as_raw() {
             fchown(&slave, Some(uid), None).step(what)?;
         }

@@ -7,13 +7,13 @@ use rubelet_node_state::{
     events::{Event, EventType, Subject},
     pod_board::{PodBoard, PodEntry},
 };
-use rubelet_pod_plan::{ProbeKind, ProbeResult, Why};
+use rubelet_pod_plan::{PlanReason, ProbeKind, ProbeResult};
 use rubelet_probes::ProberHandle;
 
-use super::{Happened, PROBES};
+use super::{PROBES, Timeline};
 use crate::tests::stories::status;
 
-impl Happened {
+impl Timeline {
     pub(super) fn pods(&mut self, board: &PodBoard, prober: &ProberHandle) {
         let rows = board.list();
         for (uid, _, entry) in &rows {
@@ -76,7 +76,8 @@ impl Happened {
         };
         for why in whys(entry) {
             // Whether the agent looks once more after the end depends on when it heard of what.
-            let after_end = why == Why::PhaseIsTerminal.to_string() && self.on_board.contains(uid);
+            let after_end =
+                why == PlanReason::PhaseIsTerminal.to_string() && self.on_board.contains(uid);
             if !known.contains(&why) && !after_end {
                 self.put(Some(uid.as_str()), "why", &why);
             }

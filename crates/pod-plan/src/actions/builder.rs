@@ -1,16 +1,16 @@
-//! A decision in the making.
+//! Collects the parts of a decision.
 
 use jiff::Timestamp;
 
 use super::Actions;
 use crate::{
+    reason::PlanReason,
     snapshot::PodSnapshot,
     step::{Kill, Step},
-    why::Why,
 };
 
-/// What has been decided so far.
-pub(super) struct Draft<'a> {
+/// The decision so far, and its inputs.
+pub(super) struct ActionsBuilder<'a> {
     pub(super) snapshot: &'a PodSnapshot<'a>,
     pub(super) now: Timestamp,
     pub(super) kills: Vec<Kill>,
@@ -18,7 +18,7 @@ pub(super) struct Draft<'a> {
     pub(super) actions: Actions,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> ActionsBuilder<'a> {
     pub(super) fn new(snapshot: &'a PodSnapshot<'a>, now: Timestamp) -> Self {
         Self {
             snapshot,
@@ -29,12 +29,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(super) fn why(&mut self, why: Why) {
+    pub(super) fn why(&mut self, why: PlanReason) {
         self.actions.why.push(why);
     }
 
-    /// Kills come first, then starts.
-    pub(super) fn order(&mut self) {
+    /// Appends the steps: kills first, then starts.
+    pub(super) fn append_steps(&mut self) {
         if !self.kills.is_empty() {
             let kills = std::mem::take(&mut self.kills);
             self.actions.steps.push(Step::KillContainers(kills));

@@ -8,20 +8,24 @@ use std::{
 
 use crate::{
     filesystem::{Filesystem, attach, copy},
-    in_root::{Root, is_dir},
-    plan::Plan,
+    in_root::{RootDir, is_dir},
+    plan::ContainerPlan,
     step::{Failure, Step},
     sys::mount_attr::{self, MountAttr},
 };
 
 /// Applies `maskedPaths` and `readonlyPaths` of the specification. `null` is a mount of
 /// `/dev/null`.
-pub(crate) fn hide(plan: &Plan<'_>, null: Option<OwnedFd>, root: &Root) -> Result<(), Failure> {
+pub(crate) fn mask_paths(
+    plan: &ContainerPlan<'_>,
+    null: Option<OwnedFd>,
+    root: &RootDir,
+) -> Result<(), Failure> {
     let linux = &plan.spec.linux;
     for path in &linux.readonly_paths {
         protect(Path::new(path), root).step(|| format!("cannot make {path} read-only"))?;
     }
-    let mut cover = Cover { null, empty: None };
+    let mut cover = MaskMounts { null, empty: None };
     let mut attached = (false, false);
     for path in &linux.masked_paths {
         let what = || format!("cannot mask {path}");
@@ -48,12 +52,12 @@ pub(crate) fn hide(plan: &Plan<'_>, null: Option<OwnedFd>, root: &Root) -> Resul
 }
 
 /// The mounts that cover paths.
-struct Cover {
+struct MaskMounts {
     null: Option<OwnedFd>,
     empty: Option<OwnedFd>,
 }
 
-impl Cover {
+impl MaskMounts {
     fn of_kind(&mut self, directory: bool) -> Result<&OwnedFd, Failure> {
         let missing = || Failure::new("no mount to mask a path with");
         if !directory {
@@ -69,18 +73,18 @@ impl Cover {
     }
 }
 
-fn protect(path: &Path, root: &Root) -> io::Result<()> {
+fn protect(path: &Path, root: &RootDir) -> io::Result<()> {
     let Some(target) = find(path, root)? else {
         return Ok(());
     };
-    // A mount of its own: the flag must not change the one that the path is part of.
+    // A separate mount: the flag must not change the mount that the path is part of.
     let mount = copy(target.as_fd(), true)?;
     mount_attr::change(&mount, &MountAttr::read_only(), true)?;
     attach(&mount, &target)
 }
 
 /// Opens a path; `None` if it does not exist.
-fn find(path: &Path, root: &Root) -> io::Result<Option<OwnedFd>> {
+fn find(path: &Path, root: &RootDir) -> io::Result<Option<OwnedFd>> {
     match root.find(path) {
         Ok(fd) => Ok(Some(fd)),
         Err(error) => match error.raw_os_error() {

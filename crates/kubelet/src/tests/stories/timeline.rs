@@ -1,4 +1,5 @@
-//! What happened: asked of the model's record, of what the agent publishes, and of the events.
+//! The timeline of a story: collected from the oracle of the simulated runtime, from the statuses
+//! that the agent publishes, and from events.
 
 mod published;
 
@@ -32,15 +33,15 @@ const PROBES: [ProbeKind; 3] = [
 #[derive(Clone)]
 struct Line {
     at: Duration,
-    /// How many lines of the script came before it.
+    /// Number of lines of the script before it.
     act: usize,
-    /// The pod's place in the story; 0 for what is about none.
+    /// The position of the pod in the story; 0 if the line concerns no pod.
     pod: usize,
     text: String,
 }
 
-/// The lines that were written until now, and how far everything was read.
-pub(super) struct Happened {
+/// The lines so far, and the positions up to which each input was read.
+pub(super) struct Timeline {
     sim: Sim,
     recorder: Recorder,
     agent: Option<(Arc<PodBoard>, ProberHandle)>,
@@ -48,11 +49,11 @@ pub(super) struct Happened {
     began_at: Timestamp,
     lines: Vec<Line>,
     names: Names,
-    /// What the story calls its pods, by UID, and their places in the story.
+    /// Labels of the story's pods and their positions in the story, by UID.
     labels: BTreeMap<String, (usize, String)>,
     /// Lines about pods name them.
     several: bool,
-    /// How many lines of the script there were until now.
+    /// Number of lines of the script so far.
     act: usize,
     /// The UIDs that sandboxes and containers belong to.
     owners: BTreeMap<String, String>,
@@ -66,7 +67,7 @@ pub(super) struct Happened {
     late: BTreeMap<(PodUid, Box<str>, ProbeKind), u64>,
 }
 
-impl Happened {
+impl Timeline {
     pub(super) fn new(node: &Node, several: bool) -> Self {
         Self {
             sim: node.sim.clone(),
@@ -127,8 +128,8 @@ impl Happened {
         })
     }
 
-    /// All lines, by time. Pods do what they do at the same time; in the log it stands one after the
-    /// other.
+    /// All lines, by time. Pods do what they do at the same time; in the log it stands one after
+    /// the other.
     pub(super) fn lines(&self) -> Vec<(Duration, String)> {
         let mut lines = self.lines.clone();
         lines.sort_by_key(|line| (line.at, line.act, line.pod));
@@ -156,7 +157,7 @@ impl Happened {
         self.lines.push(Line { at, act, pod, text });
     }
 
-    /// Writes down what happened since the last time.
+    /// Adds lines for everything that happened since the last call.
     pub(super) fn catch_up(&mut self) {
         let entries = self.sim.entries_since(self.oracle_mark);
         self.oracle_mark += entries.len();

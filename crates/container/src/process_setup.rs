@@ -15,11 +15,11 @@ use rustix::{
 };
 
 use crate::{
-    capabilities::{self, Sets},
+    capabilities::{self, ProcessCapabilities},
     proc::{self, ExecLabel},
     program::Program,
-    report::Reporter,
-    rlimits::{self, Limit},
+    report::ChildReporter,
+    rlimits::{self, ResourceLimit},
     step::{Failure, Step, reason},
     sys::{keyring, process, seccomp},
 };
@@ -29,29 +29,33 @@ const DEFAULT_UMASK: u32 = 0o022;
 
 /// A process of a specification, parsed and checked.
 #[derive(Debug)]
-pub(crate) struct Actor<'a> {
+pub(crate) struct ProcessSetup<'a> {
     process: &'a Process,
     program: Program<'a>,
-    capabilities: Option<Sets>,
-    limits: Vec<Limit<'a>>,
-    filter: Option<Filter<'a>>,
+    capabilities: Option<ProcessCapabilities>,
+    limits: Vec<ResourceLimit<'a>>,
+    filter: Option<SeccompFilter<'a>>,
 }
 
 /// A compiled seccomp filter.
 #[derive(Debug, Clone, Copy)]
-struct Filter<'a> {
+struct SeccompFilter<'a> {
     program: &'a [u8],
     flags: u64,
 }
 
-impl<'a> Actor<'a> {
+impl<'a> ProcessSetup<'a> {
     /// Parses a process. `filter` is the compiled seccomp filter; its flags are in `spec`.
     pub(crate) fn read(
         process: &'a Process,
         spec: &Spec,
         filter: Option<&'a [u8]>,
     ) -> Result<Self, Failure> {
-        let capabilities = process.capabilities.as_ref().map(Sets::read).transpose()?;
+        let capabilities = process
+            .capabilities
+            .as_ref()
+            .map(ProcessCapabilities::read)
+            .transpose()?;
         let names = spec.linux.seccomp.iter().flat_map(|one| &one.flags);
         let mut flags = 0;
         for name in names {
@@ -67,12 +71,12 @@ impl<'a> Actor<'a> {
             program: Program::read(process)?,
             capabilities,
             limits: rlimits::read(&process.rlimits)?,
-            filter: filter.map(|program| Filter { program, flags }),
+            filter: filter.map(|program| SeccompFilter { program, flags }),
         })
     }
 
     /// Steps that need the host's `/proc` and rights outside of a user namespace.
-    pub(crate) fn prepare(&self, reporter: &Reporter) -> Result<(), Failure> {
+    pub(crate) fn prepare(&self, reporter: &ChildReporter) -> Result<(), Failure> {
         let wanted = self.process.oom_score_adj.unwrap_or(0);
         match proc::write("thread-self/oom_score_adj", &wanted.to_string()) {
             Ok(()) => Ok(()),
@@ -95,7 +99,7 @@ impl<'a> Actor<'a> {
 
     /// Sets resource limits. Must run before a user namespace is joined, where raising a hard limit
     /// is not permitted.
-    pub(crate) fn limit(&self, reporter: &Reporter) -> Result<(), Failure> {
+    pub(crate) fn limit(&self, reporter: &ChildReporter) -> Result<(), Failure> {
         for warning in rlimits::apply(&self.limits)? {
             reporter.warning(&warning);
         }
@@ -107,11 +111,11 @@ impl<'a> Actor<'a> {
         self.process.user.uid
     }
 
-    /// Applies everything, reports that it is created, waits for the gate and executes the program.
-    /// Returns, with an exit code, only on failure.
+    /// Applies everything, reports that it is created, waits for the barrier and executes the
+    /// program. Returns, with an exit code, only on failure.
     pub(crate) fn run(
         mut self,
-        reporter: &Reporter,
+        reporter: &ChildReporter,
         labels: &[ExecLabel],
         console: Option<OwnedFd>,
     ) -> i32 {
@@ -130,7 +134,7 @@ impl<'a> Actor<'a> {
                 return 1;
             }
         };
-        if !reporter.pass_gate() {
+        if !reporter.wait_at_barrier() {
             return 1;
         }
         // As with runc, a missing program fails the start, not the creation.
@@ -156,10 +160,10 @@ impl<'a> Actor<'a> {
 
     fn become_user(
         &mut self,
-        reporter: &Reporter,
+        reporter: &ChildReporter,
         labels: &[ExecLabel],
     ) -> Result<Result<std::ffi::CString, Failure>, Failure> {
-        // Not closed yet: the socket for reports and the pipe of the gate are needed until
+        // Not closed yet: the socket for reports and the pipe of the barrier are needed until
         // execve(2).
         process::close_all_on_exec().step(|| "cannot set close-on-exec on the file descriptors")?;
         keyring::new_session().step(|| "cannot create a session keyring")?;

@@ -1,51 +1,51 @@
-//! The start check: a container that this agent started must be reported by an event.
+//! Checks that the runtime sends an event for each container that this agent starts.
 //!
-//! An open stream without events looks like a node on which nothing happens. The agent's own starts
-//! tell the two apart, and cost nothing: both runtimes send STARTED for each of them.
+//! An open stream that delivers no events looks like a node on which nothing happens. The agent's
+//! own starts distinguish the two at no cost: containerd and CRI-O send STARTED for each of them.
 
 use std::{collections::HashMap, time::Duration};
 
 use rubelet_base::ContainerId;
 use tokio::time::Instant;
 
-/// How long after the answer to StartContainer its event may come.
+/// Longest delay of the event after the response to StartContainer.
 const LIMIT: Duration = Duration::from_secs(2);
-/// After so many missing events in a row without any other sign of life, the events are not used.
+/// Number of missing events in a row after which events are not used for a while.
 const GIVE_UP: u32 = 3;
 
-/// Starts that wait for their event.
+/// Container starts whose event has not arrived.
 #[derive(Debug, Default)]
-pub(super) struct StartEvents {
+pub(super) struct StartEventWatchdog {
     waiting: HashMap<ContainerId, StartEvent>,
     missed: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum StartEvent {
-    /// The call is under way.
+    /// The call is in progress.
     Called,
-    /// The event came before the answer.
-    Heard,
-    /// The call has succeeded; the event is due then.
+    /// The event came before the response.
+    Received,
+    /// The call has succeeded; the event must arrive until then.
     Due(Instant),
 }
 
-/// What a missing event means for the stream.
+/// Reaction to a missing event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StreamVerdict {
-    /// Make a new one.
-    Renew,
-    /// Do without, for now.
-    Distrust,
+pub(super) enum StreamAction {
+    /// Open the stream again.
+    Reconnect,
+    /// Relist without events for a while.
+    FallBackToPolling,
 }
 
-impl StartEvents {
-    /// StartContainer is about to be called.
+impl StartEventWatchdog {
+    /// Records that StartContainer is about to be called.
     pub(super) fn called(&mut self, id: &ContainerId) {
         self.waiting.insert(id.clone(), StartEvent::Called);
     }
 
-    /// It was answered. Returns true if an event is due now.
+    /// Records the response. Returns true if an event is due now.
     pub(super) fn answered(&mut self, id: &ContainerId, started: bool, now: Instant) -> bool {
         match self.waiting.get_mut(id) {
             Some(start @ StartEvent::Called) if started => {
@@ -59,20 +59,20 @@ impl StartEvents {
         }
     }
 
-    /// STARTED came for this container; STOPPED or DELETED do as well.
-    pub(super) fn heard(&mut self, id: &str) {
+    /// Records that STARTED came for this container; STOPPED and DELETED count as well.
+    pub(super) fn event_received(&mut self, id: &str) {
         match self.waiting.get_mut(id) {
-            Some(start @ StartEvent::Called) => *start = StartEvent::Heard,
+            Some(start @ StartEvent::Called) => *start = StartEvent::Received,
             Some(StartEvent::Due(_)) => {
                 self.waiting.remove(id);
             }
-            Some(StartEvent::Heard) => {}
+            Some(StartEvent::Received) => {}
             None => return,
         }
         self.missed = 0;
     }
 
-    /// When the first missing event will be noticed.
+    /// Time at which the first event counts as missing.
     pub(super) fn next(&self) -> Option<Instant> {
         let due = |start: &StartEvent| match start {
             StartEvent::Due(at) => Some(*at),
@@ -81,34 +81,34 @@ impl StartEvents {
         self.waiting.values().filter_map(due).min()
     }
 
-    /// Whether an event is missing at this time.
-    pub(super) fn check(&mut self, now: Instant) -> Option<StreamVerdict> {
+    /// Returns what to do if an event is missing at this time.
+    pub(super) fn check(&mut self, now: Instant) -> Option<StreamAction> {
         if self.next().is_none_or(|at| at > now) {
             return None;
         }
-        // The other starts are forgotten with it: one broken stream counts once.
+        // Drops the other starts as well: one broken stream counts once.
         self.forget();
         self.missed += 1;
         Some(if self.missed >= GIVE_UP {
             self.missed = 0;
-            StreamVerdict::Distrust
+            StreamAction::FallBackToPolling
         } else {
-            StreamVerdict::Renew
+            StreamAction::Reconnect
         })
     }
 
-    /// How many are kept.
+    /// Number of kept starts.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// A new stream does not repeat what an old one lost.
+    /// Drops all expected events: a new stream does not repeat events that the old one lost.
     pub(super) fn forget(&mut self) {
         self.waiting
             .retain(|_, start| matches!(start, StartEvent::Called));
         for start in self.waiting.values_mut() {
             // Its event may be the one that was lost.
-            *start = StartEvent::Heard;
+            *start = StartEvent::Received;
         }
     }
 }

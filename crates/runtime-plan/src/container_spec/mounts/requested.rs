@@ -11,8 +11,8 @@ use crate::{Refusal, container_spec::MountSource, userns};
 /// Options that a caller may add to a mount.
 const MOUNT_OPTIONS: [&str; 3] = ["noexec", "nodev", "nosuid"];
 
-/// The mount and how far it spreads.
-pub(super) fn asked_for(
+/// The mount and its propagation.
+pub(super) fn requested_mount(
     input: &SpecInput<'_>,
     index: usize,
     mount: &v1::Mount,
@@ -98,7 +98,7 @@ pub(super) fn asked_for(
     ))
 }
 
-/// How the mount spreads; the host's mount must spread as far.
+/// The propagation of the mount, which the host's mount must support.
 fn propagation(
     mount: &v1::Mount,
     source: &MountSource,

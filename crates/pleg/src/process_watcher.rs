@@ -1,9 +1,9 @@
 //! The second source of exits: the kernel. Some runtimes report the exit of a container long after
 //! its process has exited; containerd first lets `runc` clean up. The kernel reports it at once,
-//! without a call in between. That is a fact beside the runtime's report: the pod is inspected
-//! then, and its record says that the process is gone and, since Linux 6.15, with which exit code;
-//! but not that the container has exited. It also finds what no query of the runtime can: an exit
-//! that the runtime has lost.
+//! through a pidfd. The pod is then inspected, and its observation contains, beside the runtime's
+//! status, that the process is gone and, since Linux 6.15, its exit code. The container itself has
+//! not exited before the runtime reports it. The kernel also reveals what no query of the runtime
+//! can: an exit that the runtime has lost.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -15,38 +15,38 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::{
-    cause::Cause,
+    cause::InspectionCause,
     handle::PlegHandle,
-    kernel_marks::{KernelExit, LostProcess, runs},
-    tracked_pod::{Marks, TrackedPod},
+    kernel_exits::{KernelExit, LostProcess, runs},
+    tracked_pod::{PendingChanges, TrackedPod},
 };
 use crate::processes::Processes;
 
-/// [`PlegSettings::rest`](super::PlegSettings) of a node at work.
+/// Default of [`PlegSettings::pid_query_idle`](super::PlegSettings::pid_query_idle).
 pub const PID_QUERY_IDLE: Duration = Duration::from_secs(2);
-/// But they don't wait longer than this for that.
-const ASK_BY: Duration = Duration::from_secs(30);
-/// The pause between two pods.
+/// Longest wait for such an idle time.
+const QUERY_BY: Duration = Duration::from_secs(30);
+/// Pause between the queries of two pods.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The process of a container has ended; with its exit code, where that is known.
+/// An exited container process: pod, container, and exit code where it is known.
 pub(super) type ProcessEnd = (PodUid, ContainerId, Option<i32>);
 
-/// Watches processes.
-pub(super) struct Kernel {
+/// Watches the init processes of containers by pidfd.
+pub(super) struct ProcessWatcher {
     processes: Option<Arc<dyn Processes>>,
     pid_query_idle: Duration,
     ends: FuturesUnordered<BoxFuture<'static, ProcessEnd>>,
-    /// Pods with containers whose processes are not known.
-    unasked: BTreeSet<PodUid>,
-    /// Since when there are some.
-    unasked_since: Option<Instant>,
-    /// When the next one is queried for its processes.
-    ask_at: Option<Instant>,
+    /// Pods with containers whose PIDs have not been queried.
+    unqueried: BTreeSet<PodUid>,
+    /// Time since which there are such pods.
+    unqueried_since: Option<Instant>,
+    /// Time at which the next of them is queried.
+    query_at: Option<Instant>,
     watched: IntGauge,
 }
 
-impl Kernel {
+impl ProcessWatcher {
     pub(super) fn new(
         processes: Option<Arc<dyn Processes>>,
         pid_query_idle: Duration,
@@ -56,14 +56,14 @@ impl Kernel {
             processes,
             pid_query_idle,
             ends: FuturesUnordered::new(),
-            unasked: BTreeSet::new(),
-            unasked_since: None,
-            ask_at: None,
+            unqueried: BTreeSet::new(),
+            unqueried_since: None,
+            query_at: None,
             watched,
         }
     }
 
-    /// The next process that ends; `None` at once if none is watched.
+    /// Resolves with the next process that exits; at once with `None` if none is watched.
     pub(super) async fn ended(&mut self) -> Option<ProcessEnd> {
         let ended = self.ends.next().await;
         self.watched
@@ -71,61 +71,63 @@ impl Kernel {
         ended
     }
 
-    /// When to query processes.
+    /// Time of the next query for PIDs.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.ask_at
+        self.query_at
     }
 
-    /// Takes note of what an inspection saw, and watches the processes that it names.
+    /// Watches the processes whose PIDs an inspection read, and schedules queries for the others.
     pub(super) fn note(
         &mut self,
         tracked: &TrackedPod,
-        marks: &mut Marks,
+        pending: &mut PendingChanges,
         pod: &ObservedPod,
-        told: Vec<(ContainerId, Option<u32>)>,
+        pids: Vec<(ContainerId, Option<u32>)>,
         now: Instant,
     ) {
         let Some(processes) = &self.processes else {
             return;
         };
-        let marks = &mut marks.kernel;
+        let exits = &mut pending.kernel_exits;
         let running = || pod.containers.iter().filter(|found| runs(found));
-        for (id, pid) in told {
+        for (id, pid) in pids {
             let end = pid
                 .filter(|_| running().any(|found| found.id == id))
                 .and_then(|pid| processes.end(pid, &id));
-            // Also without a process: a runtime that names none would be queried again and again.
-            marks.asked.insert(id.clone());
+            // Also without a PID: a runtime that reports none would be queried again and again.
+            exits.queried.insert(id.clone());
             let uid = tracked.uid.clone();
             self.ends
                 .extend(end.map(|end| end.map(|code| (uid, id, code)).boxed()));
         }
         self.watched
             .set(self.ends.len().try_into().unwrap_or(i64::MAX));
-        marks.ask = false;
-        marks
-            .asked
+        exits.query_pids = false;
+        exits
+            .queried
             .retain(|id| running().any(|found| found.id == *id));
-        let unasked = running().any(|found| !marks.asked.contains(&found.id));
-        if unasked && self.unasked.insert(tracked.uid.clone()) {
-            let since = *self.unasked_since.get_or_insert(now);
+        let unqueried = running().any(|found| !exits.queried.contains(&found.id));
+        if unqueried && self.unqueried.insert(tracked.uid.clone()) {
+            let since = *self.unqueried_since.get_or_insert(now);
             // Each newcomer postpones the queries, so that a burst of starts is over before them;
-            // `ASK_BY` bounds that.
-            self.ask_at = Some((now + self.pid_query_idle).min(since + ASK_BY).max(now));
+            // `QUERY_BY` bounds that.
+            self.query_at = Some((now + self.pid_query_idle).min(since + QUERY_BY).max(now));
         }
     }
 
-    /// Has the next pod inspected for its processes, if it is time.
-    pub(super) fn ask(&mut self, handle: &PlegHandle, now: Instant) {
-        if self.ask_at.is_none_or(|at| at > now) {
+    /// Marks the next pod for a query of its PIDs, if one is due.
+    pub(super) fn query_next_pod(&mut self, handle: &PlegHandle, now: Instant) {
+        if self.query_at.is_none_or(|at| at > now) {
             return;
         }
-        let uid = self.unasked.pop_first();
+        let uid = self.unqueried.pop_first();
         if let Some(tracked) = uid.and_then(|uid| handle.shared.known(&uid)) {
-            handle.mark_pod(&tracked, Cause::Recheck, |marks| marks.kernel.ask = true);
+            handle.mark_pod(&tracked, InspectionCause::Recheck, |pending| {
+                pending.kernel_exits.query_pids = true;
+            });
         }
-        self.ask_at = (!self.unasked.is_empty()).then(|| now + PAUSE);
-        self.unasked_since = self.unasked_since.filter(|_| self.ask_at.is_some());
+        self.query_at = (!self.unqueried.is_empty()).then(|| now + PAUSE);
+        self.unqueried_since = self.unqueried_since.filter(|_| self.query_at.is_some());
     }
 }
 
@@ -140,18 +142,18 @@ impl PlegHandle {
         let runs = |found: &ObservedContainer| found.id == *id && runs(found);
         if seen.containers.iter().any(runs) {
             self.shared.metrics.pleg.process_ends.inc();
-            self.mark_pod(&tracked, Cause::Kernel, |marks| {
+            self.mark_pod(&tracked, InspectionCause::Kernel, |pending| {
                 let at = self.shared.clock.now();
                 let gone = LostProcess {
                     since: Instant::now(),
                     end: code.map(|code| KernelExit { code, at }),
                 };
-                marks.kernel.gone.insert(id.clone(), gone);
+                pending.kernel_exits.gone.insert(id.clone(), gone);
             });
         }
     }
 
-    /// Counts the ends that the runtime has lost since the observation before.
+    /// Counts exits that the runtime has lost since the previous observation.
     pub(super) fn count_lost(&self, tracked: &TrackedPod, old: &ObservedPod, new: &ObservedPod) {
         let is_lost = |found: &&ObservedContainer| found.process == ProcessState::Lost;
         for found in new.containers.iter().filter(is_lost) {
@@ -160,7 +162,7 @@ impl PlegHandle {
                 self.shared.metrics.pleg.lost_ends.inc();
                 warn!(
                     pod = %tracked.uid, container = %found.name, id = %found.id,
-                    "The runtime says that a container runs, but its process is gone"
+                    "Runtime reports a running container whose process has exited"
                 );
             }
         }

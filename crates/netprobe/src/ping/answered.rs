@@ -1,15 +1,15 @@
-//! Which of the last requests were answered, as a ring of bits.
+//! The answered ones of the last requests, as a ring of bits.
 
-/// How many requests are remembered: all that 16 bits of a sequence number distinguish.
+/// Number of requests that are tracked: all that 16 bits of a sequence number distinguish.
 pub const WINDOW: u64 = 65_536;
 
 /// One bit for each of the last [`WINDOW`] requests.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct AnsweredRequests {
     bits: Vec<u64>,
 }
 
-impl Default for Seen {
+impl Default for AnsweredRequests {
     fn default() -> Self {
         let words = usize::try_from(WINDOW / 64).unwrap_or_default();
         Self {
@@ -18,7 +18,7 @@ impl Default for Seen {
     }
 }
 
-impl Seen {
+impl AnsweredRequests {
     /// Forgets the request that had the place of this one before.
     pub fn clear(&mut self, index: u64) {
         let (word, bit) = place(index);
@@ -55,12 +55,12 @@ mod tests {
 
     #[test]
     fn a_request_is_answered_once_until_its_place_is_used_again() {
-        let mut seen = Seen::default();
+        let mut answered = AnsweredRequests::default();
         for index in [0, 63, 64, WINDOW - 1] {
-            assert!(seen.insert(index) && !seen.insert(index), "{index}");
+            assert!(answered.insert(index) && !answered.insert(index), "{index}");
         }
-        assert!(!seen.contains(65));
-        seen.clear(WINDOW + 64);
-        assert!(!seen.contains(64) && seen.contains(63));
+        assert!(!answered.contains(65));
+        answered.clear(WINDOW + 64);
+        assert!(!answered.contains(64) && answered.contains(63));
     }
 }

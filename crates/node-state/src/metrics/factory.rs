@@ -1,4 +1,4 @@
-//! Making numbers and registering them.
+//! Creation and registration of metrics.
 
 use prometheus::{
     Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
@@ -10,14 +10,15 @@ pub(super) const DEFAULT_BUCKETS: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
-/// Buckets for what should take milliseconds, in seconds.
+/// Buckets for operations that should take milliseconds, in seconds.
 pub(super) const FAST_BUCKETS: &[f64] = &[
     0.000_5, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.035, 0.05, 0.09, 0.25, 0.5, 1.0, 2.5, 10.0,
     60.0,
 ];
 
-/// Makes numbers of one registry. All names are constants of this crate, so nothing can be refused.
-pub(super) struct Maker<'a> {
+/// Creates metrics of one registry. All names are constants of this crate, so no registration
+/// fails.
+pub(super) struct MetricFactory<'a> {
     registry: &'a Registry,
 }
 
@@ -26,7 +27,7 @@ fn alpha(help: &str) -> String {
     format!("[ALPHA] {help}")
 }
 
-impl<'a> Maker<'a> {
+impl<'a> MetricFactory<'a> {
     pub(super) fn new(registry: &'a Registry) -> Self {
         Self { registry }
     }

@@ -18,14 +18,14 @@ use rubelet_node_state::{
 };
 use tokio::sync::watch;
 
-/// Until [`LateObjects::set`] there are only pods of manifests, which reference no objects.
+/// Until [`DeferredObjects::set`] there are only pods of manifests, which reference no objects.
 #[derive(Default)]
-pub(in crate::run) struct LateObjects {
+pub(in crate::run) struct DeferredObjects {
     objects: OnceLock<ClusterObjects>,
     early: Mutex<Vec<Arc<Pod>>>,
 }
 
-impl LateObjects {
+impl DeferredObjects {
     /// Uses these objects from now on.
     pub(super) fn set(&self, objects: ClusterObjects) {
         let mut early = self.early();
@@ -55,7 +55,7 @@ impl LateObjects {
 }
 
 #[async_trait]
-impl ServiceAccounts for LateObjects {
+impl ServiceAccounts for DeferredObjects {
     async fn service_account(&self, pod: &Pod) -> Result<ServiceAccount, ServiceAccountError> {
         self.now().service_account(pod).await
     }
@@ -71,7 +71,7 @@ impl ServiceAccounts for LateObjects {
 }
 
 #[async_trait]
-impl ObjectSource for LateObjects {
+impl ObjectSource for DeferredObjects {
     fn track(&self, pod: &Arc<Pod>) {
         let mut early = self.early();
         match self.objects.get() {
