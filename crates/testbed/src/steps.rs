@@ -5,6 +5,7 @@
 mod calls;
 mod tracer;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -42,15 +43,66 @@ pub enum Fault {
     NoSpace,
 }
 
+/// The step of the fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultStep {
+    /// No fault; the steps are listed.
+    None,
+    /// A number, from 1. Threads may take their steps in another order the next time.
+    Number(usize),
+    /// The first step with this call on a path that contains this text.
+    First {
+        /// The name of the call in the journal.
+        call: String,
+        /// Part of the path.
+        path: String,
+    },
+}
+
+impl FaultStep {
+    fn parse(text: &str) -> Option<Self> {
+        if text == "none" {
+            return Some(Self::None);
+        }
+        match text.split_once(':') {
+            Some((call, path)) => Some(Self::First {
+                call: call.to_owned(),
+                path: path.to_owned(),
+            }),
+            None => text.parse().ok().map(Self::Number),
+        }
+    }
+
+    fn is(&self, number: usize, step: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::Number(at) => number == *at,
+            Self::First { call, path } => step
+                .split_once(' ')
+                .is_some_and(|(name, rest)| name == call && rest.contains(path)),
+        }
+    }
+}
+
+impl fmt::Display for FaultStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Number(number) => number.fmt(f),
+            Self::First { call, path } => write!(f, "{call}:{path}"),
+        }
+    }
+}
+
 /// The fault and its step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// Whose steps are counted.
     pub victim: Victim,
     /// The fault.
     pub fault: Fault,
-    /// The step, from 1; at 0 there is no fault, and the steps are counted.
-    pub at: usize,
+    /// The step.
+    pub at: FaultStep,
 }
 
 impl Order {
@@ -69,11 +121,11 @@ impl Order {
                 "no-space" => Fault::NoSpace,
                 _ => return None,
             },
-            at: at.parse().ok()?,
+            at: FaultStep::parse(at)?,
         })
     }
 
-    fn words(self) -> [String; 3] {
+    fn words(&self) -> [String; 3] {
         let victim = match self.victim {
             Victim::Process => "process",
             Victim::Child => "child",
@@ -108,7 +160,7 @@ impl Tracer {
     ///
     /// # Errors
     /// When the process can't be traced.
-    pub fn start(program: &Path, pid: u32, order: Order, journal: &Path) -> Result<Self> {
+    pub fn start(program: &Path, pid: u32, order: &Order, journal: &Path) -> Result<Self> {
         let file = std::fs::File::create(journal)?;
         let child = Command::new(program)
             .arg(pid.to_string())

@@ -3,7 +3,8 @@
 use anyhow::Result;
 
 #[cfg(target_arch = "x86_64")]
-const USAGE: &str = "usage: rubelet-steps PID process|child|grandchild kill|no-space NUMBER";
+const USAGE: &str =
+    "usage: rubelet-steps PID process|child|grandchild kill|no-space none|NUMBER|CALL:PATH";
 
 #[cfg(target_arch = "x86_64")]
 fn main() -> Result<()> {

@@ -173,7 +173,7 @@ impl Tracing<'_> {
         }
         self.count += 1;
         self.tell(&format!("step {}", call.text))?;
-        if self.count != self.order.at {
+        if !self.order.at.is(self.count, &call.text) {
             return Ok(false);
         }
         match self.order.fault {

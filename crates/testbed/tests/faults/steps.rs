@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rubelet_testbed::steps::{Fault, Journal, Order, Tracer, Victim};
+use rubelet_testbed::steps::{Fault, FaultStep, Journal, Order, Tracer, Victim};
 
 use crate::lab::Lab;
 use crate::subject::{
@@ -41,7 +41,7 @@ async fn live(lab: &Lab) -> Result<()> {
 }
 
 /// Lives once with a tracer beside it; what the tracer saw, and how the life ended.
-fn traced(lab: &Lab, order: Order) -> Result<(Journal, Result<()>)> {
+fn traced(lab: &Lab, order: &Order) -> Result<(Journal, Result<()>)> {
     let pid = lab.served().pid().context("the runtime doesn't run")?;
     let journal = lab.subject.runtime.scratch().dir().join("steps");
     let program = Path::new(env!("CARGO_BIN_EXE_rubelet-steps"));
@@ -53,18 +53,6 @@ fn traced(lab: &Lab, order: Order) -> Result<(Journal, Result<()>)> {
         }
     });
     Ok((tracer.stop()?, life))
-}
-
-/// The steps of a life that nothing disturbs.
-fn undisturbed(lab: &Lab, victim: Victim, fault: Fault) -> Result<Vec<String>> {
-    let order = Order {
-        victim,
-        fault,
-        at: 0,
-    };
-    let (whole, life) = traced(lab, order)?;
-    life.context("the life that nothing disturbs")?;
-    Ok(whole.steps)
 }
 
 /// Which steps are met: the first of each kind, or all.
@@ -82,17 +70,19 @@ fn chosen(steps: &[String]) -> Vec<usize> {
 )]
 fn sweep(victim: Victim, fault: Fault) -> Result<()> {
     let lab = Lab::start()?;
-    let steps = undisturbed(&lab, victim, fault)?;
+    let order = |at| Order { victim, fault, at };
+    let (whole, life) = traced(&lab, &order(FaultStep::None))?;
+    life.context("the life that nothing disturbs")?;
     lab.assert_clean()?;
-    let chosen = chosen(&steps);
+    let chosen = chosen(&whole.steps);
     println!(
         "{victim:?} {fault:?}: {} of {} steps",
         chosen.len(),
-        steps.len()
+        whole.steps.len()
     );
     for at in chosen {
         let begun = rubelet_testbed::clock::now();
-        let (journal, life) = traced(&lab, Order { victim, fault, at })?;
+        let (journal, life) = traced(&lab, &order(FaultStep::Number(at)))?;
         let Some(step) = journal.fault else {
             // Threads may need a step less at another time.
             life.with_context(|| format!("{fault:?} at step {at} did not happen"))?;
@@ -156,7 +146,7 @@ fn a_disk_that_is_full_at_any_step_of_a_supervisor_leaves_nothing() -> Result<()
 #[test]
 fn what_a_killed_runtime_leaves_is_found_and_explained_by_doctor() -> Result<()> {
     let lab = Lab::start()?;
-    let (victim, fault) = (Victim::Process, Fault::Kill);
+    let victim = Victim::Process;
     let doctor = || {
         let program = rubelet_testbed::agent::binary()?;
         let mut command = lab.subject.runtime.scratch().command(program);
@@ -165,19 +155,17 @@ fn what_a_killed_runtime_leaves_is_found_and_explained_by_doctor() -> Result<()>
         let output = rubelet_testbed::command::output_of(&mut command)?;
         Ok::<_, anyhow::Error>(String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    let is_record = |step: &String| step.starts_with("rename ") && step.contains("/sandboxes/");
-    // Threads that flush files may take a step more or less the second time.
-    loop {
-        let steps = undisturbed(&lab, victim, fault)?;
-        let record = steps.iter().position(is_record);
-        let at = record.context("no record is written")? + 1;
-        let (journal, _) = traced(&lab, Order { victim, fault, at })?;
-        let records = journal.steps.iter().filter(|step| is_record(step)).count();
-        if journal.fault.as_ref().is_some_and(is_record) && records <= 1 {
-            break;
-        }
-        meet(&lab, victim)?;
-    }
+    // Its record is the last thing that is made of a sandbox.
+    let record = Order {
+        victim,
+        fault: Fault::Kill,
+        at: FaultStep::First {
+            call: "rename".to_owned(),
+            path: "/sandboxes/".to_owned(),
+        },
+    };
+    let (journal, _) = traced(&lab, &record)?;
+    anyhow::ensure!(journal.fault.is_some(), "no record is written: {journal:?}");
     let told = doctor()?;
     for leftover in [
         "belongs to no sandbox",
