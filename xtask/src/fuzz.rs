@@ -4,6 +4,7 @@
 //! coverage pass. libFuzzer needs nothing else; sanitizers, which need a nightly compiler, would
 //! find little in code without `unsafe`.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -37,11 +38,15 @@ pub(crate) const TARGETS: [&str; 19] = [
 ];
 /// Default seconds for each of them.
 const SECONDS: u64 = 15;
-/// Seconds for each of them in a test run: what each change gets, and what a run of all gets.
-const RUN_SECONDS: u64 = 7;
+/// Seconds for each of them beside the tests of a change, and beside all tests: one at a time, with
+/// what the tests leave of the processors.
+const RUN_SECONDS: u64 = 25;
 const ALL_SECONDS: u64 = 60;
 /// The longest input, in bytes.
 const MAX_LEN: &str = "-max_len=16384";
+/// The longest time for one input, in seconds. It is wall time: beside tests, a program gets a
+/// twentieth of a processor.
+const INPUT_TIMEOUT: &str = "-timeout=120";
 
 /// Edge coverage, with counters that libFuzzer finds by itself, and the operands of comparisons.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -59,6 +64,8 @@ const CAGE: &str = "mount --bind /tmp /tmp && mount --bind \"$0\" \"$0\" && \
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     seconds: u64,
+    /// Programs at a time.
+    jobs: usize,
     /// Add new inputs to the kept corpus.
     keep: bool,
     targets: Vec<&'static str>,
@@ -68,6 +75,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             seconds: SECONDS,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
             keep: false,
             targets: TARGETS.to_vec(),
         }
@@ -75,14 +83,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The options of a test run.
-    pub(crate) fn of_test_run(all: bool) -> Self {
-        Self {
-            seconds: if all { ALL_SECONDS } else { RUN_SECONDS },
-            ..Self::default()
-        }
-    }
-
     /// Parses the arguments after `fuzz`.
     pub(crate) fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self::default();
@@ -93,6 +93,12 @@ impl Options {
                 "--seconds" => {
                     let number = words.next().and_then(|text| text.parse().ok());
                     options.seconds = number.context("--seconds needs a number")?;
+                }
+                "--jobs" => {
+                    let number = words.next().and_then(|text| text.parse().ok());
+                    options.jobs = number
+                        .filter(|jobs| *jobs > 0)
+                        .context("--jobs needs a number from 1 on")?;
                 }
                 "--keep" => options.keep = true,
                 name => match TARGETS.iter().find(|target| **target == name) {
@@ -111,13 +117,12 @@ impl Options {
     }
 }
 
-/// Builds the programs and runs them, one per core.
+/// Builds the programs and runs them, one per core unless `--jobs` says otherwise.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let place = target_dir::target()?.join("fuzz");
     let programs = build(root, &place)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut failed = Vec::new();
-    for group in options.targets.chunks(cores) {
+    for group in options.targets.chunks(options.jobs) {
         let done: Vec<Result<String>> = std::thread::scope(|scope| {
             let runs: Vec<_> = group
                 .iter()
@@ -150,59 +155,63 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
 fn build(root: &Path, place: &Path) -> Result<PathBuf> {
     let host = host_triple(root)?;
     let mut build = cargo::command(root, &[]);
-    arguments(&mut build, root, place, &host);
-    cargo::run(&mut build)?;
-    Ok(place.join(host).join("release"))
-}
-
-/// The arguments of cargo, and its environment.
-fn arguments(build: &mut Command, root: &Path, place: &Path, host: &str) {
     build
         .args(["build", "--release", "--bins"])
         // With an explicit target, build scripts and macros are compiled as usual.
-        .args(["--target", host])
+        .args(["--target", &host])
         .arg("--manifest-path")
         .arg(root.join("fuzz/Cargo.toml"))
         .arg("--target-dir")
         .arg(place)
         .env("RUSTFLAGS", FLAGS);
+    cargo::run(&mut build)?;
+    Ok(place.join(host).join("release"))
 }
 
-/// A build of the programs beside something else. Ends with this value, and with this process.
-pub(crate) struct BuildBeside(Child);
+/// Fuzzing beside something else. Ends with this value, and with this process.
+pub(crate) struct FuzzBeside {
+    child: Child,
+    output: PathBuf,
+}
 
-/// Begins to build the programs with the lowest priority, beside tests that wait more than they
-/// compute. It says nothing: [`run`] builds again what failed.
-pub(crate) fn build_beside(root: &Path) -> Result<BuildBeside> {
-    let place = target_dir::target()?.join("fuzz");
-    let host = host_triple(root)?;
-    let mut build = Command::new("setpriv");
-    build
-        .args(["--pdeathsig", "KILL", "nice", "-n", "19"])
-        .arg(cargo::program());
-    arguments(&mut build, root, &place, &host);
-    build
+/// Begins to build and run all programs at a low priority, beside tests that wait more than they
+/// compute.
+pub(crate) fn beside(root: &Path, all: bool) -> Result<FuzzBeside> {
+    let output = target_dir::target()?.join("fuzz.log");
+    let file = File::create(&output).with_context(|| format!("cannot make {}", output.display()))?;
+    let seconds = if all { ALL_SECONDS } else { RUN_SECONDS };
+    let child = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "nice", "-n", "10"])
+        // This program, also if a build has replaced its file.
+        .arg(format!("/proc/{}/exe", std::process::id()))
+        .args(["fuzz", "--jobs", "1", "--seconds", &seconds.to_string()])
         .current_dir(root)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let started = build.spawn().context("cannot start setpriv")?;
-    Ok(BuildBeside(started))
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .spawn()
+        .context("cannot start setpriv")?;
+    Ok(FuzzBeside { child, output })
 }
 
-impl BuildBeside {
-    /// Waits until it has ended.
+impl FuzzBeside {
+    /// Waits until it has ended; prints what it said.
     pub(crate) fn wait(mut self) -> Result<()> {
-        self.0.wait()?;
+        let status = self.child.wait()?;
+        let said = std::fs::read_to_string(&self.output)?;
+        print!("{said}");
+        if !status.success() {
+            bail!("{} ({status})", said.lines().last().unwrap_or_default());
+        }
         Ok(())
     }
 }
 
-impl Drop for BuildBeside {
+impl Drop for FuzzBeside {
     fn drop(&mut self) {
         // It has exited already, or is not needed.
-        drop(self.0.kill());
-        drop(self.0.wait());
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
 
@@ -228,9 +237,10 @@ fn one(
     for dir in [&found, &artifacts, &temporary] {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     }
-    let mut command = Command::new("unshare");
+    let mut command = Command::new("setpriv");
     command
         .env("TMPDIR", &temporary)
+        .args(["--pdeathsig", "KILL", "unshare"])
         .args([
             "--mount",
             "--propagation",
@@ -245,7 +255,7 @@ fn one(
         .args([&found, &kept])
         .args([
             MAX_LEN,
-            "-timeout=20",
+            INPUT_TIMEOUT,
             "-rss_limit_mb=1024",
             "-print_final_stats=1",
         ])
@@ -293,6 +303,8 @@ mod tests {
         assert_eq!(all, Options::default());
         let one = Options::parse(&["--seconds", "5", "tar_applier"]).unwrap();
         assert_eq!((one.seconds, one.targets), (5, vec!["tar_applier"]));
+        assert_eq!(Options::parse(&["--jobs", "1"]).unwrap().jobs, 1);
+        assert!(Options::parse(&["--jobs", "0"]).is_err());
         assert!(Options::parse(&["nosuch"]).is_err());
         assert!(Options::parse(&["--seconds", "x"]).is_err());
     }

@@ -72,7 +72,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
         std::fs::write(&programs_file, paths)?;
         Ok((nextest, programs))
     });
-    let fuzz_build = options.is_everything().then(|| fuzz::build_beside(root));
+    let fuzzing = options
+        .is_everything()
+        .then(|| fuzz::beside(root, options.all));
     if options.is_everything() {
         if let Some((_, built)) = &built {
             stages.run("test programs", || rings::refuse_empty(&built.empty));
@@ -108,11 +110,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
             rings::run(nextest, &stage, part, environment, &mut results)
         });
     }
-    if let Some(build) = fuzz_build {
-        stages.run("fuzz", || {
-            build?.wait()?;
-            fuzz::run(root, &fuzz::Options::of_test_run(options.all))
-        });
+    if let Some(fuzzing) = fuzzing {
+        stages.run("fuzz", || fuzzing?.wait());
     }
     let has_clusters = ring_stages(options)
         .iter()
