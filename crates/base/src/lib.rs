@@ -13,7 +13,6 @@
 //! ```
 
 pub mod backoff;
-pub mod cgroup;
 pub mod duration;
 pub mod error_chain;
 pub mod ids;

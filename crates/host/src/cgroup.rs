@@ -1,8 +1,8 @@
 //! The cgroup file system: which hierarchies there are, and the cgroups in them. A cgroup is named
 //! by a [`CgroupPath`], which can't be the root; values come as [`CgroupValues`].
 //!
-//! [`CgroupPath`]: rubelet_base::cgroup::CgroupPath
-//! [`CgroupValues`]: rubelet_base::cgroup::CgroupValues
+//! [`CgroupPath`]: rubelet_cgroup_plan::CgroupPath
+//! [`CgroupValues`]: rubelet_cgroup_plan::CgroupValues
 
 mod apply;
 mod detect;
@@ -23,7 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 
 pub(crate) use apply::cpu_weight;
 pub use detect::DetectError;
@@ -38,18 +38,6 @@ pub use stats::{
 };
 pub use target::{CgroupTarget, CreateError, TargetError};
 pub use write::{RefusedValues, WriteError};
-
-/// The layout of the hierarchies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CgroupLayout {
-    /// One hierarchy per controller, or per few controllers.
-    V1,
-    /// Like [`Self::V1`], with the unified hierarchy mounted beside them for systemd. Resources are
-    /// controlled by version 1.
-    Hybrid,
-    /// The unified hierarchy only.
-    V2,
-}
 
 /// The cgroup file systems of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -62,5 +62,5 @@ pub mod systemd;
 pub mod thermal;
 pub mod usage;
 
-pub use cgroup::{CgroupFs, CgroupLayout, CgroupRemoval};
+pub use cgroup::{CgroupFs, CgroupRemoval};
 pub use machine::Machine;

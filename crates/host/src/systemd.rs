@@ -12,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rubelet_cgroup_plan::CgroupLayout;
 use rubelet_oci::LinuxResources;
 
 use self::{
@@ -19,7 +20,6 @@ use self::{
     message::{Call, Reply},
     wire::{Value, Writer},
 };
-use crate::CgroupLayout;
 
 /// The connection settings of systemd.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,12 +22,13 @@ use rubelet_api::{
     objects::PodObjects,
     pod::Pod,
 };
-use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid, cgroup::CgroupDriver};
+use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid};
+use rubelet_cgroup_plan::{CgroupDriver, CgroupLayout};
 use rubelet_cri::v1;
-use rubelet_host::{CgroupFs, CgroupLayout, Machine};
+use rubelet_host::{CgroupFs, Machine};
 use rubelet_logs::layout::PodLogDir;
 pub use rubelet_node_plan::SwapBehavior;
-use rubelet_node_plan::{CgroupVersion, ContainerSettings, container_limits, container_resources};
+use rubelet_node_plan::{ContainerSettings, container_limits, container_resources};
 use rubelet_node_state::{
     host_error::{HostError, HostWarning},
     node_ips::NodeIps,
@@ -115,17 +116,15 @@ impl LocalHost {
     /// # Errors
     /// `cgroupRoot` can't be the name of a cgroup.
     pub fn new(settings: HostSettings) -> Result<Self, HostError> {
-        let v2 = settings.cgroups.layout() == CgroupLayout::V2;
+        let layout = settings.cgroups.layout();
         let cgroups = cgroups::PodCgroups::new(&settings)?;
         let container_settings = ContainerSettings {
-            cgroup_version: if v2 {
-                CgroupVersion::V2
-            } else {
-                CgroupVersion::V1
-            },
+            cgroup_layout: layout,
             cpu_cfs_quota: settings.cpu_cfs_quota,
             cpu_cfs_quota_period_us: micros(settings.cpu_cfs_quota_period),
-            single_process_oom_kill: settings.single_process_oom_kill.unwrap_or(!v2),
+            single_process_oom_kill: settings
+                .single_process_oom_kill
+                .unwrap_or(layout != CgroupLayout::V2),
             memory_capacity: settings.machine.memory,
             swap_capacity: settings.machine.swap,
             swap_controller: false,

@@ -5,7 +5,8 @@ use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
-use rubelet_base::{ContainerId, PodName, PodUid, cgroup::CgroupDriver};
+use rubelet_base::{ContainerId, PodName, PodUid};
+use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_cri::v1;
 use rubelet_node_state::host_error::{HostError, HostWarning};
 use rubelet_pod_plan::cri_config::{

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rubelet_base::{Backoff, ErrorChain, cgroup::CgroupDriver};
+use rubelet_base::{Backoff, ErrorChain};
+use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_cri::{RuntimeService, v1};
 use rubelet_node_state::runtime_state::{RuntimeHandler, RuntimeState};
 use rubelet_pleg::PlegHandle;

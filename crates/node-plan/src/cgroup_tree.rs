@@ -2,10 +2,8 @@
 //! for each pod.
 
 use rubelet_api::resources::QosClass;
-use rubelet_base::{
-    PodUid,
-    cgroup::{CgroupDriver, CgroupPath, CgroupPathError},
-};
+use rubelet_base::PodUid;
+use rubelet_cgroup_plan::{CgroupDriver, CgroupPath, CgroupPathError};
 
 /// `cgroupRoot`: the cgroup below which the tree is built, the root of the hierarchy by default.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,18 +8,9 @@ use rubelet_api::{
     pod::Pod,
     resources::{Bytes, QosClass},
 };
-use rubelet_base::cgroup::page_size_name;
+use rubelet_cgroup_plan::{CgroupLayout, cpu, page_size_name};
 
-use crate::{cpu, critical::is_critical, oom_score::oom_score_adj};
-
-/// The cgroup version for resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CgroupVersion {
-    /// One hierarchy per controller, also on hosts that mount version 2 beside them.
-    V1,
-    /// The unified hierarchy.
-    V2,
-}
+use crate::{critical::is_critical, oom_score::oom_score_adj};
 
 /// `memorySwap.swapBehavior`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +24,8 @@ pub enum SwapBehavior {
 /// Settings and facts of the node that affect the limits of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerSettings {
-    /// Version of cgroups.
-    pub cgroup_version: CgroupVersion,
+    /// Layout of the cgroup hierarchies.
+    pub cgroup_layout: CgroupLayout,
     /// `cpuCFSQuota`.
     pub cpu_cfs_quota: bool,
     /// `cpuCFSQuotaPeriod` in microseconds.
@@ -96,14 +87,16 @@ pub fn container_limits(
             limits.cpu_quota = cpu::quota_us(cpu_limit, settings.cpu_cfs_quota_period_us);
         }
     }
-    if settings.cgroup_version == CgroupVersion::V2 && !settings.single_process_oom_kill {
+    if settings.cgroup_layout == CgroupLayout::V2 && !settings.single_process_oom_kill {
         limits.unified.insert("memory.oom.group".into(), "1".into());
     }
     if settings.swap_controller {
-        match settings.cgroup_version {
+        match settings.cgroup_layout {
             // Equal limits disable swap; without a memory limit the kernel accepts no swap limit.
-            CgroupVersion::V1 => limits.memory_swap_limit = limits.memory_limit,
-            CgroupVersion::V2 => {
+            CgroupLayout::V1 | CgroupLayout::Hybrid => {
+                limits.memory_swap_limit = limits.memory_limit;
+            }
+            CgroupLayout::V2 => {
                 let swap = swap_limit(pod, container, settings);
                 limits
                     .unified

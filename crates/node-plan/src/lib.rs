@@ -1,7 +1,7 @@
-//! Node decisions: quality of service, cgroup names and values, resources of containers.
+//! Node decisions: quality of service, cgroups of pods, resources of containers.
 //!
 //! - [`cgroup_tree`]: the cgroups of pods, for both drivers.
-//! - [`cpu`], [`pod_resources`]: conversion of requests and limits to cgroup values.
+//! - [`pod_resources`]: the requests and limits of a whole pod.
 //! - [`tree_values`]: the limits of each cgroup of the tree.
 //! - [`critical`]: critical pods.
 //! - [`container_resources`], [`oom_score`]: the resources of one container for the runtime.
@@ -16,7 +16,7 @@
 //! ```
 //! use rubelet_api::resources::QosClass;
 //! use rubelet_base::PodUid;
-//! use rubelet_base::cgroup::CgroupDriver;
+//! use rubelet_cgroup_plan::CgroupDriver;
 //! use rubelet_node_plan::{CgroupRoot, CgroupTree};
 //!
 //! let root = CgroupRoot::parse("/").expect("the root of the hierarchy");
@@ -28,7 +28,6 @@
 pub mod admission;
 pub mod cgroup_tree;
 pub mod container_resources;
-pub mod cpu;
 pub mod critical;
 pub mod host_port;
 pub mod image_collection;
@@ -43,9 +42,7 @@ pub mod user_ranges;
 mod test_pods;
 
 pub use cgroup_tree::{CgroupNameError, CgroupRoot, CgroupTree};
-pub use container_resources::{
-    CgroupVersion, ContainerLimits, ContainerSettings, SwapBehavior, container_limits,
-};
+pub use container_resources::{ContainerLimits, ContainerSettings, SwapBehavior, container_limits};
 pub use host_port::HostPort;
 pub use oom_score::oom_score_adj;
 pub use pod_resources::{memory_volume_bound, pod_memory_limit};

@@ -6,9 +6,9 @@ use rubelet_api::{
     pod::Pod,
     resources::{Bytes, MilliCpu, QosClass},
 };
-use rubelet_base::cgroup::{CgroupValues, CpuQuota, CpuShare, HugepageLimit};
+use rubelet_cgroup_plan::{CgroupValues, CpuQuota, CpuShare, HugepageLimit, cpu};
 
-use crate::{cpu, pod_resources::totals};
+use crate::pod_resources::totals;
 
 /// The kernel takes what is more than it can count as no limit, in both cgroup versions.
 const NO_MEMORY_LIMIT: Bytes = i64::MAX as Bytes;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rubelet_base::cgroup::CgroupDriver;
+use rubelet_cgroup_plan::CgroupDriver;
 
 /// The last known status of the runtime.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -15,10 +15,11 @@ pub use input::{
 pub(crate) use mounts::clean;
 pub use other_runtime::for_other_runtime;
 
+use rubelet_cgroup_plan::CgroupLayout;
 use rubelet_cri::v1;
 use rubelet_oci::{Linux, Namespace, NamespaceKind, Root, Seccomp, Spec};
 
-use crate::{Refusal, capability::CapSet, host::CgroupLayout, profile, resources, seccomp, userns};
+use crate::{Refusal, capability::CapSet, profile, resources, seccomp, userns};
 
 /// A specification, and the seccomp filter for it.
 #[derive(Debug, Clone, PartialEq)]

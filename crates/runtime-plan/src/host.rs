@@ -1,6 +1,6 @@
 //! Features of the host on which decisions depend, detected once by the caller.
 
-use rubelet_base::cgroup::CgroupDriver;
+use rubelet_cgroup_plan::{CgroupDriver, CgroupLayout};
 
 use crate::{capability::CapSet, seccomp::Arch};
 
@@ -35,15 +35,6 @@ pub struct HostFacts {
     pub arch: Arch,
     /// The host name, for pods that share it.
     pub hostname: String,
-}
-
-/// Layout of the cgroup hierarchies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CgroupLayout {
-    /// One hierarchy for each controller.
-    V1,
-    /// One hierarchy for all of them.
-    V2,
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@
 
 pub mod capability;
 pub mod cdi;
-pub mod cgroup;
 pub mod container_spec;
 pub mod cri_status;
 pub mod exec_spec;

@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 
 use crate::record::{ContainerRecord, ExitRecord, SandboxRecord};
 

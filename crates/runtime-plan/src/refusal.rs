@@ -1,5 +1,6 @@
 //! The refusal of a request.
 
+use rubelet_cgroup_plan::CgroupParentError;
 use rubelet_cri::{CriError, CriErrorKind};
 
 /// A request that can't be fulfilled until the request or the host is changed; a retry does not
@@ -26,5 +27,11 @@ impl Refusal {
     #[must_use]
     pub fn into_cri(self, call: &'static str) -> CriError {
         CriError::new(call, CriErrorKind::InvalidArgument, self.to_string())
+    }
+}
+
+impl From<CgroupParentError> for Refusal {
+    fn from(error: CgroupParentError) -> Self {
+        Self::new("linux.cgroup_parent", error.to_string())
     }
 }

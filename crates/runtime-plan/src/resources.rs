@@ -5,13 +5,14 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use rubelet_cgroup_plan::{
+    CgroupLayout,
+    cpu::{MAX_SHARES, MIN_SHARES},
+};
 use rubelet_cri::v1;
 use rubelet_oci::{Cpu, HugepageLimit, LinuxResources, Memory};
 
-use crate::{
-    Refusal,
-    host::{CgroupLayout, HostFacts},
-};
+use crate::{Refusal, host::HostFacts};
 
 /// Files of a version 2 cgroup that move or end processes, or change its shape: not limits.
 const NOT_LIMITS: [&str; 7] = [
@@ -83,7 +84,7 @@ fn cpu(merged: &mut LinuxResources, update: &v1::LinuxContainerResources) -> Res
     if update.cpu_shares != 0 {
         let shares = u64::try_from(update.cpu_shares)
             .map_err(|_| refuse("cpu_shares", format!("{} is no share", update.cpu_shares)))?;
-        cpu.shares = Some(shares.clamp(2, 262_144));
+        cpu.shares = Some(shares.clamp(MIN_SHARES, MAX_SHARES));
     }
     for (field, wanted, kept) in [
         ("cpuset_cpus", &update.cpuset_cpus, &mut cpu.cpus),
@@ -203,7 +204,7 @@ fn unified(
     wanted: &BTreeMap<String, String>,
     host: &HostFacts,
 ) -> Result<(), Refusal> {
-    if !wanted.is_empty() && host.cgroups == CgroupLayout::V1 {
+    if !wanted.is_empty() && host.cgroups != CgroupLayout::V2 {
         return Err(refuse(
             "unified",
             "the host has cgroup version 1; unified values need version 2".to_owned(),

@@ -7,11 +7,12 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use rubelet_cgroup_plan::runtime_cgroup;
 use rubelet_cri::v1;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Refusal, cgroup,
+    Refusal,
     host::HostFacts,
     profile,
     userns::{self, UserMappings},
@@ -40,7 +41,7 @@ pub struct SandboxPlan {
     pub sysctls: BTreeMap<String, String>,
     /// Size of the pod's own `/dev/shm` in bytes; `None` where the host's is used.
     pub shm_bytes: Option<u64>,
-    /// Where the containers' cgroups go, see [`crate::cgroup::container`].
+    /// Where the containers' cgroups go, see [`runtime_cgroup::container`].
     pub cgroup_parent: String,
     /// Ports of the host that lead to the pod.
     pub port_mappings: Vec<v1::PortMapping>,
@@ -88,7 +89,7 @@ pub fn plan(config: &v1::PodSandboxConfig, host: &HostFacts) -> Result<SandboxPl
     }
     check_profiles(&security, host)?;
     // What no container could be put below is refused before there is a pod.
-    cgroup::container(&linux.cgroup_parent, "any", host.driver)?;
+    runtime_cgroup::container(&linux.cgroup_parent, "any", host.driver)?;
     let hostname = own_network
         .then(|| match &*config.hostname {
             "" => host.hostname.clone(),

@@ -18,7 +18,7 @@ mod volumes;
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_runtime_plan::{
     record::{ContainerRecord, ExitRecord},
     state::{CallDecision, ContainerCall, ContainerPhase, container as decision},

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_cni::PodNetwork;
 use rubelet_cri::{ContainerEvent, v1::ContainerEventType};
 use rubelet_host::{CgroupFs, CgroupRemoval, net_lock::NetLock};

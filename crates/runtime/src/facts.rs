@@ -2,13 +2,9 @@
 
 use std::{fs, path::Path};
 
-use rubelet_base::cgroup::{CgroupDriver, CgroupPath};
-use rubelet_host::{CgroupFs, CgroupLayout, Machine};
-use rubelet_runtime_plan::{
-    capability::CapSet,
-    host::{self, HostFacts},
-    seccomp::Arch,
-};
+use rubelet_cgroup_plan::{CgroupDriver, CgroupLayout, CgroupPath};
+use rubelet_host::{CgroupFs, Machine};
+use rubelet_runtime_plan::{capability::CapSet, host::HostFacts, seccomp::Arch};
 
 use crate::apparmor;
 
@@ -29,10 +25,7 @@ pub(crate) fn read(
     let kernel = kernel(&machine.kernel_version);
     let mount_setattr = kernel >= (5, 12);
     HostFacts {
-        cgroups: match cgroups.layout() {
-            CgroupLayout::V2 => host::CgroupLayout::V2,
-            CgroupLayout::V1 | CgroupLayout::Hybrid => host::CgroupLayout::V1,
-        },
+        cgroups: cgroups.layout(),
         driver,
         apparmor: apparmor::is_enabled(Path::new("/")),
         selinux: Path::new("/sys/fs/selinux/enforce").exists(),

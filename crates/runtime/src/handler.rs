@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rubelet_base::cgroup::CgroupDriver;
+use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_shim::protocol::{ExternalRuntime, RuntimeChoice};
 
 use crate::{

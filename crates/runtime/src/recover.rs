@@ -9,7 +9,7 @@ pub(crate) mod shims;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_runtime_plan::recovery::{self, RecoveryInput};
 use tokio::task::JoinSet;
 

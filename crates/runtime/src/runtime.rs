@@ -7,7 +7,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rubelet_base::{ErrorChain, cgroup::CgroupDriver};
+use rubelet_base::ErrorChain;
+use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_cri::{CriResult, ImageLoader, ImageService, v1};
 use rubelet_host::{CgroupFs, Machine, net_lock::NetLock};
 use rubelet_images::{ImageStore, VolumeCopy};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use rubelet_base::cgroup::CgroupDriver;
+use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_cni::Cidr;
 use rubelet_cri::v1;
 use serde_json::json;

@@ -6,10 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::{CgroupDriver, CgroupPath, CgroupPathError};
+use rubelet_cgroup_plan::{CgroupDriver, CgroupPath, CgroupPathError, runtime_cgroup};
 use rubelet_cni::NetworkSettings;
 use rubelet_images::ImageSettings;
-use rubelet_runtime_plan::cgroup;
 
 use crate::doctor::is_executable;
 
@@ -87,7 +86,7 @@ impl RuntimeSettings {
         driver: CgroupDriver,
         shims: &CgroupPath,
     ) -> Result<(), CgroupPathError> {
-        self.shim_cgroup = cgroup::shims(shims, driver)?;
+        self.shim_cgroup = runtime_cgroup::shims(shims, driver)?;
         self.cgroup_driver = driver;
         Ok(())
     }

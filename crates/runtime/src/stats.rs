@@ -5,7 +5,7 @@ pub(crate) mod metrics;
 
 use std::{path::PathBuf, sync::Arc};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_cri::v1::{self, FilesystemIdentifier, FilesystemUsage};
 use rubelet_host::{cgroup::CgroupStats, netlink::Link};
 use rubelet_runtime_plan::{

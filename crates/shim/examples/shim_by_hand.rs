@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_shim::{
     client::Client,
     protocol::Call,

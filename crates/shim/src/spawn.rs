@@ -12,7 +12,7 @@ use std::{
     sync::OnceLock,
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_container::LaunchError;
 use rubelet_host::open_files::limit_as_before;
 use rustix::{

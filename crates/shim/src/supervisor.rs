@@ -30,7 +30,7 @@ use std::{
     process::ExitCode,
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 
 use crate::{
     protocol::{self, FromShim},

@@ -48,6 +48,7 @@ const DEV: u8 = 9;
 /// The dependencies of the binary, which assembles everything.
 const PRODUCT: &[&str] = &[
     "base",
+    "cgroup-plan",
     "api",
     "cri",
     "config",
@@ -82,6 +83,7 @@ pub(super) const ALL_TESTS_USE: &str = "needs";
 /// All crates, from the bottom up.
 pub(super) const CRATE_RULES: &[CrateRule] = &[
     CrateRule::pure(0, "base", &[]),
+    CrateRule::pure(0, "cgroup-plan", &[]),
     CrateRule::pure(0, "tls", &[]),
     CrateRule::pure(0, "yaml", &["base"]),
     CrateRule::pure(1, "api", &["base", "yaml"]),
@@ -89,16 +91,20 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     CrateRule::pure(1, "oci", &[]),
     CrateRule::pure(1, "config", &["base", "yaml"]),
     CrateRule::pure(2, "pod-plan", &["base", "api", "cri"]),
-    CrateRule::pure(2, "node-plan", &["base", "api"]),
-    CrateRule::pure(2, "runtime-plan", &["base", "yaml", "cri", "oci"]),
-    CrateRule::effects(3, "host", &["base", "oci"]),
+    CrateRule::pure(2, "node-plan", &["base", "cgroup-plan", "api"]),
+    CrateRule::pure(2, "runtime-plan", &["cgroup-plan", "yaml", "cri", "oci"]),
+    CrateRule::effects(3, "host", &["base", "cgroup-plan", "oci"]),
     CrateRule::effects(3, "logs", &["base", "host"]),
     CrateRule::effects(3, "sources", &["base", "yaml", "api", "host"]),
     CrateRule::effects(3, "store", &["base"]),
     CrateRule::effects(3, "volumes", &["base", "api", "host"]),
     CrateRule::effects(3, "kube", &["base", "tls", "yaml"]).tests_with(&["sim-api"]),
-    CrateRule::effects(3, "container", &["base", "host", "oci"]),
-    CrateRule::effects(3, "shim", &["base", "oci", "host", "logs", "container"]),
+    CrateRule::effects(3, "container", &["base", "host", "oci"]).tests_with(&["cgroup-plan"]),
+    CrateRule::effects(
+        3,
+        "shim",
+        &["base", "cgroup-plan", "oci", "host", "logs", "container"],
+    ),
     CrateRule::effects(3, "files", &["base", "host"]),
     CrateRule::effects(3, "streaming", &["base", "tls", "cri"]),
     CrateRule::effects(3, "images", &["base", "tls", "oci", "host", "store"]),
@@ -109,6 +115,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
         "runtime",
         &[
             "base",
+            "cgroup-plan",
             "cri",
             "oci",
             "runtime-plan",
@@ -127,6 +134,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
         "node-state",
         &[
             "base",
+            "cgroup-plan",
             "api",
             "cri",
             "pod-plan",
@@ -175,6 +183,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
         "kubelet",
         &[
             "base",
+            "cgroup-plan",
             "api",
             "cri",
             "config",
@@ -213,6 +222,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
         ],
     )
     .tests_with(&[
+        "cgroup-plan",
         "parity",
         "sim",
         "sim-api",

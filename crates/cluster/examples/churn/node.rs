@@ -9,7 +9,8 @@ use rubelet_api::{
     pod::Pod,
     probe::{HttpGet, ProbeHandler},
 };
-use rubelet_base::{ContainerId, PodName, PodUid, cgroup::CgroupDriver};
+use rubelet_base::{ContainerId, PodName, PodUid};
+use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_cluster::{
     source::{self, ApiPods, SourceParts, admission_gate::AdmissionGate},
     status::{self, IgnoreDurations, StatusContext, StatusParts},

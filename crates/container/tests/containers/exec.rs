@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use rubelet_host::CgroupLayout;
+use rubelet_cgroup_plan::CgroupLayout;
 
 use crate::{
     Case,

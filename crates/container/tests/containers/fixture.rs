@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_container::{
     ChildReport, ChildReports, ExecLaunch, JoinedNamespaces, Launch, LaunchError, Launching,
     Overlay, RootfsSource, Stdio, exec, launch, open_barrier, read_report,

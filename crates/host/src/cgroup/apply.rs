@@ -5,12 +5,12 @@ mod cpu;
 mod memory;
 mod unified;
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use rubelet_oci::{HugepageLimit, LinuxResources, Pids};
 
 pub(crate) use self::cpu::weight as cpu_weight;
 use super::{
-    CgroupFs, CgroupLayout,
+    CgroupFs,
     write::{RefusedValues, WriteError, Writer},
 };
 

@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CgroupFs, CgroupLayout, Hierarchy};
+use rubelet_cgroup_plan::CgroupLayout;
+
+use super::{CgroupFs, Hierarchy};
 use crate::mountinfo::{self, MountEntry, MountinfoError};
 
 /// Why the hierarchies can't be detected.

@@ -11,12 +11,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use rubelet_oci::DeviceRule;
 
 use self::policy::Policy;
 use super::{
-    CgroupFs, CgroupLayout,
+    CgroupFs,
     write::{WriteError, write_file},
 };
 

@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 
 use super::{
-    CgroupFs, CgroupLayout, Hierarchy,
+    CgroupFs, Hierarchy,
     write::{RefusedValues, WriteError, write_file},
 };
 

@@ -2,10 +2,10 @@
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 
 use super::{
-    CgroupFs, CgroupLayout,
+    CgroupFs,
     pause::pause,
     write::{WriteError, write_file},
 };

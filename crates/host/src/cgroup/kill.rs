@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::{CgroupFs, CgroupLayout, child_dirs, is_gone, write::write_file};
+use super::{CgroupFs, child_dirs, is_gone, write::write_file};
 
 /// Timeout of freezing processes before they are killed on version 1. Those that can't be frozen
 /// can't fork either.

@@ -2,9 +2,9 @@
 
 use std::{fs, io, path::Path};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 
-use super::{CgroupFs, CgroupLayout, child_dirs, is_gone, stats::StatsError};
+use super::{CgroupFs, child_dirs, is_gone, stats::StatsError};
 
 impl CgroupFs {
     /// Processes of the cgroup and its descendants that the OOM killer has killed since its

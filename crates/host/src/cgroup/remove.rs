@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 
 use super::{CgroupFs, child_dirs, is_gone};
 

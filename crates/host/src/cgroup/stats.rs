@@ -7,9 +7,9 @@ mod v2;
 
 use std::{io, path::PathBuf};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 
-use super::{CgroupFs, CgroupLayout};
+use super::CgroupFs;
 
 pub use pressure::{Pressure, PressureLine};
 

@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use rustix::fs::{Mode, OFlags};
 
-use super::{CgroupFs, CgroupLayout, ensure::EnsureError};
+use super::{CgroupFs, ensure::EnsureError};
 
 /// Why a cgroup can't be prepared for processes.
 #[derive(Debug, thiserror::Error)]

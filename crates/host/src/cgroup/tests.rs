@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use rubelet_base::cgroup::{CgroupValues, CpuQuota, CpuShare, HugepageLimit};
+use rubelet_cgroup_plan::{CgroupValues, CpuQuota, CpuShare, HugepageLimit};
 
 use super::*;
 use crate::mountinfo;

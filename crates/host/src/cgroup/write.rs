@@ -7,12 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::{
-    ErrorChain,
-    cgroup::{CgroupPath, CgroupValues, CpuQuota, HugepageLimit, page_size_name},
+use rubelet_base::ErrorChain;
+use rubelet_cgroup_plan::{
+    CgroupLayout, CgroupPath, CgroupValues, CpuQuota, HugepageLimit, page_size_name,
 };
 
-use super::{CgroupFs, CgroupLayout};
+use super::CgroupFs;
 
 /// Why one value is not in force.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,10 @@
 //! Limits as systemd properties (`systemd.resource-control(5)`).
 
+use rubelet_cgroup_plan::CgroupLayout;
 use rubelet_oci::{Cpu, DeviceKind, DeviceRule, LinuxResources, Memory};
 
 use super::wire::Value;
-use crate::{CgroupLayout, cgroup::cpu_weight};
+use crate::cgroup::cpu_weight;
 
 type Properties = Vec<(&'static str, Value)>;
 

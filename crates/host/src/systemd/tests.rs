@@ -462,7 +462,7 @@ fn a_real_systemd_keeps_a_scope_with_its_limits() {
     let unit = format!("{name}.scope");
     let slice = "rubelet-tests.slice";
     let path = format!("/rubelet.slice/{slice}/{unit}");
-    let path = rubelet_base::cgroup::CgroupPath::parse(&path).unwrap();
+    let path = rubelet_cgroup_plan::CgroupPath::parse(&path).unwrap();
     let memory = |limit| LinuxResources {
         memory: Some(Memory {
             limit: Some(limit),

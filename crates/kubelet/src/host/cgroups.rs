@@ -7,10 +7,8 @@ use std::{
 
 use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, resources::QosClass};
-use rubelet_base::{
-    ContainerId, ErrorChain, PodUid,
-    cgroup::{CgroupDriver, CgroupPath},
-};
+use rubelet_base::{ContainerId, ErrorChain, PodUid};
+use rubelet_cgroup_plan::{CgroupDriver, CgroupPath, CgroupValues};
 use rubelet_host::{CgroupFs, CgroupRemoval};
 use rubelet_node_plan::{
     CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values, lifted_limits,
@@ -188,7 +186,7 @@ impl PodCgroups {
 
     /// Writes values of a tier. A failure is logged only: they are shares among pods, and pods run
     /// without them.
-    fn write(&self, path: &CgroupPath, values: &rubelet_base::cgroup::CgroupValues) {
+    fn write(&self, path: &CgroupPath, values: &CgroupValues) {
         if let Err(error) = self.fs.write(path, values) {
             info!(cgroup = path.as_str(), error = %ErrorChain(&error), "Failed to set values of a cgroup");
         }

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, fs, io, sync::Arc};
 
 use rubelet_api::{objects::PodObjects, pod::Pod};
-use rubelet_base::{ErrorChain, PodName, PodUid, cgroup::CgroupDriver};
+use rubelet_base::{ErrorChain, PodName, PodUid};
+use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_logs::{directories, layout::PodLogDir, links::remove_dangling_links};
 use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls, memory_volume_bound};
 use rubelet_node_state::{host_error::HostError, objects::FAILED_MOUNT};

@@ -7,7 +7,7 @@ use rubelet_api::{
     pod::Pod,
     volume::VolumeSource,
 };
-use rubelet_base::cgroup::CgroupDriver;
+use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_cri::v1;
 use rubelet_node_state::{
     host_error::{HostError, HostWarning},

@@ -7,9 +7,9 @@ use crate::test_pods::{amounts, container, pod};
 
 const GIB: u64 = 1 << 30;
 
-fn settings(cgroup_version: CgroupVersion) -> ContainerSettings {
+fn settings(cgroup_layout: CgroupLayout) -> ContainerSettings {
     ContainerSettings {
-        cgroup_version,
+        cgroup_layout,
         cpu_cfs_quota: true,
         cpu_cfs_quota_period_us: 100_000,
         single_process_oom_kill: false,
@@ -35,7 +35,7 @@ fn limits(pod: &Pod, settings: &ContainerSettings) -> ContainerLimits {
 #[test]
 fn requests_and_limits_become_the_kernels_numbers() {
     let pod = burstable(amounts(250, GIB), amounts(500, 2 * GIB));
-    let limits = limits(&pod, &settings(CgroupVersion::V2));
+    let limits = limits(&pod, &settings(CgroupLayout::V2));
     assert_eq!(limits.cpu_shares, 256);
     assert_eq!((limits.cpu_quota, limits.cpu_period), (50_000, 100_000));
     assert_eq!(limits.memory_limit, 2 * GIB);
@@ -50,14 +50,14 @@ fn requests_and_limits_become_the_kernels_numbers() {
 #[test]
 fn version_1_forbids_swap_by_equal_limits_and_has_no_unified_files() {
     let pod = burstable(amounts(250, GIB), amounts(500, 2 * GIB));
-    let limits = limits(&pod, &settings(CgroupVersion::V1));
+    let limits = limits(&pod, &settings(CgroupLayout::V1));
     assert_eq!(limits.memory_swap_limit, 2 * GIB);
     assert!(limits.unified.is_empty());
 }
 
 #[test]
 fn a_container_without_resources_has_the_least_share_and_no_quota() {
-    let limits = limits(&pod(), &settings(CgroupVersion::V2));
+    let limits = limits(&pod(), &settings(CgroupLayout::V2));
     assert_eq!(limits.cpu_shares, 2);
     assert_eq!((limits.cpu_quota, limits.cpu_period), (0, 100_000));
     assert_eq!(limits.memory_limit, 0);
@@ -70,7 +70,7 @@ fn settings_switch_off_quota_group_kill_and_swap_limits() {
         cpu_cfs_quota: false,
         single_process_oom_kill: true,
         swap_controller: false,
-        ..settings(CgroupVersion::V2)
+        ..settings(CgroupLayout::V2)
     };
     let pod = burstable(amounts(250, GIB), amounts(500, 2 * GIB));
     let limits = limits(&pod, &settings);
@@ -82,7 +82,7 @@ fn settings_switch_off_quota_group_kill_and_swap_limits() {
 fn limited_swap_is_for_burstable_pods_that_are_not_critical() {
     let settings = ContainerSettings {
         swap_behavior: SwapBehavior::LimitedSwap,
-        ..settings(CgroupVersion::V2)
+        ..settings(CgroupLayout::V2)
     };
     let swap = |pod: &Pod| limits(pod, &settings).unified["memory.swap.max"].clone();
     let mut pod = burstable(amounts(250, 2 * GIB), amounts(500, 4 * GIB));
@@ -105,7 +105,7 @@ fn huge_pages_are_limited_to_what_is_asked_for() {
         ..amounts(1, 1)
     };
     let pod = burstable(pages.clone(), pages);
-    let limits = limits(&pod, &settings(CgroupVersion::V2));
+    let limits = limits(&pod, &settings(CgroupLayout::V2));
     assert_eq!(
         limits.hugepages,
         [("2MB".into(), 8 << 20), ("1GB".into(), 0)]

@@ -6,7 +6,7 @@ pub(crate) mod serve;
 use std::{future::Future, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use rubelet_base::cgroup::{CgroupDriver, CgroupPath};
+use rubelet_cgroup_plan::{CgroupDriver, CgroupPath};
 use rubelet_cni::{Cidr, NetworkChoice};
 use rubelet_config::{EmbeddedRuntime as Options, Resolved};
 use rubelet_cri_grpc::serve_loading;

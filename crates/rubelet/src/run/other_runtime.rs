@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail};
-use rubelet_base::cgroup::{CgroupDriver, CgroupPath};
+use rubelet_cgroup_plan::{CgroupDriver, CgroupPath};
 use rubelet_config::Resolved;
 use rubelet_cri::{CriResult, RuntimeService as _, Timeouts, v1};
 use rubelet_cri_grpc::CriClient;

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use rubelet_cgroup_plan::CgroupLayout;
 use rubelet_config::Resolved;
-use rubelet_host::{CgroupFs, CgroupLayout, machine};
+use rubelet_host::{CgroupFs, machine};
 use tracing::warn;
 
 /// Rejects a host that the configuration excludes. Without such a configuration, a standalone node

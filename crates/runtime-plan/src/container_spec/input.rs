@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use rubelet_cgroup_plan::ContainerCgroup;
 use rubelet_cri::v1;
 use rubelet_oci::image::ImageConfig;
 
-use crate::{cgroup::ContainerCgroup, host::HostFacts, user::ResolvedUser};
+use crate::{host::HostFacts, user::ResolvedUser};
 
 /// The input for a container's specification.
 #[derive(Debug, Clone)]
@@ -26,7 +27,7 @@ pub struct SpecInput<'a> {
     pub host: &'a HostFacts,
     /// The container's namespaces.
     pub namespaces: ContainerNamespaces,
-    /// The container's cgroup, from [`crate::cgroup::container`].
+    /// The container's cgroup, from [`rubelet_cgroup_plan::runtime_cgroup::container`].
     pub cgroup: &'a ContainerCgroup,
     /// The root file system, absolute or relative to the bundle.
     pub rootfs: &'a Path,

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use rubelet_base::cgroup::CgroupDriver;
+use rubelet_cgroup_plan::{CgroupDriver, runtime_cgroup};
 use rubelet_oci::{DeviceKind, NO_SYMLINKS, image::ImageConfig};
 
 use super::*;
 use crate::{
-    cgroup,
     host::{HostFacts, tests::host},
     user::ResolvedUser,
 };
@@ -106,7 +105,7 @@ impl SpecRequest {
             user: &user,
             host: &self.host,
             namespaces: self.namespaces.clone(),
-            cgroup: &cgroup::container("/pods/u1", "c1", CgroupDriver::Cgroupfs).unwrap(),
+            cgroup: &runtime_cgroup::container("/pods/u1", "c1", CgroupDriver::Cgroupfs).unwrap(),
             rootfs: Path::new("rootfs"),
             files: PodFiles {
                 shm: Path::new("/run/pod/shm"),

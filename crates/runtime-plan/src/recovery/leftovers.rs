@@ -1,10 +1,12 @@
 //! Leftovers: objects without a record, or of a sandbox that is not adopted.
 
+use rubelet_cgroup_plan::runtime_cgroup::sandbox_of;
+
 use super::{
     RecoveryInput, RecoveryStep,
     decision::{RecoveryDecision, RecoverySteps, decision_of},
 };
-use crate::{cgroup::sandbox_of, record::directories, state::ContainerPhase};
+use crate::{record::directories, state::ContainerPhase};
 
 const UNUSED: &str = "no sandbox or container uses it";
 

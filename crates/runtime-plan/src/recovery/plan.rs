@@ -1,6 +1,6 @@
 //! Sandboxes and containers that have records.
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 
 use super::{
     RecoveryInput, RecoveryPlan, RecoveryStep, SeenContainer,

@@ -383,7 +383,7 @@ fn put(path: &Path, content: &[u8]) -> io::Result<()> {
 /// unnoticed.
 fn make_cgroup(
     engine: &Engine,
-    path: &rubelet_base::cgroup::CgroupPath,
+    path: &rubelet_cgroup_plan::CgroupPath,
     resources: &LinuxResources,
 ) -> Result<()> {
     let cgroups = &engine.cgroups;

@@ -2,11 +2,11 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupPath, ContainerCgroup, runtime_cgroup};
 use rubelet_cri::v1::{self, ContainerEventType};
 use rubelet_images::{IdMappings, Image, RootfsLayers};
 use rubelet_runtime_plan::{
-    cgroup::{self, ContainerCgroup},
+    Refusal,
     cri_status::sandbox_metadata,
     record::{ContainerRecord, MountRecord, UserRecord, names},
     resources,
@@ -64,7 +64,8 @@ pub(crate) async fn create(
     let handler = Handler::of(&engine.settings, &sandbox.record().runtime_handler)?;
     let volumes = volumes::resolve(&engine.images, &handler, &mut config.mounts)?;
     let parent = sandbox.record().cgroup_parent.clone();
-    let cgroup = cgroup::container(&parent, &id, engine.facts.driver)?;
+    let cgroup =
+        runtime_cgroup::container(&parent, &id, engine.facts.driver).map_err(Refusal::from)?;
     let creation = ContainerCreation {
         engine: Arc::clone(&engine),
         sandbox: Arc::clone(&sandbox),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use rubelet_cgroup_plan::ContainerCgroup;
 use rubelet_cri::v1;
 use rubelet_images::{Image, ImageId};
-use rubelet_runtime_plan::cgroup::ContainerCgroup;
 
 use super::Container;
 use crate::{engine::Engine, handler::Handler, sandbox::Sandbox};

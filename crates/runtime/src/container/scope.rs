@@ -6,13 +6,12 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use rubelet_cgroup_plan::{CgroupLayout, SystemdScope};
 use rubelet_host::{
-    CgroupLayout,
     open_files::limit_as_before,
     systemd::{Scope, Systemd},
 };
 use rubelet_oci::LinuxResources;
-use rubelet_runtime_plan::cgroup;
 
 use crate::{
     blocking::unbounded,
@@ -34,7 +33,7 @@ impl Drop for ScopePlaceholder {
 
 /// Starts the scope of a container, with its limits.
 pub(super) async fn start(
-    scope: cgroup::SystemdScope,
+    scope: SystemdScope,
     executable: &Path,
     layout: CgroupLayout,
     limits: LinuxResources,
@@ -74,7 +73,7 @@ pub(super) async fn start(
 
 /// Starts the scope of a running shim. Blocks.
 pub(crate) fn start_for(
-    scope: &cgroup::SystemdScope,
+    scope: &SystemdScope,
     pid: i32,
     layout: CgroupLayout,
 ) -> Result<(), RuntimeError> {

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::CgroupDriver;
+use rubelet_cgroup_plan::{CgroupDriver, CgroupLayout};
 use rubelet_host::CgroupFs;
 use rubelet_runtime_plan::profile::APPARMOR_DEFAULT;
 
@@ -105,7 +105,7 @@ pub(super) fn cgroups(mount: &Path) -> Vec<Finding> {
 }
 
 fn missing_controllers(mount: &Path, cgroups: &CgroupFs) -> Vec<Finding> {
-    let unified = cgroups.layout() == rubelet_host::CgroupLayout::V2;
+    let unified = cgroups.layout() == CgroupLayout::V2;
     let there: Vec<String> = if unified {
         let text = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
         text.split_whitespace().map(str::to_owned).collect()

@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rubelet_cgroup_plan::runtime_cgroup::sandbox_of;
 use rubelet_host::{CgroupFs, mountinfo};
-use rubelet_runtime_plan::cgroup::sandbox_of;
 
 use super::{Finding, Severity};
 use crate::{RuntimeSettings, identifier::is_identifier, layout::Layout, recover::shims};
@@ -125,7 +125,7 @@ mod tests {
             .unwrap();
         let mut settings = RuntimeSettings::new(dir.path().join("root"), dir.path().join("run"));
         settings.shim_cgroup =
-            rubelet_base::cgroup::CgroupPath::parse("rubelet-tnone/shims").unwrap();
+            rubelet_cgroup_plan::CgroupPath::parse("rubelet-tnone/shims").unwrap();
         assert_eq!(find(&settings), []);
         let layout = Layout::new(&settings.root, &settings.run);
         layout.make().unwrap();

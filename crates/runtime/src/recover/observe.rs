@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_host::mountinfo;
 use rubelet_oci::Spec;
 use rubelet_runtime_plan::record::ExitRecord;

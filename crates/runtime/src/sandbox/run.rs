@@ -2,11 +2,10 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::{CgroupPath, ContainerCgroup, runtime_cgroup};
 use rubelet_cri::v1::{self, ContainerEventType};
 use rubelet_oci::NamespaceKind;
 use rubelet_runtime_plan::{
-    cgroup::{self, ContainerCgroup},
     record::{NamespaceModes, PortRecord, SandboxRecord, names},
     sandbox_spec::{self, PidMode, SandboxPlan},
     state::SandboxPhase,
@@ -102,7 +101,7 @@ fn record(
 
 fn shim_cgroup(engine: &Engine, id: &str) -> Result<ContainerCgroup> {
     let settings = &engine.settings;
-    cgroup::shim(&settings.shim_cgroup, id, settings.cgroup_driver)
+    runtime_cgroup::shim(&settings.shim_cgroup, id, settings.cgroup_driver)
         .map_err(|error| RuntimeError::failed(error.to_string()))
 }
 

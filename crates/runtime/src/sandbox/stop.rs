@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_cri::v1::ContainerEventType;
 use rubelet_host::mount::{UnmountOutcome, unmount};
 use rubelet_runtime_plan::state::{SandboxCall, SandboxPhase};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_cri::{ImageLoader, RuntimeService, v1};
 use rubelet_host::{
     CgroupFs, CgroupRemoval, mount, mountinfo,

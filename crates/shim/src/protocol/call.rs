@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_oci::{IdMapping, NamespaceKind, Process};
 use serde::{Deserialize, Serialize};
 
@@ -279,7 +279,7 @@ impl StreamFds {
 }
 
 mod cgroup {
-    use rubelet_base::cgroup::CgroupPath;
+    use rubelet_cgroup_plan::CgroupPath;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
     pub(super) fn serialize<S: Serializer>(path: &CgroupPath, to: S) -> Result<S::Ok, S::Error> {
@@ -292,7 +292,7 @@ mod cgroup {
 }
 
 pub(super) mod optional_cgroup {
-    use rubelet_base::cgroup::CgroupPath;
+    use rubelet_cgroup_plan::CgroupPath;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
     pub(in super::super) fn serialize<S: Serializer>(

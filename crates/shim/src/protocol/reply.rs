@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_oci::NamespaceKind;
 use serde::{Deserialize, Serialize};
 

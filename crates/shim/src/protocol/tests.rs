@@ -1,7 +1,7 @@
 //! Messages and frames: complete, cut, and of other programs.
 
 use proptest::prelude::*;
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 
 use super::*;
 use crate::ExitRecord;

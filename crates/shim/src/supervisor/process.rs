@@ -9,8 +9,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use rubelet_base::{ErrorChain, cgroup::CgroupPath};
-use rubelet_host::{CgroupFs, CgroupLayout, alloc, cgroup::CgroupTarget};
+use rubelet_base::ErrorChain;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
+use rubelet_host::{CgroupFs, alloc, cgroup::CgroupTarget};
 use rustix::fs::{FileType, Mode};
 
 /// Nearly exempt from the OOM killer; only -1000 exempts entirely.

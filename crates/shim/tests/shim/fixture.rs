@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_host::CgroupFs;
 use rubelet_oci::{Linux, Mount, Namespace, NamespaceKind, Process, Root, Spec};
 use rubelet_shim::{

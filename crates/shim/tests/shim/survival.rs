@@ -2,7 +2,7 @@
 
 use std::{fs, os::fd::AsFd as _};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_shim::{
     client::Client,
     protocol::{Call, ContainerPhase, Event, RuntimeChoice, SandboxSetup, ShmMount, SignalTarget},

@@ -1,6 +1,6 @@
 //! Statistics of version 1: each controller has its own directory, or none.
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 
 use super::{
     CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, StatsError,

@@ -1,6 +1,6 @@
 //! Statistics of version 2.
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 
 use super::{
     CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, Pressure,

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, fmt, fs, path::Path};
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_host::CgroupFs;
 
 /// Levels of cgroups below `kubepods` that are looked through: tier, pod, container, and what

@@ -1,8 +1,6 @@
 //! The cgroups of containers and shims.
 
-use rubelet_base::cgroup::{CgroupDriver, CgroupPath, CgroupPathError};
-
-use crate::Refusal;
+use crate::{CgroupDriver, CgroupPath, CgroupPathError};
 
 /// Prefix of the names of containers' scopes.
 const PREFIX: &str = "rubelet";
@@ -32,6 +30,17 @@ pub struct SystemdScope {
     pub slice: String,
 }
 
+/// Why a container can't be below the `cgroup_parent` of its pod.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CgroupParentError {
+    /// The path is invalid, of the parent or of the container.
+    #[error(transparent)]
+    Path(#[from] CgroupPathError),
+    /// systemd creates the cgroup, and the parent is not a slice.
+    #[error("the systemd cgroup driver needs a slice such as kubepods.slice, not {0:?}")]
+    NoSlice(String),
+}
+
 impl ContainerCgroup {
     /// The form for `linux.cgroupsPath` of a specification.
     #[must_use]
@@ -57,9 +66,11 @@ impl ContainerCgroup {
 ///
 /// # Errors
 /// `parent` is not a cgroup path, or not a slice with the systemd driver.
-pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<ContainerCgroup, Refusal> {
-    const FIELD: &str = "linux.cgroup_parent";
-    let refused = |error: CgroupPathError| Refusal::new(FIELD, error.to_string());
+pub fn container(
+    parent: &str,
+    id: &str,
+    driver: CgroupDriver,
+) -> Result<ContainerCgroup, CgroupParentError> {
     match driver {
         CgroupDriver::Cgroupfs => {
             let parent = if parent.is_empty() {
@@ -67,9 +78,9 @@ pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<Contain
             } else {
                 parent
             };
-            let parent = CgroupPath::parse(parent.trim_end_matches('/')).map_err(refused)?;
+            let parent = CgroupPath::parse(parent.trim_end_matches('/'))?;
             Ok(ContainerCgroup {
-                path: parent.join(id).map_err(refused)?,
+                path: parent.join(id)?,
                 scope: None,
             })
         }
@@ -78,17 +89,11 @@ pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<Contain
                 None | Some("") => DEFAULT_SLICE,
                 Some(name) => name,
             };
-            let directory = slice_path(slice).ok_or_else(|| {
-                Refusal::new(
-                    FIELD,
-                    format!("the systemd cgroup driver needs a slice such as kubepods.slice, not {parent:?}"),
-                )
-            })?;
+            let directory =
+                slice_path(slice).ok_or_else(|| CgroupParentError::NoSlice(parent.to_owned()))?;
             let name = format!("{PREFIX}-{id}.scope");
             Ok(ContainerCgroup {
-                path: CgroupPath::parse(&directory)
-                    .and_then(|directory| directory.join(&name))
-                    .map_err(refused)?,
+                path: CgroupPath::parse(&directory)?.join(&name)?,
                 scope: Some(SystemdScope {
                     name,
                     slice: slice.to_owned(),

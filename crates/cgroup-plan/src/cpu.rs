@@ -1,7 +1,6 @@
 //! From thousandths of a core to shares, weights and quotas.
 
-use rubelet_api::resources::MilliCpu;
-use rubelet_base::cgroup::{CpuQuota, CpuShare};
+use crate::{CpuQuota, CpuShare};
 
 /// The kernel's minimum, for pods without a request.
 pub const MIN_SHARES: u64 = 2;
@@ -10,9 +9,10 @@ pub const MAX_SHARES: u64 = 262_144;
 /// The kernel's minimum quota: one millisecond.
 const MIN_QUOTA_US: u64 = 1_000;
 
-/// `cpu.shares` for a request: 1024 for a core, at least 2, at most 262144.
+/// `cpu.shares` for a request in thousandths of a core: 1024 for a core, at least 2, at most
+/// 262144.
 #[must_use]
-pub fn shares(request: MilliCpu) -> u64 {
+pub fn shares(request: u64) -> u64 {
     (request.saturating_mul(1024) / 1000).clamp(MIN_SHARES, MAX_SHARES)
 }
 
@@ -24,9 +24,9 @@ pub fn weight(shares: u64) -> u64 {
     1 + (shares - MIN_SHARES) * 9999 / (MAX_SHARES - MIN_SHARES)
 }
 
-/// A request for both cgroup versions.
+/// A request in thousandths of a core, for both cgroup versions.
 #[must_use]
-pub fn share(request: MilliCpu) -> CpuShare {
+pub fn share(request: u64) -> CpuShare {
     let shares = shares(request);
     CpuShare {
         shares,
@@ -34,15 +34,16 @@ pub fn share(request: MilliCpu) -> CpuShare {
     }
 }
 
-/// Microseconds of processor time per period for a limit; at least a millisecond.
+/// Microseconds of processor time per period for a limit in thousandths of a core; at least a
+/// millisecond.
 #[must_use]
-pub fn quota_us(limit: MilliCpu, period_us: u64) -> u64 {
+pub fn quota_us(limit: u64, period_us: u64) -> u64 {
     (limit.saturating_mul(period_us) / 1000).max(MIN_QUOTA_US)
 }
 
-/// A limit as a quota; `enforce` false lifts it.
+/// A limit in thousandths of a core as a quota; `enforce` false lifts it.
 #[must_use]
-pub fn quota(limit: MilliCpu, period_us: u64, enforce: bool) -> CpuQuota {
+pub fn quota(limit: u64, period_us: u64, enforce: bool) -> CpuQuota {
     CpuQuota {
         quota_us: enforce.then(|| quota_us(limit, period_us)),
         period_us,
