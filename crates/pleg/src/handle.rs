@@ -456,7 +456,7 @@ impl PlegHandle {
                 + changed
                 + pending.reread.len()
                 + pending.unsynced.len()
-                + pending.rechecks.len()
+                + pending.unsettled.rechecks.len()
         });
         let pending: usize = pending.sum();
         let (queue, index) = (shared.queue.lock().len(), shared.index.lock().len());

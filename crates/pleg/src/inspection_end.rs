@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::{
+    absorb::Absorbed,
     cause::InspectionCause,
     fingerprint::Fingerprint,
     handle::PlegHandle,
@@ -58,7 +59,7 @@ impl PlegTask {
         request: InspectionRequest,
         seen: InspectionResult,
     ) {
-        let InspectionResult { mut pod, processes } = seen;
+        let InspectionResult { pod, processes } = seen;
         let now = Instant::now();
         let old = Arc::clone(&tracked.observation.borrow().pod);
         // Held until the record is complete: a mark that comes meanwhile then finds the inspection
@@ -73,67 +74,38 @@ impl PlegTask {
         if std::mem::take(&mut pending.latency) == LatencyClass::Hung {
             self.handle.shared.release_pod(&tracked.uid);
         }
-        // First: the other checks see the pod as it will be published.
-        pending.rechecks.hold_back(&old, &mut pod, now);
-        // Nothing is published: a task that acted on "unknown" would replace what may still run.
-        if let Some(at) = pending.unknown_until(&pod, now) {
-            pending.request.join(request);
-            self.reinspect_at(tracked, &mut pending, at);
-            drop(pending);
-            // The mark that came meanwhile may be an event by which the state is known again.
-            if let Some(priority) = again {
-                self.handle.shared.enqueue(&tracked.uid, priority);
+        match pending.unsettled.absorb(&old, pod, now) {
+            Absorbed::Withheld { until } => {
+                pending.request.join(request);
+                self.reinspect_at(tracked, &mut pending, until);
+                drop(pending);
             }
-            return;
+            Absorbed::Published {
+                pod,
+                changed,
+                recheck_at,
+            } => {
+                if let Some(at) = recheck_at {
+                    self.reinspect_at(tracked, &mut pending, at);
+                }
+                // Identifiers learned during the inspection are not in its list; the next one needs
+                // them.
+                if again.is_none() {
+                    pending.forget_learned();
+                }
+                pending.fingerprint = Fingerprint::of(&pod);
+                self.process_watcher
+                    .note(tracked, &mut pending, &pod, processes, now);
+                if changed {
+                    self.handle
+                        .record_events(tracked, &mut pending, began, request, &old, &pod, now);
+                }
+                drop(pending);
+                self.handle.show(tracked, began, &old, pod, changed);
+            }
         }
-        let late = pending.oom_reasons.note(&pod, now);
-        let reinspect_at = [
-            late,
-            pending.rechecks.note(&pod, now),
-            pending.kernel_exits.note(&mut pod, now),
-        ];
-        for at in reinspect_at.into_iter().flatten() {
-            self.reinspect_at(tracked, &mut pending, at);
-        }
-        // Identifiers learned during the inspection are not in its list; the next one needs them.
-        if again.is_none() {
-            pending.forget_learned();
-        }
-        pending.fingerprint = Fingerprint::of(&pod);
-        self.process_watcher
-            .note(tracked, &mut pending, &pod, processes, now);
-        let changed = *old != pod;
-        // An equal observation keeps the old allocation: at idle an inspection costs no memory.
-        let pod = if changed {
-            Arc::new(pod)
-        } else {
-            Arc::clone(&old)
-        };
-        if changed {
-            self.handle
-                .record_events(tracked, &mut pending, began, request, &old, &pod, now);
-        }
-        drop(pending);
-        self.handle
-            .shared
-            .trace
-            .note_ends(&tracked.uid, began, &old, &pod);
-        if changed {
-            self.handle
-                .shared
-                .index
-                .lock()
-                .update(&tracked.uid, &old, &pod);
-            self.handle.shared.count(&old, &pod);
-            self.handle.count_lost(tracked, &old, &pod);
-        }
-        // Sent even if nothing changed: a task may wait for an observation that began after its
-        // step.
-        tracked.observation.send_replace(Observation {
-            seq: began,
-            pod,
-            error: None,
-        });
+        // Also if nothing is published: the mark may be an event by which an unknown state is known
+        // again.
         if let Some(priority) = again {
             self.handle.shared.enqueue(&tracked.uid, priority);
         }
@@ -183,6 +155,30 @@ impl PendingChanges {
 }
 
 impl PlegHandle {
+    /// Updates what is known of all pods, then sends the observation to the pod's task.
+    fn show(
+        &self,
+        tracked: &TrackedPod,
+        seq: Seq,
+        old: &ObservedPod,
+        pod: Arc<ObservedPod>,
+        changed: bool,
+    ) {
+        self.shared.trace.note_ends(&tracked.uid, seq, old, &pod);
+        if changed {
+            self.shared.index.lock().update(&tracked.uid, old, &pod);
+            self.shared.count(old, &pod);
+            self.count_lost(tracked, old, &pod);
+        }
+        // Sent even if nothing changed: a task may wait for an observation that began after its
+        // step.
+        tracked.observation.send_replace(Observation {
+            seq,
+            pod,
+            error: None,
+        });
+    }
+
     #[expect(
         clippy::too_many_arguments,
         reason = "both observations and the cause of the change"

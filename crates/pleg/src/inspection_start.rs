@@ -105,7 +105,7 @@ fn plan_inspection(
         let open = sandbox.ready
             || pending.reread_all
             || pending.changed_sandboxes.contains(id)
-            || pending.rechecks.rereads_sandbox(id);
+            || pending.unsettled.rechecks.rereads_sandbox(id);
         let record = (!open).then(|| sandbox.clone());
         plan.sandboxes.insert(id.clone(), record);
     }
@@ -118,13 +118,13 @@ fn plan_inspection(
         let open = found.phase.exit().is_none()
             || pending.reread_all
             || pending.reread.contains(id)
-            || pending.oom_reasons.rereads(id)
-            || pending.rechecks.rereads_container(id);
+            || pending.unsettled.oom_reasons.rereads(id)
+            || pending.unsettled.rechecks.rereads_container(id);
         let known = KnownContainer {
             sandbox: found.sandbox.clone(),
             record: (!open).then(|| found.clone()),
-            with_process: pending.kernel_exits.needs_pid(found),
-            ended: pending.kernel_exits.end_of(found),
+            with_process: pending.unsettled.kernel_exits.needs_pid(found),
+            ended: pending.unsettled.kernel_exits.end_of(found),
         };
         plan.containers.insert(id.clone(), known);
     }

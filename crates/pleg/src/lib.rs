@@ -37,6 +37,7 @@
 //! # }
 //! ```
 
+mod absorb;
 mod cause;
 mod convert;
 mod counts;

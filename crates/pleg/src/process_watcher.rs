@@ -88,7 +88,7 @@ impl ProcessWatcher {
         let Some(processes) = &self.processes else {
             return;
         };
-        let exits = &mut pending.kernel_exits;
+        let exits = &mut pending.unsettled.kernel_exits;
         let running = || pod.containers.iter().filter(|found| runs(found));
         for (id, pid) in pids {
             let end = pid
@@ -123,7 +123,7 @@ impl ProcessWatcher {
         let uid = self.unqueried.pop_first();
         if let Some(tracked) = uid.and_then(|uid| handle.shared.known(&uid)) {
             handle.mark_pod(&tracked, InspectionCause::Recheck, |pending| {
-                pending.kernel_exits.query_pids = true;
+                pending.unsettled.kernel_exits.query_pids = true;
             });
         }
         self.query_at = (!self.unqueried.is_empty()).then(|| now + PAUSE);
@@ -148,7 +148,7 @@ impl PlegHandle {
                     since: Instant::now(),
                     end: code.map(|code| KernelExit { code, at }),
                 };
-                pending.kernel_exits.gone.insert(id.clone(), gone);
+                pending.unsettled.kernel_exits.gone.insert(id.clone(), gone);
             });
         }
     }

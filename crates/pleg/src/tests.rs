@@ -289,30 +289,6 @@ fn the_grace_of_a_pod_is_the_longest_of_its_containers() {
 }
 
 #[test]
-fn an_unknown_state_is_believed_only_after_a_second() {
-    let tracked = TrackedPod::new(PodUid::from("u"), Seq::ZERO);
-    let seen = |phase| ObservedPod {
-        sandboxes: Vec::new(),
-        containers: vec![seen_container("c", phase)],
-    };
-    let (unknown, known) = (seen(ContainerPhase::Unknown), seen(ContainerPhase::Created));
-    let start = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .expect("a runtime")
-        .block_on(async { Instant::now() });
-    let at = |millis| start + Duration::from_millis(millis);
-    let mut pending = tracked.pending();
-    assert_eq!(pending.unknown_until(&known, at(0)), None);
-    assert_eq!(pending.unknown_until(&unknown, at(100)), Some(at(1100)));
-    assert_eq!(pending.unknown_until(&unknown, at(600)), Some(at(1100)));
-    // It was found again, so that the time starts again.
-    assert_eq!(pending.unknown_until(&known, at(700)), None);
-    assert_eq!(pending.unknown_until(&unknown, at(900)), Some(at(1900)));
-    assert_eq!(pending.unknown_until(&unknown, at(1900)), None);
-    assert_eq!(pending.unknown_until(&unknown, at(5000)), None);
-}
-
-#[test]
 fn an_observation_is_as_fresh_as_its_start() {
     let handle = PlegHandle::new(Duration::from_secs(1), Clock::system(), NodeMetrics::new());
     let uid = PodUid::from("u");

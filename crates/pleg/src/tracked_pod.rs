@@ -3,22 +3,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::OnceLock,
-    time::Duration,
 };
 
 use parking_lot::{Mutex, MutexGuard};
 use rubelet_base::{ContainerId, PodName, PodUid, SandboxId, Seq};
-use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    cause::InspectionCause, fingerprint::Fingerprint, inspection_queue::Priority,
-    inspection_slots::LatencyClass, inspection_state::InspectionState, kernel_exits::KernelExits,
-    observation::Observation, oom_reasons::PendingOomReasons, rechecks::Rechecks,
+    absorb::UnsettledStates, cause::InspectionCause, fingerprint::Fingerprint,
+    inspection_queue::Priority, inspection_slots::LatencyClass, inspection_state::InspectionState,
+    observation::Observation,
 };
-
-/// Time after which the state `Unknown` of a container is believed.
-const BELIEVE_UNKNOWN: Duration = Duration::from_secs(1);
 
 /// One pod's record. Only PLEG writes the observation; other tasks mark the pod as changed.
 #[derive(Debug)]
@@ -71,14 +66,8 @@ pub(super) struct PendingChanges {
     pub(super) reread_all: bool,
     /// Lifecycle events that the pod's task has not handled.
     pub(super) unsynced: Vec<UnsyncedEvent>,
-    /// Containers in the state `Unknown`, with the time of the first such observation.
-    pub(super) unknown_since: BTreeMap<ContainerId, Instant>,
-    /// Exits whose reason may still become `OOMKilled`.
-    pub(super) oom_reasons: PendingOomReasons,
-    /// States that change without an event.
-    pub(super) rechecks: Rechecks,
-    /// Exits of its containers that the kernel reported.
-    pub(super) kernel_exits: KernelExits,
+    /// States that may change without an event.
+    pub(super) unsettled: UnsettledStates,
 }
 
 /// A request for an inspection.
@@ -142,24 +131,6 @@ impl TrackedPod {
 }
 
 impl PendingChanges {
-    /// Time at which the state `Unknown` of all such containers of this observation is believed;
-    /// `None` if it is now. A runtime that has just been restarted may report a container as
-    /// unknown that it finds a moment later.
-    pub(super) fn unknown_until(&mut self, pod: &ObservedPod, now: Instant) -> Option<Instant> {
-        let since: BTreeMap<_, _> = pod
-            .containers
-            .iter()
-            .filter(|found| found.phase == ContainerPhase::Unknown)
-            .map(|found| {
-                let since = self.unknown_since.get(&found.id).copied().unwrap_or(now);
-                (found.id.clone(), since)
-            })
-            .collect();
-        self.unknown_since = since;
-        let youngest = self.unknown_since.values().max()?;
-        Some(*youngest + BELIEVE_UNKNOWN).filter(|at| *at > now)
-    }
-
     /// True if a cause is newer than the last inspection.
     pub(super) fn is_dirty(&self, observed: Seq) -> bool {
         self.inspection.is_dirty(observed)
