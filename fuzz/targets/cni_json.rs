@@ -5,7 +5,7 @@
 use std::{cell::OnceCell, collections::BTreeMap, path::Path};
 
 use libfuzzer_sys::fuzz_target;
-use rubelet_cni::{Cidr, NetworkError, NetworkRequest, NetworkResult};
+use rubelet_cni::{Cidr, NetworkRefusal, NetworkRequest, NetworkResult};
 use serde_json::{Map, Value, json};
 
 #[expect(

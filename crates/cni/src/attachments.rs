@@ -7,10 +7,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rubelet_base::ErrorChain;
 use rubelet_store::{Loaded, Record};
 
-use crate::{NetworkError, attachment::Attachment};
+use crate::{NetworkError, NetworkFailure, NetworkRefusal, attachment::Attachment};
 
 /// The records.
 #[derive(Debug)]
@@ -23,11 +22,9 @@ pub(crate) struct Attachments {
 impl Attachments {
     /// Reads the records in a directory, which is created if it is missing.
     pub(crate) fn open(dir: PathBuf) -> Result<Self, NetworkError> {
-        let failed = |error: io::Error| {
-            NetworkError::Failed(format!(
-                "cannot read the records of pod networks in {}: {error}",
-                dir.display()
-            ))
+        let failed = |error: io::Error| NetworkFailure::ReadRecords {
+            dir: dir.clone(),
+            error,
         };
         fs::create_dir_all(&dir).map_err(failed)?;
         let mut known = BTreeMap::new();
@@ -52,9 +49,7 @@ impl Attachments {
                     path.display(),
                     moved_to.display()
                 )),
-                Err(error) => {
-                    return Err(NetworkError::Failed(ErrorChain(&error).to_string()));
-                }
+                Err(error) => return Err(NetworkFailure::LoadRecord(Box::new(error)).into()),
             }
         }
         Ok(Self {
@@ -81,7 +76,7 @@ impl Attachments {
     pub(crate) fn save(&self, attachment: &Attachment) -> Result<(), NetworkError> {
         Record::at(self.path(&attachment.sandbox)?)
             .save(attachment)
-            .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))?;
+            .map_err(NetworkFailure::SaveRecord)?;
         self.known
             .lock()
             .insert(attachment.sandbox.clone(), attachment.clone());
@@ -92,19 +87,19 @@ impl Attachments {
     pub(crate) fn remove(&self, sandbox: &str) -> Result<(), NetworkError> {
         Record::<Attachment>::at(self.path(sandbox)?)
             .remove()
-            .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))?;
+            .map_err(NetworkFailure::RemoveRecord)?;
         self.known.lock().remove(sandbox);
         Ok(())
     }
 
-    fn path(&self, sandbox: &str) -> Result<PathBuf, NetworkError> {
+    fn path(&self, sandbox: &str) -> Result<PathBuf, NetworkRefusal> {
         check_id(sandbox)?;
         Ok(self.dir.join(Path::new(&format!("{sandbox}.json"))))
     }
 }
 
 /// Checks that a sandbox ID is a valid `CNI_CONTAINERID`; it then is a safe file name as well.
-pub(crate) fn check_id(sandbox: &str) -> Result<(), NetworkError> {
+pub(crate) fn check_id(sandbox: &str) -> Result<(), NetworkRefusal> {
     let first = sandbox.bytes().next();
     let fits = first.is_some_and(|byte| byte.is_ascii_alphanumeric())
         && sandbox.len() <= 200
@@ -114,7 +109,5 @@ pub(crate) fn check_id(sandbox: &str) -> Result<(), NetworkError> {
     if fits {
         return Ok(());
     }
-    Err(NetworkError::Refused(format!(
-        "{sandbox:?} is not a valid sandbox ID: use letters, digits, '_', '.' and '-'"
-    )))
+    Err(NetworkRefusal::SandboxId(sandbox.to_owned()))
 }

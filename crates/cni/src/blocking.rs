@@ -1,6 +1,6 @@
 //! Blocking operations of the network.
 
-use crate::NetworkError;
+use crate::{NetworkError, NetworkFailure};
 
 /// Runs a blocking operation on tokio's blocking threads.
 pub(crate) async fn blocking<T: Send + 'static>(
@@ -8,9 +8,5 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, NetworkError> {
     tokio::task::spawn_blocking(act)
         .await
-        .unwrap_or_else(|error| {
-            Err(NetworkError::Failed(format!(
-                "an operation of the network panicked or was cancelled: {error}"
-            )))
-        })
+        .unwrap_or_else(|error| Err(NetworkFailure::Operation(error).into()))
 }

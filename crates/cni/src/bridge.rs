@@ -23,25 +23,25 @@ mod tables;
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use parking_lot::Mutex;
-use rubelet_base::ErrorChain;
 use rubelet_host::{
     netlink::{Changes, Link, Neighbour, RouteSocket},
     netns, nft,
 };
 
 use crate::{
-    Cidr, NetworkError, NetworkRequest, NetworkResult, NetworkSettings, PortMapping, Protocol,
+    Cidr, NetworkDamage, NetworkError, NetworkFailure, NetworkRefusal, NetworkRequest,
+    NetworkResult, NetworkSettings, PortMapping, Protocol,
     attachment::{Attachment, AttachmentKind, Lease, PodRef},
     attachments::Attachments,
 };
 
 pub use probe::missing_sender_rules;
+pub use sysctl::SysctlError;
 
 use address_allocator::{AddressAllocator, LeaseError};
 use link_reaper::{LinkReaper, PendingDelete};
 use names::Names;
 use pod_interface::{ConnectError, PodRoute};
-use setup::failed;
 use setup::{HostState, ReadyBridge};
 use state::RangeState;
 use tables::{BridgePods, Tables};
@@ -124,7 +124,7 @@ impl BridgeNetwork {
 
     pub(crate) fn add(&self, request: &NetworkRequest) -> Result<NetworkResult, NetworkError> {
         let mut ready = self.ready(false)?;
-        let netns = netns::open(&request.netns).map_err(|error| failed(&error))?;
+        let netns = netns::open(&request.netns)?;
         let pod = PodRef::of(request);
         self.check_ports(&pod, &request.port_mappings)?;
         let renewed =
@@ -161,10 +161,7 @@ impl BridgeNetwork {
             }
             .map_err(|error| match error {
                 ConnectError::Failed(error) => error,
-                ConnectError::NoBridge => NetworkError::Failed(format!(
-                    "the bridge {} does not exist any more",
-                    ready.name
-                )),
+                ConnectError::NoBridge => NetworkFailure::BridgeGone(ready.name.clone()).into(),
             })?;
             if reached == PodRoute::Direct {
                 self.tables.lock().allow_localnet(&lease.host_interface);
@@ -202,31 +199,29 @@ impl BridgeNetwork {
                 Ok(lease)
             }
             Err(LeaseError::Failed(error)) => Err(error),
-            Err(LeaseError::Pending) => Err(NetworkError::Failed(
-                "no address is free yet: the interfaces of removed pods are still being deleted"
-                    .to_owned(),
-            )),
+            Err(LeaseError::Pending) => Err(NetworkFailure::AddressesPending.into()),
         }
     }
 
     /// Rejects host ports that can't work.
-    fn check_ports(&self, pod: &PodRef, ports: &[PortMapping]) -> Result<(), NetworkError> {
+    fn check_ports(&self, pod: &PodRef, ports: &[PortMapping]) -> Result<(), NetworkRefusal> {
         let ranges = self.allocator.lock().ranges();
         for port in ports {
             let Some(ip) = host_ports::named(port.host_ip) else {
                 continue;
             };
             if ip == IpAddr::from(std::net::Ipv6Addr::LOCALHOST) {
-                return Err(NetworkError::Refused(format!(
-                    "pod {pod} has host port {} with hostIP ::1, which the kernel can't forward to a pod: use 127.0.0.1",
-                    port.host_port
-                )));
+                return Err(NetworkRefusal::HostPortOnLoopback {
+                    pod: pod.to_string(),
+                    port: port.host_port,
+                });
             }
             if !ranges.iter().any(|range| range.is_ipv4() == ip.is_ipv4()) {
-                return Err(NetworkError::Refused(format!(
-                    "pod {pod} has host port {} with hostIP {ip}, but pods have no addresses of that IP family",
-                    port.host_port
-                )));
+                return Err(NetworkRefusal::HostPortFamily {
+                    pod: pod.to_string(),
+                    port: port.host_port,
+                    ip,
+                });
             }
         }
         Ok(())
@@ -244,8 +239,7 @@ impl BridgeNetwork {
         let Some(lease) = known else {
             return self.attachments.remove(sandbox);
         };
-        pod_interface::mark_for_deletion(&lease, &self.names.bridge, self.names.deletion_group)
-            .map_err(|error| failed(&error))?;
+        pod_interface::mark_for_deletion(&lease, &self.names.bridge, self.names.deletion_group)?;
         {
             // One lock over the lease and its elements: a rebuild in between would see only one of
             // the two changes.
@@ -264,12 +258,9 @@ impl BridgeNetwork {
 
     pub(crate) fn check(&self, request: &NetworkRequest) -> Result<(), NetworkError> {
         let known = self.allocator.lock().get(&request.sandbox);
-        let lease = known.ok_or_else(|| {
-            NetworkError::Broken(format!("sandbox {} has no IP address", request.sandbox))
-        })?;
+        let lease = known.ok_or_else(|| NetworkDamage::NoAddress(request.sandbox.clone()))?;
         let ready = self.ready(true)?;
-        let netns = netns::open(&request.netns)
-            .map_err(|error| NetworkError::Broken(ErrorChain(&error).to_string()))?;
+        let netns = netns::open(&request.netns).map_err(NetworkDamage::Netns)?;
         pod_interface::missing(&ready, &lease, &netns)
     }
 
@@ -277,9 +268,9 @@ impl BridgeNetwork {
     pub(crate) fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError> {
         let ready = self.ready(true)?;
         let mut freed = Vec::new();
-        let mut socket = RouteSocket::open().map_err(|error| failed(&error))?;
-        let links = socket.links().map_err(|error| failed(&error))?;
-        let neighbours = socket.neighbours().map_err(|error| failed(&error))?;
+        let mut socket = RouteSocket::open()?;
+        let links = socket.links()?;
+        let neighbours = socket.neighbours()?;
         freed.extend(self.recover_leases(live, &ready, &links, &neighbours));
         let leases = self.allocator.lock().leases();
         let mut ours: BTreeSet<String> = live
@@ -299,7 +290,7 @@ impl BridgeNetwork {
             let mut changes = Changes::default();
             changes.set_group(&link.name, self.names.deletion_group);
             match socket.apply(changes, || format!("remove {}", link.name)) {
-                Err(error) if !error.is_missing() => return Err(failed(&error)),
+                Err(error) if !error.is_missing() => return Err(error.into()),
                 _ => {}
             }
             freed.push(format!("interface {} without a sandbox", link.name));
@@ -331,7 +322,7 @@ impl BridgeNetwork {
             }
         }
         match socket.apply(changes, || "delete stale neighbour entries".to_owned()) {
-            Err(error) if !error.is_missing() => return Err(failed(&error)),
+            Err(error) if !error.is_missing() => return Err(error.into()),
             _ => {}
         }
         self.tables.lock().rebuild(&self.pods());
@@ -372,28 +363,19 @@ impl BridgeNetwork {
             return Ok(Vec::new());
         }
         let mut gone = Vec::new();
-        let mut socket = RouteSocket::open().map_err(|error| failed(&error))?;
-        let link = socket
-            .link(&self.names.bridge)
-            .map_err(|error| failed(&error))?;
-        let links = socket.links().map_err(|error| failed(&error))?;
+        let mut socket = RouteSocket::open()?;
+        let link = socket.link(&self.names.bridge)?;
+        let links = socket.links()?;
         let empty = |link: &Link| !links.iter().any(|port| port.master == Some(link.index));
         if link.is_some_and(|link| link.kind == "bridge" && empty(&link)) {
             let mut changes = Changes::default();
             changes.delete_link(&self.names.bridge);
-            socket
-                .apply(changes, || {
-                    format!("remove the bridge {}", self.names.bridge)
-                })
-                .map_err(|error| failed(&error))?;
+            socket.apply(changes, || {
+                format!("remove the bridge {}", self.names.bridge)
+            })?;
             gone.push(format!("unused bridge {}", self.names.bridge));
         }
-        gone.extend(
-            self.tables
-                .lock()
-                .remove()
-                .map_err(|error| failed(&error))?,
-        );
+        gone.extend(self.tables.lock().remove()?);
         *ready = None;
         Ok(gone)
     }
@@ -428,8 +410,8 @@ impl BridgeNetwork {
         let mut ready = self.ready.lock();
         if let Some(found) = &*ready {
             let there = !look || {
-                let mut socket = RouteSocket::open().map_err(|error| failed(&error))?;
-                let link = socket.link(&found.name).map_err(|error| failed(&error))?;
+                let mut socket = RouteSocket::open()?;
+                let link = socket.link(&found.name)?;
                 link.is_some_and(|link| link.index == found.index && link.up)
             };
             if there {
@@ -443,8 +425,8 @@ impl BridgeNetwork {
     }
 
     fn set_up(&self) -> Result<ReadyBridge, NetworkError> {
-        let mut socket = RouteSocket::open().map_err(|error| failed(&error))?;
-        let host = HostState::read(&mut socket).map_err(|error| failed(&error))?;
+        let mut socket = RouteSocket::open()?;
+        let host = HostState::read(&mut socket)?;
         let own = host.named(&self.names.bridge).map(|link| link.index);
         let wanted = {
             let mut ranges = self.ranges.lock();
@@ -452,7 +434,7 @@ impl BridgeNetwork {
             ranges::check(&wanted)?;
             for range in &wanted {
                 if let Some(why) = ranges::clash(*range, &host.routes, &host.links, own) {
-                    return Err(NetworkError::Refused(why));
+                    return Err(why.into());
                 }
             }
             self.allocator

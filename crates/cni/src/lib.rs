@@ -29,8 +29,9 @@ mod request;
 mod settings;
 
 pub use address::{Cidr, CidrError};
-pub use bridge::missing_sender_rules;
-pub use error::NetworkError;
+pub use bridge::{SysctlError, missing_sender_rules};
+pub use error::{NetworkDamage, NetworkError, NetworkFailure, NetworkRefusal};
 pub use network::{PodNetwork, network};
+pub use plugins::PluginError;
 pub use request::{Dns, NetworkRequest, NetworkResult, PortMapping, Protocol};
 pub use settings::{NetworkChoice, NetworkSettings};

@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
-    Cidr, NetworkChoice, NetworkError, NetworkRequest, NetworkResult, NetworkSettings,
+    Cidr, NetworkChoice, NetworkDamage, NetworkError, NetworkFailure, NetworkRefusal,
+    NetworkRequest, NetworkResult, NetworkSettings,
     attachment::{Attachment, AttachmentKind},
     attachments::{Attachments, check_id},
     blocking::blocking,
@@ -183,7 +184,7 @@ impl Network {
         &self,
         plugins: &PluginNetwork,
         list: &ConfigList,
-    ) -> Result<(), String> {
+    ) -> Result<(), NetworkError> {
         let (pause, tries) = GC_RETRY;
         for _ in 0..tries {
             let Ok(_alone) = self.adding.try_write() else {
@@ -191,15 +192,15 @@ impl Network {
                 continue;
             };
             return match timeout(GC_TIMEOUT, plugins.collect_garbage(list)).await {
-                Ok(done) => done.map_err(|error| error.to_string()),
-                Err(_) => Err(format!(
-                    "GC of the CNI plugins of the network {} did not finish within {} s",
-                    list.name,
-                    GC_TIMEOUT.as_secs()
-                )),
+                Ok(done) => done,
+                Err(_) => Err(NetworkFailure::CollectGarbageDeadline {
+                    network: list.name.clone(),
+                    deadline: GC_TIMEOUT,
+                }
+                .into()),
             };
         }
-        Err("GC of the CNI plugins was skipped: pods were being added all the time".to_owned())
+        Err(NetworkFailure::CollectGarbageSkipped.into())
     }
 }
 
@@ -208,11 +209,11 @@ fn describe(attachment: &Attachment) -> String {
     format!("sandbox {} of pod {}", attachment.sandbox, attachment.pod)
 }
 
-fn outcome(freed: Vec<String>, left: &[String]) -> Result<Vec<String>, NetworkError> {
+fn outcome(freed: Vec<String>, left: Vec<String>) -> Result<Vec<String>, NetworkError> {
     if left.is_empty() {
         Ok(freed)
     } else {
-        Err(NetworkError::Failed(left.join("; ")))
+        Err(NetworkFailure::Several(left).into())
     }
 }
 
@@ -233,7 +234,7 @@ impl PodNetwork for Network {
         kept.await?;
         match configured {
             ConfigDir::List(list) => parts.plugins.status(&list).await,
-            ConfigDir::Broken(why) => Err(NetworkError::Failed(why)),
+            ConfigDir::Broken(why) => Err(NetworkFailure::Configuration(why).into()),
             ConfigDir::None => unreachable!("answered above"),
         }
     }
@@ -277,7 +278,7 @@ impl PodNetwork for Network {
         if !on_bridge {
             match self.configured().await {
                 ConfigDir::None => {}
-                ConfigDir::Broken(why) => return Err(NetworkError::Failed(why)),
+                ConfigDir::Broken(why) => return Err(NetworkFailure::Configuration(why).into()),
                 ConfigDir::List(list) => {
                     let _shared = self.adding.read().await;
                     return parts.plugins.add(&request, &list).await;
@@ -310,10 +311,7 @@ impl PodNetwork for Network {
     async fn check(&self, request: &NetworkRequest) -> Result<(), NetworkError> {
         let parts = self.parts().await?;
         let Some(attachment) = parts.attachments.get(&request.sandbox) else {
-            return Err(NetworkError::Broken(format!(
-                "sandbox {} is not attached to the network",
-                request.sandbox
-            )));
+            return Err(NetworkDamage::NotAttached(request.sandbox.clone()).into());
         };
         let pod = attachment.pod.clone();
         let checked = match attachment.how {
@@ -381,7 +379,7 @@ impl PodNetwork for Network {
             Ok(more) => freed.extend(more),
             Err(error) => left.push(error.to_string()),
         }
-        outcome(freed, &left)
+        outcome(freed, left)
     }
 
     async fn collect_garbage(&self) -> Result<Vec<String>, NetworkError> {
@@ -411,9 +409,10 @@ impl PodNetwork for Network {
             }
         }
         if let ConfigDir::List(list) = self.configured().await {
-            left.extend(self.collect_garbage(&parts.plugins, &list).await.err());
+            let done = self.collect_garbage(&parts.plugins, &list).await;
+            left.extend(done.err().map(|error| error.to_string()));
         }
-        outcome(freed, &left)
+        outcome(freed, left)
     }
 
     async fn set_pod_cidrs(&self, cidrs: &[Cidr]) -> Result<(), NetworkError> {
@@ -427,7 +426,7 @@ impl PodNetwork for Network {
 }
 
 /// The kernel's rule for interface names, without characters that `nft` would have to quote.
-fn check_bridge_name(name: &str) -> Result<(), NetworkError> {
+fn check_bridge_name(name: &str) -> Result<(), NetworkRefusal> {
     let fits = (1..=15).contains(&name.len())
         && Path::new(name).components().count() == 1
         && name
@@ -440,7 +439,5 @@ fn check_bridge_name(name: &str) -> Result<(), NetworkError> {
     if fits {
         return Ok(());
     }
-    Err(NetworkError::Refused(format!(
-        "{name:?} is not a valid name of the pods' bridge: use at most 15 letters, digits, '_' and '-', a letter first"
-    )))
+    Err(NetworkRefusal::BridgeName(name.to_owned()))
 }

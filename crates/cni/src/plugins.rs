@@ -24,17 +24,19 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::{
-    Cidr, NetworkError, NetworkRequest, NetworkResult, NetworkSettings,
+    Cidr, NetworkDamage, NetworkError, NetworkFailure, NetworkRequest, NetworkResult,
+    NetworkSettings,
     attachment::{Attachment, AttachmentKind, CniAttachment, PodRef},
     attachments::Attachments,
     blocking::blocking,
 };
 
+pub use error::PluginError;
+
 pub(crate) use conf::{ConfigDir, ConfigList};
 
 use cache::INTERFACE;
 use conf::Version;
-use error::PluginError;
 use exec::PluginCall;
 
 /// TTL of a successful STATUS: the kubelet asks every few seconds.
@@ -76,7 +78,7 @@ impl PluginNetwork {
         for plugin in &list.plugins {
             let for_addresses = plugin.get("ipam").and_then(|ipam| ipam["type"].as_str());
             for kind in [conf::kind(plugin)].into_iter().chain(for_addresses) {
-                exec::find(kind, dirs).map_err(|error| not_ready(list, &error))?;
+                exec::find(kind, dirs).map_err(|error| not_ready(list, error))?;
             }
         }
         if list.version < Version::WITH_STATUS {
@@ -95,7 +97,7 @@ impl PluginNetwork {
             let input = list.input(plugin, &none, None, &none);
             self.run(plugin, "STATUS", Vec::new(), &input)
                 .await
-                .map_err(|error| not_ready(list, &error))?;
+                .map_err(|error| not_ready(list, error))?;
         }
         *self.was_ready.lock() = Some((list.raw.clone(), Instant::now()));
         Ok(())
@@ -112,7 +114,7 @@ impl PluginNetwork {
         blocking(move || {
             netns::open(&path)
                 .map(drop)
-                .map_err(|error| NetworkError::Failed(error.to_string()))
+                .map_err(|error| NetworkFailure::PluginNetns(error).into())
         })
         .await?;
         let mut attachment = Attachment {
@@ -143,12 +145,12 @@ impl PluginNetwork {
                 // it.
                 let cni = cni.clone();
                 let _ = self.del(&request.sandbox, &request.netns, &cni).await;
-                return Err(NetworkError::Failed(format!(
-                    "cannot add pod {} to the network {}: {}",
-                    PodRef::of(request),
-                    list.name,
-                    ErrorChain(&error)
-                )));
+                return Err(NetworkFailure::Add {
+                    pod: PodRef::of(request).to_string(),
+                    network: list.name.clone(),
+                    error: Box::new(error),
+                }
+                .into());
             }
         };
         cni.result = Some(result);
@@ -224,24 +226,18 @@ impl PluginNetwork {
         for plugin in list.plugins.iter().rev() {
             self.verb("DEL", &pod, &list, plugin, previous)
                 .await
-                .map_err(|error| {
-                    NetworkError::Failed(format!(
-                        "cannot remove sandbox {sandbox} from the network {}: {}",
-                        list.name,
-                        ErrorChain(&error)
-                    ))
+                .map_err(|error| NetworkFailure::Remove {
+                    sandbox: sandbox.to_owned(),
+                    network: list.name.clone(),
+                    error: Box::new(error),
                 })?;
         }
         let dir = self.settings.cni_cache_dir.clone();
         let attachments = Arc::clone(&self.attachments);
         let sandbox = sandbox.to_owned();
         blocking(move || {
-            cache::remove(&dir, &list.name, &sandbox).map_err(|error| {
-                NetworkError::Failed(format!(
-                    "cannot remove a CNI result in {}: {error}",
-                    dir.display()
-                ))
-            })?;
+            cache::remove(&dir, &list.name, &sandbox)
+                .map_err(|error| NetworkFailure::ResultCache { dir, error })?;
             attachments.remove(&sandbox)
         })
         .await
@@ -255,10 +251,11 @@ impl PluginNetwork {
     ) -> Result<(), NetworkError> {
         let list = recorded(cni)?;
         let Some(result) = &cni.result else {
-            return Err(NetworkError::Broken(format!(
-                "sandbox {sandbox} was never completely added to the network {}",
-                list.name
-            )));
+            return Err(NetworkDamage::Incomplete {
+                sandbox: sandbox.to_owned(),
+                network: list.name,
+            }
+            .into());
         };
         if !list.check || list.version < Version::WITH_CHECK {
             return Ok(());
@@ -271,7 +268,7 @@ impl PluginNetwork {
         for plugin in &list.plugins {
             self.verb("CHECK", &pod, &list, plugin, Some(result))
                 .await
-                .map_err(|error| NetworkError::Broken(ErrorChain(&error).to_string()))?;
+                .map_err(|error| NetworkDamage::Plugin(Box::new(error)))?;
         }
         Ok(())
     }
@@ -319,7 +316,7 @@ impl PluginNetwork {
         if failed.is_empty() {
             Ok(())
         } else {
-            Err(NetworkError::Failed(failed.join("; ")))
+            Err(NetworkFailure::Several(failed).into())
         }
     }
 
@@ -371,17 +368,18 @@ impl PluginNetwork {
     }
 }
 
-fn not_ready(list: &ConfigList, error: &PluginError) -> NetworkError {
-    NetworkError::Failed(format!(
-        "the network {} is not ready: {}",
-        list.name,
-        ErrorChain(error)
-    ))
+fn not_ready(list: &ConfigList, error: PluginError) -> NetworkFailure {
+    NetworkFailure::NotReady {
+        network: list.name.clone(),
+        error: Box::new(error),
+    }
 }
 
 /// The configuration a pod was added with.
-fn recorded(cni: &CniAttachment) -> Result<ConfigList, NetworkError> {
+fn recorded(cni: &CniAttachment) -> Result<ConfigList, NetworkFailure> {
     ConfigList::from_value(cni.config.clone()).map_err(|error| {
-        NetworkError::Failed(format!("the recorded CNI configuration of a pod {error}"))
+        NetworkFailure::RecordedConfiguration {
+            reason: error.to_string(),
+        }
     })
 }

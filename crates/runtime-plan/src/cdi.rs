@@ -9,8 +9,9 @@ mod name;
 mod tests;
 
 pub use catalog::{DeviceCatalog, SpecFile};
-pub use document::{CdiDocument, SpecError, read};
+pub use document::{CdiDocument, FieldError, SpecError, read};
 pub use edits::{DeviceEdits, NodeOnHost, apply};
+pub use name::NameError;
 
 use std::collections::BTreeSet;
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    Cidr, NetworkError, PortMapping,
+    Cidr, NetworkError, NetworkFailure, NetworkRefusal, PortMapping,
     attachment::{Lease, PodRef},
 };
 
@@ -84,7 +84,7 @@ impl AddressAllocator {
     ) -> Result<Lease, LeaseError> {
         self.ports
             .take(sandbox, pod, ports)
-            .map_err(LeaseError::Failed)?;
+            .map_err(|refusal| LeaseError::Failed(refusal.into()))?;
         let mut lease = Lease {
             addresses: Vec::new(),
             ranges: Vec::new(),
@@ -111,9 +111,8 @@ impl AddressAllocator {
         if !self.leaving.is_empty() {
             return Err(LeaseError::Pending);
         }
-        Err(LeaseError::Failed(NetworkError::Failed(format!(
-            "no address is free in {range}: all {taken} are in use by pods; configure a larger range, or a smaller maxPods"
-        ))))
+        let failure = NetworkFailure::NoAddress { range, taken };
+        Err(LeaseError::Failed(failure.into()))
     }
 
     /// Updates the host ports of a pod that keeps its addresses.
@@ -122,7 +121,7 @@ impl AddressAllocator {
         sandbox: &str,
         pod: &PodRef,
         ports: &[PortMapping],
-    ) -> Result<Option<Lease>, NetworkError> {
+    ) -> Result<Option<Lease>, NetworkRefusal> {
         let Some(lease) = self.leases.get_mut(sandbox) else {
             return Ok(None);
         };

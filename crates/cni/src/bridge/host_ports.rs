@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use crate::{NetworkError, PortMapping, Protocol, attachment::PodRef};
+use crate::{NetworkRefusal, PortMapping, Protocol, attachment::PodRef};
 
 /// The host ports in use by pods.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl HostPorts {
         sandbox: &str,
         pod: &PodRef,
         ports: &[PortMapping],
-    ) -> Result<(), NetworkError> {
+    ) -> Result<(), NetworkRefusal> {
         self.replace(sandbox, pod, ports, ports)
     }
 
@@ -41,7 +41,7 @@ impl HostPorts {
         pod: &PodRef,
         old: &[PortMapping],
         ports: &[PortMapping],
-    ) -> Result<(), NetworkError> {
+    ) -> Result<(), NetworkRefusal> {
         for (number, port) in ports.iter().enumerate() {
             let holders = self.holders.get(&(port.protocol, port.host_port));
             let clash = holders
@@ -49,12 +49,12 @@ impl HostPorts {
                 .flatten()
                 .find(|holder| holder.sandbox != sandbox && meet(holder.host_ip, port.host_ip));
             if let Some(holder) = clash {
-                return Err(conflict(format!(
-                    "host port {} of pod {pod} is already in use by pod {} (sandbox {}): change the hostPort of one of them",
-                    show(port),
-                    holder.pod,
-                    holder.sandbox
-                )));
+                return Err(NetworkRefusal::HostPortInUse {
+                    port: show(port),
+                    pod: pod.to_string(),
+                    holder: holder.pod.to_string(),
+                    sandbox: holder.sandbox.clone(),
+                });
             }
             let twice = ports[..number].iter().find(|other| {
                 (other.protocol, other.host_port) == (port.protocol, port.host_port)
@@ -62,12 +62,12 @@ impl HostPorts {
                     && other.container_port != port.container_port
             });
             if let Some(other) = twice {
-                return Err(conflict(format!(
-                    "pod {pod} maps host port {} to both of its ports {} and {}: change one hostPort",
-                    show(port),
-                    other.container_port,
-                    port.container_port
-                )));
+                return Err(NetworkRefusal::HostPortTwice {
+                    pod: pod.to_string(),
+                    port: show(port),
+                    one: other.container_port,
+                    other: port.container_port,
+                });
             }
         }
         self.release(sandbox, old);
@@ -109,10 +109,6 @@ fn meet(one: Option<IpAddr>, other: Option<IpAddr>) -> bool {
 /// The address, unless it is unspecified.
 pub(super) fn named(address: Option<IpAddr>) -> Option<IpAddr> {
     address.filter(|address| !address.is_unspecified())
-}
-
-fn conflict(message: String) -> NetworkError {
-    NetworkError::Refused(message)
 }
 
 fn show(port: &PortMapping) -> String {

@@ -10,21 +10,20 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use rubelet_base::ErrorChain;
 use rubelet_host::{
     netlink::{Address, Changes, NetlinkError, Route, RouteSocket, Veth},
     netns,
 };
 
 use crate::{
-    NetworkError,
+    NetworkDamage, NetworkError, NetworkFailure,
     attachment::{Lease, PodRef},
 };
 
 use super::{
     harden,
     names::{inside_mac, outside_mac},
-    setup::{ReadyBridge, failed, unknown_kind},
+    setup::{ReadyBridge, cannot, unknown_kind},
     sysctl::{Interfaces, IpFamily, SysctlError},
 };
 
@@ -45,13 +44,19 @@ pub(super) enum ConnectError {
 
 impl From<NetlinkError> for ConnectError {
     fn from(error: NetlinkError) -> Self {
-        Self::Failed(failed(&error))
+        Self::Failed(error.into())
+    }
+}
+
+impl From<NetworkFailure> for ConnectError {
+    fn from(failure: NetworkFailure) -> Self {
+        Self::Failed(failure.into())
     }
 }
 
 impl From<netns::NetnsError> for ConnectError {
     fn from(error: netns::NetnsError) -> Self {
-        Self::Failed(failed(&error))
+        Self::Failed(error.into())
     }
 }
 
@@ -88,8 +93,7 @@ pub(super) fn connect(
         {
             return Err(ConnectError::NoBridge);
         } else {
-            let why = unknown_kind(&error, "veth");
-            return Err(ConnectError::Failed(NetworkError::Failed(why)));
+            return Err(unknown_kind(error, "veth").into());
         }
     }
     if let Err(error) = outside(&mut socket, ready, lease, pod, master) {
@@ -144,7 +148,7 @@ fn outside(
     let primary = lease.addresses[0];
     let name = lease.host_interface.as_str();
     // While it is down: once it is up, the kernel handles packets of the pod.
-    harden::interface(&Interfaces::open(), name).map_err(|error| exposed(&error))?;
+    harden::interface(&Interfaces::open(), name).map_err(exposed)?;
     let mut changes = Changes::default();
     if let Some(bridge) = master {
         changes.set_port(name, ready.port());
@@ -164,21 +168,16 @@ fn outside(
     })?)
 }
 
-fn exposed(error: &SysctlError) -> ConnectError {
-    ConnectError::Failed(NetworkError::Failed(format!(
-        "cannot disable router advertisements and redirects: {}",
-        ErrorChain(error)
-    )))
+fn exposed(error: SysctlError) -> NetworkFailure {
+    cannot("disable router advertisements and redirects", error)
 }
 
 /// Adds a route to a pod outside of the full bridge. Returns the MAC address of the host end.
 fn by_route(socket: &mut RouteSocket, lease: &Lease) -> Result<[u8; 6], ConnectError> {
     let name = lease.host_interface.as_str();
-    let link = socket.link(name)?.ok_or_else(|| {
-        ConnectError::Failed(NetworkError::Failed(format!(
-            "the interface {name} does not exist any more"
-        )))
-    })?;
+    let link = socket
+        .link(name)?
+        .ok_or_else(|| NetworkFailure::InterfaceGone(name.to_owned()))?;
     let mut changes = Changes::default();
     for (&address, range) in lease.addresses.iter().zip(&lease.ranges) {
         changes
@@ -210,16 +209,12 @@ fn inside(lease: &Lease, netns: &OwnedFd, near: [u8; 6], ipv6: bool) -> Result<(
                 let _ = set(IpFamily::V6, "disable_ipv6");
             }
         }
-        harden::interface(&interfaces, INSIDE).map_err(|error| exposed(&error))?;
+        harden::interface(&interfaces, INSIDE).map_err(exposed)?;
         Ok::<_, ConnectError>(RouteSocket::open()?)
     })??;
     let link = socket
         .link(INSIDE)?
-        .ok_or_else(|| {
-            ConnectError::Failed(NetworkError::Failed(format!(
-                "the interface {INSIDE} is missing in the pod's network namespace"
-            )))
-        })?
+        .ok_or(NetworkFailure::PodInterfaceGone(INSIDE))?
         .index;
     let mut changes = Changes::default();
     if ipv6 && !with_ipv6 {
@@ -299,46 +294,41 @@ pub(super) fn missing(
     lease: &Lease,
     netns: &OwnedFd,
 ) -> Result<(), NetworkError> {
-    let broken = |text: String| Err(NetworkError::Broken(text));
     let name = &lease.host_interface;
-    let mut socket = RouteSocket::open().map_err(|error| failed(&error))?;
-    let Some(link) = socket.link(name).map_err(|error| failed(&error))? else {
-        return broken(format!("the interface {name} is missing on the host"));
+    let mut socket = RouteSocket::open()?;
+    let Some(link) = socket.link(name)? else {
+        return Err(NetworkDamage::InterfaceMissing(name.clone()).into());
     };
     if !link.up {
-        return broken(format!("the interface {name} is down"));
+        return Err(NetworkDamage::InterfaceDown(name.clone()).into());
     }
     // Without a master it was added while the bridge was full, and has a route.
     if link.master.is_some_and(|master| master != ready.index) {
-        return broken(format!(
-            "the interface {name} is not attached to the bridge {}",
-            ready.name
-        ));
+        return Err(NetworkDamage::NotOnBridge {
+            interface: name.clone(),
+            bridge: ready.name.clone(),
+        }
+        .into());
     }
-    let mut socket = netns::within(netns, RouteSocket::open)
-        .map_err(|error| failed(&error))?
-        .map_err(|error| failed(&error))?;
-    let Some(link) = socket.link(INSIDE).map_err(|error| failed(&error))? else {
-        return broken(format!("the interface {INSIDE} is missing in the pod"));
+    let mut socket = netns::within(netns, RouteSocket::open)??;
+    let Some(link) = socket.link(INSIDE)? else {
+        return Err(NetworkDamage::PodInterfaceMissing(INSIDE).into());
     };
     if !link.up {
-        return broken(format!("the interface {INSIDE} in the pod is down"));
+        return Err(NetworkDamage::PodInterfaceDown(INSIDE).into());
     }
-    let addresses = socket.addresses().map_err(|error| failed(&error))?;
-    let routes = socket.routes().map_err(|error| failed(&error))?;
+    let addresses = socket.addresses()?;
+    let routes = socket.routes()?;
     for (&address, range) in lease.addresses.iter().zip(&lease.ranges) {
         if !addresses.contains(&own(link.index, address)) {
-            return broken(format!("the address {address} is missing in the pod"));
+            return Err(NetworkDamage::AddressMissing(address).into());
         }
         let gateway = Some(range.gateway());
         if !routes
             .iter()
             .any(|route| route.prefix == 0 && route.gateway == gateway)
         {
-            return broken(format!(
-                "the default route by {} is missing in the pod",
-                range.gateway()
-            ));
+            return Err(NetworkDamage::DefaultRouteMissing(range.gateway()).into());
         }
     }
     Ok(())

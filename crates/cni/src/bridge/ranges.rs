@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use rubelet_host::netlink::{Link, Route};
 
-use crate::{Cidr, NetworkError};
+use crate::{Cidr, NetworkRefusal};
 
 /// Default ranges: private ones that other programs don't use by default (podman uses 10.88 and
 /// 10.89, CRI-O 10.85, k3s 10.42, flannel and kind 10.244, docker 172.17 and the following; 192.168
@@ -22,35 +22,28 @@ const CANDIDATES: [(u8, u8); 6] = [
 const MIN_CAPACITY: u32 = 1;
 
 /// Checks that the ranges are usable.
-pub(super) fn check(ranges: &[Cidr]) -> Result<(), NetworkError> {
+pub(super) fn check(ranges: &[Cidr]) -> Result<(), NetworkRefusal> {
     for (number, range) in ranges.iter().enumerate() {
         if range.capacity() < MIN_CAPACITY {
-            return refuse(format!(
-                "the range {range} has no address for a pod: use a larger one"
-            ));
+            return Err(NetworkRefusal::RangeTooSmall(*range));
         }
         if range.network().is_loopback() || range.network().is_multicast() {
-            return refuse(format!(
-                "pods cannot have addresses of {range}: use a private range"
-            ));
+            return Err(NetworkRefusal::RangeNotUsable(*range));
         }
         let twin = ranges[..number]
             .iter()
             .find(|other| other.is_ipv4() == range.is_ipv4());
         if let Some(twin) = twin {
-            return refuse(format!(
-                "{twin} and {range} are of the same IP family: use at most one range of each family"
-            ));
+            return Err(NetworkRefusal::SameFamily {
+                one: *twin,
+                other: *range,
+            });
         }
     }
     Ok(())
 }
 
-fn refuse(message: String) -> Result<(), NetworkError> {
-    Err(NetworkError::Refused(message))
-}
-
-/// A message about a route of the host that conflicts with a range. Routes by `own`, the bridge, do
+/// The refusal of a range that conflicts with a route of the host. Routes by `own`, the bridge, do
 /// not conflict, and neither does a wider one by a gateway, such as the route by which the
 /// cluster's range is announced.
 pub(super) fn clash(
@@ -58,7 +51,7 @@ pub(super) fn clash(
     routes: &[Route],
     links: &[Link],
     own: Option<u32>,
-) -> Option<String> {
+) -> Option<NetworkRefusal> {
     let route = routes.iter().find(|route| {
         let Some(other) = Cidr::new(route.destination, route.prefix) else {
             return false;
@@ -74,10 +67,12 @@ pub(super) fn clash(
         .iter()
         .find(|link| link.index == route.link)
         .map_or("?", |link| link.name.as_str());
-    Some(format!(
-        "the pod range {range} overlaps with the route {}/{} of interface {interface}: configure another range for pods",
-        route.destination, route.prefix
-    ))
+    Some(NetworkRefusal::RangeOverlaps {
+        range,
+        destination: route.destination,
+        prefix: route.prefix,
+        interface: interface.to_owned(),
+    })
 }
 
 /// A host route by a veth leads to a pod, of this network or of an earlier one.
@@ -93,7 +88,7 @@ fn is_pod(route: &Route, links: &[Link]) -> bool {
 }
 
 /// A default range that overlaps with no route of the host.
-pub(super) fn choose(routes: &[Route]) -> Result<Cidr, NetworkError> {
+pub(super) fn choose(routes: &[Route]) -> Result<Cidr, NetworkRefusal> {
     CANDIDATES
         .iter()
         .filter_map(|&(a, b)| Cidr::new(IpAddr::from([a, b, 0, 0]), 16))
@@ -104,9 +99,7 @@ pub(super) fn choose(routes: &[Route]) -> Result<Cidr, NetworkError> {
                         .is_some_and(|other| other.overlaps(range))
             })
         })
-        .ok_or_else(|| {
-            NetworkError::Refused("each range that could be chosen for pods overlaps with a route of this host: configure the pods' range".to_owned())
-        })
+        .ok_or(NetworkRefusal::NoFreeRange)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use rubelet_host::netlink::{
     Address, Bridge, BridgePort, Changes, Link, NetlinkError, Route, RouteSocket,
 };
 
-use crate::{Cidr, NetworkError, NetworkSettings, attachment::Lease};
+use crate::{Cidr, NetworkError, NetworkFailure, NetworkSettings, attachment::Lease};
 
 use super::{
     harden,
@@ -82,10 +82,7 @@ pub(super) fn bridge(
     settings: &NetworkSettings,
 ) -> Result<ReadyBridge, NetworkError> {
     let name = names.bridge.as_str();
-    let text = |error: NetlinkError| failed(&error);
-    let first = ranges.first().ok_or_else(|| {
-        NetworkError::Failed("no range of pod addresses is configured".to_owned())
-    })?;
+    let first = ranges.first().ok_or(NetworkFailure::NoRange)?;
     let mac = inside_mac(first.gateway());
     let mtu = settings.mtu.unwrap_or_else(|| host.mtu());
     if host.named(name).is_none() {
@@ -93,22 +90,19 @@ pub(super) fn bridge(
         changes.add_bridge(Bridge { name, mac, mtu });
         socket
             .apply(changes, || format!("create the bridge {name}"))
-            .map_err(|error| NetworkError::Failed(unknown_kind(&error, "bridge")))?;
+            .map_err(|error| unknown_kind(error, "bridge"))?;
     }
     let link = socket
-        .link(name)
-        .map_err(text)?
-        .ok_or_else(|| NetworkError::Failed(format!("the bridge {name} was removed meanwhile")))?;
+        .link(name)?
+        .ok_or_else(|| NetworkFailure::BridgeRemoved(name.to_owned()))?;
     if link.kind != "bridge" {
-        return Err(NetworkError::Failed(format!(
-            "the interface {name} is not a bridge: choose another name for the pods' bridge"
-        )));
+        return Err(NetworkFailure::NotABridge(name.to_owned()).into());
     }
     harden::bridge(&Interfaces::open(), name)
-        .map_err(|error| cannot("keep router advertisements of pods from this host", &error))?;
+        .map_err(|error| cannot("keep router advertisements of pods from this host", error))?;
     if ranges.iter().any(|range| !range.is_ipv4()) {
         sysctl::set(&format!("ipv6/conf/{name}/disable_ipv6"), "0")
-            .map_err(|error| cannot("enable IPv6 on the bridge", &error))?;
+            .map_err(|error| cannot("enable IPv6 on the bridge", error))?;
     }
     // Running pods have permanent neighbour entries with the bridge's present MAC address.
     let mac = match <[u8; 6]>::try_from(link.mac.as_slice()) {
@@ -125,12 +119,10 @@ pub(super) fn bridge(
     for range in ranges {
         changes.add_address(gateway(link.index, *range));
     }
-    socket
-        .apply(changes, || format!("configure the bridge {name}"))
-        .map_err(text)?;
+    socket.apply(changes, || format!("configure the bridge {name}"))?;
     // After the new addresses are there: running pods are never without a gateway.
     let mut stale = Changes::default();
-    for address in socket.addresses().map_err(text)? {
+    for address in socket.addresses()? {
         let wanted = ranges
             .iter()
             .any(|range| gateway(link.index, *range) == address);
@@ -151,8 +143,8 @@ pub(super) fn bridge(
     })
 }
 
-fn cannot(what: &str, error: &SysctlError) -> NetworkError {
-    NetworkError::Failed(format!("cannot {what}: {}", ErrorChain(error)))
+pub(super) fn cannot(purpose: &'static str, error: SysctlError) -> NetworkFailure {
+    NetworkFailure::KernelParameterFor { purpose, error }
 }
 
 fn gateway(link: u32, range: Cidr) -> Address {
@@ -163,19 +155,13 @@ fn gateway(link: u32, range: Cidr) -> Address {
     }
 }
 
-/// An error with its causes.
-pub(super) fn failed(error: &(dyn std::error::Error + 'static)) -> NetworkError {
-    NetworkError::Failed(ErrorChain(error).to_string())
-}
-
-/// The message of an error, with the missing module if the kernel does not support a type of
-/// interface.
-pub(super) fn unknown_kind(error: &NetlinkError, module: &str) -> String {
-    let text = ErrorChain(error).to_string();
+/// The failure to create an interface, with the missing module if the kernel does not support its
+/// type.
+pub(super) fn unknown_kind(error: NetlinkError, module: &'static str) -> NetworkFailure {
     if error.errno() == Some(NOT_SUPPORTED) {
-        format!("{text}: the kernel has no module {module}")
+        NetworkFailure::NoModule { module, error }
     } else {
-        text
+        NetworkFailure::Netlink(error)
     }
 }
 
@@ -223,14 +209,14 @@ pub(super) fn reapply_port_settings(
         let Some(link) = links.get(name) else {
             continue;
         };
-        harden::interface(&interfaces, name).map_err(|error| failed(&error))?;
+        harden::interface(&interfaces, name).map_err(NetworkFailure::KernelParameter)?;
         if link.master == Some(ready.index) && link.port != Some(ready.port()) {
             changes.set_port(name, ready.port());
         }
     }
     let what = || "update the bridge ports of pods".to_owned();
     match socket.apply(changes, what) {
-        Err(error) if !error.is_missing() => Err(failed(&error)),
+        Err(error) if !error.is_missing() => Err(error.into()),
         _ => Ok(()),
     }
 }

@@ -5,11 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::ErrorChain;
 use rubelet_store::{Loaded, Record, Stored};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cidr, NetworkError};
+use crate::{Cidr, NetworkError, NetworkFailure, NetworkRefusal};
 
 /// Allocations between two writes of the record.
 const STRIDE: u32 = 64;
@@ -38,11 +37,11 @@ impl Stored for StoredRanges {
 }
 
 impl RangeState {
-    pub(super) fn load(dir: &Path) -> Result<Self, NetworkError> {
+    pub(super) fn load(dir: &Path) -> Result<Self, NetworkFailure> {
         let path = dir.join("ranges.json");
         let loaded = Record::<StoredRanges>::at(&path)
             .load()
-            .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))?;
+            .map_err(|error| NetworkFailure::LoadRecord(Box::new(error)))?;
         let stored = match loaded {
             Loaded::Valid(stored) => stored,
             // Everything in it can be recovered: the cluster sends its ranges again, and the rest
@@ -56,7 +55,7 @@ impl RangeState {
     pub(super) fn wanted(
         &mut self,
         settings: &[Cidr],
-        choose: impl FnOnce() -> Result<Cidr, NetworkError>,
+        choose: impl FnOnce() -> Result<Cidr, NetworkRefusal>,
     ) -> Result<Vec<Cidr>, NetworkError> {
         let mut wanted = if self.stored.pod_cidrs.is_empty() {
             settings.to_vec()
@@ -83,7 +82,7 @@ impl RangeState {
     }
 
     /// Stores the cluster's ranges; returns the previous ones.
-    pub(super) fn set_pod_cidrs(&mut self, cidrs: &[Cidr]) -> Result<Vec<Cidr>, NetworkError> {
+    pub(super) fn set_pod_cidrs(&mut self, cidrs: &[Cidr]) -> Result<Vec<Cidr>, NetworkFailure> {
         let old = std::mem::replace(&mut self.stored.pod_cidrs, cidrs.to_vec());
         self.save()?;
         Ok(old)
@@ -96,7 +95,7 @@ impl RangeState {
 
     /// Stores the positions of allocation, once per [`STRIDE`] addresses: a restart skips some
     /// addresses, and reuses none early.
-    pub(super) fn note(&mut self, next: &[(Cidr, u32)]) -> Result<(), NetworkError> {
+    pub(super) fn note(&mut self, next: &[(Cidr, u32)]) -> Result<(), NetworkFailure> {
         let mut changed = false;
         for &(range, number) in next {
             let ahead = (number / STRIDE + 1) * STRIDE;
@@ -105,10 +104,10 @@ impl RangeState {
         if changed { self.save() } else { Ok(()) }
     }
 
-    fn save(&self) -> Result<(), NetworkError> {
+    fn save(&self) -> Result<(), NetworkFailure> {
         Record::at(&self.path)
             .save(&self.stored)
             .map(drop)
-            .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))
+            .map_err(NetworkFailure::SaveRecord)
     }
 }

@@ -10,7 +10,7 @@ use rustix::{
 /// A kernel parameter that has another value and can't be set.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set the kernel parameter net/{name} to {value}")]
-pub(super) struct SysctlError {
+pub struct SysctlError {
     name: String,
     value: String,
     source: io::Error,

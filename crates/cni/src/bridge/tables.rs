@@ -18,7 +18,7 @@ use rubelet_host::{
 use rustix::io::Errno;
 
 use crate::{
-    Cidr, NetworkError, NetworkSettings,
+    Cidr, NetworkError, NetworkFailure, NetworkRefusal, NetworkSettings,
     attachment::{Lease, PodRef},
 };
 
@@ -328,18 +328,26 @@ impl Tables {
             unsupported: false,
         }) = &self.senders.error
         {
-            return Err(NetworkError::Failed(format!(
-                "cannot restrict pod {pod} to its own addresses: {why}"
-            )));
+            return Err(NetworkFailure::SenderTable {
+                pod: pod.to_string(),
+                why: why.clone(),
+            }
+            .into());
         }
         match &self.addresses.error {
-            Some(TableError { why, .. }) if !ports.is_empty() => Err(NetworkError::Refused(
-                format!("pod {pod} has host ports, which need nftables in the kernel: {why}"),
-            )),
+            Some(TableError { why, .. }) if !ports.is_empty() => {
+                Err(NetworkRefusal::HostPortsWithoutTable {
+                    pod: pod.to_string(),
+                    why: why.clone(),
+                }
+                .into())
+            }
             Some(TableError { why, .. }) if self.settings.isolate_pods => {
-                Err(NetworkError::Failed(format!(
-                    "cannot isolate pod {pod} from other pods (isolatePods): {why}"
-                )))
+                Err(NetworkFailure::Isolation {
+                    pod: pod.to_string(),
+                    why: why.clone(),
+                }
+                .into())
             }
             _ => Ok(()),
         }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Cidr, NetworkError, NetworkRequest};
+use crate::{Cidr, NetworkRefusal, NetworkRequest};
 
 /// `CNI_ARGS` of a pod.
 ///
 /// # Errors
 /// A name contains a separator of arguments.
-pub(super) fn args(request: &NetworkRequest) -> Result<Vec<(String, String)>, NetworkError> {
+pub(super) fn args(request: &NetworkRequest) -> Result<Vec<(String, String)>, NetworkRefusal> {
     let args = [
         ("IgnoreUnknown", "1"),
         ("K8S_POD_NAMESPACE", &request.pod_namespace),
@@ -21,9 +21,10 @@ pub(super) fn args(request: &NetworkRequest) -> Result<Vec<(String, String)>, Ne
     ];
     let separates = |character: char| "=;".contains(character) || character.is_control();
     if let Some((key, value)) = args.iter().find(|(_, value)| value.contains(separates)) {
-        return Err(NetworkError::Refused(format!(
-            "{key} cannot be {value:?}: in CNI_ARGS '=' and ';' separate arguments"
-        )));
+        return Err(NetworkRefusal::CniArgument {
+            key: *key,
+            value: (*value).to_owned(),
+        });
     }
     Ok(args
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
@@ -46,7 +47,7 @@ pub(super) fn joined(args: &[(String, String)]) -> String {
 pub(super) fn values(
     request: &NetworkRequest,
     pod_cidrs: &[Cidr],
-) -> Result<Map<String, Value>, NetworkError> {
+) -> Result<Map<String, Value>, NetworkRefusal> {
     let mut values = Map::new();
     let mut set = |name: &str, value: Value| {
         values.insert(name.to_owned(), value);
@@ -90,7 +91,7 @@ pub(super) fn values(
     Ok(values)
 }
 
-fn bandwidth(annotations: &BTreeMap<String, String>) -> Result<Option<Value>, NetworkError> {
+fn bandwidth(annotations: &BTreeMap<String, String>) -> Result<Option<Value>, NetworkRefusal> {
     let mut value = Map::new();
     for direction in ["ingress", "egress"] {
         let name = format!("kubernetes.io/{direction}-bandwidth");
@@ -100,10 +101,9 @@ fn bandwidth(annotations: &BTreeMap<String, String>) -> Result<Option<Value>, Ne
         // Kubernetes' limits, in bits per second.
         let rate = bits(text)
             .filter(|rate| (1_000..=1_000_000_000_000_000).contains(rate))
-            .ok_or_else(|| {
-                NetworkError::Refused(format!(
-                    "the annotation {name} is {text:?}, not a quantity from 1k to 1P"
-                ))
+            .ok_or_else(|| NetworkRefusal::Bandwidth {
+                annotation: name.clone(),
+                value: text.clone(),
             })?;
         value.insert(format!("{direction}Rate"), rate.into());
         value.insert(format!("{direction}Burst"), i32::MAX.into());

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf, time::Duration};
 
 /// Why a plugin could not be run, or what it failed with.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PluginError {
+pub enum PluginError {
     /// None of the plugin directories has the program.
     #[error("cannot find the CNI plugin {plugin} in {searched}: install it there")]
     NotFound {

@@ -4,11 +4,21 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::Deserialize;
 
-use super::name;
+use super::name::{self, NameError};
 
 /// The supported versions of the specification.
 const VERSIONS: [&str; 10] = [
     "0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0",
+];
+
+/// The phases in which a hook may run.
+const HOOKS: [&str; 6] = [
+    "prestart",
+    "createRuntime",
+    "createContainer",
+    "startContainer",
+    "poststart",
+    "poststop",
 ];
 
 /// Devices of one kind.
@@ -108,9 +118,59 @@ pub enum SpecError {
     /// It has no YAML document, or several.
     #[error("expected one YAML document, found {0}")]
     Documents(usize),
-    /// A field has an invalid value.
+    /// This runtime does not know its version of the specification.
+    #[error("cdiVersion {0:?} is not supported: use {versions}", versions = VERSIONS.join(", "))]
+    Version(String),
+    /// Its kind is invalid.
     #[error("{0}")]
-    Field(String),
+    Kind(NameError),
+    /// It has no devices.
+    #[error("no devices")]
+    NoDevices,
+    /// A field has an invalid value.
+    #[error("{field}: {error}")]
+    Field {
+        /// The field, such as `devices[0].containerEdits.env[1]`.
+        field: String,
+        /// What is wrong with it.
+        error: FieldError,
+    },
+}
+
+/// What is wrong with a field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FieldError {
+    /// The name of a device is invalid.
+    #[error("{0}")]
+    Name(NameError),
+    /// Another device has the same name.
+    #[error("duplicate device {0:?}")]
+    Duplicate(String),
+    /// The field is empty.
+    #[error("must not be empty")]
+    Empty,
+    /// An environment variable has no name or no value.
+    #[error("{0:?} is not NAME=value")]
+    Variable(String),
+    /// A path is relative.
+    #[error("{0:?} is not an absolute path")]
+    RelativePath(PathBuf),
+    /// A device node has an unknown type.
+    #[error("{0:?} is not supported: use b, c, u or p")]
+    NodeType(String),
+    /// Permissions have other letters.
+    #[error("{0:?} may only contain the letters r, w and m")]
+    Permissions(String),
+    /// A hook has an unknown name.
+    #[error("{0:?} is not supported: use {hooks}", hooks = HOOKS.join(", "))]
+    HookName(String),
+}
+
+impl FieldError {
+    /// The error of a file with this one in `field`.
+    fn at(self, field: String) -> SpecError {
+        SpecError::Field { field, error: self }
+    }
 }
 
 /// Reads a file, JSON or YAML.
@@ -126,46 +186,44 @@ pub fn read(text: &str) -> Result<CdiDocument, SpecError> {
     let found: CdiDocument = document
         .decode_strict()
         .map_err(|error| SpecError::Syntax(error.to_string()))?;
-    check(&found).map_err(SpecError::Field)?;
+    check(&found)?;
     Ok(found)
 }
 
-fn check(document: &CdiDocument) -> Result<(), String> {
+fn check(document: &CdiDocument) -> Result<(), SpecError> {
     let version = document.cdi_version.as_str();
     let plain = version.strip_prefix('v').unwrap_or(version);
     if !VERSIONS.contains(&plain) {
-        return Err(format!(
-            "cdiVersion {version:?} is not supported: use {}",
-            VERSIONS.join(", ")
-        ));
+        return Err(SpecError::Version(version.to_owned()));
     }
-    name::check_kind(&document.kind)?;
+    name::check_kind(&document.kind).map_err(SpecError::Kind)?;
     if document.devices.is_empty() {
-        return Err("no devices".to_owned());
+        return Err(SpecError::NoDevices);
     }
     check_edits("containerEdits", &document.container_edits)?;
     for (index, device) in document.devices.iter().enumerate() {
         let at = format!("devices[{index}]");
-        name::check_device(&device.name).map_err(|why| format!("{at}.name: {why}"))?;
+        name::check_device(&device.name)
+            .map_err(|error| FieldError::Name(error).at(format!("{at}.name")))?;
         let mut before = document.devices[..index].iter();
         if before.any(|other| other.name == device.name) {
-            return Err(format!("{at}.name: duplicate device {:?}", device.name));
+            return Err(FieldError::Duplicate(device.name.clone()).at(format!("{at}.name")));
         }
         if device.container_edits == ContainerEdits::default() {
-            return Err(format!("{at}.containerEdits: must not be empty"));
+            return Err(FieldError::Empty.at(format!("{at}.containerEdits")));
         }
         check_edits(&format!("{at}.containerEdits"), &device.container_edits)?;
     }
     Ok(())
 }
 
-fn check_edits(at: &str, edits: &ContainerEdits) -> Result<(), String> {
+fn check_edits(at: &str, edits: &ContainerEdits) -> Result<(), SpecError> {
     for (index, one) in edits.env.iter().enumerate() {
         let named = one
             .split_once('=')
             .is_some_and(|(name, _)| !name.is_empty());
         if !named || one.contains('\0') {
-            return Err(format!("{at}.env[{index}]: {one:?} is not NAME=value"));
+            return Err(FieldError::Variable(one.clone()).at(format!("{at}.env[{index}]")));
         }
     }
     for (index, node) in edits.device_nodes.iter().enumerate() {
@@ -173,49 +231,31 @@ fn check_edits(at: &str, edits: &ContainerEdits) -> Result<(), String> {
         let paths = [Some(&node.path), node.host_path.as_ref()];
         for path in paths.into_iter().flatten() {
             if !path.is_absolute() {
-                return Err(format!("{at}: {path:?} is not an absolute path"));
+                return Err(FieldError::RelativePath(path.clone()).at(at));
             }
         }
         if !matches!(node.kind.as_str(), "" | "b" | "c" | "u" | "p") {
-            return Err(format!(
-                "{at}.type: {:?} is not supported: use b, c, u or p",
-                node.kind
-            ));
+            return Err(FieldError::NodeType(node.kind.clone()).at(format!("{at}.type")));
         }
         if node.permissions.chars().any(|one| !"rwm".contains(one)) {
-            let wrong = &node.permissions;
-            return Err(format!(
-                "{at}.permissions: {wrong:?} may only contain the letters r, w and m"
-            ));
+            let wrong = FieldError::Permissions(node.permissions.clone());
+            return Err(wrong.at(format!("{at}.permissions")));
         }
     }
     for (index, mount) in edits.mounts.iter().enumerate() {
         let at = format!("{at}.mounts[{index}]");
         if !mount.container_path.is_absolute() {
-            let path = &mount.container_path;
-            return Err(format!(
-                "{at}.containerPath: {path:?} is not an absolute path"
-            ));
+            let wrong = FieldError::RelativePath(mount.container_path.clone());
+            return Err(wrong.at(format!("{at}.containerPath")));
         }
         if mount.host_path.as_os_str().is_empty() {
-            return Err(format!("{at}.hostPath: must not be empty"));
+            return Err(FieldError::Empty.at(format!("{at}.hostPath")));
         }
     }
     for (index, hook) in edits.hooks.iter().enumerate() {
-        let known = [
-            "prestart",
-            "createRuntime",
-            "createContainer",
-            "startContainer",
-            "poststart",
-            "poststop",
-        ];
-        if !known.contains(&hook.hook_name.as_str()) {
-            return Err(format!(
-                "{at}.hooks[{index}].hookName: {:?} is not supported: use {}",
-                hook.hook_name,
-                known.join(", ")
-            ));
+        if !HOOKS.contains(&hook.hook_name.as_str()) {
+            let wrong = FieldError::HookName(hook.hook_name.clone());
+            return Err(wrong.at(format!("{at}.hooks[{index}].hookName")));
         }
     }
     Ok(())

@@ -38,7 +38,9 @@ fn routes_that_take_the_range_are_named() {
         link(4, "vx", "veth"),
     ];
     let clashes = |routes: &[Route]| clash(range, routes, &links, Some(3));
-    let text = clashes(&[route("10.0.0.0/8", None, 2)]).unwrap();
+    let text = clashes(&[route("10.0.0.0/8", None, 2)])
+        .unwrap()
+        .to_string();
     assert!(
         text.contains("10.0.0.0/8") && text.contains("eth0"),
         "{text}"
