@@ -17,6 +17,8 @@ use crate::{
 };
 
 const SIGKILL: i32 = 9;
+/// How long a command that was killed after its timeout is waited for.
+const KILL_WAIT: Duration = Duration::from_secs(2);
 
 /// Runs a command in a container and waits until it exits.
 pub(crate) async fn exec_sync(
@@ -140,6 +142,21 @@ impl PendingExec {
         self.end.take()
     }
 
+    /// Kills the command; `None` if its shim is gone, and the command with it.
+    fn kill(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let link = self.container.sandbox.live_link()?;
+        let call = Call::Signal {
+            id: self.container.id.clone(),
+            signal: SIGKILL,
+            target: SignalTarget::Exec(self.exec_id.clone()),
+        };
+        Some(async move {
+            if let Err(error) = link.call(call).await {
+                tracing::debug!(%error, "Failed to kill a command that nobody waits for");
+            }
+        })
+    }
+
     async fn wait(
         mut self,
         stdout: &mut OutputBuffer,
@@ -179,6 +196,18 @@ impl PendingExec {
             }
             // The kubelet checks the code and shows the message.
             Err(_) => {
+                // As containerd does: when the call returns, the command is gone, unless it waits in
+                // the kernel.
+                let kill = self.kill();
+                if let Some((kill, end)) = kill.zip(self.end.as_mut()) {
+                    let gone = async {
+                        kill.await;
+                        (&mut end.code).await.is_ok()
+                    };
+                    if tokio::time::timeout(KILL_WAIT, gone).await == Ok(true) {
+                        self.end = None;
+                    }
+                }
                 let timeout = timeout.unwrap_or_default();
                 Err(RuntimeError::new(
                     CriErrorKind::DeadlineExceeded(timeout),
@@ -203,21 +232,9 @@ impl Drop for PendingExec {
             return;
         }
         self.container.sandbox.waiters.forget_exec(&self.exec_id);
-        let Some(link) = self.container.sandbox.live_link() else {
-            return;
-        };
-        let call = Call::Signal {
-            id: self.container.id.clone(),
-            signal: SIGKILL,
-            target: SignalTarget::Exec(self.exec_id.clone()),
-        };
         // There is no async runtime only while the process exits.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                if let Err(error) = link.call(call).await {
-                    tracing::debug!(%error, "Failed to kill a command whose caller went away");
-                }
-            });
+        if let (Some(kill), Ok(runtime)) = (self.kill(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(kill);
         }
     }
 }
