@@ -127,20 +127,26 @@ fn a_flood_of_foreign_replies_delays_nothing_for_good() {
     if !rubelet_needs::root() {
         return;
     }
+    let mut requests = 0;
     let link = RelayedLink::new(
-        Box::new(|frame| Fate {
-            back: forgeries(frame).into_iter().cycle().take(500).collect(),
-            ..Fate::onward(&[frame])
+        Box::new(move |frame| {
+            requests += 1;
+            // What is lost is lost in the buffer of the socket, which forged replies fill: on a busy
+            // machine all that arrives meanwhile.
+            let count = if requests <= 20 { 500 } else { 0 };
+            Fate {
+                back: forgeries(frame).into_iter().cycle().take(count).collect(),
+                ..Fate::onward(&[frame])
+            }
         }),
         untouched(),
     );
     link.client.set("ipv4/ping_group_range", "1 0");
-    // What is lost is lost in the buffer of the socket, which forged replies fill.
     let pinged = link
         .client
-        .ping(RelayedLink::server(Family::V4), &flood(20));
+        .ping(RelayedLink::server(Family::V4), &flood(2000));
     let summary = &pinged.summary;
-    assert!(summary.sent == 20 && summary.received > 0, "{summary:?}");
+    assert!(summary.sent == 2000 && summary.received > 0, "{summary:?}");
     assert_eq!(summary.duplicates + summary.errors, 0, "{summary:?}");
 }
 
