@@ -178,7 +178,8 @@ pub(crate) struct FuzzBeside {
 /// compute.
 pub(crate) fn beside(root: &Path, all: bool) -> Result<FuzzBeside> {
     let output = target_dir::target()?.join("fuzz.log");
-    let file = File::create(&output).with_context(|| format!("cannot make {}", output.display()))?;
+    let file =
+        File::create(&output).with_context(|| format!("cannot make {}", output.display()))?;
     let seconds = if all { ALL_SECONDS } else { RUN_SECONDS };
     let child = Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "nice", "-n", "10"])

@@ -25,7 +25,7 @@ pub(super) struct UnsettledStates {
 }
 
 /// The new record of a pod.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Absorbed {
     /// The result is not published, and the pod is inspected again at this time.
     Withheld {

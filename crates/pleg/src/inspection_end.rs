@@ -97,8 +97,15 @@ impl PlegTask {
                 self.process_watcher
                     .note(tracked, &mut pending, &pod, processes, now);
                 if changed {
-                    self.handle
-                        .record_events(tracked, &mut pending, began, request, &old, &pod, now);
+                    self.handle.record_events(
+                        tracked,
+                        &mut pending,
+                        began,
+                        request,
+                        &old,
+                        &pod,
+                        now,
+                    );
                 }
                 drop(pending);
                 self.handle.show(tracked, began, &old, pod, changed);

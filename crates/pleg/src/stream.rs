@@ -212,7 +212,10 @@ impl PlegHandle {
                 }
                 (true, Kind::ContainerDeletedEvent) if knows_sandbox => {
                     let sandbox = id.into();
-                    pending.unsettled.rechecks.sandbox_deleted(&sandbox, Instant::now());
+                    pending
+                        .unsettled
+                        .rechecks
+                        .sandbox_deleted(&sandbox, Instant::now());
                     pending.changed_sandboxes.insert(sandbox);
                 }
                 (false, Kind::ContainerDeletedEvent) if knows_container => {

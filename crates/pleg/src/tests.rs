@@ -11,14 +11,12 @@ use rubelet_pod_plan::{
     cri_config::labels::{GRACE_PERIOD, POD_NAME, POD_NAMESPACE, POD_UID},
     observed::Exit,
 };
-use tokio::time::Instant;
 
 use super::{
     fingerprint::Fingerprint,
     handle::PlegHandle,
     listing::{Difference, compare, group, runtime_pods},
     observation::Observation,
-    tracked_pod::TrackedPod,
 };
 
 fn labels(uid: &str) -> BTreeMap<String, String> {

@@ -22,7 +22,7 @@ pub(super) fn args(request: &NetworkRequest) -> Result<Vec<(String, String)>, Ne
     let separates = |character: char| "=;".contains(character) || character.is_control();
     if let Some((key, value)) = args.iter().find(|(_, value)| value.contains(separates)) {
         return Err(NetworkRefusal::CniArgument {
-            key: *key,
+            key,
             value: (*value).to_owned(),
         });
     }

@@ -1,3 +1,5 @@
+//! Results of inspections, one after the other.
+
 use jiff::Timestamp;
 use rubelet_pod_plan::observed::Exit;
 
