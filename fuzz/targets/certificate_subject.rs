@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use x509_parser::prelude::{FromDer, X509Name};
 
-#[path = "../../crates/server/src/secure/subject.rs"]
+#[path = "../../crates/kubelet-api/src/subject.rs"]
 mod subject;
 
 const INTEGER: u8 = 0x02;

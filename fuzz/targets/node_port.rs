@@ -1,38 +1,42 @@
 //! The line of a request to the node's port: the path that decides over access and chooses the
 //! answer, and the query; label selectors, which the local API takes.
 //!
-//! The modules are those of the server crate. It is not linked: that would bring the HTTP server and
-//! TLS along.
+//! The modules are those of the crates `kubelet-api`, `server` and `http-core`. They are not linked: that
+//! would bring the HTTP server and TLS along.
 
 #![no_main]
+
+// What the modules name by their crates is below.
+extern crate self as rubelet_http_core;
+extern crate self as rubelet_server;
 
 use std::sync::Arc;
 
 use http::Method;
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/server/src/secure/attributes.rs"]
+#[path = "../../crates/kubelet-api/src/attributes.rs"]
 mod attributes;
-#[path = "../../crates/server/src/secure/endpoint.rs"]
+#[path = "../../crates/kubelet-api/src/endpoint.rs"]
 mod endpoint;
 #[expect(dead_code, reason = "an empty selector is a question of lists")]
 #[path = "../../crates/server/src/selector/label.rs"]
 mod label;
-#[path = "../../crates/server/src/secure/log_options.rs"]
+#[path = "../../crates/kubelet-api/src/log_options.rs"]
 mod log_options;
-#[path = "../../crates/server/src/secure/path.rs"]
+#[path = "../../crates/kubelet-api/src/path.rs"]
 mod path;
-#[path = "../../crates/server/src/secure/session_path.rs"]
+#[path = "../../crates/kubelet-api/src/session_path.rs"]
 mod session_path;
 #[expect(dead_code, reason = "flags and numbers are those of the local API")]
-#[path = "../../crates/server/src/query.rs"]
+#[path = "../../crates/http-core/src/query.rs"]
 mod query;
 
 use endpoint::{Endpoint, EndpointOptions};
 use path::CleanPath;
 use status::ApiError;
 
-/// What the modules above need of the server crate.
+/// What the modules above need of other crates.
 mod status {
     pub(crate) struct ApiError {
         pub(crate) message: String,

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_cluster::auth::{AccessReviews, TokenReviews};
+use rubelet_http_core::user::{Attributes, Authenticator as _, Authorizer as _};
 use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector, Credential, Secret};
-use rubelet_server::secure::{Attributes, Authenticator as _, Authorizer as _};
 use sim_api::{AccessRule, SimApi, SimApiConfig, User};
 use tokio::time::{Instant, sleep};
 
@@ -43,12 +43,12 @@ impl World {
     }
 
     /// `None` if the review failed.
-    async fn user(&self, token: &str) -> Option<Option<rubelet_server::secure::User>> {
+    async fn user(&self, token: &str) -> Option<Option<rubelet_http_core::user::User>> {
         self.tokens.token(token).await.ok()
     }
 
     async fn may(&self, user: &str, subresource: &'static str) -> Option<bool> {
-        let user = rubelet_server::secure::User {
+        let user = rubelet_http_core::user::User {
             name: user.to_owned(),
             ..Default::default()
         };

@@ -6,17 +6,18 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
-use serde_json::Value;
-use tokio::sync::{Semaphore, SemaphorePermit};
-
-use crate::{
-    ActionError, FieldError, NodeView, PodAction, PodAnswer, PodPatch, PodRef, Resource,
-    patch::Patch,
+use rubelet_http_core::{
+    field_error::FieldError,
     peer::Peer,
     query::{Query, invalid},
+    resource::Resource,
     respond::{self, ApiResult},
     status::ApiError,
 };
+use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::{ActionError, NodeView, PodAction, PodAnswer, PodPatch, PodRef, patch::Patch};
 
 /// Longest body of a request (the API server: 3 MiB).
 const LONGEST_BODY: usize = 3 * 1024 * 1024;

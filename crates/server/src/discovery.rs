@@ -1,8 +1,7 @@
 //! Discovery: versions, groups and resources.
 
+use rubelet_http_core::resource::Resource;
 use serde_json::{Value, json};
-
-use crate::Resource;
 
 /// `major` of the supported Kubernetes API.
 pub const KUBERNETES_MAJOR: &str = "1";

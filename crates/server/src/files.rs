@@ -16,17 +16,17 @@ use futures_util::StreamExt as _;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyDataStream;
 use hyper::body::Incoming;
+use rubelet_http_core::{
+    activity::Activity,
+    query::Query,
+    resource::Resource,
+    respond::{self, ApiResult},
+    status::ApiError,
+};
 use serde_json::json;
 use tokio::{runtime::Handle, time::timeout};
 
-use crate::{
-    NodeView, Object, PodRef, Resource,
-    activity::Activity,
-    query::Query,
-    respond::{self, ApiResult},
-    session::local::container,
-    status::ApiError,
-};
+use crate::{NodeView, Object, PodRef, session::local::container};
 
 /// Why only root copies files.
 pub(crate) const ONLY_ROOT: &str =

@@ -1,14 +1,42 @@
 //! `/healthz`, `/livez` and `/readyz`.
 
 use http::StatusCode;
-
-use crate::{
-    NodeView, Unhealthy,
+use rubelet_http_core::{
     query::Query,
     respond::{self, ApiResult},
-    route::HealthRoot,
     status::ApiError,
 };
+
+use crate::{NodeView, Unhealthy};
+
+/// A health endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HealthRoot {
+    /// `/healthz`.
+    Healthz,
+    /// `/livez`.
+    Livez,
+    /// `/readyz`.
+    Readyz,
+}
+
+impl HealthRoot {
+    /// The word in the path.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Healthz => "healthz",
+            Self::Livez => "livez",
+            Self::Readyz => "readyz",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Healthz, Self::Livez, Self::Readyz]
+            .into_iter()
+            .find(|root| root.as_str() == name)
+    }
+}
 
 /// One check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +81,11 @@ impl Check {
     }
 }
 
-/// Answers with `ok`, or with 500 and what is wrong.
-pub(crate) fn health(
+/// Answers with `ok`, or with 500 and what is wrong; `check` is the single check that is asked for.
+///
+/// # Errors
+/// There is no such check, or the query can't be read.
+pub fn health(
     view: &dyn NodeView,
     root: HealthRoot,
     check: Option<&str>,

@@ -8,9 +8,7 @@
 //! - [`serve_unix`] serves a bound unix socket; who may connect is decided by the socket's file
 //!   mode and group alone ([`UnixSocket`]). Only root adds containers to pods.
 //! - [`serve_health`] serves `/healthz` and `/metrics` on TCP, and nothing else.
-//! - [`secure`] is the kubelet's own API over TLS, with authentication and authorisation, and the
-//!   plain read-only port.
-//! - A session (exec, attach, port-forward) is served on both; once upgraded, its connection
+//! - A session (exec, attach, port-forward) is served on the socket; once upgraded, its connection
 //!   belongs to `rubelet-streaming`.
 //! - [`explanation`] is the document that explains a pod's state.
 //! - [`table`] holds the printing rules of `get`, shared by the Table answers and the command line.
@@ -33,38 +31,27 @@
 //! assert_eq!(&*listing.items[0].name, "web");
 //! ```
 
-mod accept;
 mod act;
 mod action;
-mod activity;
-mod admission;
-pub mod audit;
-pub mod clock;
+mod attributes;
 mod collection;
-mod connections;
 mod discovery;
 pub mod explanation;
 mod files;
 pub mod group;
-mod health;
+pub mod health;
 mod list;
-mod log;
+pub mod log;
 mod net;
 mod patch;
-mod peer;
 mod pod_patch;
-mod query;
-mod resource;
-mod respond;
 mod route;
-pub mod secure;
 mod selector;
 mod serve;
 mod session;
-mod shutdown;
-mod status;
 pub mod table;
-mod tracked;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod unix;
 mod view;
 mod watch;
@@ -72,15 +59,19 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use action::{ActionError, FieldError, PodAction, PodAnswer, PodRef};
+pub use action::{ActionError, PodAction, PodAnswer, PodRef};
 pub use collection::Collection;
-pub use connections::{ConnectionObserver, RefusalReason};
 pub use discovery::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version};
 pub use files::{FileStream, FilesAnswer, FilesRefusal, FilesRequest};
 pub use net::{NetRefusal, NetRequest, NetStream};
 pub use patch::{PatchError, patched};
 pub use pod_patch::{ConditionChanges, PodCondition, PodPatch, is_agent_condition};
-pub use resource::Resource;
+pub use rubelet_http_core::{
+    clock,
+    connections::{ConnectionObserver, RefusalReason},
+    field_error::FieldError,
+    resource::Resource,
+};
 pub use serve::{bind_health, serve_health, serve_unix};
 pub use session::{RunRequest, SessionAction, SessionError, SessionRequest};
 pub use unix::{BindError, UnixSocket, bind_unix};

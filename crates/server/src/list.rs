@@ -5,18 +5,17 @@ use std::io;
 use bytes::Bytes;
 use futures_util::stream;
 use jiff::Timestamp;
-use serde_json::{Value, json};
-
-use crate::{
-    NodeView, Object, Resource,
+use rubelet_http_core::{
     accept::Form,
     clock,
     query::{Query, invalid},
+    resource::Resource,
     respond::{self, ApiResult},
-    selector::Selection,
     status::ApiError,
-    table,
 };
+use serde_json::{Value, json};
+
+use crate::{NodeView, Object, selector::Selection, table};
 
 /// A response is sent in chunks of about this size.
 const PIECE: usize = 16 * 1024;

@@ -4,15 +4,16 @@ use std::io;
 
 use futures_util::{StreamExt as _, stream};
 use jiff::Timestamp;
-use serde_json::Value;
-
-use crate::{
-    LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, Object, Resource,
+use rubelet_http_core::{
     query::{Query, invalid},
+    resource::Resource,
     respond::{self, ApiResult},
     shutdown::Shutdown,
     status::ApiError,
 };
+use serde_json::Value;
+
+use crate::{LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, Object};
 
 /// Answers with the log of one container of a pod.
 pub(crate) async fn log(
@@ -139,7 +140,7 @@ fn container(pod: &Value, name: &str, wanted: Option<&str>) -> Result<String, Ap
 }
 
 /// The log, truncated when the agent stops: a clean end would mean that the container has exited.
-pub(crate) fn until(shutdown: Shutdown, log: LogStream) -> LogStream {
+pub fn until(shutdown: Shutdown, log: LogStream) -> LogStream {
     Box::pin(stream::unfold(Some((shutdown, log)), |state| async move {
         let (mut shutdown, mut log) = state?;
         // Cancel safe: a stream keeps what it has not returned.

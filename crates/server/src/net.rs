@@ -10,16 +10,16 @@ use futures_util::StreamExt as _;
 use http::{Request, StatusCode};
 use http_body_util::BodyDataStream;
 use hyper::body::{Body as _, Incoming};
-use serde_json::Value;
-
-use crate::{
-    NodeView, PodRef, Resource,
-    log::until,
+use rubelet_http_core::{
     query::Query,
+    resource::Resource,
     respond::{self, ApiResult},
     shutdown::Shutdown,
     status::ApiError,
 };
+use serde_json::Value;
+
+use crate::{NodeView, PodRef, log::until};
 
 /// Why only root looks at the network of a pod.
 pub(crate) const ONLY_ROOT: &str =

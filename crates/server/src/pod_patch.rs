@@ -7,11 +7,12 @@ mod ephemeral;
 #[cfg(test)]
 mod tests;
 
+use rubelet_http_core::field_error::FieldError;
 use serde_json::Value;
 
 pub use self::conditions::{ConditionChanges, PodCondition, is_agent_condition};
 use crate::{
-    ActionError, FieldError,
+    ActionError,
     patch::{Patch, PatchError},
 };
 

@@ -1,8 +1,9 @@
 //! From a path to what it requests.
 
+use rubelet_http_core::{query::decode, resource::Resource, status::ApiError};
 use rubelet_streaming::SessionKind;
 
-use crate::{PodRef, Resource, act::Part, query::decode, status::ApiError};
+use crate::{PodRef, act::Part, health::HealthRoot};
 
 /// The target of a request's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,31 +50,6 @@ impl Route {
             Self::Health(..) => "GET, HEAD",
             _ => "GET",
         }
-    }
-}
-
-/// A health endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HealthRoot {
-    Healthz,
-    Livez,
-    Readyz,
-}
-
-impl HealthRoot {
-    /// The word in the path.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Healthz => "healthz",
-            Self::Livez => "livez",
-            Self::Readyz => "readyz",
-        }
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        [Self::Healthz, Self::Livez, Self::Readyz]
-            .into_iter()
-            .find(|root| root.as_str() == name)
     }
 }
 

@@ -5,11 +5,12 @@ mod label;
 
 use std::sync::Arc;
 
+use rubelet_http_core::{query::Query, resource::Resource, status::ApiError};
 use serde_json::Value;
 
 use self::field::FieldSelector;
 use self::label::LabelSelector;
-use crate::{Object, Resource, query::Query, status::ApiError};
+use crate::Object;
 
 /// The objects that a request selects.
 #[derive(Debug, Clone)]

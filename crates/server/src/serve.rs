@@ -1,38 +1,43 @@
-//! Accept loops, connections, and the way from a request to its response.
+//! Listeners, connections, and the way from a request to its response.
 
 use std::{
-    convert::Infallible, future::Future, io, net::SocketAddr, path::Path, pin::pin, sync::Arc,
+    convert::Infallible, future::Future, net::SocketAddr, path::Path, pin::pin, sync::Arc,
     time::Duration,
 };
 
 use http::{Method, Request, Response, StatusCode};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, UnixListener},
-    sync::watch,
-    task::JoinSet,
-    time::Instant,
-};
-
-use crate::{
-    BindError, ConnectionObserver, NodeView, PodRef, Resource,
+use rubelet_audit::{AUDIT_ID, AuditLog, AuditedRequest, local_user, malformed};
+use rubelet_http_core::{
     accept::negotiate,
-    act::{self, LongBodies, Part},
     activity::Activity,
-    audit::{AUDIT_ID, AuditLog, AuditedRequest, RequestAttributes, local_user, malformed},
-    connections::{ConnectionSlot, Connections, PLAIN, RefusalReason, SOCKET},
-    discovery, files, health, list, log, net,
+    connections::{ConnectionObserver, ConnectionSlot, Connections, PLAIN, RefusalReason, SOCKET},
+    listener::{Accept, accept_loop},
     peer::Peer,
     query::Query,
+    resource::Resource,
     respond::{self, ApiResult},
-    route::{HealthRoot, Route, route},
-    selector::Selection,
-    session::{Session, SessionSlot, Tracked, local},
+    session::{Session, SessionSlot, Tracked},
     shutdown::Shutdown,
     status::ApiError,
     tracked::TrackedBody,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, UnixListener},
+};
+
+use crate::{
+    BindError, NodeView, PodRef,
+    act::{self, LongBodies, Part},
+    attributes::attributes,
+    discovery, files,
+    health::{self, HealthRoot},
+    list, log, net,
+    route::{Route, route},
+    selector::Selection,
+    session::local,
     watch as watches,
 };
 
@@ -47,15 +52,6 @@ const HEADERS: usize = 64;
 
 /// Time that a connection which is shutting down may still send.
 const GOAWAY_GRACE: Duration = Duration::from_secs(1);
-
-/// Delay after an error that the next accept would repeat, such as EMFILE.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
-/// Interval of warnings while connections can't be accepted.
-const WARN_AGAIN: Duration = Duration::from_secs(60);
-
-/// Time for responses to end once the server stops.
-const DRAIN: Duration = Duration::from_secs(2);
 
 /// Serves the API on a socket of [`bind_unix`](crate::bind_unix) until `shutdown` is requested.
 /// Then the socket's file is removed, watches end, followed logs are truncated, and other responses
@@ -117,28 +113,8 @@ pub async fn serve_health(
     serve(listener, server, health_port, shutdown).await;
 }
 
-/// A source of connections.
-pub(crate) trait Accept {
-    type Io: AsyncRead + AsyncWrite + Unpin + Send + 'static;
-    fn next(&self) -> impl Future<Output = io::Result<(Self::Io, Peer)>> + Send;
-}
-
-impl Accept for UnixListener {
-    type Io = tokio::net::UnixStream;
-    async fn next(&self) -> io::Result<(Self::Io, Peer)> {
-        let (stream, _) = self.accept().await?;
-        let peer = Peer::of(&stream);
-        Ok((stream, peer))
-    }
-}
-
-impl Accept for TcpListener {
-    type Io = tokio::net::TcpStream;
-    async fn next(&self) -> io::Result<(Self::Io, Peer)> {
-        let (stream, address) = self.accept().await?;
-        Ok((stream, Peer::at(address.ip())))
-    }
-}
+/// What ends with a request: its entry in the audit log.
+type Guards = Option<AuditedRequest>;
 
 /// Dependencies of the handlers of a request.
 struct Context {
@@ -148,7 +124,7 @@ struct Context {
     keep_alive: bool,
     shutdown: Shutdown,
     /// The session that the connection becomes.
-    session: SessionSlot,
+    session: SessionSlot<Guards>,
 }
 
 /// Whose request it is.
@@ -191,78 +167,6 @@ async fn serve<L, H, F>(
     accept_loop(listener, connections, serve, shutdown).await;
 }
 
-/// Accepts connections and serves each that is kept in its own task, until `shutdown` is requested.
-/// Then connections are shut down gracefully, within two seconds.
-pub(crate) async fn accept_loop<L, F>(
-    listener: L,
-    connections: Arc<Connections>,
-    serve: impl Fn(L::Io, Peer, ConnectionSlot, Shutdown) -> F + Send,
-    shutdown: impl Future<Output = ()> + Send,
-) where
-    L: Accept + Sync,
-    F: Future<Output = ()> + Send + 'static,
-{
-    let (stop, stopped) = watch::channel(false);
-    let stopped = Shutdown::new(stopped);
-    let mut tasks = JoinSet::new();
-    let mut shutdown = pin!(shutdown);
-    let mut warned: Option<Instant> = None;
-    loop {
-        // Cancel safe: an accepted stream is only lost with the server.
-        let accepted = tokio::select! {
-            () = shutdown.as_mut() => break,
-            accepted = listener.next() => accepted,
-        };
-        while tasks.try_join_next().is_some() {}
-        match accepted {
-            Ok((stream, peer)) => {
-                if let Some(slot) = connections.open(&peer) {
-                    let id = slot.id();
-                    let task = tasks.spawn(serve(stream, peer, slot, stopped.clone()));
-                    connections.served_by(id, task);
-                }
-            }
-            Err(error) if is_of_one_connection(&error) => {
-                tracing::debug!(%error, "A connection closed before it was accepted");
-            }
-            Err(error) => {
-                if warned.is_none_or(|at| at.elapsed() >= WARN_AGAIN) {
-                    tracing::warn!(%error, "Cannot accept connections; closing those of unauthenticated peers");
-                    warned = Some(Instant::now());
-                }
-                connections.shed();
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-            }
-        }
-    }
-    drop(listener);
-    stop.send_replace(true);
-    let drained = async { while tasks.join_next().await.is_some() {} };
-    if tokio::time::timeout(DRAIN, drained).await.is_err() {
-        tracing::debug!("Closed connections with unfinished responses");
-    }
-}
-
-/// Linux reports pending network errors of the new connection from `accept`; see accept(2).
-fn is_of_one_connection(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let of_one = [
-        Errno::CONNABORTED,
-        Errno::CONNRESET,
-        Errno::NETDOWN,
-        Errno::PROTO,
-        Errno::NOPROTOOPT,
-        Errno::HOSTDOWN,
-        Errno::NONET,
-        Errno::HOSTUNREACH,
-        Errno::OPNOTSUPP,
-        Errno::NETUNREACH,
-        Errno::TIMEDOUT,
-        Errno::PERM,
-    ];
-    Errno::from_io_error(error).is_some_and(|errno| of_one.contains(&errno))
-}
-
 async fn connection<I, H, F>(
     accepted: (I, Peer),
     slot: ConnectionSlot,
@@ -288,7 +192,7 @@ async fn until_session<I, H, F>(
     context: Arc<Context>,
     handler: H,
     mut stopped: Shutdown,
-) -> Option<Session>
+) -> Option<Session<Guards>>
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Fn(Request<Incoming>, Arc<Context>, Requester) -> F + Copy + Send + Sync + 'static,
@@ -326,16 +230,15 @@ where
             }
             let tracked = Tracked {
                 open,
-                observed: None,
-                audited,
+                guards: audited,
             };
             let response = match context.session.track(tracked) {
                 None => response.map(TrackedBody::untracked),
-                Some(Tracked { open, audited, .. }) => {
-                    response.map(|body| TrackedBody::new(body, Some(open), None, audited))
+                Some(Tracked { open, guards }) => {
+                    response.map(|body| TrackedBody::new(body, Some(open), guards))
                 }
             };
-            Ok::<Response<TrackedBody>, Infallible>(response)
+            Ok::<Response<TrackedBody<Guards>>, Infallible>(response)
         }
     });
     let mut builder = http1::Builder::new();
@@ -381,7 +284,7 @@ where
 fn audited(context: &Context, request: &Request<Incoming>, peer: Peer) -> Option<AuditedRequest> {
     let log = context.audit.as_ref()?;
     let (uri, headers) = (request.uri(), request.headers());
-    let attributes = RequestAttributes::of_local(request.method(), uri);
+    let attributes = attributes(request.method(), uri);
     let mut audited = AuditedRequest::begin(log, uri, headers, peer, attributes);
     if let Some(user) = local_user(&peer) {
         audited.identified(user);

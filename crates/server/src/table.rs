@@ -10,13 +10,13 @@ mod manifest;
 mod pod;
 
 use jiff::Timestamp;
+use rubelet_http_core::resource::Resource;
 use serde_json::{Value, json};
 
 pub use self::{
     event::{EventTimes, event_times},
     pod::{NEXT_TRY_ANNOTATION, PodState, pod_state},
 };
-use crate::Resource;
 
 /// One column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 
 mod actions;
 mod audit;
-pub(crate) mod echo;
 mod files;
-pub(crate) mod fixture;
+mod fixture;
 mod health;
 mod lifecycle;
 mod lists;
@@ -14,4 +13,3 @@ mod net;
 mod sessions;
 mod socket;
 mod watches;
-pub(crate) mod web_socket;

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_core::Stream;
 use jiff::Timestamp;
+use rubelet_http_core::resource::Resource;
 use rubelet_streaming::SessionTarget;
 use serde_json::Value;
 
 use crate::{
     ActionError, FilesAnswer, FilesRefusal, FilesRequest, NetRefusal, NetRequest, NetStream,
-    PodAction, PodAnswer, PodRef, Resource, RunRequest, SessionError, SessionRequest,
+    PodAction, PodAnswer, PodRef, RunRequest, SessionError, SessionRequest,
 };
 
 /// Why a health check fails, in words for an operator.

@@ -7,17 +7,19 @@ use std::{collections::HashSet, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
+use rubelet_http_core::{
+    clock,
+    query::{Query, invalid},
+    resource::Resource,
+    respond::{self, ApiResult},
+    shutdown::Shutdown,
+    status::ApiError,
+};
 use serde_json::{Value, json};
 use tokio::time::Sleep;
 
 use crate::{
-    Expired, NodeView, Object, Resource, WatchEvent, WatchKind, WatchStream, clock,
-    list::Style,
-    query::{Query, invalid},
-    respond::{self, ApiResult},
-    selector::Selection,
-    shutdown::Shutdown,
-    status::ApiError,
+    Expired, NodeView, Object, WatchEvent, WatchKind, WatchStream, list::Style, selector::Selection,
 };
 
 /// Answers with a stream of changes.

@@ -39,6 +39,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use rubelet_api::pod::{Pod, PodSource};
+use rubelet_audit::AuditLog;
 use rubelet_base::PodUid;
 use rubelet_node_state::{
     clock::Clock, events::Recorder, heartbeat::Heartbeat, intents::IntentBoard,
@@ -50,7 +51,7 @@ use rubelet_server::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
     LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, PodAction, PodAnswer,
     PodRef, Resource, RunRequest, RunningPod, SessionError, SessionRequest, Unhealthy, WatchStream,
-    audit::AuditLog, explanation::VolumeCopy,
+    explanation::VolumeCopy,
 };
 use rubelet_sources::{desired::Desired, state::ManifestEdits, status::ManifestStatus};
 use rubelet_streaming::SessionTarget;

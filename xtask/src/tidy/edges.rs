@@ -64,7 +64,10 @@ const PRODUCT: &[&str] = &[
     "pleg",
     "image-pull",
     "kubelet",
+    "http-core",
+    "audit",
     "server",
+    "kubelet-api",
     "kube",
     "cluster",
     "oci",
@@ -201,7 +204,16 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
         ],
     )
     .tests_with(&["parity", "sim"]),
-    CrateRule::effects(5, "server", &["base", "yaml", "streaming"]).tests_with(&["cri", "parity"]),
+    CrateRule::effects(5, "http-core", &["streaming"]),
+    CrateRule::effects(5, "audit", &["yaml", "http-core"]),
+    // `cri` is used by its feature `testing` only.
+    CrateRule::effects(5, "server", &["cri", "streaming", "http-core", "audit"]),
+    CrateRule::effects(
+        5,
+        "kubelet-api",
+        &["base", "streaming", "http-core", "audit", "server"],
+    )
+    .tests_with(&["parity"]),
     CrateRule::effects(
         5,
         "cluster",
@@ -218,12 +230,13 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "sources",
             "store",
             "node-state",
-            "server",
+            "http-core",
         ],
     )
     .tests_with(&[
         "cgroup-plan",
         "parity",
+        "server",
         "sim",
         "sim-api",
         "kubelet",
@@ -250,6 +263,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "pleg",
             "probes",
             "kubelet",
+            "audit",
             "server",
             "cluster",
         ],

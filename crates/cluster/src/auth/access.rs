@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use rubelet_http_core::user::{Attributes, AuthError, Authorizer, User};
 use rubelet_kube::Client;
-use rubelet_server::secure::{Attributes, AuthError, Authorizer, User};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

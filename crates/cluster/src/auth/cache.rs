@@ -4,7 +4,7 @@ use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use parking_lot::{Mutex, MutexGuard};
-use rubelet_server::secure::AuthError;
+use rubelet_http_core::user::AuthError;
 use tokio::{sync::watch, time::Instant};
 
 /// Largest number of cached results; those that expire first are evicted first.

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use rubelet_base::ErrorChain;
+use rubelet_http_core::user::AuthError;
 use rubelet_kube::{ApiError, Client};
-use rubelet_server::secure::AuthError;
 use rubelet_yaml::read_value;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

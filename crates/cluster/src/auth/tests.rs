@@ -4,8 +4,8 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use rubelet_http_core::user::{Attributes, Authenticator as _, Authorizer as _, User};
 use rubelet_kube::ApiError;
-use rubelet_server::secure::{Attributes, Authenticator as _, Authorizer as _, User};
 use serde_json::{Value, json};
 use tokio::{
     sync::Semaphore,
@@ -346,7 +346,7 @@ fn an_answer_that_cannot_be_read_is_no_judgement() {
                 assert_eq!(pointer, "/status/error", "a field that nobody reads");
                 assert_eq!(owner, read(&absent));
             }
-            Err(rubelet_server::secure::AuthError(text)) => {
+            Err(rubelet_http_core::user::AuthError(text)) => {
                 let field = pointer.trim_start_matches('/').replace('/', ".");
                 assert!(text.contains(&field), "{text}: {field}");
             }

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use rubelet_http_core::user::{AuthError, Authenticator, User};
 use rubelet_kube::Client;
-use rubelet_server::secure::{AuthError, Authenticator, User};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use std::{fs::File, io::Read as _, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, ensure};
+use rubelet_audit::{AuditLevel, AuditLog, AuditObserver, AuditPolicy, Rotation};
 use rubelet_base::ErrorChain;
 use rubelet_config::AuditOptions;
-use rubelet_server::audit::{AuditLevel, AuditLog, AuditObserver, AuditPolicy, Rotation};
 
 /// Longest policy, in bytes.
 const LONGEST_POLICY: u64 = 1024 * 1024;

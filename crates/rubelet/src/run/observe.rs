@@ -2,13 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rubelet_audit::AuditObserver;
 use rubelet_cluster::status::StatusMetrics;
+use rubelet_kubelet_api::{RequestLabels, RequestObserver};
 use rubelet_node_state::metrics::{HttpLabels, NodeMetrics};
-use rubelet_server::{
-    ConnectionObserver, RefusalReason,
-    audit::AuditObserver,
-    secure::{RequestLabels, RequestObserver},
-};
+use rubelet_server::{ConnectionObserver, RefusalReason};
 
 /// Counts into the node's metrics.
 pub(super) struct CountRequests(Arc<NodeMetrics>);

@@ -3,11 +3,12 @@
 
 use std::{path::Path, sync::Arc};
 
+use rubelet_audit::AuditLog;
 use rubelet_config::{Flags, Resolved};
 use rubelet_host::CgroupFs;
+use rubelet_kubelet_api::bind_port;
 use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
 use rubelet_runtime::EmbeddedRuntime;
-use rubelet_server::{audit::AuditLog, secure::bind_port};
 use tokio::net::{TcpListener, UnixListener};
 use tracing::info;
 

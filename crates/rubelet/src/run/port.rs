@@ -7,12 +7,14 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
+use rubelet_audit::AuditLog;
 use rubelet_base::ErrorChain;
 use rubelet_cluster::{
     auth::{AccessReviews, TokenReviews},
     node::NodeView as ClusterNode,
 };
 use rubelet_config::{Flags, Resolved};
+use rubelet_http_core::user::{AlwaysAllow, Authenticator, Authorizer};
 use rubelet_kube::{
     Client,
     certificates::{
@@ -20,15 +22,11 @@ use rubelet_kube::{
     },
     clock::WallClock,
 };
-use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
-use rubelet_server::{
-    NodeView,
-    audit::AuditLog,
-    secure::{
-        Access, AlwaysAllow, Authenticator, Authorizer, ClientCa, EndpointOptions, SecureParts,
-        TlsSettings, bind_port, serve_secure,
-    },
+use rubelet_kubelet_api::{
+    Access, ClientCa, EndpointOptions, SecureParts, TlsSettings, bind_port, serve_secure,
 };
+use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
+use rubelet_server::NodeView;
 use tokio::{net::TcpListener, sync::watch};
 use tracing::{info, warn};
 

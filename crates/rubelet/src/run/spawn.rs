@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeMap, convert::Infallible, future::pending, path::Path, sync::Arc};
 
+use rubelet_audit::AuditLog;
 use rubelet_cluster::node::set_runtime_pod_cidrs;
 use rubelet_config::{Flags, Resolved};
 use rubelet_kubelet::agent::{Agent, PodSources};
+use rubelet_kubelet_api::serve_read_only;
 use rubelet_node_state::metrics::NodeMetrics;
 use rubelet_runtime::EmbeddedRuntime;
-use rubelet_server::{audit::AuditLog, explanation::VolumeCopy, secure::serve_read_only};
+use rubelet_server::explanation::VolumeCopy;
 use rubelet_sources::{desired::Desired, status::ManifestStatus};
 use rubelet_streaming::Sessions;
 use rubelet_view::{

@@ -1,10 +1,11 @@
 //! Conditions that are not set by the agent, such as those of readiness gates.
 
 use jiff::Timestamp;
+use rubelet_http_core::field_error::FieldError;
 use serde_json::Value;
 
 use super::entries;
-use crate::{ActionError, FieldError};
+use crate::ActionError;
 
 /// Types of conditions that the agent itself computes.
 const AGENT_CONDITIONS: [&str; 8] = [

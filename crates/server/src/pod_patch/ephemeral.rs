@@ -1,9 +1,10 @@
 //! Ephemeral containers: they can be added to a pod, and then stay as they are.
 
+use rubelet_http_core::field_error::FieldError;
 use serde_json::Value;
 
 use super::{difference, entries};
-use crate::{ActionError, FieldError};
+use crate::ActionError;
 
 const LIST: &str = "spec.ephemeralContainers";
 

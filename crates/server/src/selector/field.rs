@@ -2,9 +2,10 @@
 //!
 //! Only fields that the API server selects by are allowed (its registries of pods and events).
 
+use rubelet_http_core::{resource::Resource, status::ApiError};
 use serde_json::Value;
 
-use crate::{Object, Resource, status::ApiError};
+use crate::Object;
 
 /// Requirements that must all hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

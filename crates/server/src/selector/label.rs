@@ -1,9 +1,8 @@
 //! Label selectors, in the syntax of Kubernetes' reference page "Labels and Selectors":
 //! `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`, `a>1`, `a<1`, joined by commas.
 
+use rubelet_http_core::status::ApiError;
 use serde_json::Value;
-
-use crate::status::ApiError;
 
 /// Requirements that must all hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

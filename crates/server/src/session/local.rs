@@ -2,21 +2,22 @@
 
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use hyper::body::{Body as _, Incoming};
-use rubelet_streaming::{SessionKind, StdStreams};
-use serde_json::Value;
-
-use super::{
-    NO_BODY, PortError, SessionSlot, TOO_MANY, TUNNEL, begin, is_websocket, is_websocket_with,
-    ports,
-};
-use crate::{
-    NodeView, Object, PodRef, Resource, SessionAction, SessionError, SessionRequest,
+use rubelet_http_core::{
     activity::Activity,
     query::Query,
+    resource::Resource,
     respond::{self, ApiResult},
+    session::{
+        NO_BODY, PortError, SessionSlot, TOO_MANY, TUNNEL, begin, is_websocket, is_websocket_with,
+        ports,
+    },
     shutdown::Shutdown,
     status::ApiError,
 };
+use rubelet_streaming::{SessionKind, StdStreams};
+use serde_json::Value;
+
+use crate::{NodeView, Object, PodRef, SessionAction, SessionError, SessionRequest};
 
 /// Why only root may open sessions.
 pub(crate) const ONLY_ROOT: &str = "only root may open sessions (exec, attach, port-forward) with pods on this socket: containers \
@@ -70,12 +71,12 @@ pub(crate) fn read(
 }
 
 /// Answers a request for a session.
-pub(crate) async fn session(
+pub(crate) async fn session<G>(
     view: &dyn NodeView,
     asked: SessionRequest,
     request: Request<Incoming>,
     activity: &Activity,
-    slot: &SessionSlot,
+    slot: &SessionSlot<G>,
     shutdown: Shutdown,
 ) -> ApiResult {
     if !request.body().is_end_stream() {
@@ -96,7 +97,8 @@ pub(crate) async fn session(
         Err(SessionError::RuntimeExhausted(why)) => return too_many(&why),
         Err(error) => return Err(refusal(error, &asked)),
     };
-    let answer = begin(view, request, target, permit, slot, shutdown).await;
+    let idle_timeout = view.session_idle_timeout();
+    let answer = begin(request, target, idle_timeout, permit, slot, shutdown).await;
     Ok(match answer.status() {
         StatusCode::SWITCHING_PROTOCOLS => respond::plain(answer),
         _ => respond::as_status(answer),

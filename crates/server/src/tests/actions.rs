@@ -1,5 +1,6 @@
 //! What can be done to a pod: each route, with good and with bad requests.
 
+use rubelet_http_core::field_error::FieldError;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -7,7 +8,7 @@ use tokio::{
 };
 
 use super::fixture::{Reply, TestServer};
-use crate::{ActionError, FieldError};
+use crate::ActionError;
 
 const WEB: &str = "/api/v1/namespaces/default/pods/web";
 const OWN: &str = "/apis/node.rubelet.dev/v1alpha1/namespaces/default/pods/web";

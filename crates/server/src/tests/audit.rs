@@ -1,5 +1,6 @@
 //! Audit events of the unix socket.
 
+use rubelet_audit::AuditPolicy;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::UnixStream,
@@ -8,13 +9,13 @@ use tokio::{
 use super::fixture::TestServer;
 use crate::{
     ActionError,
-    audit::{AuditPolicy, tests::journal::Journal},
+    testing::{Journal, pod},
 };
 
 async fn server(journal: &Journal) -> TestServer {
     let server = TestServer::auditing(Some(journal.log.clone())).await;
     let pods = &server.node.pods;
-    pods.put(super::fixture::pod("default", "web", "web", &["a"]));
+    pods.put(pod("default", "web", "web", &["a"]));
     server
 }
 

@@ -1,40 +1,10 @@
 //! Files of containers: what is asked of the node, and what is answered.
 
-use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 
 use super::fixture::TestServer;
-use crate::{FilesAnswer, FilesRefusal, FilesRequest};
 
 const FILES: &str = "/api/v1/namespaces/default/pods/web/files";
-
-/// Sends a word of two pieces; of what comes it counts the bytes. Some paths are refused.
-pub(super) async fn answer(request: FilesRequest) -> Result<FilesAnswer, FilesRefusal> {
-    assert_eq!((&*request.pod.name, &*request.container), ("web", "a"));
-    match request.path.as_str() {
-        "/none" => return Err(FilesRefusal::NotFound("\"/none\": not there".to_owned())),
-        "/bad" => return Err(FilesRefusal::Invalid("no tar".to_owned())),
-        "/dir" => return Err(FilesRefusal::Conflict("it is a directory".to_owned())),
-        "/busy" => return Err(FilesRefusal::Busy),
-        "/ended" => return Err(FilesRefusal::NotRunning),
-        "/full" => return Err(FilesRefusal::Internal("no space".to_owned())),
-        _ => {}
-    }
-    let Some(mut incoming) = request.incoming else {
-        let pieces = ["one ", "two"].map(|piece| Ok(Bytes::from_static(piece.as_bytes())));
-        return Ok(FilesAnswer::Sent(Box::pin(stream::iter(pieces))));
-    };
-    let mut bytes = 0;
-    while let Some(piece) = incoming.next().await {
-        bytes += piece.expect("it is complete").len() as u64;
-    }
-    Ok(FilesAnswer::Received {
-        entries: 1,
-        bytes,
-        skipped: vec!["fifo".to_owned()],
-    })
-}
 
 #[tokio::test]
 async fn files_are_read_and_written_as_streams() {

@@ -8,8 +8,8 @@ use tokio::{
     sync::oneshot,
 };
 
-use super::fixture::{FakeNode, TestServer};
-use crate::{NodeView, bind_health, serve_health};
+use super::fixture::TestServer;
+use crate::{NodeView, bind_health, serve_health, testing::FakeNode};
 
 #[tokio::test]
 async fn a_healthy_node_says_ok() {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::fixture::{FakeNode, TestServer};
-use crate::Object;
+use super::fixture::TestServer;
+use crate::{Object, testing::FakeNode};
 
 const OWN: &str = "/apis/node.rubelet.dev/v1alpha1";
 

@@ -2,8 +2,11 @@
 
 use serde_json::json;
 
-use super::fixture::{FIRST, TestServer, pod};
-use crate::Object;
+use super::fixture::TestServer;
+use crate::{
+    Object,
+    testing::{FIRST, pod},
+};
 
 #[tokio::test]
 async fn clients_can_discover_what_there_is() {

@@ -1,39 +1,8 @@
 //! Probes from inside pods: what is asked of the node, and what is answered.
 
-use bytes::Bytes;
-use futures_util::stream;
-
 use super::fixture::TestServer;
-use crate::{NetRefusal, NetRequest, NetStream};
 
 const NET: &str = "/apis/node.rubelet.dev/v1alpha1/namespaces/default/pods/web/net";
-
-/// Reports the probe in two lines, the second one when the client ends its request, if that has a
-/// body. Some probes are refused.
-pub(super) async fn answer(request: NetRequest) -> Result<NetStream, NetRefusal> {
-    if &*request.pod.name != "web" {
-        return Err(NetRefusal::NoPod);
-    }
-    match request.probe["probe"].as_str() {
-        Some("bad") => return Err(NetRefusal::Invalid("no probe".to_owned())),
-        Some("early") => return Err(NetRefusal::NotReady),
-        Some("busy") => return Err(NetRefusal::Busy),
-        Some("broken") => return Err(NetRefusal::Internal("no socket".to_owned())),
-        _ => {}
-    }
-    let first = format!("{}\n", request.probe);
-    let lines = stream::unfold((Some(first), request.stop), |(first, stop)| async {
-        match (first, stop) {
-            (Some(line), stop) => Some((Ok(Bytes::from(line)), (None, stop))),
-            (None, Some(stop)) => {
-                stop.await;
-                Some((Ok(Bytes::from_static(b"stopped\n")), (None, None)))
-            }
-            (None, None) => None,
-        }
-    });
-    Ok(Box::pin(lines))
-}
 
 #[tokio::test]
 async fn reports_are_lines_and_the_end_of_the_body_stops_the_probe() {

@@ -7,11 +7,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 
-use super::{
-    fixture::{TestServer, pod},
-    web_socket::WebSocket,
+use super::fixture::TestServer;
+use crate::{
+    Object, SessionAction, SessionError,
+    testing::{Journal, WebSocket, pod},
 };
-use crate::{Object, SessionAction, SessionError, audit::tests::journal::Journal};
 
 const V5: &str = "v5.channel.k8s.io";
 const POD: &str = "/api/v1/namespaces/default/pods/web";

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::fixture::{FIRST, TestServer, phased_pod, pod};
+use super::fixture::TestServer;
+use crate::testing::{FIRST, phased_pod, pod};
 
 #[tokio::test]
 async fn a_watch_goes_on_where_a_list_ended() {
