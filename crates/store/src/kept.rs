@@ -19,7 +19,7 @@ use rustix::{
 
 use crate::{
     replace::remove,
-    write_behind::{flush_later, is_queued, report},
+    write_behind::{flush_later, is_obsolete, is_queued, report},
 };
 
 /// Never held during disk I/O, so that no file waits for another. Lock order: this lock before that
@@ -105,8 +105,11 @@ fn place(path: &Path, temporary: &Path, older_is_kept: bool) -> io::Result<()> {
 /// the flush.
 pub(crate) fn flush_interrupted(path: &Path) {
     let mut files = files();
-    files.unflushed.insert(path.to_owned());
-    flush_later(path);
+    // Unless this process wrote and flushed it, and its backup waits for its removal.
+    if !files.claimed.contains(path) && !is_obsolete(path) {
+        files.unflushed.insert(path.to_owned());
+        flush_later(path);
+    }
 }
 
 /// Notes that the queue flushed a file. True if its backup is obsolete.

@@ -163,6 +163,11 @@ pub(crate) fn is_queued(path: &Path) -> bool {
         .is_some_and(|queued| queued.contains(path))
 }
 
+/// True if a file is flushed and its backup waits for its removal.
+pub(crate) fn is_obsolete(path: &Path) -> bool {
+    QUEUE.state().obsolete.contains(path)
+}
+
 /// Flushes files in order, then their directories, so that each rename is on the disk with its
 /// file. Returns the files whose backups are obsolete.
 fn flush(files: &VecDeque<PathBuf>) -> Vec<PathBuf> {
@@ -202,6 +207,7 @@ pub(crate) fn report(path: &Path, flushed: io::Result<()>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kept::{flush_interrupted, kept, put_in_place};
 
     #[test]
     fn whatever_becomes_of_a_file_the_queue_ends() {
@@ -215,6 +221,22 @@ mod tests {
         wait_for_flush();
         let state = QUEUE.state();
         assert!(state.runs);
+    }
+
+    #[test]
+    fn a_file_that_is_loaded_soon_after_its_flush_counts_as_flushed() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, temporary] = ["file", "temporary"].map(|name| dir.path().join(name));
+        std::fs::write(&file, "flushed").unwrap();
+        std::fs::write(kept(&file), "older").unwrap();
+        QUEUE.state().obsolete.insert(file.clone());
+        flush_interrupted(&file);
+        std::fs::write(&temporary, "new").unwrap();
+        put_in_place(&file, &temporary).unwrap();
+        // Unless it is removed already, as "new" is flushed.
+        if let Ok(text) = std::fs::read_to_string(kept(&file)) {
+            assert_eq!(text, "flushed");
+        }
     }
 
     #[test]
