@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rubelet_testbed::command::output_of;
 use rubelet_testbed::target_dir;
 
@@ -44,9 +44,10 @@ const RUN_SECONDS: u64 = 25;
 const ALL_SECONDS: u64 = 60;
 /// The longest input, in bytes.
 const MAX_LEN: &str = "-max_len=16384";
-/// The longest time for one input, in seconds. It is wall time: beside tests, a program gets a
-/// twentieth of a processor.
-const INPUT_TIMEOUT: &str = "-timeout=120";
+/// The longest time for one input, in seconds of wall time; beside tests, when a program gets a
+/// twentieth of a processor, it is longer.
+const INPUT_SECONDS: u64 = 20;
+const INPUT_SECONDS_BESIDE: u64 = 120;
 
 /// Edge coverage, with counters that libFuzzer finds by itself, and the operands of comparisons.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -64,6 +65,8 @@ const CAGE: &str = "mount --bind /tmp /tmp && mount --bind \"$0\" \"$0\" && \
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     seconds: u64,
+    /// Seconds for one input.
+    input_seconds: u64,
     /// Programs at a time.
     jobs: usize,
     /// Add new inputs to the kept corpus.
@@ -75,6 +78,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             seconds: SECONDS,
+            input_seconds: INPUT_SECONDS,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             keep: false,
             targets: TARGETS.to_vec(),
@@ -90,15 +94,13 @@ impl Options {
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
-                "--seconds" => {
-                    let number = words.next().and_then(|text| text.parse().ok());
-                    options.seconds = number.context("--seconds needs a number")?;
+                "--seconds" => options.seconds = number("--seconds", words.next())?,
+                "--input-seconds" => {
+                    options.input_seconds = number("--input-seconds", words.next())?;
                 }
                 "--jobs" => {
-                    let number = words.next().and_then(|text| text.parse().ok());
-                    options.jobs = number
-                        .filter(|jobs| *jobs > 0)
-                        .context("--jobs needs a number from 1 on")?;
+                    options.jobs = number("--jobs", words.next())?.try_into()?;
+                    ensure!(options.jobs > 0, "--jobs needs a number from 1 on");
                 }
                 "--keep" => options.keep = true,
                 name => match TARGETS.iter().find(|target| **target == name) {
@@ -115,6 +117,12 @@ impl Options {
         }
         Ok(options)
     }
+}
+
+/// The number after an option.
+fn number(option: &str, word: Option<&&str>) -> Result<u64> {
+    let number = word.and_then(|text| text.parse().ok());
+    number.with_context(|| format!("{option} needs a number"))
 }
 
 /// Builds the programs and runs them, one per core unless `--jobs` says otherwise.
@@ -154,8 +162,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
 /// Builds the programs; returns their directory.
 fn build(root: &Path, place: &Path) -> Result<PathBuf> {
     let host = host_triple(root)?;
-    let mut build = cargo::command(root, &[]);
+    let mut build = Command::new("setpriv");
     build
+        .args(["--pdeathsig", "KILL"])
+        .arg(cargo::program())
         .args(["build", "--release", "--bins"])
         // With an explicit target, build scripts and macros are compiled as usual.
         .args(["--target", &host])
@@ -163,12 +173,14 @@ fn build(root: &Path, place: &Path) -> Result<PathBuf> {
         .arg(root.join("fuzz/Cargo.toml"))
         .arg("--target-dir")
         .arg(place)
+        .current_dir(root)
+        .stdin(Stdio::null())
         .env("RUSTFLAGS", FLAGS);
     cargo::run(&mut build)?;
     Ok(place.join(host).join("release"))
 }
 
-/// Fuzzing beside something else. Ends with this value, and with this process.
+/// Fuzzing beside something else. It ends with this value, and with this process.
 pub(crate) struct FuzzBeside {
     child: Child,
     output: PathBuf,
@@ -186,6 +198,7 @@ pub(crate) fn beside(root: &Path, all: bool) -> Result<FuzzBeside> {
         // This program, also if a build has replaced its file.
         .arg(format!("/proc/{}/exe", std::process::id()))
         .args(["fuzz", "--jobs", "1", "--seconds", &seconds.to_string()])
+        .args(["--input-seconds", &INPUT_SECONDS_BESIDE.to_string()])
         .current_dir(root)
         .stdin(Stdio::null())
         .stdout(file.try_clone()?)
@@ -254,12 +267,8 @@ fn one(
         .arg(place)
         .arg(programs.join(target))
         .args([&found, &kept])
-        .args([
-            MAX_LEN,
-            INPUT_TIMEOUT,
-            "-rss_limit_mb=1024",
-            "-print_final_stats=1",
-        ])
+        .args([MAX_LEN, "-rss_limit_mb=1024", "-print_final_stats=1"])
+        .arg(format!("-timeout={}", options.input_seconds))
         .arg(format!("-max_total_time={}", options.seconds))
         .arg(format!("-artifact_prefix={}/", artifacts.display()));
     let output = output_of(&mut command)?;
