@@ -203,7 +203,7 @@ impl fmt::Display for StartCause {
             Self::DefinitionChanged => f.write_str("its definition changed"),
             Self::SandboxReplaced => f.write_str("its sandbox was replaced"),
             Self::Unhealthy => f.write_str("the previous instance was unhealthy"),
-            Self::Requested => f.write_str("requested by an operator"),
+            Self::Requested => f.write_str("an operator requested it"),
             Self::AllRestart => f.write_str("all containers are restarted"),
         }
     }
@@ -223,7 +223,7 @@ impl fmt::Display for KillCause {
             Self::Liveness => "it failed its liveness probe",
             Self::Startup => "it failed its startup probe",
             Self::PostStart => "its postStart hook failed",
-            Self::Requested => "restart requested by an operator",
+            Self::Requested => "an operator requested a restart",
             Self::RestartsAll => "all containers are restarted",
         })
     }

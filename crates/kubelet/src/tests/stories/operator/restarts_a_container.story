@@ -23,8 +23,8 @@ until 40s
 00:00.0 state Running: db Running, web Running
 00:00.0 cond  Ready True
 00:20.0 then  operator restarts web
-00:20.0 why   stops container web: restart requested by an operator
-00:20.0 why   starts container web: requested by an operator
+00:20.0 why   stops container web: an operator requested a restart
+00:20.0 why   starts container web: an operator requested it
 00:20.0 event Normal Killing web: Container web is restarted on request
 00:20.0 call  StopContainer web#0, grace 30 s
 00:20.0 proc  web#0 gets SIGTERM

@@ -48,7 +48,7 @@ until 30s
 00:13.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
 00:13.0 call  RemoveContainer web#1
 00:20.0 then  operator restarts web
-00:20.0 why   starts container web: requested by an operator
+00:20.0 why   starts container web: an operator requested it
 00:20.0 call  CreateContainer web#3
 00:20.0 call  StartContainer web#3
 00:20.0 why   everything runs as specified

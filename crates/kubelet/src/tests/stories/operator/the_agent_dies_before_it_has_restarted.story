@@ -21,16 +21,16 @@ until 60s
 00:00.0 state Running: web Running
 00:00.0 cond  Ready True
 00:20.0 then  operator restarts web
-00:20.0 why   stops container web: restart requested by an operator
-00:20.0 why   starts container web: requested by an operator
+00:20.0 why   stops container web: an operator requested a restart
+00:20.0 why   starts container web: an operator requested it
 00:20.0 event Normal Killing web: Container web is restarted on request
 00:20.0 call  StopContainer web#0, grace 30 s
 00:20.0 proc  web#0 gets SIGTERM
 00:22.0 then  agent dies
 00:22.0 call  StopContainer web#0 was given up
 00:25.0 then  agent starts
-00:25.0 why   stops container web: restart requested by an operator
-00:25.0 why   starts container web: requested by an operator
+00:25.0 why   stops container web: an operator requested a restart
+00:25.0 why   starts container web: an operator requested it
 00:25.0 event Normal Killing web: Container web is restarted on request
 00:25.0 call  StopContainer web#0, grace 30 s
 00:30.0 proc  web#0 exits 143 (Error)
