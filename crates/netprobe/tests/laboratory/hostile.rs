@@ -146,7 +146,10 @@ fn a_flood_of_foreign_replies_delays_nothing_for_good() {
         .client
         .ping(RelayedLink::server(Family::V4), &flood(2000));
     let summary = &pinged.summary;
-    assert!(summary.sent == 2000 && summary.received > 0, "{summary:?}");
+    assert!(
+        summary.sent == 2000 && summary.received >= 1000,
+        "{summary:?}"
+    );
     assert_eq!(summary.duplicates + summary.errors, 0, "{summary:?}");
 }
 
