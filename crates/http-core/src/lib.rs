@@ -3,14 +3,15 @@
 //!
 //! - [`listener`] accepts connections. [`admission`] decides which of them are kept, [`connections`]
 //!   closes the others, and [`activity`] closes those that are idle.
-//! - [`query`] and [`accept`] read requests; [`respond`] and [`status`] build responses, whose bodies
+//! - [`query`] reads requests; [`respond`] and [`status`] build responses, whose bodies
 //!   are [`tracked`] until they are sent.
 //! - [`session`] turns a connection into a session (exec, attach, port-forward); from then on it
 //!   belongs to `rubelet-streaming`.
 //! - [`peer`] is who is connected, [`user`] who sends a request and who decides what they may do.
 //!
-//! Which paths there are, and what is behind them, is a matter of the servers. This crate does not
-//! authenticate or authorize anybody, and sees no pod.
+//! The paths, and what is behind them, are a matter of the servers. This crate knows the names of
+//! resources and how errors name them, but does not authenticate or authorize anybody, and sees no
+//! state of a pod.
 //!
 //! ```
 //! use rubelet_http_core::{query::Query, resource::Resource, status::ApiError};
@@ -24,7 +25,6 @@
 //! assert_eq!(missing.to_json()["message"], "pods \"web\" not found");
 //! ```
 
-pub mod accept;
 pub mod activity;
 pub mod admission;
 pub mod clock;

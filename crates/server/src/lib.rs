@@ -31,6 +31,7 @@
 //! assert_eq!(&*listing.items[0].name, "web");
 //! ```
 
+mod accept;
 mod act;
 mod action;
 mod attributes;

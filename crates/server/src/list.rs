@@ -6,7 +6,6 @@ use bytes::Bytes;
 use futures_util::stream;
 use jiff::Timestamp;
 use rubelet_http_core::{
-    accept::Form,
     clock,
     query::{Query, invalid},
     resource::Resource,
@@ -15,7 +14,7 @@ use rubelet_http_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{NodeView, Object, selector::Selection, table};
+use crate::{NodeView, Object, accept::Form, selector::Selection, table};
 
 /// A response is sent in chunks of about this size.
 const PIECE: usize = 16 * 1024;

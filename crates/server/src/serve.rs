@@ -10,10 +10,9 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rubelet_audit::{AUDIT_ID, AuditLog, AuditedRequest, local_user, malformed};
 use rubelet_http_core::{
-    accept::negotiate,
     activity::Activity,
     connections::{ConnectionObserver, ConnectionSlot, Connections, PLAIN, RefusalReason, SOCKET},
-    listener::{Accept, accept_loop},
+    listener::{Accept, SHUTDOWN_GRACE, accept_loop},
     peer::Peer,
     query::Query,
     resource::Resource,
@@ -30,6 +29,7 @@ use tokio::{
 
 use crate::{
     BindError, NodeView, PodRef,
+    accept::negotiate,
     act::{self, LongBodies, Part},
     attributes::attributes,
     discovery, files,
@@ -49,9 +49,6 @@ const BUFFER: usize = 16 * 1024;
 
 /// Header lines of a request.
 const HEADERS: usize = 64;
-
-/// Time that a connection which is shutting down may still send.
-const GOAWAY_GRACE: Duration = Duration::from_secs(1);
 
 /// Serves the API on a socket of [`bind_unix`](crate::bind_unix) until `shutdown` is requested.
 /// Then the socket's file is removed, watches end, followed logs are truncated, and other responses
@@ -260,7 +257,7 @@ where
                 return None;
             }
             connection.as_mut().graceful_shutdown();
-            match tokio::time::timeout(GOAWAY_GRACE, connection).await {
+            match tokio::time::timeout(SHUTDOWN_GRACE, connection).await {
                 Ok(ended) => ended,
                 Err(_) => return None,
             }

@@ -262,7 +262,6 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "node-state",
             "pleg",
             "probes",
-            "kubelet",
             "audit",
             "server",
             "cluster",

@@ -1,12 +1,11 @@
 //! Content negotiation: the representation of a response, chosen by the `Accept` header.
 
 use http::{HeaderMap, header};
-
-use crate::status::ApiError;
+use rubelet_http_core::status::ApiError;
 
 /// Representation of objects in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// The objects themselves.
     Object,
     /// meta.k8s.io/v1 Table: rows ready to be printed.
@@ -19,7 +18,7 @@ pub enum Form {
 ///
 /// # Errors
 /// No form in the header is supported.
-pub fn negotiate(headers: &HeaderMap) -> Result<Form, ApiError> {
+pub(crate) fn negotiate(headers: &HeaderMap) -> Result<Form, ApiError> {
     let mut wanted = headers
         .get_all(header::ACCEPT)
         .iter()
