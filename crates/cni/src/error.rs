@@ -173,9 +173,6 @@ pub enum NetworkFailure {
     /// A network namespace can't be used.
     #[error("{}", ErrorChain(.0))]
     Netns(NetnsError),
-    /// The network namespace of a pod that plugins are to add can't be opened.
-    #[error(transparent)]
-    PluginNetns(NetnsError),
     /// A kernel parameter can't be set.
     #[error("{}", ErrorChain(.0))]
     KernelParameter(SysctlError),

@@ -111,12 +111,7 @@ impl PluginNetwork {
         let args = capabilities::args(request)?;
         let capabilities = capabilities::values(request, &self.pod_cidrs.lock())?;
         let path = request.netns.clone();
-        blocking(move || {
-            netns::open(&path)
-                .map(drop)
-                .map_err(|error| NetworkFailure::PluginNetns(error).into())
-        })
-        .await?;
+        blocking(move || Ok(netns::open(&path).map(drop)?)).await?;
         let mut attachment = Attachment {
             sandbox: request.sandbox.clone(),
             pod: PodRef::of(request),

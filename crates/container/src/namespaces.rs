@@ -5,7 +5,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use rubelet_oci::IdMapping;
+pub use rubelet_oci::IdMappings;
 use rustix::{
     fs::{Mode, OFlags},
     io::Errno,
@@ -25,15 +25,6 @@ use crate::{
         loopback, process,
     },
 };
-
-/// The IDs of a user namespace.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct IdMappings {
-    /// User IDs.
-    pub uids: Vec<IdMapping>,
-    /// Group IDs.
-    pub gids: Vec<IdMapping>,
-}
 
 /// The namespaces of a pod to create; the others are the host's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rubelet_host::lock::FileLock;
-use rubelet_oci::IdMapping;
+pub use rubelet_oci::IdMappings;
 use rubelet_store::{Loaded, Record};
 use serde::{Deserialize, Serialize};
 
@@ -44,15 +44,6 @@ pub struct ImageStore {
     copies: CopyThreads,
     /// Excludes other processes.
     _lock: FileLock,
-}
-
-/// The ID mappings of a user namespace.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct IdMappings {
-    /// Users.
-    pub uids: Vec<IdMapping>,
-    /// Groups.
-    pub gids: Vec<IdMapping>,
 }
 
 /// The directories of a container's root file system, for overlayfs.

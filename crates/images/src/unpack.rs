@@ -198,11 +198,11 @@ pub fn unpack(
         diff_algorithm,
         ByteCounter::default(),
     ));
-    let applied = apply_archive(&mut archive, target, limits).map_err(bomb)?;
+    let applied = apply_archive(&mut archive, target, limits).map_err(limit_error)?;
     let mut rest = archive.into_inner();
     // Digests cover all bytes, also those after the end of the archive.
     let drain = |source: &mut dyn Read| io::copy(source, &mut io::sink());
-    drain(&mut rest).map_err(|error| bomb(UnpackError::Read(error)))?;
+    drain(&mut rest).map_err(|error| limit_error(UnpackError::Read(error)))?;
     let diff_id = rest.finish();
     drain(&mut hashing).map_err(UnpackError::Read)?;
     Ok(UnpackedLayer {
@@ -238,7 +238,7 @@ pub(crate) fn plain_copy(
 }
 
 /// Extracts an exceeded limit from a read error.
-fn bomb(error: UnpackError) -> UnpackError {
+fn limit_error(error: UnpackError) -> UnpackError {
     let source = match &error {
         UnpackError::Archive(ArchiveError::Read(source)) | UnpackError::Read(source) => source,
         _ => return error,

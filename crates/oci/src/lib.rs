@@ -22,7 +22,7 @@ mod seccomp;
 mod spec;
 
 pub use capability::CAPABILITIES;
-pub use linux::{Device, DeviceKind, IdMapping, Linux, Namespace, NamespaceKind};
+pub use linux::{Device, DeviceKind, IdMapping, IdMappings, Linux, Namespace, NamespaceKind};
 pub use process::{Capabilities, ConsoleSize, Process, Rlimit, User};
 pub use resources::{Cpu, DeviceRule, HugepageLimit, LinuxResources, Memory, Pids};
 pub use seccomp::{Action, Architecture, ArgRule, Operator, Seccomp, SyscallRule};

@@ -106,6 +106,15 @@ pub struct IdMapping {
     pub size: u32,
 }
 
+/// The IDs of a user namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IdMappings {
+    /// User IDs.
+    pub uids: Vec<IdMapping>,
+    /// Group IDs.
+    pub gids: Vec<IdMapping>,
+}
+
 /// A device node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

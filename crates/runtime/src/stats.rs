@@ -23,7 +23,7 @@ use crate::{
 };
 pub(crate) use convert::value;
 use convert::{UsageStats, convert};
-use metrics::{ContainerInfo, DiskUsage, ProcessCounts};
+use metrics::{ContainerInfo, LayerDisk, ProcessCounts};
 
 /// Statistics of one container.
 pub(crate) async fn container(engine: &Arc<Engine>, id: &str) -> Result<v1::ContainerStats> {
@@ -199,7 +199,7 @@ async fn known(engine: &Engine, record: &ContainerRecord, cgroup: CgroupPath) ->
     let cgroups = engine.cgroups.clone();
     let gathered = engine.blocking(move || {
         let pids = cgroups.processes(&cgroup).unwrap_or_default();
-        Ok((ProcessCounts::count(pids), DiskUsage::below(&mountpoint)))
+        Ok((ProcessCounts::count(pids), LayerDisk::below(&mountpoint)))
     });
     let (processes, mut disk) = gathered.await.unwrap_or_default();
     disk.used = used.map(|usage| usage.bytes).unwrap_or_default();

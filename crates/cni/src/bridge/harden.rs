@@ -5,22 +5,24 @@
 //! the kernel processes router advertisements on every interface with IPv6 enabled, which is the
 //! default.
 
-use super::sysctl::{Interfaces, IpFamily, SysctlError};
+use rubelet_host::nft::Family;
+
+use super::sysctl::{Interfaces, SysctlError};
 
 /// For both ends of veth pairs, and for the bridge.
-const ALL: &[(IpFamily, &str, &str)] = &[
-    (IpFamily::V4, "accept_redirects", "0"),
-    (IpFamily::V4, "accept_source_route", "0"),
-    (IpFamily::V4, "arp_accept", "0"),
-    (IpFamily::V6, "accept_ra", "0"),
-    (IpFamily::V6, "autoconf", "0"),
-    (IpFamily::V6, "accept_redirects", "0"),
+const ALL: &[(Family, &str, &str)] = &[
+    (Family::V4, "accept_redirects", "0"),
+    (Family::V4, "accept_source_route", "0"),
+    (Family::V4, "arp_accept", "0"),
+    (Family::V6, "accept_ra", "0"),
+    (Family::V6, "autoconf", "0"),
+    (Family::V6, "accept_redirects", "0"),
 ];
 
 /// Additional ones for the bridge: it answers ARP for its own addresses only.
-const BRIDGE: &[(IpFamily, &str, &str)] = &[
-    (IpFamily::V4, "arp_ignore", "1"),
-    (IpFamily::V4, "proxy_arp", "0"),
+const BRIDGE: &[(Family, &str, &str)] = &[
+    (Family::V4, "arp_ignore", "1"),
+    (Family::V4, "proxy_arp", "0"),
 ];
 
 /// Sets them on an interface.
@@ -40,7 +42,7 @@ pub(super) fn bridge(interfaces: &Interfaces, name: &str) -> Result<(), SysctlEr
 fn set(
     interfaces: &Interfaces,
     name: &str,
-    values: &[(IpFamily, &str, &str)],
+    values: &[(Family, &str, &str)],
 ) -> Result<(), SysctlError> {
     values
         .iter()

@@ -13,6 +13,7 @@ use std::{
 use rubelet_host::{
     netlink::{Address, Changes, NetlinkError, Route, RouteSocket, Veth},
     netns,
+    nft::Family,
 };
 
 use crate::{
@@ -24,7 +25,7 @@ use super::{
     harden,
     names::{inside_mac, outside_mac},
     setup::{ReadyBridge, cannot, unknown_kind},
-    sysctl::{Interfaces, IpFamily, SysctlError},
+    sysctl::{Interfaces, SysctlError},
 };
 
 /// The name of the interface inside of a pod.
@@ -203,10 +204,10 @@ fn inside(lease: &Lease, netns: &OwnedFd, near: [u8; 6], ipv6: bool) -> Result<(
         // is up.
         for name in ["all", INSIDE] {
             let set = |family, key| interfaces.set(family, name, key, "0");
-            let _ = set(IpFamily::V4, "accept_redirects");
+            let _ = set(Family::V4, "accept_redirects");
             if with_ipv6 {
-                let _ = set(IpFamily::V6, "accept_redirects");
-                let _ = set(IpFamily::V6, "disable_ipv6");
+                let _ = set(Family::V6, "accept_redirects");
+                let _ = set(Family::V6, "disable_ipv6");
             }
         }
         harden::interface(&interfaces, INSIDE).map_err(exposed)?;

@@ -2,6 +2,7 @@
 
 use std::{fs, io, os::fd::OwnedFd, path::PathBuf};
 
+use rubelet_host::nft::Family;
 use rustix::{
     fs::{CWD, Mode, OFlags, openat},
     io::Errno,
@@ -14,13 +15,6 @@ pub struct SysctlError {
     name: String,
     value: String,
     source: io::Error,
-}
-
-/// The IP version of an interface's setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IpFamily {
-    V4,
-    V6,
 }
 
 /// The sysctls of interfaces in one network namespace.
@@ -46,14 +40,14 @@ impl Interfaces {
     /// It has another value and can't be set.
     pub(super) fn set(
         &self,
-        family: IpFamily,
+        family: Family,
         interface: &str,
         key: &str,
         value: &str,
     ) -> Result<(), SysctlError> {
         let (name, dir) = match family {
-            IpFamily::V4 => ("ipv4", &self.0[0]),
-            IpFamily::V6 => ("ipv6", &self.0[1]),
+            Family::V4 => ("ipv4", &self.0[0]),
+            Family::V6 => ("ipv6", &self.0[1]),
         };
         let Some(dir) = dir else {
             return Ok(());

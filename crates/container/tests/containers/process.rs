@@ -23,7 +23,7 @@ pub(crate) const CASES: &[Case] = &[
     ("process::opens_its_own_output", opens_its_own_output),
     ("process::seccomp", seccomp),
     ("process::inherits_nothing", inherits_nothing),
-    ("process::unopened_gate", unopened_gate),
+    ("process::unopened_barrier", unopened_barrier),
 ];
 
 fn says_hello_and_ends() {
@@ -265,7 +265,7 @@ fn inherits_nothing() {
     );
 }
 
-fn unopened_gate() {
+fn unopened_barrier() {
     use crate::fixture::{created, pipes};
     use std::os::fd::AsFd;
     let place = ContainerFixture::new();

@@ -95,7 +95,7 @@ impl ImageStore {
             return Ok(hold);
         }
         let trash = self.set_aside(&target);
-        fs::rename(made, &target).map_err(disk_error("rename", &target))?;
+        fs::rename(made, &target).map_err(disk_error("move a layer to", &target))?;
         // The rename itself is on disk only after its directory is.
         let layers = self.directories.layers();
         let flushed = File::open(&layers).and_then(|directory| directory.sync_all());

@@ -152,7 +152,7 @@ impl PendingExec {
         };
         Some(async move {
             if let Err(error) = link.call(call).await {
-                tracing::debug!(%error, "Failed to kill a command that nobody waits for");
+                tracing::debug!(%error, "Failed to kill a command");
             }
         })
     }

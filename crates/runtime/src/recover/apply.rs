@@ -74,7 +74,7 @@ pub(super) async fn apply(
             // The semaphore is never closed.
             let _turn = turns.acquire().await;
             let sandbox = known.sandboxes.get(&id);
-            let _alone = match sandbox {
+            let _exclusive = match sandbox {
                 Some(sandbox) => Some(sandbox.calls.write().await),
                 None => None,
             };

@@ -9,7 +9,7 @@ use rubelet_cri::v1::{self, MetricType};
 use rubelet_host::{cgroup::CgroupStats, netlink::Link};
 
 use super::convert::value;
-pub(super) use container::{ContainerInfo, DiskUsage, ProcessCounts, block_device};
+pub(super) use container::{ContainerInfo, LayerDisk, ProcessCounts, block_device};
 
 /// Labels of every metric: the object.
 const OBJECT_LABELS: [&str; 2] = ["id", "name"];

@@ -18,8 +18,8 @@ pub(crate) struct ContainerInfo {
     pub(crate) resources: LinuxResources,
     /// Its processes.
     pub(crate) processes: ProcessCounts,
-    /// Its writable layer.
-    pub(crate) disk: DiskUsage,
+    /// Its writable layer, and the file system that it is on.
+    pub(crate) disk: LayerDisk,
 }
 
 /// The processes of a container, and what they hold open.
@@ -51,7 +51,7 @@ impl ProcessCounts {
 
 /// A container's writable layer, and the file system that it is on.
 #[derive(Debug, Default)]
-pub(crate) struct DiskUsage {
+pub(crate) struct LayerDisk {
     pub(crate) device: String,
     pub(crate) used: u64,
     pub(crate) bytes: u64,
@@ -59,7 +59,7 @@ pub(crate) struct DiskUsage {
     pub(crate) inodes_free: u64,
 }
 
-impl DiskUsage {
+impl LayerDisk {
     /// The file system that a directory is on. Blocks.
     pub(crate) fn below(directory: &Path) -> Self {
         let usage = rubelet_host::usage::file_system(directory).unwrap_or_default();
