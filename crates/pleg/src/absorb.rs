@@ -34,11 +34,9 @@ pub(super) enum Absorbed {
     },
     /// The result is published.
     Published {
-        /// The observed pod; the previous allocation if nothing changed, so that an inspection costs
-        /// no memory at idle.
+        /// The observed pod; the previous allocation if and only if nothing changed, so that an
+        /// inspection costs no memory at idle.
         pod: Arc<ObservedPod>,
-        /// False if it equals the previous one.
-        changed: bool,
         /// When the pod is inspected again without an event.
         recheck_at: Option<Instant>,
     },
@@ -63,14 +61,12 @@ impl UnsettledStates {
             self.rechecks.note(&pod, now),
             self.kernel_exits.note(&mut pod, now),
         ];
-        let changed = **old != pod;
         Absorbed::Published {
-            pod: if changed {
-                Arc::new(pod)
-            } else {
+            pod: if **old == pod {
                 Arc::clone(old)
+            } else {
+                Arc::new(pod)
             },
-            changed,
             recheck_at: rechecks.into_iter().flatten().min(),
         }
     }

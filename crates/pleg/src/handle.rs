@@ -69,8 +69,7 @@ pub type Quarantine = Arc<BTreeMap<PodUid, Arc<str>>>;
 #[derive(Debug)]
 pub(super) struct PlegShared {
     // Order of locks: `pods`, then a pod's pending changes, then its observation; `event_stream`
-    // before
-    // `activity`. The queue and `event_stream` are locked only after the pending changes are
+    // before `activity`. The queue and `event_stream` are locked only after the pending changes are
     // released.
     pub(super) seq: SeqSource,
     pub(super) pods: Mutex<HashMap<PodUid, Arc<TrackedPod>>>,

@@ -80,11 +80,7 @@ impl PlegTask {
                 self.reinspect_at(tracked, &mut pending, until);
                 drop(pending);
             }
-            Absorbed::Published {
-                pod,
-                changed,
-                recheck_at,
-            } => {
+            Absorbed::Published { pod, recheck_at } => {
                 if let Some(at) = recheck_at {
                     self.reinspect_at(tracked, &mut pending, at);
                 }
@@ -96,7 +92,7 @@ impl PlegTask {
                 pending.fingerprint = Fingerprint::of(&pod);
                 self.process_watcher
                     .note(tracked, &mut pending, &pod, processes, now);
-                if changed {
+                if !Arc::ptr_eq(&pod, &old) {
                     self.handle.record_events(
                         tracked,
                         &mut pending,
@@ -108,7 +104,7 @@ impl PlegTask {
                     );
                 }
                 drop(pending);
-                self.handle.show(tracked, began, &old, pod, changed);
+                self.handle.show(tracked, began, &old, pod);
             }
         }
         // Also if nothing is published: the mark may be an event by which an unknown state is known
@@ -163,16 +159,9 @@ impl PendingChanges {
 
 impl PlegHandle {
     /// Updates what is known of all pods, then sends the observation to the pod's task.
-    fn show(
-        &self,
-        tracked: &TrackedPod,
-        seq: Seq,
-        old: &ObservedPod,
-        pod: Arc<ObservedPod>,
-        changed: bool,
-    ) {
+    fn show(&self, tracked: &TrackedPod, seq: Seq, old: &Arc<ObservedPod>, pod: Arc<ObservedPod>) {
         self.shared.trace.note_ends(&tracked.uid, seq, old, &pod);
-        if changed {
+        if !Arc::ptr_eq(&pod, old) {
             self.shared.index.lock().update(&tracked.uid, old, &pod);
             self.shared.count(old, &pod);
             self.count_lost(tracked, old, &pod);

@@ -12,7 +12,7 @@ use tokio::{
     time::Instant,
 };
 
-/// The priority of an inspection; the lowest comes first.
+/// The priority of an inspection, in ascending order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Priority {
     /// A relist differs, or a state is checked again: no task waits for it.
@@ -29,7 +29,7 @@ pub(super) enum Priority {
 impl Priority {
     /// The delay of a pod relative to one that was queued at the same time with the highest
     /// priority. The higher priority comes first, and no pod starves.
-    fn max_delay(self) -> Duration {
+    fn handicap(self) -> Duration {
         Duration::from_secs(match self {
             Self::Waiting => 0,
             Self::Stopped => 1,
@@ -67,7 +67,7 @@ impl InspectionQueue {
 
     /// Queues the pod, or moves it forward if it is queued with a lower priority.
     pub(super) fn push(&mut self, uid: PodUid, priority: Priority, now: Instant) {
-        let at = now + priority.max_delay();
+        let at = now + priority.handicap();
         if let Some((old, came)) = self.order.get(&uid).copied() {
             // A pod that has waited for long keeps its place, even if the new priority is higher.
             if old <= at {

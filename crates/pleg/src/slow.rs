@@ -20,7 +20,7 @@ pub(super) struct Slowness {
     list: bool,
     reported: bool,
     /// Time since which no call has been slow; only while the runtime counts as slow.
-    quick_since: Option<Instant>,
+    fast_since: Option<Instant>,
 }
 
 impl Slowness {
@@ -45,14 +45,14 @@ impl Slowness {
             if !self.reported {
                 return None;
             }
-            let since = *self.quick_since.get_or_insert(now);
+            let since = *self.fast_since.get_or_insert(now);
             if now < since + REST {
                 return None;
             }
             *self = Self::default();
             return Some(None);
         }
-        self.quick_since = None;
+        self.fast_since = None;
         if std::mem::replace(&mut self.reported, true) {
             return None;
         }
@@ -69,8 +69,8 @@ impl Slowness {
         let list = relisting
             .filter(|_| !self.reported)
             .map(|at| at + SLOW_LIST);
-        let quick = self.quick_since.map(|at| at + REST);
-        [list, quick].into_iter().flatten().min()
+        let fast = self.fast_since.map(|at| at + REST);
+        [list, fast].into_iter().flatten().min()
     }
 }
 

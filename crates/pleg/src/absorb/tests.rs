@@ -60,12 +60,9 @@ impl Inspections {
         let since_start = |at: Instant| (at - self.start).as_millis();
         match self.states.absorb(&self.last, pod(phase), now) {
             Absorbed::Withheld { until } => Err(since_start(until)),
-            Absorbed::Published {
-                pod,
-                changed,
-                recheck_at,
-            } => {
-                assert_eq!(changed, !Arc::ptr_eq(&pod, &self.last));
+            Absorbed::Published { pod, recheck_at } => {
+                let changed = !Arc::ptr_eq(&pod, &self.last);
+                assert_eq!(changed, pod != self.last);
                 self.last = pod;
                 let phase = self.last.containers[0].phase.clone();
                 Ok((phase, changed, recheck_at.map(since_start)))
