@@ -18,7 +18,8 @@ use rubelet_api::{
 };
 use rubelet_cri::v1;
 use rubelet_pod_plan::{
-    History, OperatorIntents, ObservedPod, PlanSettings, PodSnapshot, ProbeResults, Step, Target, plan,
+    History, ObservedPod, OperatorIntents, PlanSettings, PodSnapshot, ProbeResults, Step, Target,
+    plan,
 };
 
 #[path = "../../crates/pleg/src/convert.rs"]

@@ -18,7 +18,7 @@ use rubelet_netprobe::{
     ping::{
         PingOptions,
         mtu::{MtuNext, MtuResult, MtuSearch},
-        run::{ReplyOutcome, PingRun},
+        run::{PingRun, ReplyOutcome},
     },
     stamp::SessionKey,
     trace::{
@@ -89,7 +89,10 @@ fn replies(mut bytes: &[u8]) {
 fn lengths(bytes: &[u8]) {
     let mut search = MtuSearch::new(Family::V4);
     let mut longest = 0;
-    for chunk in bytes.chunks_exact(3).chain(std::iter::repeat_n(&[3; 3][..], 300)) {
+    for chunk in bytes
+        .chunks_exact(3)
+        .chain(std::iter::repeat_n(&[3; 3][..], 300))
+    {
         let MtuNext::Try(length) = search.next() else {
             break;
         };
@@ -139,7 +142,11 @@ fn answers(bytes: &[u8]) {
                 };
                 now += Duration::from_millis(1);
                 let icmp = IcmpError {
-                    family: if chunk[1] & 1 == 0 { Family::V4 } else { Family::V6 },
+                    family: if chunk[1] & 1 == 0 {
+                        Family::V4
+                    } else {
+                        Family::V6
+                    },
                     kind: chunk[2],
                     code: chunk[3],
                     mtu: u32::from(u16::from_be_bytes([chunk[4], chunk[5]])),

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rubelet_shim::protocol::{
-    DecodeError, Decoder, Frame, FromAgent, DecodedMessage, encode, from_agent, from_shim,
+    DecodeError, DecodedMessage, Decoder, Frame, FromAgent, encode, from_agent, from_shim,
 };
 
 fuzz_target!(|data: &[u8]| {

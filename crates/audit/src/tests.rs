@@ -1,5 +1,5 @@
-//! Policies, and the log on good and bad disks. Requests are recorded by the servers, whose own tests
-//! show with what.
+//! Policies, and the log on good and bad disks. The servers' own tests cover what they record of
+//! requests.
 
 mod disk;
 mod policy;

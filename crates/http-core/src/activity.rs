@@ -22,7 +22,7 @@ const IDLE: Duration = Duration::from_secs(90);
 
 /// At this age a connection without an authorized request is closed, whatever is requested on it:
 /// it costs memory, and a client that opens hundreds of them must not lock out others.
-const UNAUTHENTICATED_TIMEOUT: Duration = Duration::from_secs(10);
+const UNAUTHORIZED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An unauthenticated peer that does not read a response for this time is disconnected.
 const STALLED_UNAUTHENTICATED: Duration = Duration::from_secs(60);
@@ -125,7 +125,7 @@ impl Activity {
                 (true, _) => (self.stalls_at(), Some(RefusalReason::Stalled)),
                 (false, true) => (Instant::now() + IDLE, None),
                 (false, false) => (
-                    self.born + UNAUTHENTICATED_TIMEOUT,
+                    self.born + UNAUTHORIZED_TIMEOUT,
                     Some(RefusalReason::Silent),
                 ),
             };

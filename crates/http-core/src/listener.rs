@@ -25,6 +25,9 @@ const WARN_AGAIN: Duration = Duration::from_secs(60);
 /// Time for responses to end once the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 
+/// Time that a connection which is shutting down may still send.
+pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
+
 /// A source of connections.
 pub trait Accept {
     /// A connection.

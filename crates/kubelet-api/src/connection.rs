@@ -19,6 +19,7 @@ use rubelet_audit::malformed;
 use rubelet_http_core::{
     activity::Activity,
     connections::{ConnectionSlot, RefusalReason},
+    listener::SHUTDOWN_GRACE,
     peer::Peer,
     session::{Session, SessionSlot},
     shutdown::Shutdown,
@@ -46,7 +47,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 /// certificate, such as the API server, which passes on the headers of its own clients. Others can
 /// send a token, and need no more.
 const LONGEST_HEAD: usize = 1024 * 1024;
-const LONGEST_HEAD_OF_STRANGER: usize = 128 * 1024;
+const LONGEST_HEAD_WITHOUT_CERTIFICATE: usize = 128 * 1024;
 
 /// Requests at a time on one connection of HTTP/2.
 const STREAMS: u32 = 100;
@@ -54,9 +55,6 @@ const STREAMS: u32 = 100;
 /// A client of HTTP/2 is pinged at this interval, and disconnected if it does not answer in time.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
-
-/// Time that a connection which is shutting down may still send.
-const GOAWAY_GRACE: Duration = Duration::from_secs(1);
 
 /// Serves a connection until it ends.
 pub(super) async fn connection(
@@ -90,7 +88,7 @@ async fn until_session(
             certificates: Vec::new(),
             activity,
             peer,
-            longest_head: LONGEST_HEAD_OF_STRANGER,
+            longest_head: LONGEST_HEAD_WITHOUT_CERTIFICATE,
             session: SessionSlot::default(),
         };
         return requests(stream, Protocol::Http1, unauthenticated, port, stopped).await;
@@ -136,7 +134,7 @@ async fn until_session(
         longest_head: if known {
             LONGEST_HEAD
         } else {
-            LONGEST_HEAD_OF_STRANGER
+            LONGEST_HEAD_WITHOUT_CERTIFICATE
         },
         session: SessionSlot::default(),
     };
@@ -251,7 +249,7 @@ async fn until_end<C: Future>(
                 return None;
             }
             stop(served.as_mut());
-            timeout(GOAWAY_GRACE, served).await.ok()
+            timeout(SHUTDOWN_GRACE, served).await.ok()
         }
         () = stopped.requested() => {
             stop(served.as_mut());

@@ -113,23 +113,23 @@ impl Port {
         let path = CleanPath::read(request.uri().path());
         let labels = RequestLabels::of(request.method(), path.as_ref(), self.guard.server_type());
         let observed = Observed::new(Arc::clone(&self.observer), labels);
-        let mut judgement = RequestVerdict {
+        let mut verdict = RequestVerdict {
             let_in: false,
             audited: self.audited(&request, path.as_ref(), connection),
         };
         let closes = ends_connection(&request);
         let mut response = self
-            .respond(request, path.as_ref(), connection, &mut judgement, shutdown)
+            .respond(request, path.as_ref(), connection, &mut verdict, shutdown)
             .await;
         let code = response.status().as_u16();
         observed.answered(code);
-        let audited = judgement.audited.as_mut();
+        let audited = verdict.audited.as_mut();
         if let Some(id) = audited.and_then(|audited| audited.answered(code)) {
             response.headers_mut().insert(AUDIT_ID, id);
         }
         let tracked = Tracked {
             open,
-            guards: (observed, judgement.audited),
+            guards: (observed, verdict.audited),
         };
         let Some(tracked) = connection.session.track(tracked) else {
             return response.map(TrackedBody::untracked);
@@ -139,7 +139,7 @@ impl Port {
             response.headers_mut().insert(header::CONNECTION, close);
         }
         // A rejection that the peer does not read must not keep an unauthenticated connection open.
-        let open = judgement.let_in.then_some(tracked.open);
+        let open = verdict.let_in.then_some(tracked.open);
         response.map(|body| TrackedBody::new(body, open, tracked.guards))
     }
 
@@ -173,7 +173,7 @@ impl Port {
         request: Request<Incoming>,
         path: Option<&CleanPath>,
         connection: &Connection,
-        judgement: &mut RequestVerdict,
+        verdict: &mut RequestVerdict,
         shutdown: Shutdown,
     ) -> Response<Body> {
         if !names_one_host(&request) {
@@ -203,17 +203,17 @@ impl Port {
                     if user.name != ANONYMOUS {
                         connection.activity.prove();
                     }
-                    judgement.allowed(user, request.headers());
+                    verdict.allowed(user, request.headers());
                 }
                 Err(refusal) => {
                     tracing::debug!(code = refusal.code.as_u16(), why = refusal.text.trim(), peer = ?connection.peer.address(), %method, path = path.root(), "Rejected a request");
-                    judgement.refused(&refusal);
+                    verdict.refused(&refusal);
                     return text(refusal.code, &refusal.text);
                 }
             }
         }
         connection.activity.let_in();
-        judgement.let_in = true;
+        verdict.let_in = true;
         if request.body().size_hint().lower() > LONGEST_BODY {
             let why = format!("Request entity too large: limit is {LONGEST_BODY}\n");
             return text(StatusCode::PAYLOAD_TOO_LARGE, &why);

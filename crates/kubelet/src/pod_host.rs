@@ -79,8 +79,8 @@ pub trait PodHost: Send + Sync + 'static {
     /// profile by default.
     fn seccomp(&self) -> (String, bool);
 
-    /// The `thermal_throttle` directories in sysfs of all processors, which containers must not
-    /// read.
+    /// The `thermal_throttle` directory in sysfs of each processor that has one now, which
+    /// containers must not read.
     fn thermal_throttle(&self) -> Vec<String>;
 
     /// The next restart count, by the log files of a container that the runtime does not know.

@@ -37,12 +37,12 @@ pub(crate) fn plan(
         observed: &observed,
         ..*snapshot
     };
-    let with_exits = rest(&with_exits, now);
+    let plan_with_exits = rest(&with_exits, now);
     // A terminal phase frees the pod's resources for other pods, but the runtime may still use
     // them.
-    if !with_exits.status.phase.is_terminal() {
-        plan.status = with_exits.status;
-        plan.probes = with_exits.probes;
+    if !plan_with_exits.status.phase.is_terminal() {
+        plan.status = plan_with_exits.status;
+        plan.probes = plan_with_exits.probes;
     }
     plan
 }

@@ -28,7 +28,7 @@ use crate::{ServeOptions, SessionFuture, SessionTarget, Sessions, Upgrade, upgra
 
 /// Connections that have not shown a token yet. A local process can open many; it can't lock out
 /// others for longer than [`HEAD_TIMEOUT`].
-const STRANGERS: usize = 256;
+const MAX_WITHOUT_TOKEN: usize = 256;
 
 /// Maximum number of concurrent sessions.
 const SESSIONS: usize = 8192;
@@ -151,7 +151,7 @@ async fn accept(
     server: Weak<StreamingServer>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let strangers = Arc::new(Semaphore::new(STRANGERS));
+    let without_token = Arc::new(Semaphore::new(MAX_WITHOUT_TOKEN));
     let sessions = Arc::new(Semaphore::new(SESSIONS));
     loop {
         let accepted = tokio::select! {
@@ -167,14 +167,14 @@ async fn accept(
                 continue;
             }
         };
-        let Ok(stranger) = Arc::clone(&strangers).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&without_token).try_acquire_owned() else {
             continue;
         };
         let (server, sessions) = (Weak::clone(&server), Arc::clone(&sessions));
         tokio::spawn(connection(
             stream,
             server,
-            stranger,
+            permit,
             sessions,
             stopped.clone(),
         ));
@@ -184,7 +184,7 @@ async fn accept(
 async fn connection(
     stream: TcpStream,
     server: Weak<StreamingServer>,
-    stranger: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
     sessions: Arc<Semaphore>,
     stopped: watch::Receiver<bool>,
 ) {
@@ -217,7 +217,7 @@ async fn connection(
     }
     let session = begun.lock().take();
     if let (Some(session), Ok(_permit)) = (session, sessions.try_acquire()) {
-        drop(stranger);
+        drop(permit);
         session.await;
     }
 }

@@ -350,7 +350,7 @@ async fn until_gone(
     }
 }
 
-/// Whether a sandbox is ready; true if the runtime is unreachable.
+/// Whether a sandbox is ready; true if the runtime reports neither that nor that it is gone.
 async fn is_ready(parts: &SessionParts, sandbox: &str) -> bool {
     let request = v1::PodSandboxStatusRequest {
         pod_sandbox_id: sandbox.to_owned(),

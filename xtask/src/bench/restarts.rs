@@ -28,8 +28,7 @@ const ENOUGH: usize = hundred_pods::PODS * 9 / 10;
 /// The kill is timed here; the creation and the start are the runtime's timestamps. All use the
 /// wall clock of the same machine. A replacement may be created before the runtime reports the
 /// exit: the pod is complete again only when it runs. Each pod loses its container once, so that no
-/// back-off applies. when it runs is the pod whole again. Each pod loses its container once, so
-/// that no back-off applies.
+/// back-off applies.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let (containerd, agent) = hundred_pods::start(request)?;
     hundred_pods::until_ready(&agent)?;

@@ -26,7 +26,7 @@ const ON_LINES_EACH_RUN: [&str; 1] = ["adoption"];
 /// The runtime of tests that need one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TestedRuntime {
-    /// The one inside.
+    /// The embedded one.
     Embedded,
     /// The newest containerd.
     Containerd,

@@ -32,7 +32,8 @@ const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_LONGEST: Duration = Duration::from_secs(7);
 /// Immediate retries of a renewal that conflicts with another writer.
 const CONFLICTS: usize = 5;
-/// After this number of failures the connection is closed and opened again.
+/// After this number of failures in a row, the last of them without a response, the connection is
+/// opened again.
 const FAILURES_TO_RECONNECT: u32 = 2;
 
 /// Between the times of two renewals at least.

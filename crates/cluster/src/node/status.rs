@@ -40,7 +40,8 @@ use super::{
 /// Waits after failures, as the kubelet's while it registers.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LONGEST: Duration = Duration::from_secs(7);
-/// After this number of failures the connection is closed and opened again.
+/// After this number of failures in a row, the last of them without a response, the connection is
+/// opened again.
 const FAILURES_TO_RECONNECT: u32 = 2;
 /// Longest time the first status waits for the runtime.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
@@ -69,14 +70,14 @@ pub(super) struct StatusTask<A> {
     port: u16,
     measure: UsageSampler,
     addresses: Addresses,
-    memory: NodeUpdateState,
+    update_state: NodeUpdateState,
     pressure: PressureTracker,
     schedule: ReportSchedule,
     chance: NodeRandom,
     began: Instant,
     /// Times at which changes were sent lately.
     sent: VecDeque<Instant>,
-    address_complaint: WarningThrottle,
+    address_warning: WarningThrottle,
     empty_disk_reported: bool,
 }
 
@@ -107,13 +108,13 @@ impl<A: NodeApi> StatusTask<A> {
             port: parts.server_port.unwrap_or(0),
             measure: UsageSampler::new(parts.root),
             addresses: Addresses::new(),
-            memory: NodeUpdateState::default(),
+            update_state: NodeUpdateState::default(),
             pressure: PressureTracker::default(),
             schedule: ReportSchedule::default(),
             chance: NodeRandom::new(&parts.settings.name, 0),
             began: Instant::now(),
             sent: VecDeque::new(),
-            address_complaint: WarningThrottle::default(),
+            address_warning: WarningThrottle::default(),
             empty_disk_reported: false,
             settings: parts.settings,
             facts: parts.facts,
@@ -275,12 +276,12 @@ impl<A: NodeApi> StatusTask<A> {
     /// Computes the node and reports what happened to it.
     pub(super) fn compute(&mut self, observed: &NodeObservation, shown: &Node) -> Node {
         let (settings, facts) = (&self.settings, &self.facts);
-        let updated = update(settings, facts, observed, shown, &mut self.memory);
+        let updated = update(settings, facts, observed, shown, &mut self.update_state);
         match updated.address_problem {
-            None => self.address_complaint.reset(),
+            None => self.address_warning.reset(),
             Some(problem) => {
                 let problem = problem.to_string();
-                if self.address_complaint.is_due(&problem) {
+                if self.address_warning.is_due(&problem) {
                     warn!(node = %self.settings.name, problem, "Cannot determine the node addresses");
                 }
             }
@@ -352,8 +353,8 @@ impl<A: NodeApi> StatusTask<A> {
     /// Shows others the node as it would be registered now.
     fn show_own(&mut self, observed: &NodeObservation) {
         let first = initial(&self.settings, &self.facts);
-        let mut memory = NodeUpdateState::default();
-        let updated = update(&self.settings, &self.facts, observed, &first, &mut memory);
+        let mut state = NodeUpdateState::default();
+        let updated = update(&self.settings, &self.facts, observed, &first, &mut state);
         let view = NodeView::new(&updated.node, &self.local);
         self.own.send_if_modified(|own| {
             let changed = **own != view;

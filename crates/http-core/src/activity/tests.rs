@@ -12,7 +12,7 @@ fn activity() -> Arc<Activity> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unauthenticated_connections_have_ten_seconds_and_others_ninety() {
+async fn connections_without_an_authorized_request_have_ten_seconds_and_others_ninety() {
     let began = Instant::now();
     let activity = activity();
     assert_eq!(activity.idle().await, Some(RefusalReason::Silent));

@@ -73,7 +73,7 @@ fn addresses_belong_to_sources() {
 }
 
 #[test]
-fn a_source_beyond_its_share_loses_its_stalest_stranger() {
+fn a_source_beyond_its_share_closes_its_stalest_unauthenticated_connection() {
     let mut lives = Lives::new();
     let ids: Vec<_> = (0..4).map(|_| lives.unauthenticated(1)).collect();
     lives.now += Duration::from_secs(1);

@@ -17,14 +17,14 @@ fn with_head_of(bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn heads_have_a_limit_that_is_lower_for_unauthenticated_clients() {
+async fn heads_have_a_limit_that_is_lower_without_a_valid_certificate() {
     let server = Server::start().await;
     let ann = server.authority.client("ann", &[]);
-    let unauthenticated = server.authority.expired_client("ann");
+    let expired = server.authority.expired_client("ann");
     for (holder, kilobytes, code) in [
         (None, 100, 200),
         (None, 200, 431),
-        (Some(&unauthenticated), 200, 431),
+        (Some(&expired), 200, 431),
         (Some(&ann), 200, 200),
         (Some(&ann), 900, 200),
         (Some(&ann), 1100, 431),

@@ -184,8 +184,8 @@ impl PodCgroups {
         self.fs.ensure(path).map_err(|error| ensure_error(&error))
     }
 
-    /// Writes values of a tier. A failure is logged only: they are shares among pods, and pods run
-    /// without them.
+    /// Writes values without which pods still run: those of the tiers, and lifted limits of a pod. A
+    /// failure is logged only.
     fn write(&self, path: &CgroupPath, values: &CgroupValues) {
         if let Err(error) = self.fs.write(path, values) {
             info!(cgroup = path.as_str(), error = %ErrorChain(&error), "Failed to set values of a cgroup");

@@ -19,6 +19,6 @@ pub(super) enum AdmitError {
 pub(super) struct RestoredPod {
     /// The record that its task continues from.
     pub(super) record: Option<PodRecord>,
-    /// True if it was admitted before.
+    /// True if it has a record here, or its status in the API server is past `Pending`.
     pub(super) was_admitted: bool,
 }

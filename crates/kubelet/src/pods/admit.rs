@@ -83,8 +83,8 @@ impl PodTable {
         }
     }
 
-    /// Decides whether a pod without a task gets one. A pod that was admitted before is not checked
-    /// again.
+    /// Decides whether a pod without a task gets one. A pod that ran on this node before is not
+    /// checked again.
     ///
     /// # Errors
     /// The pod is rejected, or has to wait.
@@ -135,8 +135,7 @@ impl PodTable {
     }
 
     /// Evicts pods for a critical one, whose admission is repeated when they have terminated
-    /// (kubelet:
-    /// `evictPodsToFreeRequests`).
+    /// (kubelet: `evictPodsToFreeRequests`).
     pub(super) async fn preempt(&mut self, pod: &Arc<Pod>, preemption: &Preemption) {
         self.add_waiting(pod);
         let now = self.context().clock.now();

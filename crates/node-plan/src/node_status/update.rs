@@ -72,7 +72,7 @@ pub fn update(
     facts: &NodeFacts,
     observed: &NodeObservation,
     shown: &Node,
-    memory: &mut NodeUpdateState,
+    state: &mut NodeUpdateState,
 ) -> NodeUpdate {
     let mut node = shown.clone();
     let mut events = Vec::new();
@@ -86,8 +86,8 @@ pub fn update(
     let set = addresses::set(settings, &observed.addresses, annotations, addresses);
     amounts(settings, facts, observed, &mut node);
     let boot_id = &shown.status.node_info.boot_id;
-    if !boot_id.is_empty() && *boot_id != facts.boot_id && !memory.reboot_told {
-        memory.reboot_told = true;
+    if !boot_id.is_empty() && *boot_id != facts.boot_id && !state.reboot_told {
+        state.reboot_told = true;
         events.push(NodeEvent {
             warning: true,
             reason: "Rebooted",
@@ -114,9 +114,9 @@ pub fn update(
         .clone_from(&settings.declared_features);
     // No volume of this agent is one that a controller attaches.
     status.volumes_in_use.clear();
-    let reasons = conditions(settings, observed, &mut node, memory);
-    if node.spec.unschedulable != memory.unschedulable {
-        memory.unschedulable = node.spec.unschedulable;
+    let reasons = conditions(settings, observed, &mut node, state);
+    if node.spec.unschedulable != state.unschedulable {
+        state.unschedulable = node.spec.unschedulable;
         events.push(NodeEvent::status(
             &settings.name,
             match node.spec.unschedulable {
@@ -142,7 +142,7 @@ fn conditions(
     settings: &NodeSettings,
     observed: &NodeObservation,
     node: &mut Node,
-    memory: &mut NodeUpdateState,
+    state: &mut NodeUpdateState,
 ) -> [Option<&'static str>; 4] {
     // Kubernetes keeps whole seconds.
     let now = Timestamp::from_second(observed.now.as_second()).unwrap_or(observed.now);
@@ -151,7 +151,7 @@ fn conditions(
     problems.extend(missing);
     let problem = ready::joined(&problems);
     let list = &mut node.status.conditions;
-    let transitions = &mut memory.transitions;
+    let transitions = &mut state.transitions;
     let Pressure { memory, disk, pid } = observed.pressure;
     [
         set_pressure(list, transitions, &MEMORY_PRESSURE, memory, now),

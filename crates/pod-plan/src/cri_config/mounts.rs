@@ -53,8 +53,9 @@ pub enum MountError {
     },
 }
 
-/// Volume mounts in order, projected volumes always read-only; then `/etc/hosts` unless the
-/// container mounts that path itself, then the termination message.
+/// Volume mounts in order, those of configMap, secret, downwardAPI and projected volumes always
+/// read-only; then `/etc/hosts` unless the container mounts that path itself, then the termination
+/// message.
 ///
 /// # Errors
 /// See [`MountError`].

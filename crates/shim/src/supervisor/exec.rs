@@ -196,7 +196,7 @@ impl Container {
     }
 }
 
-/// The standard_streams standard streams; missing ones are /dev/null.
+/// The three standard streams; missing ones are /dev/null.
 fn standard_streams(which: StreamFds, fds: Vec<OwnedFd>) -> Result<ProcessStdio, Failure> {
     if which.count() != fds.len() {
         return Err(Failure::new(

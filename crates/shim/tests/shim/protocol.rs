@@ -56,9 +56,9 @@ fn request(call: Call, fds: usize) -> Vec<u8> {
 
 #[test]
 fn malformed_messages_close_only_their_connection() {
-    let mut shim = embedded("rubbish");
+    let mut shim = embedded("malformed");
     let head = |fds: u8, length: u32| [&b"RbS"[..], &[fds], &length.to_le_bytes()].concat();
-    for rubbish in [
+    for malformed in [
         b"GET / HTTP/1.1\r\n\r\n".to_vec(),
         vec![0; 100_000],
         head(0, u32::MAX),
@@ -71,7 +71,7 @@ fn malformed_messages_close_only_their_connection() {
     ] {
         let mut socket = connect(&shim);
         // It may be closed before all is written.
-        let _ = socket.write_all(&rubbish);
+        let _ = socket.write_all(&malformed);
         let words = remaining_messages(socket);
         assert!(
             matches!(words.last(), Some(FromShim::Goodbye { .. })) || words.is_empty(),

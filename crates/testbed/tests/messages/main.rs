@@ -15,7 +15,7 @@ mod start;
 
 use rubelet_testbed::runtime::Kind;
 
-/// Whether the runtime is the one inside: another one says in its own words what is wrong.
+/// Whether the runtime is the embedded one: another one says in its own words what is wrong.
 fn own_words() -> bool {
     let is_inside = Kind::wanted().unwrap() == Kind::Embedded;
     rubelet_needs::applies(is_inside, "the runtime says it in its own words")

@@ -151,7 +151,7 @@ impl Server {
     }
 
     /// The watch reports a change after a while.
-    fn tell(&self, uid: PodUid, copy: Option<ApiPod>) {
+    fn report(&self, uid: PodUid, copy: Option<ApiPod>) {
         let Some(echo) = self.lock().echo else { return };
         let api = Arc::clone(&self.api);
         tokio::spawn(async move {
@@ -210,7 +210,7 @@ impl StatusApi for Server {
                 new.resource_version = inner.version.to_string().into();
                 inner.pods.insert(pod, new.clone());
             }
-            server.tell(new.uid.clone(), Some(new.clone()));
+            server.report(new.uid.clone(), Some(new.clone()));
             Ok(new.resource_version)
         }
     }
@@ -226,7 +226,7 @@ impl StatusApi for Server {
             sleep(latency).await;
             server.end(&pod, uid.as_str())?;
             server.lock().pods.remove(&pod);
-            server.tell(uid, None);
+            server.report(uid, None);
             Ok(())
         }
     }
