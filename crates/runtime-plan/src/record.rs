@@ -1,6 +1,8 @@
 //! The records of sandboxes and containers, on disk and in memory: everything that a status, a list
 //! or a recovery needs. Times are nanoseconds since 1970; 0 means "not yet".
 
+mod start_and_exit;
+
 use std::{collections::BTreeMap, path::PathBuf};
 
 use rubelet_cri::v1;

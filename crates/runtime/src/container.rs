@@ -78,9 +78,14 @@ impl Container {
         Ok(decision(call, &self.id, Some(self.phase()), Some(sandbox))?)
     }
 
-    /// Records its exit; false if an exit is already recorded.
+    /// Records its start, in nanoseconds since 1970; false if it is nothing new.
+    pub(crate) fn set_start(&self, at: i64) -> bool {
+        self.change(|record| record.note_start(at))
+    }
+
+    /// Records its exit; false if one is recorded already.
     pub(crate) fn set_exit(&self, exit: ExitRecord) -> bool {
-        let first = self.change(|record| note_exit(record, exit));
+        let first = self.change(|record| record.note_exit(exit));
         // After the record: a waiter that wakes finds the exit in it.
         self.ended.send_replace(true);
         first
@@ -107,17 +112,4 @@ impl Container {
         let text = self.record.lock().cgroup.clone();
         CgroupPath::parse(&text).map_err(|error| RuntimeError::failed(error.to_string()))
     }
-}
-
-/// Writes the exit of a container into its record; false if there is one already.
-pub(crate) fn note_exit(record: &mut ContainerRecord, exit: ExitRecord) -> bool {
-    if record.exit.is_some() {
-        return false;
-    }
-    record.exit = Some(exit);
-    record.pid = 0;
-    if record.phase != ContainerPhase::Removing {
-        record.phase = ContainerPhase::Exited;
-    }
-    true
 }

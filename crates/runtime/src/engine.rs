@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use crate::{
     blocking::unbounded,
     clock,
-    container::{Container, filters::DefaultFilters, note_exit},
+    container::{Container, filters::DefaultFilters},
     error::{Result, RuntimeError},
     events::EventHub,
     host_paths::HostPaths,
@@ -152,7 +152,7 @@ impl Engine {
     ) -> Result<()> {
         let _order = container.saving.lock().await;
         let mut record = (*container.record()).clone();
-        if record.phase == ContainerPhase::Removing || !note_exit(&mut record, exit.clone()) {
+        if record.phase == ContainerPhase::Removing || !record.note_exit(exit.clone()) {
             return Ok(());
         }
         let path = self.layout.container_record(&container.id);

@@ -17,14 +17,7 @@ pub(crate) fn on_exit(
 ) {
     let started_at = time(exit.started_at_ns);
     // A program may exit before the reply to its start arrives.
-    let begun = container.change(|record| {
-        let begun = record.started_at == 0 && started_at != 0;
-        if begun {
-            record.started_at = started_at;
-        }
-        begun
-    });
-    if begun {
+    if started_at != 0 && container.set_start(started_at) {
         engine.publish(ContainerEventType::ContainerStartedEvent, container);
     }
     let exit = from_shim(exit);

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use rubelet_cri::v1::ContainerEventType;
-use rubelet_runtime_plan::{
-    record::ExitRecord,
-    state::{ContainerCall, ContainerPhase},
-};
+use rubelet_runtime_plan::{record::ExitRecord, state::ContainerCall};
 use rubelet_shim::protocol::Call;
 
 use super::Container;
@@ -32,18 +29,8 @@ pub(crate) async fn start(engine: Arc<Engine>, id: String) -> Result<()> {
         let message = format!("cannot start container {:?}: {error}", container.id);
         return Err(RuntimeError::new(error.kind, message));
     }
-    let running = container.change(|record| {
-        if record.started_at == 0 {
-            record.started_at = clock::now_ns();
-        }
-        let running = record.phase == ContainerPhase::Created;
-        if running {
-            record.phase = ContainerPhase::Running;
-        }
-        running
-    });
-    // If it has exited meanwhile, both events were published with the exit.
-    if running {
+    // If it has exited meanwhile, its start was published before its exit.
+    if container.set_start(clock::now_ns()) {
         engine.publish(ContainerEventType::ContainerStartedEvent, &container);
         engine.save_container_later(&container);
     }
