@@ -109,7 +109,7 @@ pub(super) fn run(
     };
     let ran = nextest.run(
         &selection::expression(part),
-        at_a_time(),
+        at_a_time(part.ring),
         configure,
         &mut add,
     );
@@ -142,9 +142,11 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Number of concurrent tests: two for each core, as most of them wait most of the time.
-fn at_a_time() -> usize {
-    2 * std::thread::available_parallelism().map_or(1, usize::from)
+/// Number of concurrent tests of a ring: two for each core, three where most of them wait for other
+/// programs most of the time.
+fn at_a_time(ring: u8) -> usize {
+    let for_each_core = if ring == 1 { 2 } else { 3 };
+    for_each_core * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Runs a failed test again until it passes, at most twice.
