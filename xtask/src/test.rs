@@ -2,6 +2,7 @@
 //! stages run, whatever became of those before; the end says once what failed.
 
 mod changed;
+mod checks;
 mod cluster;
 pub(crate) mod deny;
 mod events;
@@ -23,7 +24,7 @@ use anyhow::Result;
 use rubelet_testbed::api_server::programs::Programs;
 use rubelet_testbed::{NoisyNeighbour, disk, packages, sweep, target_dir};
 
-use crate::{cargo, codegen, fuzz, git, tidy};
+use crate::{fuzz, git};
 use nextest::Nextest;
 pub(crate) use options::Options;
 use report::Counts;
@@ -58,7 +59,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     let mut stages = Stages::new(full_disk);
     let mut results = RingResults::default();
     if options.is_everything() {
-        check(root, &mut stages);
+        checks::run(root, &mut stages);
     }
     // Tests of single crates run real programs too, and skip those that are missing.
     stages.run("packages", || {
@@ -206,28 +207,6 @@ fn ring_stages(options: &Options) -> Vec<(String, u8, TestedRuntime)> {
         }
     }
     found
-}
-
-fn check(root: &Path, stages: &mut Stages) {
-    let cargo = |arguments: &[&str]| cargo::run(&mut cargo::command(root, arguments));
-    stages.run("tidy", || tidy::run(root));
-    stages.run("codegen", || codegen::check(root));
-    stages.run("format", || cargo(&["fmt", "--all", "--check"]));
-    stages.run("clippy", || {
-        cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ])
-    });
-    stages.run("documentation", || {
-        let mut command = cargo::command(root, &["doc", "--workspace", "--no-deps"]);
-        cargo::run(command.env("RUSTDOCFLAGS", "-D warnings"))
-    });
-    stages.run("deny", || deny::check(root).map(drop));
 }
 
 #[cfg(test)]
