@@ -20,6 +20,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use crate::workspace;
+use files::File;
 
 /// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,14 +55,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let files = files::all(root)?;
     let mut findings = layers::check(&workspace::metadata(root)?);
     findings.extend(features::check(root)?);
-    for file in &files {
-        findings.extend(files::check_name(&file.path));
-        findings.extend(functions::check(&file.path, &file.text));
-        findings.extend(lines::check(&file.path, &file.text));
-        findings.extend(purity::check(&file.path, &file.text));
-        findings.extend(manifests::check(&file.path, &file.text));
-        findings.extend(words::check(&file.path, &file.text));
-    }
+    findings.extend(check_each(&files));
     findings.extend(documents::check(&files));
     findings.extend(figures::check(&files));
     findings.extend(excerpts::check(&files));
@@ -75,4 +69,34 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         return Ok(());
     }
     bail!("{} findings in {} files", findings.len(), files.len())
+}
+
+/// Checks what is a matter of one file, on all processors.
+fn check_each(files: &[File]) -> Vec<Finding> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = files.len().div_ceil(cores).max(1);
+    let check = |share: &[File]| share.iter().flat_map(check_one).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let threads = files
+            .chunks(share)
+            .map(|share| scope.spawn(move || check(share)));
+        // All of them run before the first is waited for.
+        let threads: Vec<_> = threads.collect();
+        let findings = threads.into_iter().map(|thread| thread.join());
+        findings
+            .flat_map(|found| found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+fn check_one(file: &File) -> Vec<Finding> {
+    let File { path, text } = file;
+    let mut findings = Vec::new();
+    findings.extend(files::check_name(path));
+    findings.extend(functions::check(path, text));
+    findings.extend(lines::check(path, text));
+    findings.extend(purity::check(path, text));
+    findings.extend(manifests::check(path, text));
+    findings.extend(words::check(path, text));
+    findings
 }
