@@ -1,4 +1,4 @@
-//! `CredentialProviderConfig`: which programs give credentials for which images. Pure.
+//! `CredentialProviderConfig`: which plugins supply credentials for which images. Pure.
 //!
 //! Source of the rules: `pkg/credentialprovider/plugin/config.go` of Kubernetes 1.36.
 
@@ -18,45 +18,45 @@ const CONFIG_VERSIONS: [&str; 3] = [
     "kubelet.config.k8s.io/v1beta1",
     "kubelet.config.k8s.io/v1alpha1",
 ];
-/// Versions of what is said to a program and by it.
+/// Versions of the protocol between the kubelet and a plugin.
 const PROVIDER_VERSIONS: [&str; 3] = [
     "credentialprovider.kubelet.k8s.io/v1",
     "credentialprovider.kubelet.k8s.io/v1beta1",
     "credentialprovider.kubelet.k8s.io/v1alpha1",
 ];
 
-/// A program that gives credentials.
+/// A plugin that supplies credentials for registries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CredentialProvider {
-    /// `name`: that of the program in the directory of plugins.
+    /// `name`: file name of the plugin in the directory of plugins.
     pub name: String,
-    /// `matchImages`: it is asked for images that one of them fits.
+    /// `matchImages`: patterns of images for which the plugin is run.
     pub match_images: Vec<String>,
-    /// `defaultCacheDuration`: how long an answer that says nothing of it is kept.
+    /// `defaultCacheDuration`: how long a response without a cache duration is cached.
     pub default_cache_duration: Duration,
-    /// `apiVersion` of what is said to it and by it.
+    /// `apiVersion` of requests and responses.
     pub api_version: String,
     /// `args`.
     pub args: Vec<String>,
-    /// `env`, beside the agent's own.
+    /// `env`, in addition to the agent's own.
     pub env: Vec<(String, String)>,
-    /// `tokenAttributes`: it is given tokens of the pods' service accounts. `None`: its credentials are
-    /// the node's.
+    /// `tokenAttributes`: the plugin receives tokens of the pods' service accounts. `None`: its
+    /// credentials belong to the node.
     pub token_attributes: Option<TokenAttributes>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct File {
+struct ConfigFile {
     api_version: String,
     kind: String,
     #[serde(default)]
-    providers: Option<Vec<Written>>,
+    providers: Option<Vec<ProviderFields>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct ProviderFields {
     name: String,
     #[serde(default)]
     match_images: Option<Vec<String>>,
@@ -65,13 +65,13 @@ struct Written {
     #[serde(default)]
     args: Option<Vec<String>>,
     #[serde(default)]
-    env: Option<Vec<Variable>>,
+    env: Option<Vec<EnvVar>>,
     #[serde(default)]
-    token_attributes: Option<token_attributes::Written>,
+    token_attributes: Option<token_attributes::TokenAttributesFields>,
 }
 
 #[derive(Deserialize)]
-struct Variable {
+struct EnvVar {
     name: String,
     #[serde(default)]
     value: String,
@@ -80,10 +80,10 @@ struct Variable {
 /// Why the configuration of credential providers can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialProvidersError {
-    /// A file is not valid: the error, with line and field where known, and without the path.
+    /// A file is invalid: the error, with line and field if known, and without the path.
     #[error("{0}")]
     Invalid(String),
-    /// Two providers have one name.
+    /// Two providers have the same name.
     #[error("two providers have the name {0:?}")]
     Duplicate(String),
     /// No file has a provider.
@@ -107,7 +107,7 @@ fn parse(text: &str, tokens: bool) -> Result<Vec<CredentialProvider>, String> {
     if documents.len() != 1 {
         return Err("must be one document with kind: CredentialProviderConfig".to_owned());
     }
-    let file: File = documents
+    let file: ConfigFile = documents
         .remove(0)
         .decode_strict()
         .map_err(|error| error.to_string())?;
@@ -123,15 +123,18 @@ fn parse(text: &str, tokens: bool) -> Result<Vec<CredentialProvider>, String> {
     let providers = written.into_iter().enumerate().map(|(index, provider)| {
         let at =
             |(field, problem): (&str, String)| format!("providers[{index}].{field}: {problem}");
-        checked(provider, tokens).map_err(at)
+        validate(provider, tokens).map_err(at)
     });
     providers.collect()
 }
 
-fn checked(written: Written, tokens: bool) -> Result<CredentialProvider, (&'static str, String)> {
+fn validate(
+    written: ProviderFields,
+    tokens: bool,
+) -> Result<CredentialProvider, (&'static str, String)> {
     let name = written.name;
     if name.is_empty() || [".", ".."].contains(&&*name) || name.contains(['/', ' ']) {
-        let problem = format!("must be the name of a program, without / and blanks, is {name:?}");
+        let problem = format!("must be the name of a program, without / and spaces, is {name:?}");
         return Err(("name", problem));
     }
     if !PROVIDER_VERSIONS.contains(&&*written.api_version) {
@@ -150,7 +153,7 @@ fn checked(written: Written, tokens: bool) -> Result<CredentialProvider, (&'stat
         ("defaultCacheDuration", problem)
     })?;
     let token_attributes = match written.token_attributes {
-        Some(attributes) => Some(token_attributes::checked(
+        Some(attributes) => Some(token_attributes::validate(
             attributes,
             &written.api_version,
             tokens,
@@ -171,10 +174,10 @@ fn checked(written: Written, tokens: bool) -> Result<CredentialProvider, (&'stat
     })
 }
 
-/// All files together, in their order.
+/// The providers of all files, in the order of the files.
 ///
 /// # Errors
-/// No provider, or two with one name.
+/// There is no provider, or two have the same name.
 pub fn merge_credential_providers(
     files: Vec<Vec<CredentialProvider>>,
 ) -> Result<Vec<CredentialProvider>, CredentialProvidersError> {
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_as_clouds_write_it_is_read() {
+    fn configuration_of_a_cloud_is_parsed() {
         let text = provider(", args: [get], env: [{name: A, value: b}]");
         let found = parse_credential_providers(&text, true).unwrap();
         assert_eq!(
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_may_be_given_tokens_of_service_accounts() {
+    fn a_provider_may_receive_service_account_tokens() {
         let read = |text: &str| {
             let mut found = parse_credential_providers(text, true).unwrap();
             found.remove(0).token_attributes
@@ -348,7 +351,7 @@ mod tests {
             (
                 "[region]",
                 "[region, zone, region]",
-                ".optionalServiceAccountAnnotationKeys: \"region\" is there twice",
+                ".optionalServiceAccountAnnotationKeys: \"region\" is listed twice",
             ),
             (
                 "[region]",

@@ -1,4 +1,4 @@
-//! Defaults that depend on more than one field, and what counts as not given.
+//! Defaults that depend on several fields, and which values count as not given.
 //!
 //! Source of the rules: `pkg/kubelet/apis/config/v1beta1/defaults.go` and `loadConfigFile` in
 //! `cmd/kubelet/app/server.go`, `applyLegacyDefaults` in `cmd/kubelet/app/options` of Kubernetes 1.36.
@@ -11,7 +11,7 @@ use rubelet_yaml::join_path;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// Removes the zeros that upstream's types can't tell from 'not given'.
+/// Removes zero values that upstream's types can't distinguish from fields that are not given.
 pub(crate) fn drop_zeros(
     values: &mut Map<String, Value>,
     fields: &[Field],
@@ -41,9 +41,9 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
     }
 }
 
-/// What a kubelet of a cluster has without `--config`: field and value, from days when nobody asked
-/// who calls. Drop-ins and flags come later.
-pub(crate) fn legacy() -> [(&'static str, Value); 4] {
+/// Legacy defaults of a kubelet in a cluster without `--config`: field and value. They allow
+/// anonymous access. Drop-ins and flags override them.
+pub(crate) fn legacy_defaults() -> [(&'static str, Value); 4] {
     [
         ("authentication.anonymous.enabled", json!(true)),
         ("authentication.webhook.enabled", json!(false)),
@@ -52,8 +52,8 @@ pub(crate) fn legacy() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// A drop-in that names an eviction threshold adds to the defaults when the file names none.
-pub(crate) fn before_drop_ins(values: &mut Map<String, Value>) {
+/// If the file has no eviction thresholds, those of a drop-in are merged into the defaults.
+pub(crate) fn add_defaults_before_drop_ins(values: &mut Map<String, Value>) {
     if !values.contains_key("evictionHard") {
         let defaults = DEFAULT_EVICTION_HARD
             .iter()
@@ -62,8 +62,8 @@ pub(crate) fn before_drop_ins(values: &mut Map<String, Value>) {
     }
 }
 
-/// Defaults that follow from other fields. Flags come later and change none of these.
-pub(crate) fn after_files(values: &mut Map<String, Value>) {
+/// Defaults that are derived from other fields. Flags are applied later and change none of these.
+pub(crate) fn add_derived_defaults(values: &mut Map<String, Value>) {
     let merges = values.get("mergeDefaultEvictionSettings") == Some(&Value::Bool(true));
     if let Some(Value::Object(thresholds)) = values.get_mut("evictionHard")
         && merges

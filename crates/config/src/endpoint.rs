@@ -1,18 +1,18 @@
-//! Which runtime pods run on where `containerRuntimeEndpoint` is empty. Pure.
+//! The runtime that an empty `containerRuntimeEndpoint` selects. Pure.
 
 use crate::{KubeletConfiguration, Resolved};
 
-/// What is written for the embedded runtime, where nothing written would mean another one.
+/// Value that selects the embedded runtime even if an empty endpoint would select another one.
 pub const EMBEDDED: &str = "embedded";
 
 /// The kubelet's default (`SetDefaults_KubeletConfiguration` in
 /// `pkg/kubelet/apis/config/v1beta1/defaults.go` of Kubernetes 1.36).
-pub const KUBELETS_DEFAULT: &str = "unix:///run/containerd/containerd.sock";
+pub const KUBELET_DEFAULT_ENDPOINT: &str = "unix:///run/containerd/containerd.sock";
 
 /// Where kubeadm writes the configuration of a node.
-const KUBEADMS_FILE: &str = "/var/lib/kubelet/config.yaml";
+const KUBEADM_CONFIG_FILE: &str = "/var/lib/kubelet/config.yaml";
 
-/// How the agent was started, as far as it says what an empty endpoint means.
+/// How the agent was started, which decides what an empty endpoint selects.
 #[derive(Debug, Clone, Copy)]
 pub struct Invocation<'a> {
     /// The program was called by the name `kubelet`.
@@ -22,10 +22,10 @@ pub struct Invocation<'a> {
 }
 
 impl Resolved {
-    /// Puts the runtime in that an empty endpoint, or `embedded`, stands for: afterwards an empty one
-    /// is the embedded runtime. A node that was made for the kubelet has its runtime already, and perhaps
-    /// its pods in it; those must not run a second time. True if the kubelet's default was put in.
-    pub fn settle_runtime(&mut self, invocation: Invocation<'_>) -> bool {
+    /// Resolves an empty endpoint and `embedded`; afterwards an empty endpoint is the embedded runtime. A
+    /// node that was set up for the kubelet has a runtime already, perhaps with running pods, which must
+    /// not run a second time. Returns whether the kubelet's default was chosen.
+    pub fn resolve_runtime_endpoint(&mut self, invocation: Invocation<'_>) -> bool {
         let KubeletConfiguration {
             container_runtime_endpoint: endpoint,
             ..
@@ -34,11 +34,11 @@ impl Resolved {
             endpoint.clear();
             return false;
         }
-        let kubeadm = self.joined && invocation.file == Some(KUBEADMS_FILE);
-        let kubelets = endpoint.is_empty() && (invocation.as_kubelet || kubeadm);
-        if kubelets {
-            KUBELETS_DEFAULT.clone_into(endpoint);
+        let kubeadm = self.joined && invocation.file == Some(KUBEADM_CONFIG_FILE);
+        let use_kubelet_default = endpoint.is_empty() && (invocation.as_kubelet || kubeadm);
+        if use_kubelet_default {
+            KUBELET_DEFAULT_ENDPOINT.clone_into(endpoint);
         }
-        kubelets
+        use_kubelet_default
     }
 }

@@ -1,4 +1,4 @@
-//! Mappings of strings. An entry set to null is left out: in a drop-in it removes the entry of an
+//! Mappings of strings. An entry that is null is omitted: in a drop-in it removes the entry of an
 //! earlier file.
 
 use serde::Deserialize;

@@ -1,10 +1,10 @@
-//! The one thing that is wrong with a configuration.
+//! The error of an invalid configuration.
 
 use crate::origins::Origin;
 use rubelet_yaml::{DecodeError, Position};
 use std::fmt;
 
-/// Why a configuration is refused.
+/// Why a configuration is invalid.
 ///
 /// Displays as `/etc/kubernetes/kubelet.yaml:7:3: maxPods: must be 0 or more, is -1`, or as
 /// `--max-pods: must be 0 or more, is -1` when a flag gave the value.
@@ -12,18 +12,18 @@ use std::fmt;
 pub struct ConfigError {
     /// The origin of the value.
     pub origin: Origin,
-    /// Where in that file.
+    /// Line and column in that file.
     pub position: Option<Position>,
     /// Path of the field.
     pub field: Option<String>,
-    /// What is wrong, and what is allowed.
+    /// The problem, and what is allowed.
     pub message: String,
     /// The line in question, for a terminal.
     pub snippet: Option<Box<str>>,
 }
 
 impl ConfigError {
-    /// An error of a decoder, in the file that `origin` names.
+    /// Converts a decoder's error about the file that `origin` names.
     pub(crate) fn in_file(origin: &Origin, error: DecodeError) -> Self {
         let DecodeError {
             position,

@@ -1,5 +1,5 @@
-//! What is known about each field of the configuration beside its value: the one table that feeds
-//! defaults, warnings, `config show` and the documentation.
+//! Metadata of each field of the configuration: the table from which defaults, warnings, `config
+//! show` and the documentation are made.
 
 use rubelet_base::parity::ParityVerdict;
 use std::collections::BTreeMap;
@@ -10,19 +10,19 @@ use std::time::Duration;
 pub struct Field {
     /// Name in the file.
     pub name: &'static str,
-    /// Name in the code: what reads the field is found by it.
+    /// Name in the code, by which a test finds what reads the field.
     pub ident: &'static str,
-    /// What it does, in a sentence or two. May begin with a blank.
+    /// What it does, in a sentence or two. May begin with a space.
     pub help: &'static str,
-    /// What values it takes.
+    /// The type of its values.
     pub kind: Kind,
-    /// Whether zero is a value.
+    /// Whether zero is a value, or means that the field is not given.
     pub zero: Zero,
-    /// Whether it does anything today.
+    /// Whether it has an effect today.
     pub effect: Effect,
 }
 
-/// What values a field takes.
+/// The type of a field's values.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// true or false.
@@ -49,11 +49,11 @@ pub enum Kind {
     ListMap,
     /// A list of mappings with these keys.
     ObjectList(&'static [&'static str]),
-    /// A mapping with fields of its own.
+    /// A mapping with a fixed set of fields.
     Section(&'static [Field]),
 }
 
-/// Whether the zero of a field's type is a value or means 'not given'.
+/// Whether the zero value of a field's type is a value or means that it is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zero {
     /// Zero counts as not given and means the default: upstream's type is not a pointer.
@@ -62,20 +62,20 @@ pub enum Zero {
     Counts,
 }
 
-/// Whether a field does anything in Rubelet today.
+/// Whether a field has an effect in Rubelet today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It does what it does in the kubelet, which may be nothing.
+    /// The same effect as in the kubelet, which may be none.
     Works,
-    /// It does what it does in the kubelet on a node of a cluster, and nothing elsewhere.
+    /// The same effect as in the kubelet on a node of a cluster, and none elsewhere.
     Cluster,
-    /// It does that and more, as said here.
+    /// The effect that it has in the kubelet, and more, as described here.
     Better(&'static str),
-    /// It does something else on purpose, as said here; setting it gives a warning.
+    /// A different effect on purpose, as described here; setting it causes a warning.
     Differs(&'static str),
-    /// It does a part of that, as said here; setting it gives a warning.
+    /// Part of the effect, as described here; setting it causes a warning.
     Partly(&'static str),
-    /// It is read and checked, and nothing else; setting it gives a warning.
+    /// It is parsed and validated only; setting it causes a warning.
     NotYet,
 }
 
@@ -91,7 +91,7 @@ impl Effect {
         }
     }
 
-    /// The verdict for tables, with what limits it.
+    /// The verdict for tables, with its limitation.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -105,14 +105,14 @@ impl Effect {
 }
 
 /// A type that a field can have.
-pub trait Described {
-    /// What values the type takes.
+pub trait FieldType {
+    /// The kind of the type.
     const KIND: Kind;
 }
 
 macro_rules! described {
     ($($ty:ty => $kind:ident),+ $(,)?) => {
-        $(impl Described for $ty {
+        $(impl FieldType for $ty {
             const KIND: Kind = Kind::$kind;
         })+
     };
@@ -133,7 +133,7 @@ described! {
     BTreeMap<String, Vec<String>> => ListMap,
 }
 
-impl<T: Described> Described for Option<T> {
+impl<T: FieldType> FieldType for Option<T> {
     const KIND: Kind = T::KIND;
 }
 
@@ -179,13 +179,13 @@ macro_rules! section {
             }
         }
 
-        impl $crate::field::Described for $name {
+        impl $crate::field::FieldType for $name {
             const KIND: $crate::field::Kind = $crate::field::Kind::Section(&[ $(
                 $crate::field::Field {
                     name: $json,
                     ident: stringify!($field),
                     help: concat!($($help),+),
-                    kind: <$ty as $crate::field::Described>::KIND,
+                    kind: <$ty as $crate::field::FieldType>::KIND,
                     zero: $crate::field::Zero::$zero,
                     effect: $crate::field::Effect::$effect $(($part))?,
                 },

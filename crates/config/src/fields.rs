@@ -1,5 +1,5 @@
 //! KubeletConfiguration `kubelet.config.k8s.io/v1beta1`: every field, its default, and whether it
-//! does anything here.
+//! has an effect in Rubelet.
 //!
 //! Source of names, types and defaults: `k8s.io/kubelet/config/v1beta1/types.go` and
 //! `pkg/kubelet/apis/config/v1beta1/defaults.go` of Kubernetes 1.36.
@@ -17,12 +17,12 @@ pub use node::{
     CrashLoopBackOff, MemoryReservation, MemorySwap, PriorityGracePeriod, Taint, UserNamespaces,
 };
 
-use crate::field::{Described, Field, Kind, section};
+use crate::field::{Field, FieldType, Kind, section};
 use crate::{entries, go_duration};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The only version of the configuration there is.
+/// The only supported version of the configuration.
 pub const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
 /// The kind of the configuration.
 pub const KIND: &str = "KubeletConfiguration";
@@ -48,20 +48,21 @@ const fn seconds(count: u64) -> Duration {
 }
 
 section! {
-    /// How the kubelet runs. Every value is resolved: what was not given has its default, and what
-    /// was given is valid.
+    /// Configuration of the kubelet. Every value is resolved: values that were given are valid, all
+    /// others have their defaults.
     pub struct KubeletConfiguration {
-        /// Whether the kubelet's HTTPS server runs. Alone on a machine it runs only where this or
+        /// Whether the kubelet's HTTPS server runs. Without a cluster it runs only if this or
         /// `port` is given.
         enable_server: bool = true, "enableServer", Counts, Works;
-        /// Directory with pod manifests, or one manifest. Empty: none.
+        /// Directory of pod manifests, or path of one manifest. Empty: none.
         static_pod_path: String = String::new(), "staticPodPath", Unset, Works;
         /// Directory under which the runtime writes container logs.
         pod_logs_dir: String = "/var/log/pods".to_owned(), "podLogsDir", Unset, Works;
-        /// Longest time between two looks at a pod.
+        /// Maximum time between two syncs of a pod.
         #[serde(with = "go_duration")]
-        sync_frequency: Duration = seconds(60), "syncFrequency", Unset, Better("pods are looked at when something changes, not by the clock; a watch of a ConfigMap or Secret that no pod uses any more ends after five times as long");
-        /// Time between two full looks at the manifest directory; changes are also seen at once.
+        sync_frequency: Duration = seconds(60), "syncFrequency", Unset, Better("pods are synced when something changes, not periodically; a watch of a ConfigMap or Secret that no pod uses any more ends after five times this period");
+        /// Time between two full scans of the manifest directory; changes are also detected
+        /// immediately.
         #[serde(with = "go_duration")]
         file_check_frequency: Duration = seconds(20), "fileCheckFrequency", Unset, Works;
         /// Time between two requests to the manifest URL.
@@ -76,46 +77,47 @@ section! {
         address: String = "0.0.0.0".to_owned(), "address", Unset, Works;
         /// Port of the kubelet's HTTPS server.
         port: i32 = 10250, "port", Unset, Works;
-        /// Port of the server without authentication; 0 switches it off.
+        /// Port of the server without authentication; 0 disables it.
         read_only_port: i32 = 0, "readOnlyPort", Unset, Works;
-        /// Certificate of the HTTPS server, with its chain. Empty: one is made.
+        /// Certificate of the HTTPS server, with its chain. Empty: a certificate is generated.
         tls_cert_file: String = String::new(), "tlsCertFile", Unset, Works;
         /// Private key of that certificate.
         tls_private_key_file: String = String::new(), "tlsPrivateKeyFile", Unset, Works;
-        /// Cipher suites of the HTTPS server for TLS 1.2, by Go's names. Empty: the library's choice.
-        /// Those without forward secrecy or with CBC, RC4 or 3DES are never offered.
+        /// Cipher suites of the HTTPS server for TLS 1.2, by Go's names. Empty: the defaults of the
+        /// TLS library. Suites without forward secrecy or with CBC, RC4 or 3DES are never offered.
         tls_cipher_suites: Vec<String> = Vec::new(), "tlsCipherSuites", Counts, Works;
-        /// Key exchange groups of the HTTPS server, by their TLS numbers, in order of preference.
+        /// Key exchange groups of the HTTPS server, by their TLS identifiers, in order of
+        /// preference.
         tls_curve_preferences: Vec<i32> = Vec::new(), "tlsCurvePreferences", Counts, Works;
-        /// Lowest TLS version: `VersionTLS10` to `VersionTLS13`. Empty means 1.2, and there is none
-        /// below 1.2.
+        /// Minimum TLS version: `VersionTLS10` to `VersionTLS13`. Empty means 1.2, and versions
+        /// below 1.2 are never offered.
         tls_min_version: String = String::new(), "tlsMinVersion", Unset, Works;
         /// Whether the client certificate is renewed by the cluster before it expires.
         rotate_certificates: bool = false, "rotateCertificates", Unset, Cluster;
         /// Whether the server certificate is requested from the cluster.
         server_tls_bootstrap: bool = false, "serverTLSBootstrap", Unset, Cluster;
-        /// How callers of the HTTPS server are recognised.
+        /// How clients of the HTTPS server are authenticated.
         authentication: Authentication = Authentication::default(), "authentication", Unset, Works;
-        /// What recognised callers may do.
+        /// How requests of authenticated clients are authorized.
         authorization: Authorization = Authorization::default(), "authorization", Unset, Works;
         /// Image pulls per second; 0 means no limit.
         registry_pull_qps: i32 = 5, "registryPullQPS", Counts, NotYet;
-        /// Image pulls that may come at once.
+        /// Burst of image pulls.
         registry_burst: i32 = 10, "registryBurst", Unset, NotYet;
-        /// When a pod must prove that it may use an image that is already here: `NeverVerify`,
+        /// When a pod must present credentials for an image that is already present: `NeverVerify`,
         /// `NeverVerifyPreloadedImages`, `NeverVerifyAllowlistedImages` or `AlwaysVerify`.
         image_pull_credentials_verification_policy: String = "NeverVerifyPreloadedImages".to_owned(), "imagePullCredentialsVerificationPolicy", Unset, Works;
-        /// Images that need no proof under `NeverVerifyAllowlistedImages`; may end in `/*`.
+        /// Images that need no credentials under `NeverVerifyAllowlistedImages`; may end in `/*`.
         preloaded_images_verification_allowlist: Vec<String> = Vec::new(), "preloadedImagesVerificationAllowlist", Counts, Works;
         /// Events per second sent to the API server; 0 means no limit.
         event_record_qps: i32 = 50, "eventRecordQPS", Counts, Cluster;
-        /// Events that may come at once.
+        /// Burst of events.
         event_burst: i32 = 100, "eventBurst", Unset, Cluster;
         /// Whether the HTTPS server offers logs, exec, attach and port-forward.
         enable_debugging_handlers: bool = true, "enableDebuggingHandlers", Counts, Works;
-        /// Whether waiting on locks is profiled.
+        /// Whether lock contention is profiled.
         enable_contention_profiling: bool = false, "enableContentionProfiling", Unset, NotYet;
-        /// Port of `/healthz` and `/metrics`; 0 switches it off.
+        /// Port of `/healthz` and `/metrics`; 0 disables it.
         healthz_port: i32 = 10248, "healthzPort", Counts, Works;
         /// Address of `/healthz`.
         healthz_bind_address: String = "127.0.0.1".to_owned(), "healthzBindAddress", Unset, Works;
@@ -125,8 +127,8 @@ section! {
         cluster_domain: String = String::new(), "clusterDomain", Unset, Works;
         /// DNS servers for pods with `dnsPolicy: ClusterFirst`.
         cluster_dns: Vec<String> = Vec::new(), "clusterDNS", Counts, Works;
-        /// How long an exec, attach or port-forward session may be silent before it ends. The kubelet
-        /// reads it, and leaves the limit to the container runtime.
+        /// Idle timeout of an exec, attach or port-forward session. The kubelet parses it, and leaves
+        /// the timeout to the container runtime.
         #[serde(with = "go_duration")]
         streaming_connection_idle_timeout: Duration = seconds(4 * 3600), "streamingConnectionIdleTimeout", Unset, Works;
         /// Time between two computations of the node's status.
@@ -138,210 +140,211 @@ section! {
         node_status_report_frequency: Duration = seconds(300), "nodeStatusReportFrequency", Unset, Cluster;
         /// How long the node's lease lasts, in seconds.
         node_lease_duration_seconds: i32 = 40, "nodeLeaseDurationSeconds", Unset, Cluster;
-        /// How old an unused image must be before it is removed.
+        /// Minimum age of an unused image before it is removed.
         #[serde(with = "go_duration")]
         image_minimum_gc_age: Duration = seconds(120), "imageMinimumGCAge", Unset, Works;
-        /// After how long an unused image is removed in any case; 0s means never.
+        /// Maximum age of an unused image, after which it is removed in any case; 0s means never.
         #[serde(with = "go_duration")]
         image_maximum_gc_age: Duration = Duration::ZERO, "imageMaximumGCAge", Unset, Works;
-        /// Disk use in percent above which unused images are removed; 100 switches it off.
+        /// Disk usage in percent above which unused images are removed; 100 disables it.
         image_gc_high_threshold_percent: i32 = 85, "imageGCHighThresholdPercent", Counts, Works;
-        /// Disk use in percent down to which they are removed.
+        /// Disk usage in percent down to which they are removed.
         image_gc_low_threshold_percent: i32 = 80, "imageGCLowThresholdPercent", Counts, Works;
-        /// Time between two measurements of the volumes' disk use; a negative one means never.
+        /// Time between two measurements of the disk usage of volumes; a negative value means
+        /// never.
         #[serde(with = "go_duration::or_never")]
         volume_stats_agg_period: Option<Duration> = Some(seconds(60)), "volumeStatsAggPeriod", Unset, NotYet;
         /// Cgroup into which the agent moves itself. Empty: it stays where it is.
         kubelet_cgroups: String = String::new(), "kubeletCgroups", Unset, NotYet;
         /// Cgroup into which all other processes of the system are moved. Needs `cgroupRoot`.
         system_cgroups: String = String::new(), "systemCgroups", Unset, NotYet;
-        /// Cgroup under which those of pods are made. Empty: the root.
+        /// Cgroup under which the cgroups of pods are created. Empty: the root.
         cgroup_root: String = String::new(), "cgroupRoot", Unset, Works;
-        /// Whether pods get cgroups by quality of service.
+        /// Whether pods are placed in cgroups by QoS class.
         cgroups_per_qos: bool = true, "cgroupsPerQOS", Counts, Works;
-        /// `cgroupfs` or `systemd`. The runtime's answer wins where it gives one.
+        /// `cgroupfs` or `systemd`. If the runtime reports its driver, that one is used.
         cgroup_driver: String = "cgroupfs".to_owned(), "cgroupDriver", Unset, Works;
         /// `none`, or `static` for exclusive CPUs.
         cpu_manager_policy: String = "none".to_owned(), "cpuManagerPolicy", Unset, NotYet;
-        /// Whether the kernel kills single processes that run out of memory, not whole containers.
-        /// Not given: true on cgroup v1, false on v2.
+        /// Whether the OOM killer kills single processes, not whole containers. Not given: true on
+        /// cgroup v1, false on v2.
         single_process_oom_kill: Option<bool> = None, "singleProcessOOMKill", Counts, Works;
         /// Options of the CPU manager policy.
         #[serde(deserialize_with = "entries::deserialize")]
         cpu_manager_policy_options: BTreeMap<String, String> = BTreeMap::new(), "cpuManagerPolicyOptions", Counts, NotYet;
-        /// Time between two repairs of the containers' CPU sets.
+        /// Time between two reconciliations of the containers' CPU sets.
         #[serde(with = "go_duration")]
         cpu_manager_reconcile_period: Duration = seconds(10), "cpuManagerReconcilePeriod", Unset, NotYet;
-        /// `None`, or `Static` for memory of chosen NUMA nodes.
+        /// `None`, or `Static` for memory of specific NUMA nodes.
         memory_manager_policy: String = "None".to_owned(), "memoryManagerPolicy", Unset, NotYet;
         /// `none`, `best-effort`, `restricted` or `single-numa-node`.
         topology_manager_policy: String = "none".to_owned(), "topologyManagerPolicy", Unset, NotYet;
-        /// What is placed together: a `container` or a `pod`.
+        /// What is aligned: a `container` or a `pod`.
         topology_manager_scope: String = "container".to_owned(), "topologyManagerScope", Unset, NotYet;
         /// Options of the topology manager policy.
         #[serde(deserialize_with = "entries::deserialize")]
         topology_manager_policy_options: BTreeMap<String, String> = BTreeMap::new(), "topologyManagerPolicyOptions", Counts, NotYet;
-        /// Share of a resource's requests that is kept from lower classes, such as
-        /// `memory: 50%`. Needs the feature gate QOSReserved.
+        /// Share of a resource's requests that is withheld from lower QoS classes, such as `memory:
+        /// 50%`. Needs the feature gate QOSReserved.
         #[serde(deserialize_with = "entries::deserialize")]
         qos_reserved: BTreeMap<String, String> = BTreeMap::new(), "qosReserved", Counts, NotYet;
-        /// Deadline of a call to the runtime, pulls and streams apart.
+        /// Timeout of a call to the runtime, except pulls and streams.
         #[serde(with = "go_duration")]
         runtime_request_timeout: Duration = seconds(120), "runtimeRequestTimeout", Unset, Works;
-        /// Kept for old files; does nothing, here or in the kubelet.
+        /// Accepted for old files; has no effect, here or in the kubelet.
         hairpin_mode: String = "promiscuous-bridge".to_owned(), "hairpinMode", Unset, Works;
-        /// How many pods may run.
+        /// Maximum number of pods.
         max_pods: i32 = 110, "maxPods", Unset, Cluster;
-        /// Addresses for pods on a node without a cluster. The embedded runtime takes them for its
-        /// bridge; other runtimes receive them over the CRI.
+        /// CIDR of pod addresses on a node without a cluster. The embedded runtime uses it for its
+        /// bridge; other runtimes receive it over the CRI.
         pod_cidr: String = String::new(), "podCIDR", Unset, Works;
-        /// How many processes a pod may have; -1 means no limit.
+        /// Maximum number of processes of a pod; -1 means no limit.
         pod_pids_limit: i64 = -1, "podPidsLimit", Counts, Works;
-        /// File from which pods get their DNS servers. Empty: none.
+        /// File with the DNS servers of pods. Empty: none.
         resolv_conf: String = "/etc/resolv.conf".to_owned(), "resolvConf", Counts, Works;
-        /// Must be false: a mode that upstream removed.
+        /// Must be false: upstream removed this mode.
         run_once: bool = false, "runOnce", Unset, Works;
         /// Whether CPU limits are enforced.
         cpu_cfs_quota: bool = true, "cpuCFSQuota", Counts, Works;
-        /// Period in which a CPU limit is counted, from 1ms to 1s.
+        /// CFS quota period of CPU limits, from 1ms to 1s.
         #[serde(with = "go_duration")]
         cpu_cfs_quota_period: Duration = Duration::from_millis(100), "cpuCFSQuotaPeriod", Counts, Works;
-        /// How many images the node's status lists; -1 means all.
+        /// Maximum number of images in the node's status; -1 means all.
         node_status_max_images: i32 = 50, "nodeStatusMaxImages", Counts, Cluster;
-        /// How many files the agent may have open, at least 256 and at most what the kernel allows
-        /// (`fs.nr_open`). Containers and everything else that it starts keep the limits that the
-        /// agent was started with.
+        /// Maximum number of open files of the agent, from 256 to the kernel's maximum
+        /// (`fs.nr_open`). Containers and all other processes that it starts keep the limits that
+        /// the agent was started with.
         max_open_files: i64 = 1_000_000, "maxOpenFiles", Unset, Works;
         /// Content type of requests to the API server.
-        content_type: String = "application/vnd.kubernetes.protobuf".to_owned(), "contentType", Unset, Differs("requests are JSON, whatever stands here");
+        content_type: String = "application/vnd.kubernetes.protobuf".to_owned(), "contentType", Unset, Differs("requests are always JSON");
         /// Requests per second to the API server.
         kube_api_qps: i32 = 50, "kubeAPIQPS", Counts, Cluster;
-        /// Requests to the API server that may come at once.
+        /// Burst of requests to the API server.
         kube_api_burst: i32 = 100, "kubeAPIBurst", Unset, Cluster;
-        /// Whether images are pulled one after the other. False when only `maxParallelImagePulls` is
+        /// Whether images are pulled one after the other. False if only `maxParallelImagePulls` is
         /// given and is 2 or more.
         serialize_image_pulls: bool = true, "serializeImagePulls", Counts, Works;
-        /// How many images may be pulled at once when they are not pulled one after the other. Not
-        /// given: no limit.
+        /// Maximum number of concurrent image pulls when they are not pulled one after the other.
+        /// Not given: no limit.
         max_parallel_image_pulls: Option<i32> = None, "maxParallelImagePulls", Counts, Works;
-        /// Thresholds below which pods are evicted at once, such as `memory.available: 100Mi`. Giving
-        /// one drops the other defaults, unless `mergeDefaultEvictionSettings` is true.
+        /// Thresholds below which pods are evicted immediately, such as `memory.available: 100Mi`.
+        /// Setting one removes the other defaults, unless `mergeDefaultEvictionSettings` is true.
         #[serde(deserialize_with = "entries::deserialize")]
-        eviction_hard: BTreeMap<String, String> = default_eviction_hard(), "evictionHard", Counts, Partly("the pressure conditions of a node of a cluster follow it, and no pod is evicted yet");
+        eviction_hard: BTreeMap<String, String> = default_eviction_hard(), "evictionHard", Counts, Partly("only the pressure conditions of a node of a cluster are set, and no pod is evicted yet");
         /// Thresholds below which pods are evicted after a grace period.
         #[serde(deserialize_with = "entries::deserialize")]
-        eviction_soft: BTreeMap<String, String> = BTreeMap::new(), "evictionSoft", Counts, Partly("the pressure conditions of a node of a cluster follow it, and no pod is evicted yet");
-        /// That grace period for each threshold of `evictionSoft`.
+        eviction_soft: BTreeMap<String, String> = BTreeMap::new(), "evictionSoft", Counts, Partly("only the pressure conditions of a node of a cluster are set, and no pod is evicted yet");
+        /// Grace period of each threshold of `evictionSoft`.
         #[serde(deserialize_with = "entries::deserialize")]
         eviction_soft_grace_period: BTreeMap<String, String> = BTreeMap::new(), "evictionSoftGracePeriod", Counts, NotYet;
-        /// How long a pressure condition stays after its cause is gone.
+        /// How long a pressure condition stays true after its threshold is no longer met.
         #[serde(with = "go_duration")]
         eviction_pressure_transition_period: Duration = seconds(300), "evictionPressureTransitionPeriod", Unset, Cluster;
-        /// Longest time in seconds that a pod gets to end in a soft eviction.
+        /// Maximum grace period, in seconds, of a pod in a soft eviction.
         eviction_max_pod_grace_period: i32 = 0, "evictionMaxPodGracePeriod", Unset, NotYet;
-        /// How much more than the threshold is freed.
+        /// Minimum amount by which an eviction goes beyond its threshold.
         #[serde(deserialize_with = "entries::deserialize")]
         eviction_minimum_reclaim: BTreeMap<String, String> = BTreeMap::new(), "evictionMinimumReclaim", Counts, NotYet;
-        /// Whether thresholds that `evictionHard` does not name keep their defaults.
+        /// Whether thresholds that are not in `evictionHard` keep their defaults.
         merge_default_eviction_settings: bool = false, "mergeDefaultEvictionSettings", Counts, Works;
-        /// How many pods may run for each core, within `maxPods`; 0 means no limit.
+        /// Maximum number of pods per core, within `maxPods`; 0 means no limit.
         pods_per_core: i32 = 0, "podsPerCore", Unset, Cluster;
-        /// Whether volumes are attached by the cluster's controller.
+        /// Whether the cluster's controller attaches and detaches volumes.
         enable_controller_attach_detach: bool = true, "enableControllerAttachDetach", Counts, Cluster;
-        /// Whether kernel settings that differ from the kubelet's wishes are an error, not corrected.
+        /// Whether kernel settings that differ from the kubelet's requirements are an error instead
+        /// of being corrected.
         protect_kernel_defaults: bool = false, "protectKernelDefaults", Unset, NotYet;
-        /// Whether the chain KUBE-IPTABLES-HINT is made for other components.
+        /// Whether the iptables chain KUBE-IPTABLES-HINT is created for other components.
         make_iptables_util_chains: bool = true, "makeIPTablesUtilChains", Counts, NotYet;
-        /// Kept for old files; does nothing, here or in the kubelet.
+        /// Accepted for old files; has no effect, here or in the kubelet.
         iptables_masquerade_bit: i32 = 14, "iptablesMasqueradeBit", Counts, Works;
-        /// Kept for old files; does nothing, here or in the kubelet.
+        /// Accepted for old files; has no effect, here or in the kubelet.
         iptables_drop_bit: i32 = 15, "iptablesDropBit", Counts, Works;
-        /// Features switched on or off by name.
+        /// Feature gates, enabled or disabled by name.
         #[serde(deserialize_with = "entries::deserialize")]
         feature_gates: BTreeMap<String, bool> = BTreeMap::new(), "featureGates", Counts, Works;
         /// Whether the agent refuses to start on a node with swap.
         fail_swap_on: bool = true, "failSwapOn", Counts, Works;
         /// How containers use swap.
         memory_swap: MemorySwap = MemorySwap::default(), "memorySwap", Unset, Works;
-        /// Size at which a container's log is rotated; a negative one means never.
+        /// Size at which a container's log is rotated; a negative size means never.
         container_log_max_size: String = "10Mi".to_owned(), "containerLogMaxSize", Unset, Works;
-        /// How many log files a container keeps, at least 2.
+        /// Maximum number of log files of a container, at least 2.
         container_log_max_files: i32 = 5, "containerLogMaxFiles", Counts, Works;
-        /// How many logs are rotated at once.
+        /// Maximum number of logs that are rotated concurrently.
         container_log_max_workers: i32 = 1, "containerLogMaxWorkers", Counts, Works;
-        /// Time between two looks at the sizes of logs, at least 3s. Logs that grow fast are looked at
+        /// Time between two checks of the sizes of logs, at least 3s. Logs that grow fast are checked
         /// sooner.
         #[serde(with = "go_duration")]
-        container_log_monitor_interval: Duration = seconds(10), "containerLogMonitorInterval", Counts, Better("a log that grows so fast that it would be far above its size by the next look is looked at sooner, each second at most");
-        /// How changes of ConfigMaps and Secrets are seen: `Watch`, `Cache` or `Get`.
+        container_log_monitor_interval: Duration = seconds(10), "containerLogMonitorInterval", Counts, Better("a log that grows so fast that it would far exceed its size by the next check is checked sooner, at most once per second");
+        /// How changes of ConfigMaps and Secrets are detected: `Watch`, `Cache` or `Get`.
         config_map_and_secret_change_detection_strategy: String = "Watch".to_owned(), "configMapAndSecretChangeDetectionStrategy", Unset, Cluster;
-        /// Resources that are kept for the system, such as `cpu: 200m`.
+        /// Resources reserved for the system, such as `cpu: 200m`.
         #[serde(deserialize_with = "entries::deserialize")]
-        system_reserved: BTreeMap<String, String> = BTreeMap::new(), "systemReserved", Counts, Partly("a node of a cluster offers that much less, and no cgroup enforces it yet");
-        /// Resources that are kept for Kubernetes itself.
+        system_reserved: BTreeMap<String, String> = BTreeMap::new(), "systemReserved", Counts, Partly("only the allocatable resources of a node of a cluster are reduced, and no cgroup enforces it yet");
+        /// Resources reserved for Kubernetes itself.
         #[serde(deserialize_with = "entries::deserialize")]
-        kube_reserved: BTreeMap<String, String> = BTreeMap::new(), "kubeReserved", Counts, Partly("a node of a cluster offers that much less, and no cgroup enforces it yet");
-        /// CPUs that pods don't get, such as `0-1,4`.
-        reserved_system_cpus: String = String::new(), "reservedSystemCPUs", Unset, Partly("a node of a cluster offers that much less, and no cgroup enforces it yet");
-        /// Also show the metrics hidden since this version, such as `1.35`.
+        kube_reserved: BTreeMap<String, String> = BTreeMap::new(), "kubeReserved", Counts, Partly("only the allocatable resources of a node of a cluster are reduced, and no cgroup enforces it yet");
+        /// CPUs reserved for the system, such as `0-1,4`.
+        reserved_system_cpus: String = String::new(), "reservedSystemCPUs", Unset, Partly("only the allocatable resources of a node of a cluster are reduced, and no cgroup enforces it yet");
+        /// Version whose hidden metrics are shown as well, such as `1.35`.
         show_hidden_metrics_for_version: String = String::new(), "showHiddenMetricsForVersion", Unset, NotYet;
         /// Cgroup of the system's own processes, for enforcing `systemReserved`.
         system_reserved_cgroup: String = String::new(), "systemReservedCgroup", Unset, NotYet;
         /// Cgroup of Kubernetes' processes, for enforcing `kubeReserved`.
         kube_reserved_cgroup: String = String::new(), "kubeReservedCgroup", Unset, NotYet;
-        /// On which cgroups reservations are enforced: `none`, `pods`, `system-reserved`,
+        /// Cgroups on which reservations are enforced: `none`, `pods`, `system-reserved`,
         /// `system-reserved-compressible`, `kube-reserved`, `kube-reserved-compressible`.
         enforce_node_allocatable: Vec<String> = vec!["pods".to_owned()], "enforceNodeAllocatable", Counts, NotYet;
-        /// Sysctls that pods may set although they are not safe; may end in `*`.
+        /// Unsafe sysctls that pods may set; may end in `*`.
         allowed_unsafe_sysctls: Vec<String> = Vec::new(), "allowedUnsafeSysctls", Counts, Works;
         /// Directory of volume plugins.
         volume_plugin_dir: String = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/".to_owned(), "volumePluginDir", Unset, NotYet;
-        /// Name by which a cloud knows the node.
+        /// Identifier of the node at its cloud provider.
         provider_id: String = String::new(), "providerID", Unset, Cluster;
-        /// Whether the kernel reports low memory, so that it need not be polled.
+        /// Whether the kernel's memcg notifications report low memory, instead of polling.
         kernel_memcg_notification: bool = false, "kernelMemcgNotification", Unset, NotYet;
         /// The agent's log.
         logging: Logging = Logging::default(), "logging", Unset, Works;
-        /// Whether the HTTPS server offers the files of /var/log.
+        /// Whether the HTTPS server serves the files in /var/log.
         enable_system_log_handler: bool = true, "enableSystemLogHandler", Counts, NotYet;
-        /// Whether the HTTPS server answers questions about the system's log.
+        /// Whether the HTTPS server serves queries of the system's log.
         enable_system_log_query: bool = false, "enableSystemLogQuery", Counts, NotYet;
-        /// By how much a shutdown of the node is delayed for pods to end.
+        /// How long a shutdown of the node is delayed for the termination of pods.
         #[serde(with = "go_duration")]
         shutdown_grace_period: Duration = Duration::ZERO, "shutdownGracePeriod", Unset, NotYet;
-        /// How much of that is kept for critical pods.
+        /// Part of that time which is reserved for critical pods.
         #[serde(with = "go_duration")]
         shutdown_grace_period_critical_pods: Duration = Duration::ZERO, "shutdownGracePeriodCriticalPods", Unset, NotYet;
-        /// The same by priority.
+        /// The same, by pod priority.
         shutdown_grace_period_by_pod_priority: Vec<PriorityGracePeriod> = Vec::new(), "shutdownGracePeriodByPodPriority", Counts, NotYet;
-        /// How long a crashing container waits.
+        /// Back-off of containers that crash.
         crash_loop_back_off: CrashLoopBackOff = CrashLoopBackOff::default(), "crashLoopBackOff", Unset, Works;
-        /// Memory of NUMA nodes that pods don't get.
+        /// Memory of NUMA nodes that is reserved for the system.
         reserved_memory: Vec<MemoryReservation> = Vec::new(), "reservedMemory", Counts, NotYet;
-        /// Whether the HTTPS server offers profiles.
+        /// Whether the HTTPS server serves profiles.
         enable_profiling_handler: bool = true, "enableProfilingHandler", Counts, NotYet;
         /// Whether the verbosity can be changed over HTTPS.
         enable_debug_flags_handler: bool = true, "enableDebugFlagsHandler", Counts, NotYet;
-        /// Whether containers without a seccomp profile get the runtime's own.
+        /// Whether containers without a seccomp profile get the runtime's default profile.
         seccomp_default: bool = false, "seccompDefault", Counts, Works;
-        /// Share of a container's memory limit above which it is slowed down. Needs the feature gate
+        /// Share of a container's memory limit above which it is throttled. Needs the feature gate
         /// MemoryQoS.
         memory_throttling_factor: f64 = 0.9, "memoryThrottlingFactor", Counts, NotYet;
-        /// `None`, or `TieredReservation` for memory protected by class. Needs the feature gate
-        /// MemoryQoS.
+        /// `None`, or `TieredReservation` for memory protection by QoS class. Needs the feature
+        /// gate MemoryQoS.
         memory_reservation_policy: String = "None".to_owned(), "memoryReservationPolicy", Unset, NotYet;
         /// Taints that the node registers with.
         register_with_taints: Vec<Taint> = Vec::new(), "registerWithTaints", Counts, Cluster;
         /// Whether the node registers itself.
         register_node: bool = true, "registerNode", Counts, Cluster;
-        /// Where OpenTelemetry spans go. Not given: nowhere.
+        /// Where OpenTelemetry spans are sent. Not given: nowhere.
         tracing: Option<Tracing> = None, "tracing", Counts, NotYet;
-        /// Whether ephemeral storage is counted and limited.
-        local_storage_capacity_isolation: bool = true, "localStorageCapacityIsolation", Counts, Partly("a node of a cluster counts ephemeral storage by it, and no pod is limited yet");
-        /// Address of the container runtime. Empty: pods run on Rubelet's own runtime, see
-        /// `rubelet.runtime`.
+        /// Whether ephemeral storage is accounted and limited.
+        local_storage_capacity_isolation: bool = true, "localStorageCapacityIsolation", Counts, Partly("it is accounted on a node of a cluster, and no pod is limited yet");
+        /// Endpoint of the container runtime. Empty: the embedded runtime, see `rubelet.runtime`.
         container_runtime_endpoint: String = String::new(), "containerRuntimeEndpoint", Unset, Works;
-        /// Address of the image service. Empty: that of the runtime.
+        /// Endpoint of the image service. Empty: that of the runtime.
         image_service_endpoint: String = String::new(), "imageServiceEndpoint", Unset, Works;
         /// Whether the agent refuses to start on a node with cgroup v1.
         fail_cgroup_v1: bool = true, "failCgroupV1", Counts, Works;

@@ -1,4 +1,5 @@
-//! The kubelet's command-line flags: which there are, what they mean here, and what was given.
+//! The kubelet's command-line flags: their table, what they mean in Rubelet, and the values that
+//! were given.
 //!
 //! Source: `cmd/kubelet/app/options` of Kubernetes 1.36.
 
@@ -21,13 +22,13 @@ use std::collections::BTreeMap;
 pub struct Flag {
     /// Name without dashes.
     pub name: &'static str,
-    /// What values it takes.
+    /// The type of its values.
     pub kind: FlagKind,
-    /// What it means here.
+    /// What it means in Rubelet.
     pub role: Role,
-    /// What it does. Empty for a flag that sets a field: the field's own help says it.
+    /// Its help. Empty for a flag that sets a field: the field has the help.
     pub help: &'static str,
-    /// What applies when it is not given. Empty: nothing, or the field's default.
+    /// Its default. Empty: none, or the field's default.
     pub default: &'static str,
 }
 
@@ -36,9 +37,9 @@ pub struct Flag {
 pub enum Role {
     /// It sets the field of the configuration at this path.
     Field(&'static str),
-    /// It has a meaning of its own.
+    /// It has its own meaning.
     Own(Effect),
-    /// It is accepted and does nothing, for this reason.
+    /// It is accepted and has no effect, for this reason.
     Ignored(&'static str),
 }
 
@@ -54,7 +55,7 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Each flag that was given with its value, in the order of the names.
+    /// Each flag that was given, with its value, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Flag, &Value)> {
         self.given
             .iter()
@@ -84,7 +85,7 @@ impl Flags {
         self.text("config-dir")
     }
 
-    /// What says which plugins give credentials for registries, a file or a directory, and the directory of the
+    /// Path of the configuration of credential plugins, a file or a directory, and the directory of the
     /// plugins.
     #[must_use]
     pub fn image_credential_provider(&self) -> (Option<&str>, Option<&str>) {
@@ -112,19 +113,19 @@ impl Flags {
         self.text("kubeconfig")
     }
 
-    /// Path of the kubeconfig with which a first certificate is asked for.
+    /// Path of the kubeconfig for requesting the first certificate.
     #[must_use]
     pub fn bootstrap_kubeconfig(&self) -> Option<&str> {
         self.text("bootstrap-kubeconfig")
     }
 
-    /// Whether a cloud looks after the node.
+    /// Whether an external cloud provider manages the node.
     #[must_use]
     pub fn cloud_is_external(&self) -> bool {
         self.text("cloud-provider") == Some("external")
     }
 
-    /// Name of the node in place of the machine's host name.
+    /// Name of the node instead of the machine's host name.
     #[must_use]
     pub fn hostname_override(&self) -> Option<&str> {
         self.text("hostname-override")
@@ -176,7 +177,7 @@ impl Flags {
             .collect()
     }
 
-    /// Whether containers without a seccomp profile get the runtime's own.
+    /// Whether containers without a seccomp profile get the runtime's default profile.
     #[must_use]
     pub fn seccomp_default(&self) -> bool {
         self.is_set("seccomp-default")
@@ -194,13 +195,13 @@ impl Flags {
         self.is_set("exit-on-lock-contention")
     }
 
-    /// Whether help was asked for.
+    /// Whether help was requested.
     #[must_use]
     pub fn help(&self) -> bool {
         self.is_set("help")
     }
 
-    /// Whether the version was asked for.
+    /// Whether the version was requested.
     #[must_use]
     pub fn version(&self) -> bool {
         self.text("version").is_some_and(|text| text != "false")

@@ -1,22 +1,22 @@
-//! What the kubelet of Kubernetes 1.36 does by default and Rubelet does not do yet. A start says it
-//! in one line, because users do not set defaults.
+//! What the kubelet of Kubernetes 1.36 does by default and Rubelet does not support yet. The agent
+//! warns of it in one line when it starts, because users do not set defaults.
 
 use crate::field::{Effect, each_leaf};
 use crate::fields::KubeletConfiguration;
 use crate::gates::Gate;
 use rubelet_base::parity::ParityVerdict;
 
-/// One behaviour that is missing. The start warns of it while one of its fields or gates is not built,
-/// or without end where it has none.
+/// A missing behaviour. The agent warns of it as long as one of its fields or gates is not supported,
+/// or always if it has none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
-    /// What is missing, for the line of the start.
+    /// What is missing, for the warning.
     pub(crate) what: &'static str,
-    /// The fields that would make it happen at their defaults.
+    /// The fields whose defaults cause the behaviour.
     pub(crate) fields: &'static [&'static str],
-    /// The gates, likewise.
+    /// The feature gates whose defaults cause it.
     pub(crate) gates: &'static [&'static str],
-    /// Whether a configuration disables it, so that nothing is missed.
+    /// Whether a configuration disables it, so that nothing is missing.
     pub(crate) off: fn(&KubeletConfiguration) -> bool,
 }
 
@@ -38,7 +38,7 @@ const fn never(_: &KubeletConfiguration) -> bool {
     false
 }
 
-/// Every behaviour that is missing at the defaults.
+/// All behaviours of the defaults that are missing.
 pub(crate) const GAPS: &[Gap] = &[
     gap(
         "eviction of pods when the node runs out of memory or disk",
@@ -62,13 +62,13 @@ pub(crate) const GAPS: &[Gap] = &[
         |config| !config.local_storage_capacity_isolation,
     ),
     gap(
-        "a bound on image pulls per second",
+        "a limit of image pulls per second",
         &["registryPullQPS", "registryBurst"],
         &[],
         |config| config.registry_pull_qps == 0,
     ),
     gap(
-        "/stats/summary, /metrics/resource, /metrics/cadvisor and some numbers of /metrics",
+        "/stats/summary, /metrics/resource, /metrics/cadvisor and some metrics of /metrics",
         &["volumeStatsAggPeriod"],
         &["KubeletPSI"],
         never,
@@ -95,7 +95,7 @@ pub(crate) const GAPS: &[Gap] = &[
         never,
     ),
     gap(
-        "device plugins, dynamic resource allocation and the socket of pod resources",
+        "device plugins, dynamic resource allocation and the pod resources API",
         &[],
         &[
             "DRAExtendedResource",
@@ -125,8 +125,8 @@ pub(crate) const GAPS: &[Gap] = &[
     ),
 ];
 
-/// Fields and gates that are not built and do nothing in the kubelet either while everything is at its
-/// default: setting what they need gives a warning.
+/// Fields and gates that are not supported, and have no effect in the kubelet either at the defaults:
+/// setting what they need causes a warning.
 pub(crate) const IDLE: &[(&str, &str)] = &[
     ("cpuManagerReconcilePeriod", "cpuManagerPolicy: static"),
     ("memoryThrottlingFactor", "the feature gate MemoryQoS"),
@@ -155,14 +155,14 @@ pub(crate) const IDLE: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a field or gate needs before it does anything in the kubelet.
+/// What a field or gate needs to have an effect in the kubelet.
 pub(crate) fn needs(name: &str) -> Option<&'static str> {
     IDLE.iter()
         .find(|(idle, _)| *idle == name)
         .map(|(_, needs)| *needs)
 }
 
-/// What this configuration would make a kubelet do, and does not make Rubelet do yet. A gap closes by
+/// What a kubelet would do with this configuration and Rubelet does not support yet. A gap closes by
 /// itself with the last of its fields and gates.
 pub(crate) fn open_gaps(config: &KubeletConfiguration) -> Vec<&'static str> {
     let open = GAPS.iter().filter(|gap| is_open(gap) && !(gap.off)(config));

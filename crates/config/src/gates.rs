@@ -1,4 +1,4 @@
-//! Feature gates: which names there are, what they are set to, and what setting one means here.
+//! Feature gates: their names, their values, and the effect of setting one in Rubelet.
 //!
 //! Source of the rules: `k8s.io/component-base/featuregate` of Kubernetes 1.36.
 
@@ -8,9 +8,9 @@ mod verdicts;
 use std::collections::BTreeMap;
 use table::GATES;
 
-/// Sets every gate of stage alpha that is not named itself.
+/// Sets every alpha gate that is not set by name.
 const ALL_ALPHA: &str = "AllAlpha";
-/// Sets every gate of stage beta that is not named itself.
+/// Sets every beta gate that is not set by name.
 const ALL_BETA: &str = "AllBeta";
 
 /// Gates that decide which configurations are valid.
@@ -29,7 +29,7 @@ const CHECKS: [&str; 12] = [
     "RotateKubeletServerCertificate",
 ];
 
-/// Gates that switch something on or off. All others change nothing in Rubelet.
+/// Gates that enable or disable a behaviour. All others have no effect in Rubelet.
 const SWITCHES: [&str; 4] = [
     "AllowDNSOnlyNodeCSR",
     "EventedPLEG",
@@ -37,32 +37,32 @@ const SWITCHES: [&str; 4] = [
     "ReloadKubeletServerCertificateFile",
 ];
 
-/// What setting a gate does here.
+/// The effect of setting a gate in Rubelet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GateEffect {
-    /// It switches something on or off.
+    /// It enables or disables a behaviour.
     Switches,
     /// It decides which configurations are valid.
     Checks,
-    /// Nothing.
+    /// None.
     Nothing,
 }
 
-/// How far a feature is.
+/// Stage of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Off unless asked for.
+    /// Disabled by default.
     Alpha,
-    /// On unless upstream is in doubt.
+    /// Enabled by default, with few exceptions.
     Beta,
-    /// Here to stay.
+    /// General availability.
     Stable,
-    /// About to go.
+    /// To be removed.
     Deprecated,
 }
 
-/// Which component a gate is for. A kubelet accepts all of them, so that one list of gates can be
-/// given to every component of a cluster.
+/// The component that a gate belongs to. A kubelet accepts all gates, so that one list can be given
+/// to every component of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateOwner {
     /// The kubelet's.
@@ -74,16 +74,16 @@ pub enum GateOwner {
 /// One feature gate.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// Name as upstream writes it.
+    /// Name, as upstream spells it.
     pub name: &'static str,
-    /// What it is when it is not set.
+    /// Value if it is not set.
     pub default: bool,
-    /// How far the feature is.
+    /// Stage of the feature.
     pub stage: Stage,
-    /// Whether it can't be set to anything but its default.
+    /// Whether it is locked to its default.
     pub locked: bool,
-    /// Which component it is for.
-    pub whose: GateOwner,
+    /// The component that it belongs to.
+    pub owner: GateOwner,
 }
 
 impl Gate {
@@ -92,14 +92,14 @@ impl Gate {
         default: bool,
         stage: Stage,
         locked: bool,
-        whose: GateOwner,
+        owner: GateOwner,
     ) -> Self {
         Self {
             name,
             default,
             stage,
             locked,
-            whose,
+            owner,
         }
     }
 
@@ -118,7 +118,7 @@ impl Gate {
         GATES
     }
 
-    /// What setting it to other than its default does here.
+    /// The effect of setting it to a value other than its default.
     pub(crate) fn effect(&self) -> GateEffect {
         if SWITCHES.contains(&self.name) {
             GateEffect::Switches
@@ -145,16 +145,16 @@ pub enum GateError {
         nearest: Option<&'static str>,
     },
     /// The gate is locked to its default.
-    #[error("can't be {}; the feature is fixed to {default} and the gate about to go", !default)]
+    #[error("can't be {}; the gate is locked to {default}", !default)]
     Locked {
         /// Name of the gate.
         name: &'static str,
-        /// The only value it has.
+        /// Its only allowed value.
         default: bool,
     },
 }
 
-/// What each feature gate is.
+/// The values of all feature gates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureGates {
     set: BTreeMap<&'static str, bool>,
@@ -166,8 +166,8 @@ impl FeatureGates {
     /// Reads the field `featureGates`.
     ///
     /// # Errors
-    /// A name is unknown, or a gate that is fixed is set to the other value. The error comes with the
-    /// name of the gate.
+    /// A name is unknown, or a locked gate is set to the other value. The error comes with the name
+    /// of the gate.
     pub fn from_map(map: &BTreeMap<String, bool>) -> Result<Self, (String, GateError)> {
         let mut gates = Self::default();
         for (name, &value) in map {
@@ -188,7 +188,7 @@ impl FeatureGates {
         Ok(gates)
     }
 
-    /// Whether the feature of this name is on. A name that does not exist is off.
+    /// Whether the feature of this name is enabled. A name that does not exist is disabled.
     #[must_use]
     pub fn enabled(&self, name: &str) -> bool {
         let Some(gate) = Gate::find(name) else {

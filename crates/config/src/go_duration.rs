@@ -42,7 +42,7 @@ impl Visitor<'_> for DurationVisitor {
     }
 }
 
-/// As above; a whole number means nanoseconds, as in old logging configurations.
+/// The same; a whole number means nanoseconds, as in old logging configurations.
 pub(crate) mod or_nanoseconds {
     pub(crate) use super::serialize;
     use super::{Deserializer, Duration, DurationVisitor};
@@ -54,7 +54,7 @@ pub(crate) mod or_nanoseconds {
     }
 }
 
-/// As above; a negative duration means never, and is `None`.
+/// The same; a negative duration means never, and is `None`.
 pub(crate) mod or_never {
     use super::{Deserializer, Duration, Serializer, Visitor, de, fmt, format_go, parse_go};
 

@@ -1,4 +1,4 @@
-//! One file of the configuration, read and checked alone.
+//! One file of the configuration, parsed and checked individually.
 
 use crate::error::ConfigError;
 use crate::fields::{API_VERSION, KIND, KubeletConfiguration};
@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 /// Key of Rubelet's own section.
 pub(crate) const RUBELET: &str = "rubelet";
-/// Keys of a file besides the fields of the configuration.
+/// Keys of a file that are not fields of the KubeletConfiguration.
 const HEADER: [&str; 3] = ["apiVersion", "kind", RUBELET];
 
-/// Which kind of file.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LayerKind {
     File,
     DropIn,
 }
 
-/// A file whose fields are all known and have the right types.
+/// A file with known fields of the right types only.
 pub(crate) struct Layer {
     kind: LayerKind,
     path: Arc<str>,
@@ -28,7 +28,7 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    /// Reads one KubeletConfiguration.
+    /// Parses one KubeletConfiguration.
     pub(crate) fn read(kind: LayerKind, path: &str, text: &str) -> Result<Self, ConfigError> {
         let path: Arc<str> = path.into();
         let origin = origin(kind, &path, 0);
@@ -93,7 +93,7 @@ impl Layer {
         }
     }
 
-    /// The fields that the file sets, Rubelet's among them.
+    /// The fields that the file sets, including Rubelet's.
     pub(crate) fn fields(&self) -> Map<String, Value> {
         let mut fields = match self.document.value() {
             Value::Object(fields) => fields.clone(),

@@ -21,9 +21,9 @@
 //! assert_eq!(resolved.origins.of("resolvConf").to_string(), "default");
 //! ```
 //!
-//! Without `--config` a kubelet falls back to the defaults of old days: an open read-only port and no
-//! authentication. On a node of a cluster (`--kubeconfig`) Rubelet does the same, and says so. Alone on
-//! a machine it has the defaults of `v1beta1`, and opens no port unasked.
+//! Without `--config` a kubelet has legacy defaults: an open read-only port and no authentication. On a
+//! node of a cluster (`--kubeconfig`) Rubelet has them too, and warns. Without a cluster it has the
+//! defaults of `v1beta1`, and opens a port only if it is configured.
 
 mod credential_providers;
 mod defaults;
@@ -51,7 +51,7 @@ pub use credential_providers::{
     CredentialProvider, CredentialProvidersError, TokenAttributes, TokenCacheType,
     merge_credential_providers, parse_credential_providers,
 };
-pub use endpoint::{EMBEDDED, Invocation, KUBELETS_DEFAULT};
+pub use endpoint::{EMBEDDED, Invocation, KUBELET_DEFAULT_ENDPOINT};
 pub use error::ConfigError;
 pub use fields::*;
 pub use flags::{Flag, FlagError, FlagKind, Flags, Role, all_flags, parse_flags};

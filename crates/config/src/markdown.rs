@@ -1,4 +1,4 @@
-//! The reference pages and the help text, made from the tables.
+//! The reference pages and the help text, generated from the tables.
 
 mod configuration;
 mod flags;
@@ -25,7 +25,7 @@ fn field_at(path: &str) -> Option<&'static Field> {
     found
 }
 
-/// The help of a field, and what it does where that is a part only.
+/// The help of a field, with its difference from the kubelet.
 fn meaning(field: &Field) -> String {
     match field.effect {
         Effect::Partly(part) => format!("{} Today {part}.", field.help.trim()),
@@ -46,7 +46,7 @@ fn cell(text: &str) -> String {
     text.trim().replace('|', "\\|").replace('\n', " ")
 }
 
-/// A value as it would be in a file, or nothing.
+/// A value as it is written in a file. Empty if it is empty.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -1,4 +1,4 @@
-//! JSON merge patch, noting where each value came from.
+//! JSON merge patch that records the origin of each value.
 //!
 //! Source of the rule: RFC 7396. Null removes, mappings merge by key, everything else replaces.
 
@@ -6,8 +6,8 @@ use crate::origins::{Origin, Origins};
 use rubelet_yaml::join_path;
 use serde_json::{Map, Value};
 
-/// Merges `patch` into `target`, which is at `path`. `origin` says where a field of the patch
-/// stands.
+/// Merges `patch` into `target`, which is at `path`. `origin` returns the origin of a field of the
+/// patch.
 pub(crate) fn merge(
     target: &mut Map<String, Value>,
     patch: &Map<String, Value>,
@@ -45,7 +45,7 @@ pub(crate) fn merge(
     }
 }
 
-/// Sets one value, making the mappings around it.
+/// Sets one value, and creates missing parent mappings.
 pub(crate) fn assign(target: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => {

@@ -1,13 +1,13 @@
-//! Where each value of the configuration came from.
+//! The origin of each value of the configuration.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Where one value came from.
+/// The origin of one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody gave it.
+    /// It was not given.
     Default,
     /// The configuration file.
     File {
@@ -41,8 +41,8 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The origin of each value other than a default, by the path of its field. Entries of mappings have
-/// their own, lists have one.
+/// The origin of each value other than a default, by the path of its field. Each entry of a mapping
+/// has its own, a list has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(BTreeMap<String, Origin>);
 
@@ -82,7 +82,7 @@ impl Origins {
         self.0.insert(path.to_owned(), origin);
     }
 
-    /// Makes everything at and below `path` default again.
+    /// Marks everything at and below `path` as default.
     pub(crate) fn clear(&mut self, path: &str) {
         self.0.retain(|known, _| !is_within(known, path));
     }

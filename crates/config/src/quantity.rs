@@ -1,9 +1,9 @@
-//! Quantities such as `100m`, `1.5`, `10Mi` or `2e6`, as far as a configuration needs them: their
-//! syntax and sign, not their sum.
+//! Quantities such as `100m`, `1.5`, `10Mi` or `2e6`, as far as a configuration needs them: syntax
+//! and sign, not the value.
 //!
 //! Source of the rule: the grammar in the documentation of `k8s.io/apimachinery` `resource.Quantity`.
 
-use crate::field::{Described, Kind};
+use crate::field::{FieldType, Kind};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 use std::fmt;
@@ -12,7 +12,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity(pub String);
 
-impl Described for Quantity {
+impl FieldType for Quantity {
     const KIND: Kind = Kind::Quantity;
 }
 

@@ -1,4 +1,4 @@
-//! From the file, the drop-ins and the flags to one configuration.
+//! Resolves the file, the drop-ins and the flags into one configuration.
 
 use crate::defaults;
 use crate::error::ConfigError;
@@ -11,12 +11,12 @@ use crate::layer::{Layer, LayerKind, RUBELET};
 use crate::merge::{assign, merge};
 use crate::origins::{Origin, Origins};
 use crate::rubelet_options::RubeletOptions;
-use crate::validation::{Check, Invalid, validate};
-use crate::warnings::{Warning, open_door, warnings};
+use crate::validation::{Check, Violation, validate};
+use crate::warnings::{Warning, legacy_defaults_warning, warnings};
 use rubelet_yaml::join_path;
 use serde_json::{Map, Value, json};
 
-/// Everything that a configuration is made of. The caller has read the files.
+/// All inputs of a configuration. The caller reads the files.
 #[derive(Clone, Copy, Debug)]
 pub struct Sources<'a> {
     /// Path and text of the file given with `--config`.
@@ -27,20 +27,20 @@ pub struct Sources<'a> {
     pub flags: &'a Flags,
 }
 
-/// A valid configuration, and where it came from.
+/// A valid configuration, and the origins of its values.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     /// The kubelet's options.
     pub config: KubeletConfiguration,
     /// Rubelet's own options.
     pub rubelet: RubeletOptions,
-    /// What each feature gate is.
+    /// The feature gates.
     pub gates: FeatureGates,
-    /// Where each value came from.
+    /// The origin of each value.
     pub origins: Origins,
-    /// What was given and has no effect yet. Show each of them when the agent starts.
+    /// What was given and has no effect. The agent prints each when it starts.
     pub warnings: Vec<Warning>,
-    /// What the kubelet does by default, or by configuration, and Rubelet does not do yet.
+    /// What the kubelet would do with this configuration and Rubelet does not support yet.
     pub gaps: Vec<&'static str>,
     /// Whether the machine is a node of a cluster.
     pub joined: bool,
@@ -57,8 +57,8 @@ pub struct Leaf {
     pub origin: Origin,
 }
 
-/// Sorts the paths of drop-ins as they take effect, and leaves out all that don't end in `.conf`.
-/// Names are compared part by part, so that a directory's files stay together.
+/// Sorts the paths of drop-ins as they take effect, and omits those that don't end in `.conf`.
+/// Paths are compared by component, so that the files of a directory stay together.
 #[must_use]
 pub fn drop_in_order(mut paths: Vec<String>) -> Vec<String> {
     paths.retain(|path| path.ends_with(".conf"));
@@ -69,7 +69,7 @@ pub fn drop_in_order(mut paths: Vec<String>) -> Vec<String> {
 /// Resolves a configuration: defaults, then the file, then each drop-in, then the flags.
 ///
 /// # Errors
-/// The first thing that is wrong, with its file, line and field, or its flag.
+/// The first error, with its file, line and field, or its flag.
 pub fn resolve(sources: Sources<'_>) -> Result<Resolved, ConfigError> {
     let mut layers = Vec::new();
     if let Some((path, text)) = sources.file {
@@ -94,8 +94,8 @@ pub fn resolve(sources: Sources<'_>) -> Result<Resolved, ConfigError> {
     let origins = merged.origins;
     let gates = FeatureGates::from_map(&config.feature_gates).map_err(|(name, error)| {
         let fields = vec![join_path("featureGates", &name)];
-        blame(
-            Invalid {
+        locate_violation(
+            Violation {
                 fields,
                 message: error.to_string(),
             },
@@ -110,10 +110,10 @@ pub fn resolve(sources: Sources<'_>) -> Result<Resolved, ConfigError> {
         gates: &gates,
         given: &given,
     };
-    validate(&check).map_err(|invalid| blame(invalid, &origins, &layers))?;
+    validate(&check).map_err(|invalid| locate_violation(invalid, &origins, &layers))?;
     let mut warnings = warnings(&config, &gates, &origins, sources.flags, is_joined(sources));
     if has_legacy_defaults(sources) {
-        warnings.extend(open_door(&to_json(&config), &origins));
+        warnings.extend(legacy_defaults_warning(&to_json(&config), &origins));
     }
     Ok(Resolved {
         gaps: open_gaps(&config),
@@ -143,13 +143,13 @@ fn merge_all(layers: &[Layer], sources: Sources<'_>) -> Merged {
     let mut values = Map::new();
     let mut origins = Origins::default();
     if has_legacy_defaults(sources) {
-        for (path, value) in defaults::legacy() {
+        for (path, value) in defaults::legacy_defaults() {
             assign(&mut values, path, value);
         }
     }
     for (index, layer) in layers.iter().enumerate() {
         if index == usize::from(sources.file.is_some()) {
-            defaults::before_drop_ins(&mut values);
+            defaults::add_defaults_before_drop_ins(&mut values);
         }
         let origin = |path: &str| layer.origin(path);
         merge(&mut values, &layer.fields(), "", &mut origins, &origin);
@@ -158,7 +158,7 @@ fn merge_all(layers: &[Layer], sources: Sources<'_>) -> Merged {
     if let Some(Value::Object(own)) = values.get_mut(RUBELET) {
         defaults::drop_zeros(own, RubeletOptions::FIELDS, RUBELET, &mut origins);
     }
-    defaults::after_files(&mut values);
+    defaults::add_derived_defaults(&mut values);
     for (flag, value) in sources.flags.iter() {
         let origin = Origin::Flag { name: flag.name };
         match flag.role {
@@ -174,7 +174,7 @@ fn merge_all(layers: &[Layer], sources: Sources<'_>) -> Merged {
         }
     }
     if sources.flags.seccomp_default() {
-        // The flag can switch on what the file leaves off, and not the other way round.
+        // The flag can enable what the file disables, but not the other way round.
         assign(&mut values, "seccompDefault", Value::Bool(true));
         origins.set(
             "seccompDefault",
@@ -187,13 +187,13 @@ fn merge_all(layers: &[Layer], sources: Sources<'_>) -> Merged {
 }
 
 /// Turns a violation into an error about the field that was given.
-fn blame(invalid: Invalid, origins: &Origins, layers: &[Layer]) -> ConfigError {
-    let Invalid { fields, message } = invalid;
-    let guilty = fields
+fn locate_violation(invalid: Violation, origins: &Origins, layers: &[Layer]) -> ConfigError {
+    let Violation { fields, message } = invalid;
+    let given = fields
         .iter()
         .find(|field| *origins.of(field) != Origin::Default);
     let below = fields.iter().find_map(|field| origins.within(field));
-    let (path, origin) = match (guilty, below) {
+    let (path, origin) = match (given, below) {
         (Some(field), _) => (field.as_str(), origins.of(field)),
         (None, Some((path, origin))) => (path, origin),
         (None, None) => (fields.first().map_or("", String::as_str), &Origin::Default),
@@ -211,15 +211,15 @@ fn blame(invalid: Invalid, origins: &Origins, layers: &[Layer]) -> ConfigError {
 }
 
 impl Resolved {
-    /// What this configuration would make a kubelet do and Rubelet does not do yet, in one line for a
-    /// person. `None` if there is nothing.
+    /// What a kubelet would do with this configuration and Rubelet does not support yet, in one line.
+    /// `None` if there is nothing.
     #[must_use]
     pub fn not_yet(&self) -> Option<String> {
         (!self.gaps.is_empty()).then(|| self.gaps.join("; "))
     }
 
-    /// The whole configuration in the form of a file, Rubelet's section included. Read again, it
-    /// gives the same configuration.
+    /// The whole configuration in the form of a file, Rubelet's section included. Parsed again, it
+    /// yields the same configuration.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut value = self.config.to_value();
@@ -229,8 +229,8 @@ impl Resolved {
         value
     }
 
-    /// Every value with its origin, in the order of the table of fields. Entries of mappings stand
-    /// alone, because each may have its own origin.
+    /// Every value with its origin, in the order of the table of fields. Entries of mappings are
+    /// listed individually, because each may have its own origin.
     #[must_use]
     pub fn leaves(&self) -> Vec<Leaf> {
         let mut leaves = Vec::new();
@@ -270,12 +270,12 @@ impl Resolved {
 }
 
 impl KubeletConfiguration {
-    /// The configuration in the form of a file, as `/configz` shows it. What is not given and has no
-    /// default is left out.
+    /// The configuration in the form of a file, as `/configz` shows it. Fields that are not given
+    /// and have no default are omitted.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut value = to_json(self);
-        leave_out_empty(&mut value, &to_json(&Self::default()));
+        remove_empty(&mut value, &to_json(&Self::default()));
         if let Value::Object(fields) = &mut value {
             fields.insert("apiVersion".to_owned(), API_VERSION.into());
             fields.insert("kind".to_owned(), KIND.into());
@@ -288,12 +288,12 @@ pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Value {
     serde_json::to_value(value).expect("fields are strings, numbers, lists and mappings of these")
 }
 
-/// Removes null, and what is empty where the default is empty too.
-fn leave_out_empty(value: &mut Value, default: &Value) {
+/// Removes nulls, and empty values whose default is empty too.
+fn remove_empty(value: &mut Value, default: &Value) {
     let Value::Object(fields) = value else { return };
     fields.retain(|name, value| {
         let default = default.get(name).unwrap_or(&Value::Null);
-        leave_out_empty(value, default);
+        remove_empty(value, default);
         let empty = match value {
             Value::Null => return false,
             Value::String(text) => text.is_empty(),
@@ -301,16 +301,16 @@ fn leave_out_empty(value: &mut Value, default: &Value) {
             Value::Object(fields) => fields.is_empty(),
             Value::Bool(_) | Value::Number(_) => false,
         };
-        !(empty && is_hollow(default))
+        !(empty && has_only_empty_values(default))
     });
 }
 
-/// Whether nothing but empty values is in a default.
-fn is_hollow(default: &Value) -> bool {
+/// Whether a default contains only empty values.
+fn has_only_empty_values(default: &Value) -> bool {
     match default {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.values().all(is_hollow),
+        Value::Object(fields) => fields.values().all(has_only_empty_values),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

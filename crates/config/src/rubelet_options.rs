@@ -1,40 +1,40 @@
 //! Rubelet's own options: the section `rubelet` of the configuration file, unknown to the kubelet.
 
-use crate::field::{Described, Field, Kind, section};
+use crate::field::{Field, FieldType, Kind, section};
 use crate::go_duration;
 use std::time::Duration;
 
 section! {
-    /// Options that only Rubelet has. They stand under the key `rubelet` in the same file as the
-    /// kubelet's, so that one file is enough.
+    /// Options that only Rubelet has, under the key `rubelet` in the same file as the kubelet's.
     pub struct RubeletOptions {
-        /// Path of the unix socket on which `rubelet get`, `logs` and the others talk to the agent.
+        /// Path of the unix socket on which `rubelet get`, `logs` and other commands reach the
+        /// agent.
         socket: String = "/run/rubelet/rubelet.sock".to_owned(), "socket", Unset, Works;
-        /// Group that may use the socket beside root. Empty means root only.
+        /// Group that may use the socket besides root. Empty: root only.
         socket_group: String = String::new(), "socketGroup", Unset, Works;
-        /// Image of the pod of `rubelet shell` where its `--image` is not given. Empty: none.
+        /// Image of the pod of `rubelet shell` if `--image` is not given. Empty: none.
         tool_image: String = String::new(), "toolImage", Unset, Works;
-        /// How often the runtime is asked for all of its containers.
+        /// Time between two relists of the runtime's containers.
         #[serde(with = "go_duration")]
         relist_period: Duration = Duration::from_secs(1), "relistPeriod", Unset, Works;
-        /// How many sandboxes and containers the runtime starts at the same time, and how many it
-        /// stops. 0 means 4 starts and 32 stops for each processor.
+        /// Maximum number of sandboxes and containers that the runtime starts concurrently, and
+        /// that it stops concurrently. 0 means 4 starts and 32 stops per processor.
         runtime_calls_at_once: u32 = 0, "runtimeCallsAtOnce", Counts, Works;
-        /// How secrets and tokens of pods of the API server are kept on disk, for starts without the
-        /// API server: `encrypted`, or `none` for not at all.
+        /// How secrets and tokens of the API server's pods are stored on disk, for starts without
+        /// the API server: `encrypted`, or `none` to store nothing.
         secrets_at_rest: String = "encrypted".to_owned(), "secretsAtRest", Unset, Works;
-        /// File with the key for that, mode 0600; made where there is none. It can be on another
-        /// device. A systemd credential `rubelet.secrets-key` goes first.
+        /// File with the encryption key, mode 0600; created if it is missing. It can be on another
+        /// device. The systemd credential `rubelet.secrets-key` takes precedence.
         secrets_key_file: String = "/etc/rubelet/secrets.key".to_owned(), "secretsKeyFile", Unset, Works;
-        /// What an edit of a manifest does. `Replace`: its pod ends, and when nothing of it is left
-        /// another one starts, as with the kubelet; a manifest that is removed and written again counts as
-        /// edited. `InPlace`: the pod stays, and only what the edit concerns restarts. Empty: `Replace` on
-        /// a node of a cluster, else `InPlace`.
+        /// Effect of an edit of a manifest. `Replace`: its pod is terminated and, once it is removed
+        /// completely, another one is started, as with the kubelet; a manifest that is removed and written
+        /// again counts as edited. `InPlace`: the pod is kept, and only what the edit changes is
+        /// restarted. Empty: `Replace` on a node of a cluster, else `InPlace`.
         static_pod_edits: String = String::new(), "staticPodEdits", Unset, Works;
         /// The embedded container runtime, which runs pods when `containerRuntimeEndpoint` is not
         /// given.
         runtime: EmbeddedRuntime = EmbeddedRuntime::default(), "runtime", Counts, Works;
-        /// The audit log of the agent's socket and of the node's port.
+        /// The audit log of the agent's socket and of the kubelet's port.
         audit: AuditOptions = AuditOptions::default(), "audit", Counts, Works;
         /// Pings from this node to others, for the metrics `rubelet_peer_...`.
         peer_pings: PeerPingOptions = PeerPingOptions::default(), "peerPings", Counts, Works;
@@ -42,9 +42,9 @@ section! {
 }
 
 section! {
-    /// Pings from this node to others, whose losses and times are metrics.
+    /// Pings from this node to others. Their losses and round-trip times are metrics.
     pub struct PeerPingOptions {
-        /// The other nodes, as addresses or names; at most 256. Empty: nothing is sent.
+        /// The other nodes, as addresses or host names; at most 256. Empty: no pings are sent.
         peers: Vec<String> = Vec::new(), "peers", Counts, Works;
         /// Time between two pings to a peer, at least 100ms.
         #[serde(with = "go_duration")]
@@ -53,20 +53,20 @@ section! {
 }
 
 section! {
-    /// The audit log: who asked the agent for what, and what the answer was.
+    /// The audit log: requests to the agent, with user and response code.
     pub struct AuditOptions {
         /// Path of the log. Empty: nothing is recorded.
         path: String = String::new(), "path", Unset, Works;
-        /// File with a Policy of `audit.k8s.io/v1` that says what is recorded, at the levels `None`
-        /// and `Metadata`. Empty: all requests, at `level`.
+        /// File with a Policy of `audit.k8s.io/v1` that selects what is recorded, at the levels
+        /// `None` and `Metadata`. Empty: all requests, at `level`.
         policy_file: String = String::new(), "policyFile", Unset, Works;
-        /// Level of all requests where there is no policy: `None` or `Metadata`. Empty: `Metadata`.
+        /// Level of all requests if there is no policy: `None` or `Metadata`. Empty: `Metadata`.
         level: String = String::new(), "level", Unset, Works;
-        /// Size in MiB at which the log is put aside and a new one begins.
+        /// Size in MiB at which the log is rotated.
         max_size: u32 = 100, "maxSize", Unset, Works;
-        /// How many older logs are kept. 0: all.
+        /// Maximum number of old log files. 0: no limit.
         max_backups: u32 = 10, "maxBackups", Counts, Works;
-        /// How many days older logs are kept. 0: for ever.
+        /// Maximum age of old log files, in days. 0: no limit.
         max_age: u32 = 0, "maxAge", Counts, Works;
     }
 }
@@ -74,57 +74,57 @@ section! {
 section! {
     /// The embedded container runtime.
     pub struct EmbeddedRuntime {
-        /// Directory of images and of all that has to outlive a reboot.
+        /// Directory of images and all other data that persists across reboots.
         root_dir: String = "/var/lib/rubelet/runtime".to_owned(), "rootDir", Unset, Works;
-        /// Directory of sockets, namespaces and all that ends with a reboot.
+        /// Directory of sockets, namespaces and all other data that a reboot removes.
         run_dir: String = "/run/rubelet/runtime".to_owned(), "runDir", Unset, Works;
-        /// Path of the unix socket on which crictl and others reach the runtime. Empty: `cri.sock`
-        /// in `runDir`. `none`: nowhere.
+        /// Path of the unix socket on which crictl and other clients reach the runtime. Empty:
+        /// `cri.sock` in `runDir`. `none`: no socket.
         socket: String = String::new(), "socket", Unset, Works;
-        /// Where pods get their network from. `cni`: a CNI configuration; without one the node is not
-        /// ready. `bridge`: the built-in bridge. Empty: a CNI configuration where there is one, else the
-        /// bridge on a node of its own; a node of a cluster waits for the configuration.
+        /// The pod network. `cni`: a CNI configuration; without one the node is not ready. `bridge`: the
+        /// built-in bridge. Empty: a CNI configuration if there is one, else the bridge on a standalone
+        /// node; a node of a cluster waits for the configuration.
         network: String = String::new(), "network", Unset, Works;
-        /// Name of the bridge that pods are attached to when there is no CNI configuration. Names
-        /// of all that belongs to it are made from this one.
+        /// Name of the bridge to which pods are attached if there is no CNI configuration. The
+        /// names of all objects that belong to it are derived from this one.
         bridge: String = "rubelet0".to_owned(), "bridge", Unset, Works;
-        /// Addresses for the pods on the bridge: a subnet of IPv4, one of IPv6, or both. A pod CIDR
-        /// of the node goes first. Empty: a subnet of IPv4 that is private to the machine.
+        /// Subnets of the pods on the bridge: one of IPv4, one of IPv6, or both. A pod CIDR of the
+        /// node takes precedence. Empty: an IPv4 subnet that is private to the machine.
         bridge_subnets: Vec<String> = Vec::new(), "bridgeSubnets", Counts, Works;
-        /// Directory of CNI configurations. With one in it, pods get their network from it.
+        /// Directory of CNI configurations. If it contains one, pods are attached to that network.
         cni_conf_dir: String = "/etc/cni/net.d".to_owned(), "cniConfDir", Unset, Works;
         /// Directories of CNI plugins.
         cni_bin_dirs: Vec<String> = vec!["/opt/cni/bin".to_owned(), "/usr/lib/cni".to_owned()], "cniBinDirs", Counts, Works;
-        /// Directories with specifications of devices by the Container Device Interface (CDI). Of two
-        /// directories with the same device the later one counts.
+        /// Directories of Container Device Interface (CDI) specs. If two directories have the same
+        /// device, the later one takes precedence.
         cdi_spec_dirs: Vec<String> = vec!["/etc/cdi".to_owned(), "/var/run/cdi".to_owned()], "cdiSpecDirs", Counts, Works;
-        /// Registries, as `host` or `host:port`, that may speak plain HTTP or show any certificate.
-        /// Those on loopback addresses always may.
+        /// Registries, as `host` or `host:port`, that may use plain HTTP or any certificate.
+        /// Registries on loopback addresses always may.
         insecure_registries: Vec<String> = Vec::new(), "insecureRegistries", Counts, Works;
-        /// File with further certificate authorities for registries, in PEM form. Empty: those of
-        /// the system only.
+        /// File with additional certificate authorities for registries, in PEM format. Empty: those
+        /// of the system only.
         registry_authorities: String = String::new(), "registryAuthorities", Unset, Works;
-        /// Directories that say which mirrors are asked before registries, in containerd's form: a directory
-        /// for each registry with a `hosts.toml`, or `_default` for all others. Of several directories
-        /// the first one that has something for a registry counts.
+        /// Directories that configure registry mirrors, in containerd's format: a directory for each
+        /// registry with a `hosts.toml`, or `_default` for all others. For each registry the first directory
+        /// that configures it is used.
         registry_hosts_dirs: Vec<String> = vec!["/etc/rubelet/certs.d".to_owned()], "registryHostsDirs", Counts, Works;
-        /// How long the download of an image may continue without progress: less than 64 KiB in this
-        /// time. One from which nothing at all comes for a minute is given up in any case. 0: as
-        /// long as something comes.
+        /// How long the download of an image may continue without progress, that is less than 64 KiB
+        /// in this time. A download that receives nothing for a minute is aborted in any case. 0: as
+        /// long as data arrives.
         #[serde(with = "go_duration")]
         image_pull_progress_timeout: Duration = Duration::from_secs(5 * 60), "imagePullProgressTimeout", Counts, Works;
-        /// Most that the log of one container takes on disk, however much it writes between two
+        /// Maximum disk usage of the log of one container, even if it writes more between two
         /// rotations: a quantity of bytes such as 100Mi, at least 2Mi. Beyond it the oldest entries
         /// are dropped. Empty: `containerLogMaxSize` times `containerLogMaxFiles`, at least 50Mi.
-        /// 0: no bound.
+        /// 0: no limit.
         container_log_max_total: String = String::new(), "containerLogMaxTotal", Unset, Works;
-        /// Addresses outside of the pods' own range to which pods on the bridge go with their own
-        /// address in place of the machine's, such as the pod CIDR of a cluster.
+        /// Destinations, besides the pods' own subnet, to which traffic of pods on the bridge is
+        /// not masqueraded, such as the pod CIDR of a cluster.
         masquerade_exempt: Vec<String> = Vec::new(), "masqueradeExempt", Counts, Works;
-        /// Whether pods on the bridge are kept from one another: they reach the machine and what is
-        /// outside of it, and no other pod, neither by its address nor by a host port.
+        /// Whether pods on the bridge are isolated from one another: they reach the machine and
+        /// external addresses, but no other pod, neither by its address nor by a host port.
         isolate_pods: bool = false, "isolatePods", Counts, Works;
-        /// Cgroup above those of the processes that watch over pods.
+        /// Parent cgroup of the shims, which supervise pods.
         cgroup: String = "/rubelet/shims".to_owned(), "cgroup", Unset, Works;
     }
 }
@@ -142,7 +142,7 @@ impl EmbeddedRuntime {
 }
 
 impl RubeletOptions {
-    /// Whether an edit of a manifest replaces its pod, on a node that is part of a cluster or not.
+    /// Whether an edit of a manifest replaces its pod; `joined`: on a node of a cluster.
     #[must_use]
     pub fn replaces_static_pods(&self, joined: bool) -> bool {
         match self.static_pod_edits.as_str() {

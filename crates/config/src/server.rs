@@ -1,4 +1,4 @@
-//! Which of the kubelet's ports are opened.
+//! Addresses of the kubelet's servers.
 
 use crate::error::ConfigError;
 use crate::origins::Origin;
@@ -6,12 +6,12 @@ use crate::resolve::Resolved;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 impl Resolved {
-    /// Where the HTTPS server listens; `None` if it does not run. Alone on a machine it runs only
-    /// where `enableServer` or `port` was given.
+    /// Address of the HTTPS server; `None` if it does not run. Without a cluster it runs only if
+    /// `enableServer` or `port` was given.
     ///
     /// # Errors
-    /// It is asked for alone on a machine, and who calls, or what they may do, must be asked of an
-    /// API server.
+    /// It is configured without a cluster, but authentication or authorization requires an API
+    /// server.
     pub fn secure_address(&self) -> Result<Option<SocketAddr>, ConfigError> {
         let config = &self.config;
         let asked = ["enableServer", "port"]
@@ -35,7 +35,7 @@ impl Resolved {
         Ok(Some(self.address(config.port)))
     }
 
-    /// Where the server without authentication listens; `None` if it does not run.
+    /// Address of the server without authentication; `None` if it does not run.
     #[must_use]
     pub fn read_only_address(&self) -> Option<SocketAddr> {
         let port = self.config.read_only_port;

@@ -1,8 +1,8 @@
-//! Which values are allowed.
+//! Validation of the configuration.
 //!
 //! Source of the rules: `pkg/kubelet/apis/config/validation` of Kubernetes 1.36, and the checks that
 //! the kubelet makes later, when it starts to use a value. What depends on the machine, such as its
-//! cgroup version, is checked where the machine is known.
+//! cgroup version, is checked by the code that inspects the machine.
 
 mod eviction;
 mod images;
@@ -25,27 +25,28 @@ use crate::rubelet_options::RubeletOptions;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What a rule may look at.
+/// The inputs of the rules.
 pub(crate) struct Check<'a> {
     pub(crate) config: &'a KubeletConfiguration,
     pub(crate) rubelet: &'a RubeletOptions,
     pub(crate) gates: &'a FeatureGates,
-    /// Whether anybody gave the field at a path.
+    /// Whether the field at a path was given.
     pub(crate) given: &'a dyn Fn(&str) -> bool,
 }
 
-/// A rule that is violation.
+/// A violated rule.
 #[derive(Debug)]
-pub(crate) struct Invalid {
-    /// The fields involved. The one that was given, or else the first, is to blame.
+pub(crate) struct Violation {
+    /// The fields involved. The error is reported for the one that was given, or else for the
+    /// first.
     pub(crate) fields: Vec<String>,
-    /// What is allowed, and what was found.
+    /// What is allowed, and the value found.
     pub(crate) message: String,
 }
 
-type CheckResult = Result<(), Invalid>;
+type CheckResult = Result<(), Violation>;
 
-/// Checks every rule; the first violation one is returned.
+/// Checks all rules and returns the first violation.
 pub(crate) fn validate(check: &Check<'_>) -> CheckResult {
     sources::validate(check)?;
     server::validate(check)?;
@@ -61,7 +62,7 @@ pub(crate) fn validate(check: &Check<'_>) -> CheckResult {
 }
 
 fn violation<const N: usize>(fields: [&str; N], message: String) -> CheckResult {
-    Err(Invalid {
+    Err(Violation {
         fields: fields.map(str::to_owned).into(),
         message,
     })
@@ -91,7 +92,7 @@ fn one_of(field: &str, value: &str, allowed: &[&str]) -> CheckResult {
         true => Ok(()),
         false => violation(
             [field],
-            format!("must be {}, is {value:?}", either(allowed)),
+            format!("must be {}, is {value:?}", alternatives(allowed)),
         ),
     }
 }
@@ -111,7 +112,7 @@ fn ip_address(field: &str, value: &str) -> CheckResult {
 }
 
 /// `"a"`, `"a" or "b"`, `"a", "b" or "c"`.
-fn either<T: Display>(allowed: &[T]) -> String {
+fn alternatives<T: Display>(allowed: &[T]) -> String {
     let quoted: Vec<String> = allowed.iter().map(|value| format!("\"{value}\"")).collect();
     match quoted.split_last() {
         Some((last, [])) => last.clone(),

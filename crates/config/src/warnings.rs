@@ -1,6 +1,6 @@
-//! What was given and has no effect yet: never an error, and never silent.
+//! Warnings of settings without effect, which are not errors.
 
-use crate::defaults::legacy;
+use crate::defaults::legacy_defaults;
 use crate::field::{Effect, each_leaf};
 use crate::fields::{API_VERSION, KubeletConfiguration};
 use crate::flags::{Flags, Role};
@@ -10,14 +10,14 @@ use rubelet_yaml::join_path;
 use serde_json::Value;
 use std::fmt;
 
-/// Something that was given and does nothing.
+/// A setting without effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Its origin.
     pub origin: Origin,
     /// Path of the field. Empty for a flag without a field.
     pub field: String,
-    /// Why it does nothing.
+    /// Why it has no effect.
     pub message: String,
 }
 
@@ -90,16 +90,17 @@ fn fields(
     });
 }
 
-/// What a kubelet lets in that got no `--config`, as far as nobody has changed it.
-pub(crate) fn open_door(config: &Value, origins: &Origins) -> Option<Warning> {
-    let open: Vec<String> = legacy()
+/// Warns of the legacy defaults of a kubelet without `--config`, as far as they have not been
+/// overridden.
+pub(crate) fn legacy_defaults_warning(config: &Value, origins: &Origins) -> Option<Warning> {
+    let open: Vec<String> = legacy_defaults()
         .into_iter()
         .filter(|(path, value)| at(config, path) == value && origins.within(path).is_none())
         .map(|(path, value)| format!("{path}: {value}"))
         .collect();
     let field = open.first()?.split(':').next()?.to_owned();
     let message = format!(
-        "without --config the kubelet's old defaults hold: {}; give --config to have those of \
+        "without --config the kubelet's legacy defaults apply: {}; set --config to use those of \
          {API_VERSION}",
         open.join(", ")
     );
@@ -126,7 +127,7 @@ fn features(
             continue;
         };
         let changed = gates.enabled(name) != gate.default;
-        if changed && gate.whose == GateOwner::Kubelet && gate.effect() == GateEffect::Nothing {
+        if changed && gate.owner == GateOwner::Kubelet && gate.effect() == GateEffect::Nothing {
             let field = join_path("featureGates", name);
             let origin = origins.of(&field).clone();
             let message = "this feature gate has no effect yet".to_owned();

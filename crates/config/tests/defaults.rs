@@ -206,7 +206,7 @@ fn every_default_of_upstream_is_a_field_here() {
     fn known(fields: &[Field], values: &Value, path: &str) {
         for (name, value) in values.as_object().into_iter().flatten() {
             let field = fields.iter().find(|field| field.name == name);
-            let field = field.unwrap_or_else(|| panic!("{path}/{name} is no field"));
+            let field = field.unwrap_or_else(|| panic!("{path}/{name} is not a field"));
             if let Kind::Section(inner) = field.kind {
                 known(inner, value, name);
             }

@@ -1,4 +1,4 @@
-//! The reference pages are what the tables say.
+//! The reference pages match the tables.
 
 use rubelet_config::{configuration_markdown, flags_markdown};
 
@@ -6,7 +6,7 @@ fn assert_page(name: &str, made: &str, written: &str) {
     let line = made.lines().zip(written.lines()).position(|(a, b)| a != b);
     assert!(
         made == written,
-        "docs/{name}.md is out of date, from line {}; make it again with\n\
+        "docs/{name}.md is out of date, from line {}; regenerate it with\n\
          cargo run -p rubelet-config --example reference -- {name} > docs/{name}.md",
         line.map_or(made.lines().count().min(written.lines().count()), |line| {
             line

@@ -1,4 +1,4 @@
-//! The command line is read as the kubelet reads it.
+//! The command line is parsed as the kubelet parses it.
 
 use rubelet_config::{
     FlagError, Flags, KubeletConfiguration, Role, RubeletOptions, all_flags, field::Kind,
@@ -63,7 +63,7 @@ fn every_flag_of_the_kubelet_exists_and_few_others() {
         .into_iter()
         .partition(|name| name.starts_with("runtime-"));
     assert_eq!(other, ["pod-infra-container-image"]);
-    // Those of the embedded runtime, which a kubelet has not.
+    // Those of the embedded runtime, which the kubelet does not have.
     assert_eq!(runtime.len(), 11);
 }
 
@@ -91,7 +91,7 @@ fn a_flag_that_sets_a_field_names_one_that_exists() {
 }
 
 #[test]
-fn values_may_stand_beside_or_behind_the_name() {
+fn a_value_follows_its_flag_or_an_equals_sign() {
     for line in [
         "--root-dir=/r",
         "--root-dir /r",
@@ -111,7 +111,7 @@ fn the_verbosity_has_a_short_form() {
 }
 
 #[test]
-fn a_boolean_stands_alone_or_has_its_value_beside_it() {
+fn a_boolean_takes_a_value_after_an_equals_sign_only() {
     assert!(parse("--seccomp-default").unwrap().seccomp_default());
     assert!(parse("--seccomp-default=T").unwrap().seccomp_default());
     assert!(
@@ -122,7 +122,7 @@ fn a_boolean_stands_alone_or_has_its_value_beside_it() {
 }
 
 #[test]
-fn help_and_version_come_before_what_cant_be_honoured() {
+fn help_and_version_take_precedence_over_errors() {
     assert!(parse("--bootstrap-kubeconfig=/k -h").unwrap().help());
     assert!(
         parse("--bootstrap-kubeconfig=/k --version")
@@ -134,7 +134,7 @@ fn help_and_version_come_before_what_cant_be_honoured() {
 }
 
 #[test]
-fn flags_that_are_no_fields_can_be_asked_for() {
+fn flags_without_a_field_have_getters() {
     let flags = parse(
         "--config=/c --config-dir=/d --hostname-override=h --node-ip=10.0.0.1,fd00::1 \
          --node-labels=a=b,c= --node-labels=d=e --cert-dir=/p --lock-file=/l \

@@ -1,4 +1,4 @@
-//! What the usual installers write is read without a complaint.
+//! Files and flags of common installers are accepted without warnings.
 
 use rubelet_config::{FlagError, Flags, Invocation, Resolved, Sources, parse_flags, resolve};
 
@@ -228,7 +228,7 @@ fn flags_of_an_older_k3s() {
 }
 
 #[test]
-fn what_each_installer_starts_is_a_node_of_a_cluster() {
+fn each_installer_starts_a_node_of_a_cluster() {
     for (installer, line, bootstrap) in [
         (
             "kubeadm",
@@ -270,7 +270,7 @@ fn what_each_installer_starts_is_a_node_of_a_cluster() {
         let flags = match parse_flags(args) {
             Ok(flags) => flags,
             Err(error) if line.contains("--network-plugin") => {
-                // Kubernetes dropped this flag with 1.24, and a kubelet ends here as well.
+                // Kubernetes removed this flag in 1.24; a kubelet fails here as well.
                 assert_eq!(error.to_string(), "unknown flag --network-plugin");
                 continue;
             }
@@ -296,7 +296,7 @@ fn what_each_installer_starts_is_a_node_of_a_cluster() {
 }
 
 #[test]
-fn a_node_that_was_made_for_the_kubelet_keeps_the_kubelets_runtime() {
+fn a_node_set_up_for_the_kubelet_keeps_its_runtime() {
     let joins = "--kubeconfig=/etc/kubernetes/kubelet.conf";
     let kubeadms = "--config=/var/lib/kubelet/config.yaml";
     let containerd = "unix:///run/containerd/containerd.sock";
@@ -324,7 +324,7 @@ fn a_node_that_was_made_for_the_kubelet_keeps_the_kubelets_runtime() {
             as_kubelet,
             file: flags.config(),
         };
-        let kubelets = resolved.settle_runtime(invocation);
+        let kubelets = resolved.resolve_runtime_endpoint(invocation);
         assert_eq!(
             resolved.config.container_runtime_endpoint, settled,
             "{line}"
@@ -342,7 +342,7 @@ fn a_bootstrap_kubeconfig_alone_is_refused() {
     let error = parse_flags(["--bootstrap-kubeconfig=/b".to_owned()].into_iter()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "--bootstrap-kubeconfig=/b: needs --kubeconfig: the file that is written with the certificate"
+        "--bootstrap-kubeconfig=/b: needs --kubeconfig, the file to which the kubeconfig with the certificate is written"
     );
     assert!(matches!(error, FlagError::BadValue { .. }));
     assert!(parse_flags(["--kubeconfig=".to_owned()].into_iter()).is_ok());

@@ -1,13 +1,12 @@
-//! No field is said to do something that no code reads.
+//! Each field that is documented to have an effect is read by some code.
 
 use rubelet_config::field::{Effect, Field, Kind};
 use rubelet_config::{KubeletConfiguration, RubeletOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Fields that do what they do in the kubelet, and that is nothing, or done where the configuration is
-/// read.
-const READ_BY_NOBODY: &[&str] = &[
+/// Fields that work as in the kubelet, where they have no effect or one in this crate only.
+const NOT_READ: &[&str] = &[
     "hairpinMode",
     "iptablesDropBit",
     "iptablesMasqueradeBit",
@@ -16,8 +15,8 @@ const READ_BY_NOBODY: &[&str] = &[
     "streamingConnectionIdleTimeout",
 ];
 
-/// Files of this crate that decide something from a field, beside the tables and checks of them.
-const DECIDES: &[&str] = &[
+/// Files of this crate that use fields, other than tables and validation.
+const USERS: &[&str] = &[
     "server.rs",
     "endpoint.rs",
     "resolve.rs",
@@ -46,7 +45,7 @@ fn code() -> String {
     sources(own.parent().expect("the directory of crates"), &mut paths);
     let read = |path: &PathBuf| fs::read_to_string(path).expect("a source is text");
     let counts = |path: &&PathBuf| match path.strip_prefix(own) {
-        Ok(inside) => DECIDES
+        Ok(inside) => USERS
             .iter()
             .any(|name| inside == Path::new("src").join(name)),
         Err(_) => true,
@@ -71,7 +70,7 @@ fn reads(code: &str, ident: &str) -> bool {
 fn unread(fields: &'static [Field], code: &str, found: &mut Vec<&'static str>) {
     for field in fields {
         let claimed = !matches!(field.effect, Effect::NotYet | Effect::Differs(_));
-        if claimed && !READ_BY_NOBODY.contains(&field.name) && !reads(code, field.ident) {
+        if claimed && !NOT_READ.contains(&field.name) && !reads(code, field.ident) {
             found.push(field.name);
         }
         if let Kind::Section(inner) = field.kind {
@@ -81,7 +80,7 @@ fn unread(fields: &'static [Field], code: &str, found: &mut Vec<&'static str>) {
 }
 
 #[test]
-fn each_field_that_does_something_is_read_by_some_code() {
+fn each_field_with_an_effect_is_read_by_some_code() {
     let code = code();
     let mut found = Vec::new();
     unread(KubeletConfiguration::FIELDS, &code, &mut found);

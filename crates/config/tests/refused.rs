@@ -1,10 +1,10 @@
-//! A configuration with a mistake is refused with one line: where, which field, what is allowed.
+//! An invalid configuration is refused with one line: position, field, allowed values.
 
 use rubelet_config::{Sources, parse_flags, resolve};
 
 const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
-fn refusal(file: &str, drop_in: &str, args: &[&str]) -> String {
+fn error_of(file: &str, drop_in: &str, args: &[&str]) -> String {
     let flags = match parse_flags(args.iter().map(|&arg| arg.to_owned())) {
         Ok(flags) => flags,
         Err(error) => return error.to_string(),
@@ -26,18 +26,18 @@ fn refusal(file: &str, drop_in: &str, args: &[&str]) -> String {
     }
 }
 
-/// Lines of a configuration, and the error of each.
+/// Asserts the error of each configuration.
 #[track_caller]
-fn are_refused(rows: &[(&str, &str)]) {
+fn assert_errors(rows: &[(&str, &str)]) {
     for (line, expected) in rows {
         let text = format!("{HEAD}{line}\n");
-        assert_eq!(refusal(&text, "", &[]), *expected, "{line}");
+        assert_eq!(error_of(&text, "", &[]), *expected, "{line}");
     }
 }
 
 #[test]
 fn an_invalid_field_is_named_with_its_position_and_the_allowed_values() {
-    are_refused(&[
+    assert_errors(&[
         (
             "maxPod: 3",
             "k.yaml:3:1: maxPod: unknown field; did you mean \"maxPods\"?",
@@ -107,10 +107,10 @@ fn an_invalid_field_is_named_with_its_position_and_the_allowed_values() {
             "k.yaml:4:8: kubeReserved.cpu: expected a string, found the number 1; put it in quotes",
         ),
     ]);
-    are_refused(&BAD_FIELDS);
+    assert_errors(&BAD_FIELDS);
 }
 
-/// More fields.
+/// Configurations with an invalid field, and their errors.
 const BAD_FIELDS: [(&str, &str); 18] = [
     (
         "enforceNodeAllocatable: [pods, kube-reserved]",
@@ -126,7 +126,7 @@ const BAD_FIELDS: [(&str, &str); 18] = [
     ),
     (
         "featureGates: {NodeSwap: false}",
-        "k.yaml:3:16: featureGates.NodeSwap: can't be false; the feature is fixed to true and the gate about to go",
+        "k.yaml:3:16: featureGates.NodeSwap: can't be false; the gate is locked to true",
     ),
     (
         "shutdownGracePeriodCriticalPods: 5s",
@@ -154,7 +154,7 @@ const BAD_FIELDS: [(&str, &str); 18] = [
     ),
     (
         "podLogsDir: /var/../log",
-        "k.yaml:3:1: podLogsDir: must hold no empty, \".\" or \"..\" part, is \"/var/../log\"",
+        "k.yaml:3:1: podLogsDir: must not contain empty, \".\" or \"..\" components, is \"/var/../log\"",
     ),
     (
         "runOnce: true",
@@ -170,7 +170,7 @@ const BAD_FIELDS: [(&str, &str); 18] = [
     ),
     (
         "tlsCipherSuites: [TLS_AES_128_GCM_SHA265]",
-        "k.yaml:3:19: tlsCipherSuites[0]: must be a cipher suite by Go's name, is \"TLS_AES_128_GCM_SHA265\"; did you mean \"TLS_AES_128_GCM_SHA256\"?",
+        "k.yaml:3:19: tlsCipherSuites[0]: must be a cipher suite's name in Go, is \"TLS_AES_128_GCM_SHA265\"; did you mean \"TLS_AES_128_GCM_SHA256\"?",
     ),
     (
         "memorySwap: {swapBehavior: UnlimitedSwap}",
@@ -187,8 +187,8 @@ const BAD_FIELDS: [(&str, &str); 18] = [
 ];
 
 #[test]
-fn an_invalid_option_of_rubelets_own_is_named_in_the_same_way() {
-    are_refused(&[
+fn an_invalid_option_of_rubelet_is_named_the_same_way() {
+    assert_errors(&[
         (
             "rubelet: {runtime: {bridge: a-bridge-of-mine}}",
             "k.yaml:3:21: rubelet.runtime.bridge: must be a network interface's name of at most 15 characters, is \"a-bridge-of-mine\"",
@@ -215,7 +215,7 @@ fn an_invalid_option_of_rubelets_own_is_named_in_the_same_way() {
         ),
         (
             "rubelet: {peerPings: {peers: [a, \"b c\"]}}",
-            "k.yaml:3:23: rubelet.peerPings.peers: must be addresses or names of hosts, one is \"b c\"",
+            "k.yaml:3:23: rubelet.peerPings.peers: must be addresses or host names, has \"b c\"",
         ),
         (
             "rubelet: {peerPings: {interval: 10ms}}",
@@ -247,7 +247,7 @@ fn an_invalid_option_of_rubelets_own_is_named_in_the_same_way() {
         ),
         (
             "rubelet: {audit: {path: /a, level: None, policyFile: /p}}",
-            "k.yaml:3:29: rubelet.audit.level: can't be given beside policyFile, whose rules have the levels",
+            "k.yaml:3:29: rubelet.audit.level: can't be given with policyFile, whose rules set the levels",
         ),
         (
             "rubelet: {audit: {policyFile: /p}}",
@@ -265,7 +265,7 @@ fn an_invalid_option_of_rubelets_own_is_named_in_the_same_way() {
 }
 
 #[test]
-fn a_file_that_is_no_kubelet_configuration_is_named() {
+fn a_file_that_is_not_a_kubelet_configuration_is_named() {
     for (text, expected) in [
         (
             "",
@@ -298,19 +298,19 @@ fn a_file_that_is_no_kubelet_configuration_is_named() {
         ("maxPods: [", "k.yaml:1:10: unclosed bracket '['"),
     ] {
         let text = if text.is_empty() { "\n" } else { text };
-        assert_eq!(refusal(text, "", &[]), expected, "{text}");
+        assert_eq!(error_of(text, "", &[]), expected, "{text}");
     }
 }
 
 #[test]
-fn a_drop_in_needs_a_head_of_its_own_and_is_named() {
+fn a_drop_in_needs_its_own_header_and_is_named() {
     let file = format!("{HEAD}maxPods: 3\n");
     assert_eq!(
-        refusal(&file, "maxPods: 4\n", &[]),
+        error_of(&file, "maxPods: 4\n", &[]),
         "d/1.conf:1:1: apiVersion: must be \"kubelet.config.k8s.io/v1beta1\", is missing"
     );
     assert_eq!(
-        refusal(&file, &format!("{HEAD}maxPods: -4\n"), &[]),
+        error_of(&file, &format!("{HEAD}maxPods: -4\n"), &[]),
         "d/1.conf:3:1: maxPods: must be 0 or more, is -4"
     );
 }
@@ -351,7 +351,7 @@ fn an_invalid_flag_is_named() {
         ),
         (
             &["--bootstrap-kubeconfig=/etc/b"],
-            "--bootstrap-kubeconfig=/etc/b: needs --kubeconfig: the file that is written with the certificate",
+            "--bootstrap-kubeconfig=/etc/b: needs --kubeconfig, the file to which the kubeconfig with the certificate is written",
         ),
         (
             &["--cluster-domain=a", "--feature-gates=Nope=true"],
@@ -371,7 +371,7 @@ fn an_invalid_flag_is_named() {
         ),
         (
             &["--node-labels=kubernetes.io/role=x"],
-            "--node-labels=kubernetes.io/role=x: \"kubernetes.io/role\": below kubernetes.io and k8s.io only these are allowed: beta.kubernetes.io/arch, beta.kubernetes.io/instance-type, beta.kubernetes.io/os, failure-domain.beta.kubernetes.io/region, failure-domain.beta.kubernetes.io/zone, kubernetes.io/arch, kubernetes.io/hostname, kubernetes.io/os, node.kubernetes.io/instance-type, topology.kubernetes.io/region, topology.kubernetes.io/zone, and kubelet.kubernetes.io/* and node.kubernetes.io/*",
+            "--node-labels=kubernetes.io/role=x: \"kubernetes.io/role\": under kubernetes.io and k8s.io only these are allowed: beta.kubernetes.io/arch, beta.kubernetes.io/instance-type, beta.kubernetes.io/os, failure-domain.beta.kubernetes.io/region, failure-domain.beta.kubernetes.io/zone, kubernetes.io/arch, kubernetes.io/hostname, kubernetes.io/os, node.kubernetes.io/instance-type, topology.kubernetes.io/region, topology.kubernetes.io/zone, and kubelet.kubernetes.io/* and node.kubernetes.io/*",
         ),
         (
             &["--exit-on-lock-contention"],
@@ -379,15 +379,15 @@ fn an_invalid_flag_is_named() {
         ),
         (
             &["--cloud-provider=aws"],
-            "--cloud-provider=aws: expected external or nothing; clouds are no part of the kubelet",
+            "--cloud-provider=aws: must be external or empty; in-tree cloud providers have been removed",
         ),
     ] {
-        assert_eq!(refusal("", "", args), expected, "{args:?}");
+        assert_eq!(error_of("", "", args), expected, "{args:?}");
     }
 }
 
 #[test]
-fn an_error_shows_the_line_in_question() {
+fn an_error_shows_the_line_that_it_is_about() {
     let flags = parse_flags(std::iter::empty()).unwrap();
     let text = format!("{HEAD}maxPods: -1\n");
     let file = Some(("k.yaml", text.as_str()));

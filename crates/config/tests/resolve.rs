@@ -1,4 +1,4 @@
-//! Files, drop-ins and flags become one configuration, and each value knows where it came from.
+//! Files, drop-ins and flags are resolved into one configuration, with the origin of each value.
 
 use rubelet_config::{
     Flags, KubeletConfiguration, Resolved, Sources, drop_in_order, parse_flags, resolve,
@@ -134,7 +134,7 @@ fn zero_means_not_given_where_upstream_has_no_pointer() {
 }
 
 #[test]
-fn a_drop_in_of_zero_takes_a_value_back() {
+fn a_zero_in_a_drop_in_restores_the_default() {
     let resolved = resolved(
         "syncFrequency: 30s\n",
         &[("a.conf", "syncFrequency: 0s\n")],
@@ -238,7 +238,7 @@ fn drop_ins_come_in_the_order_of_their_names() {
 }
 
 #[test]
-fn rubelets_section_stands_in_the_same_files() {
+fn the_rubelet_section_is_in_the_same_files() {
     let resolved = resolved(
         "rubelet:\n  socketGroup: adm\n  relistPeriod: 0s\n  secretsAtRest: none\n",
         &[("a.conf", "rubelet:\n  socket: /tmp/r.sock\n")],
@@ -295,7 +295,7 @@ fn the_seccomp_flag_switches_on_and_never_off() {
 }
 
 #[test]
-fn what_only_a_cluster_uses_is_said_where_there_is_none() {
+fn options_for_clusters_cause_a_warning_without_one() {
     let told = |flags: &[&str]| -> Vec<String> {
         let resolved = resolved("maxPods: 3\n", &[], flags);
         resolved.warnings.iter().map(ToString::to_string).collect()
@@ -308,7 +308,7 @@ fn what_only_a_cluster_uses_is_said_where_there_is_none() {
 }
 
 #[test]
-fn what_has_no_effect_yet_is_said() {
+fn options_without_effect_cause_a_warning() {
     let resolved = resolved(
         "registryBurst: 9\ncontainerLogMaxSize: 10Mi\ntlsMinVersion: VersionTLS13\nlogging:\n  flushFrequency: 1s\n\
          evictionHard:\n  memory.available: 5%\nfeatureGates: {CRIListStreaming: true, GangScheduling: true, NodeSwap: true}\n",
@@ -324,10 +324,10 @@ fn what_has_no_effect_yet_is_said() {
         warnings,
         [
             "/etc/kubelet.yaml:3: registryBurst: has no effect yet",
-            "--kube-api-content-type: has no effect: requests are JSON, whatever stands here",
-            "/etc/kubelet.yaml:9: evictionHard: works in part: the pressure conditions of a node of a cluster \
-             follow it, and no pod is evicted yet",
-            "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect: each line of the log is written at once",
+            "--kube-api-content-type: has no effect: requests are always JSON",
+            "/etc/kubelet.yaml:9: evictionHard: works in part: only the pressure conditions of a node of a \
+             cluster are set, and no pod is evicted yet",
+            "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect: each line of the log is written immediately",
             "/etc/kubelet.yaml:10: featureGates.CRIListStreaming: this feature gate has no effect yet",
             "--pod-infra-container-image: has no effect: the runtime chooses the image of sandboxes, \
              and the kubelet has dropped the flag",
@@ -337,7 +337,7 @@ fn what_has_no_effect_yet_is_said() {
 }
 
 #[test]
-fn what_is_written_is_read_back_the_same() {
+fn a_written_configuration_is_parsed_as_the_same_one() {
     let file = "staticPodPath: /m\nstaticPodURLHeader: {a: [b, c]}\nresolvConf: \"\"\nevictionHard: {}\n\
         enforceNodeAllocatable: []\nvolumeStatsAggPeriod: -1s\nmemoryThrottlingFactor: 0.5\ntracing: {}\n\
         singleProcessOOMKill: false\nmaxParallelImagePulls: 4\nlogging: {vmodule: [{filePattern: a, verbosity: 2}], flushFrequency: 7000000000}\n\
@@ -360,7 +360,7 @@ fn what_is_written_is_read_back_the_same() {
 }
 
 #[test]
-fn the_written_form_is_upstreams() {
+fn a_configuration_is_written_in_upstreams_form() {
     let value = resolved("maxPods: 5\n", &[], &[]).config.to_value();
     assert_eq!(value["kind"], json!("KubeletConfiguration"));
     assert_eq!(value["apiVersion"], json!("kubelet.config.k8s.io/v1beta1"));

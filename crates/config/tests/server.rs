@@ -1,4 +1,4 @@
-//! Which ports are opened, and for whom.
+//! Which ports are opened, and how clients are authenticated.
 
 use rubelet_config::{Resolved, Sources, parse_flags, resolve};
 
@@ -28,7 +28,7 @@ fn secure(resolved: &Resolved) -> String {
 }
 
 #[test]
-fn alone_no_port_is_open_unless_asked_for() {
+fn without_a_cluster_no_port_opens_unless_configured() {
     for (file, expected) in [
         ("maxPods: 3\n", "closed"),
         ("address: 127.0.0.1\n", "closed"),
@@ -66,7 +66,7 @@ fn alone_no_port_is_open_unless_asked_for() {
 }
 
 #[test]
-fn a_node_of_a_cluster_has_its_port() {
+fn a_node_of_a_cluster_opens_its_port() {
     let joined = resolved(Some("maxPods: 3\n"), None, &["--kubeconfig=/k"]);
     assert_eq!(secure(&joined), "0.0.0.0:10250");
     assert_eq!(joined.config.authorization.mode, "Webhook");
@@ -87,7 +87,7 @@ fn a_node_without_a_file_has_the_kubelets_old_defaults_and_says_so() {
     assert_eq!(
         warnings,
         [
-            "authentication.anonymous.enabled: without --config the kubelet's old defaults hold: authentication.anonymous.enabled: true, authentication.webhook.enabled: false, authorization.mode: \"AlwaysAllow\", readOnlyPort: 10255; give --config to have those of kubelet.config.k8s.io/v1beta1"
+            "authentication.anonymous.enabled: without --config the kubelet's legacy defaults apply: authentication.anonymous.enabled: true, authentication.webhook.enabled: false, authorization.mode: \"AlwaysAllow\", readOnlyPort: 10255; set --config to use those of kubelet.config.k8s.io/v1beta1"
         ]
     );
 }

@@ -79,7 +79,7 @@ pub(crate) fn main(args: &[String], as_kubelet: bool) -> ExitCode {
 fn start(flags: &Flags, as_kubelet: bool) -> anyhow::Result<()> {
     rubelet_host::alloc::limit_arenas();
     let mut resolved = load::resolve(flags)?;
-    let kubelets = resolved.settle_runtime(Invocation {
+    let kubelets = resolved.resolve_runtime_endpoint(Invocation {
         as_kubelet,
         file: flags.config(),
     });

@@ -1,4 +1,4 @@
-//! `tokenAttributes` of a credential provider: which service account tokens it is given.
+//! `tokenAttributes` of a credential provider: which service account tokens the plugin receives.
 //!
 //! Source of the rules: `validateCredentialProviderConfig` in `pkg/credentialprovider/plugin/config.go` of
 //! Kubernetes 1.36.
@@ -9,39 +9,40 @@ use serde::Deserialize;
 
 use crate::validation::label_key_problem;
 
-/// The gate of this field.
+/// The feature gate of this field.
 const GATE: &str = "KubeletServiceAccountTokenForCredentialProviders";
-/// The only version of the protocol that has a place for a token.
+/// The only version of the protocol that has a field for the token.
 const VERSION: &str = "credentialprovider.kubelet.k8s.io/v1";
 
-/// How a provider takes part in image pulls with the service account of the pod.
+/// How a plugin gets credentials for image pulls from the service account of the pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenAttributes {
     /// `serviceAccountTokenAudience`: the audience of the tokens.
     pub audience: String,
     /// `cacheType`: which pods share a response.
     pub cache_type: TokenCacheType,
-    /// `requireServiceAccount`: the program is not run for a pod without a service account.
+    /// `requireServiceAccount`: the plugin is not run for a pod without a service account.
     pub require_service_account: bool,
-    /// `requiredServiceAccountAnnotationKeys`: annotations of the service account that the program is given,
+    /// `requiredServiceAccountAnnotationKeys`: annotations of the service account that the plugin receives,
     /// and without which it is not run.
     pub required_annotations: Vec<String>,
-    /// `optionalServiceAccountAnnotationKeys`: annotations that it is given where they are set.
+    /// `optionalServiceAccountAnnotationKeys`: annotations that the plugin receives if they are
+    /// set.
     pub optional_annotations: Vec<String>,
 }
 
-/// `cacheType`: for how many pods one answer of a provider counts.
+/// `cacheType`: which pods share a cached response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenCacheType {
-    /// `Token`: for those that show the same token, so for one pod.
+    /// `Token`: pods with the same token, so a single pod.
     Token,
-    /// `ServiceAccount`: for all pods of the service account.
+    /// `ServiceAccount`: all pods of the service account.
     ServiceAccount,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Written {
+pub(super) struct TokenAttributesFields {
     #[serde(default)]
     service_account_token_audience: String,
     #[serde(default)]
@@ -53,40 +54,40 @@ pub(super) struct Written {
     optional_service_account_annotation_keys: Option<Vec<String>>,
 }
 
-/// A field of the provider, and what is wrong with it.
+/// A field of the provider, and the problem with it.
 type Problem = (&'static str, String);
 
-const WHOLE: &str = "tokenAttributes";
+const FIELD: &str = "tokenAttributes";
 const REQUIRED: &str = "tokenAttributes.requiredServiceAccountAnnotationKeys";
 const OPTIONAL: &str = "tokenAttributes.optionalServiceAccountAnnotationKeys";
 
-/// Checks what is written; `is_enabled` is the feature gate.
-pub(super) fn checked(
-    written: Written,
+/// Validates the fields; `is_enabled` is the feature gate.
+pub(super) fn validate(
+    fields: TokenAttributesFields,
     api_version: &str,
     is_enabled: bool,
 ) -> Result<TokenAttributes, Problem> {
     let problem = |field, text: String| Err((field, text));
     if !is_enabled {
         return problem(
-            WHOLE,
+            FIELD,
             format!("cannot be used while the feature gate {GATE} is off"),
         );
     }
     if api_version != VERSION {
         return problem(
-            WHOLE,
+            FIELD,
             format!("needs apiVersion: {VERSION}, is {api_version}"),
         );
     }
-    let audience = written.service_account_token_audience;
+    let audience = fields.service_account_token_audience;
     if audience.is_empty() {
         return problem(
             "tokenAttributes.serviceAccountTokenAudience",
             "must be the audience of the tokens".to_owned(),
         );
     }
-    let cache_type = match &*written.cache_type {
+    let cache_type = match &*fields.cache_type {
         "Token" => TokenCacheType::Token,
         "ServiceAccount" => TokenCacheType::ServiceAccount,
         other => {
@@ -94,14 +95,14 @@ pub(super) fn checked(
             return problem("tokenAttributes.cacheType", text);
         }
     };
-    let Some(require_service_account) = written.require_service_account else {
+    let Some(require_service_account) = fields.require_service_account else {
         return problem(
             "tokenAttributes.requireServiceAccount",
             "must be true or false".to_owned(),
         );
     };
-    let required_annotations = keys(REQUIRED, written.required_service_account_annotation_keys)?;
-    let optional_annotations = keys(OPTIONAL, written.optional_service_account_annotation_keys)?;
+    let required_annotations = keys(REQUIRED, fields.required_service_account_annotation_keys)?;
+    let optional_annotations = keys(OPTIONAL, fields.optional_service_account_annotation_keys)?;
     if !require_service_account && !required_annotations.is_empty() {
         return problem(
             REQUIRED,
@@ -115,7 +116,7 @@ pub(super) fn checked(
         let text = format!(
             "{both:?} is in requiredServiceAccountAnnotationKeys and in optionalServiceAccountAnnotationKeys"
         );
-        return problem(WHOLE, text);
+        return problem(FIELD, text);
     }
     Ok(TokenAttributes {
         audience,
@@ -130,12 +131,12 @@ fn keys(field: &'static str, keys: Option<Vec<String>>) -> Result<Vec<String>, P
     let keys = keys.unwrap_or_default();
     let mut seen = BTreeSet::new();
     for key in &keys {
-        // Annotations are compared with their case, but may have a prefix in any case.
+        // Annotations are case-sensitive, but a prefix is valid in any case.
         if let Some(why) = label_key_problem(&key.to_lowercase()) {
             return Err((field, format!("{key:?} cannot be an annotation: {why}")));
         }
         if !seen.insert(key) {
-            return Err((field, format!("{key:?} is there twice")));
+            return Err((field, format!("{key:?} is listed twice")));
         }
     }
     Ok(keys)

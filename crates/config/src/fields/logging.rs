@@ -1,7 +1,7 @@
-//! What the agent writes into its log, and where its traces go.
+//! The agent's log, and where its traces are sent.
 
 use crate::Quantity;
-use crate::field::{Described, Kind, section};
+use crate::field::{FieldType, Kind, section};
 use crate::go_duration;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -11,10 +11,10 @@ section! {
     pub struct Logging {
         /// `text` or `json`.
         format: String = "text".to_owned(), "format", Unset, Works;
-        /// Longest time between two flushes of the log. A number means nanoseconds.
+        /// Maximum time between two flushes of the log. A number means nanoseconds.
         #[serde(with = "go_duration::or_nanoseconds")]
-        flush_frequency: Duration = Duration::from_secs(5), "flushFrequency", Unset, Differs("each line of the log is written at once");
-        /// How much is logged, from 0.
+        flush_frequency: Duration = Duration::from_secs(5), "flushFrequency", Unset, Differs("each line of the log is written immediately");
+        /// Verbosity of the log, from 0.
         verbosity: u32 = 0, "verbosity", Unset, Works;
         /// Verbosity of single source files, for the text format only.
         vmodule: Vec<VModuleItem> = Vec::new(), "vmodule", Counts, NotYet;
@@ -29,11 +29,11 @@ section! {
 pub struct VModuleItem {
     /// Name of a source file, with `*` and `?`.
     pub file_pattern: String,
-    /// How much is logged there, from 0.
+    /// Verbosity there, from 0.
     pub verbosity: u32,
 }
 
-impl Described for Vec<VModuleItem> {
+impl FieldType for Vec<VModuleItem> {
     const KIND: Kind = Kind::ObjectList(&["filePattern", "verbosity"]);
 }
 
@@ -48,21 +48,23 @@ section! {
 }
 
 section! {
-    /// Where the lines of one format go.
+    /// Where the lines of one format are written.
     pub struct OutputRouting {
-        /// Errors to stderr and the rest to stdout. Needs the feature gate LoggingAlphaOptions.
+        /// Whether errors are written to stderr and everything else to stdout. Needs the feature
+        /// gate LoggingAlphaOptions.
         split_stream: bool = false, "splitStream", Unset, NotYet;
-        /// Buffer for lines that are no errors. Needs the feature gate LoggingAlphaOptions.
+        /// Size of the buffer for lines that are not errors. Needs the feature gate
+        /// LoggingAlphaOptions.
         info_buffer_size: Quantity = Quantity("0".to_owned()), "infoBufferSize", Unset, NotYet;
     }
 }
 
 section! {
-    /// Where OpenTelemetry spans go.
+    /// Where OpenTelemetry spans are sent.
     pub struct Tracing {
         /// Address of the collector.
         endpoint: Option<String> = None, "endpoint", Counts, NotYet;
-        /// How many of a million spans are kept.
+        /// How many of a million spans are sampled.
         sampling_rate_per_million: Option<i32> = None, "samplingRatePerMillion", Counts, NotYet;
     }
 }

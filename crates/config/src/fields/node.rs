@@ -1,7 +1,7 @@
-//! Smaller sections about the node and its resources.
+//! Small sections about the node and its resources.
 
 use crate::Quantity;
-use crate::field::{Described, Kind, section};
+use crate::field::{FieldType, Kind, section};
 use crate::go_duration;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ section! {
 }
 
 section! {
-    /// How long a crashing container waits.
+    /// Back-off of containers that crash.
     pub struct CrashLoopBackOff {
-        /// Longest wait before a container is started again, from 1s to 300s.
+        /// Maximum back-off before a container is restarted, from 1s to 300s.
         #[serde(with = "go_duration")]
         max_container_restart_period: Duration = Duration::from_secs(300), "maxContainerRestartPeriod", Counts, Works;
     }
@@ -27,7 +27,7 @@ section! {
 section! {
     /// User namespaces of pods.
     pub struct UserNamespaces {
-        /// How many user ids a pod gets: a multiple of 65536.
+        /// Number of user ids of a pod: a multiple of 65536.
         ids_per_pod: i64 = 65_536, "idsPerPod", Counts, Works;
     }
 }
@@ -48,25 +48,25 @@ pub struct Taint {
     pub time_added: Option<String>,
 }
 
-impl Described for Vec<Taint> {
+impl FieldType for Vec<Taint> {
     const KIND: Kind = Kind::ObjectList(&["key", "value", "effect"]);
 }
 
-/// Memory of one NUMA node that pods don't get.
+/// Memory of one NUMA node that is reserved for the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryReservation {
     /// Number of the NUMA node.
     pub numa_node: i32,
-    /// `memory` or `hugepages-SIZE`, and how much of it.
+    /// `memory` or `hugepages-SIZE`, and the amount.
     pub limits: BTreeMap<String, Quantity>,
 }
 
-impl Described for Vec<MemoryReservation> {
+impl FieldType for Vec<MemoryReservation> {
     const KIND: Kind = Kind::ObjectList(&["numaNode", "limits"]);
 }
 
-/// How long pods of a priority and above may take to end when the node shuts down.
+/// Grace period of pods of a priority and above when the node shuts down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PriorityGracePeriod {
@@ -76,6 +76,6 @@ pub struct PriorityGracePeriod {
     pub shutdown_grace_period_seconds: i64,
 }
 
-impl Described for Vec<PriorityGracePeriod> {
+impl FieldType for Vec<PriorityGracePeriod> {
     const KIND: Kind = Kind::ObjectList(&["priority", "shutdownGracePeriodSeconds"]);
 }

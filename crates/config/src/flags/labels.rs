@@ -1,4 +1,4 @@
-//! Which labels a node may give itself.
+//! Labels that a node may set on itself.
 //!
 //! Source of the rule: `ValidateKubeletFlags` and `k8s.io/kubelet/pkg/apis` of Kubernetes 1.36.
 
@@ -18,10 +18,10 @@ const ALLOWED: [&str; 11] = [
     "topology.kubernetes.io/region",
     "topology.kubernetes.io/zone",
 ];
-/// Prefixes of which, and below which, any label is allowed.
+/// Prefixes under which, and under whose subdomains, any label is allowed.
 const ALLOWED_PREFIXES: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 
-/// What is wrong with the labels of `--node-labels`, if anything.
+/// The problem with the labels of `--node-labels`, if any.
 pub(super) fn problem(labels: &Value) -> Option<String> {
     labels
         .as_object()
@@ -36,7 +36,7 @@ pub(super) fn problem(labels: &Value) -> Option<String> {
                 return Some(format!("{key}={value}: {problem}"));
             }
             if is_reserved(key) && !is_allowed(key) {
-                let message = "below kubernetes.io and k8s.io only these are allowed: ";
+                let message = "under kubernetes.io and k8s.io only these are allowed: ";
                 let allowed = ALLOWED.join(", ");
                 let prefixes = ALLOWED_PREFIXES.join("/* and ");
                 return Some(format!("{key:?}: {message}{allowed}, and {prefixes}/*"));
@@ -72,7 +72,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn labels_of_others_are_refused() {
+    fn reserved_labels_are_refused() {
         for (key, value, allowed) in [
             ("role", "web", true),
             ("example.com/role", "", true),

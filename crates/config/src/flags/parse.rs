@@ -1,13 +1,13 @@
-//! The command line, read as `pflag` reads it.
+//! Parses the command line as `pflag` does.
 //!
 //! Source of the rule: the documentation of `github.com/spf13/pflag`, and `WordSepNormalizeFunc` of
 //! `k8s.io/component-base`: `--name value`, `--name=value`, `_` for `-`, a boolean may have no value,
-//! `-v2`, `-v=2` and `-v 2`, and what comes later wins.
+//! `-v2`, `-v=2` and `-v 2`, and the last value wins.
 
 use super::{Flag, FlagKind, Flags, labels, table, value};
 use serde_json::Value;
 
-/// Why a command line is refused.
+/// Why a command line is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlagError {
     /// No flag has this name.
@@ -20,22 +20,22 @@ pub enum FlagError {
         /// Name of the flag that may have been meant.
         nearest: Option<&'static str>,
     },
-    /// The command line ends where a value should stand.
+    /// The command line ends where a value is expected.
     #[error("--{name} needs a value: {}", kind.example())]
     NoValue {
         /// Name of the flag.
         name: &'static str,
-        /// What values it takes.
+        /// The type of its values.
         kind: FlagKind,
     },
-    /// The value is of another kind, or not allowed.
+    /// The value has the wrong type, or is not allowed.
     #[error("--{name}={value}: {problem}")]
     BadValue {
         /// Name of the flag.
         name: &'static str,
         /// The value that was given.
         value: String,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
     /// An argument that is not a flag.
@@ -46,8 +46,8 @@ pub enum FlagError {
 /// Reads the arguments after the program's name.
 ///
 /// # Errors
-/// A flag is unknown, lacks its value or has a wrong one. When help or the version is asked for, flags
-/// that contradict each other are not an error.
+/// A flag is unknown, lacks its value or has an invalid one. If help or the version is requested,
+/// flags that contradict each other are not an error.
 pub fn parse_flags(args: impl Iterator<Item = String>) -> Result<Flags, FlagError> {
     let mut args = args;
     let mut flags = Flags::default();
@@ -84,7 +84,7 @@ fn long(
     let flag = table::find(&name).ok_or_else(|| unknown(format!("--{given}"), &name))?;
     match text {
         Some(text) => set(flags, flag, text),
-        None if flag.kind.stands_alone() => set(flags, flag, "true"),
+        None if flag.kind.value_is_optional() => set(flags, flag, "true"),
         None => set(flags, flag, &next(flag, args)?),
     }
 }
@@ -110,7 +110,7 @@ fn short(
     };
     let text = &rest[1..];
     match text.strip_prefix('=').unwrap_or(text) {
-        "" if flag.kind.stands_alone() => set(flags, flag, "true"),
+        "" if flag.kind.value_is_optional() => set(flags, flag, "true"),
         "" => set(flags, flag, &next(flag, args)?),
         text => set(flags, flag, text),
     }
@@ -158,7 +158,7 @@ fn check(flags: &Flags) -> Result<(), FlagError> {
             ("cloud-provider", Value::String(name))
                 if !matches!(name.as_str(), "" | "external") =>
             {
-                Some("expected external or nothing; clouds are no part of the kubelet".to_owned())
+                Some("must be external or empty; in-tree cloud providers have been removed".to_owned())
             }
             ("exit-on-lock-contention", Value::Bool(true)) if flags.lock_file().is_none() => {
                 Some("needs --lock-file".to_owned())
@@ -166,7 +166,7 @@ fn check(flags: &Flags) -> Result<(), FlagError> {
             ("bootstrap-kubeconfig", Value::String(path))
                 if !path.is_empty() && flags.kubeconfig().is_none() =>
             {
-                Some("needs --kubeconfig: the file that is written with the certificate".to_owned())
+                Some("needs --kubeconfig, the file to which the kubeconfig with the certificate is written".to_owned())
             }
             _ => None,
         };

@@ -1,4 +1,4 @@
-//! Every flag there is: the one table from which the command line is read and documented.
+//! The table of all flags, from which the command line is parsed and documented.
 
 mod cadvisor;
 mod fields;
@@ -16,7 +16,7 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
         .chain(cadvisor::FLAGS)
 }
 
-/// The flag of this name, which is spelt with `-`.
+/// The flag of this name, spelled with `-`.
 pub(super) fn find(name: &str) -> Option<&'static Flag> {
     all().find(|flag| flag.name == name)
 }

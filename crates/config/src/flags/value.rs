@@ -6,10 +6,10 @@ use crate::quantity::sign;
 use rubelet_base::duration::parse_go;
 use serde_json::{Map, Value, json};
 
-/// What values a flag takes.
+/// The type of a flag's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagKind {
-    /// true or false; alone it means true.
+    /// true or false; without a value it means true.
     Bool,
     /// A whole number of 32 bits.
     Int32,
@@ -19,9 +19,9 @@ pub enum FlagKind {
     Text,
     /// A duration such as `10s`.
     Duration,
-    /// A duration; a negative one means never.
+    /// A duration; a negative value means never.
     AnyDuration,
-    /// A number with or without fraction.
+    /// A number, possibly with a fraction.
     Float,
     /// An IP address.
     Ip,
@@ -39,7 +39,7 @@ pub enum FlagKind {
     BoolMap,
     /// `signal<quantity` pairs separated by commas.
     Thresholds,
-    /// `header:value` pairs separated by commas; a header may come again.
+    /// `header:value` pairs separated by commas; a header may be repeated.
     Headers,
     /// `key=value:effect` taints separated by commas.
     Taints,
@@ -51,17 +51,17 @@ pub enum FlagKind {
     Patterns,
     /// A quantity such as `10Mi`.
     Quantity,
-    /// Alone, `true`, `false` or `raw`.
+    /// No value, `true`, `false` or `raw`.
     Version,
 }
 
 impl FlagKind {
-    /// Whether the flag may have no value, and then never takes the next argument.
-    pub(super) const fn stands_alone(self) -> bool {
+    /// Whether the value is optional; then it is never taken from the next argument.
+    pub(super) const fn value_is_optional(self) -> bool {
         matches!(self, Self::Bool | Self::Version)
     }
 
-    /// How the value looks, for help texts.
+    /// The form of the value, for help texts.
     #[must_use]
     pub const fn example(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl FlagKind {
     }
 }
 
-/// A value that does not have the form of its flag: says which form it must have.
+/// A value that does not have the form that its flag requires; displays as that form.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct InvalidValue(String);
@@ -176,7 +176,8 @@ fn parse(kind: FlagKind, text: &str) -> Result<Value, String> {
     }
 }
 
-/// What holds when a flag is given again: lists and mappings grow, anything else is replaced.
+/// Combines the values of a flag that is given again: lists and mappings grow, anything else is
+/// replaced.
 pub(super) fn combine(kind: FlagKind, before: &mut Value, next: Value) {
     match (&mut *before, next) {
         (Value::Array(list), Value::Array(more)) if kind != FlagKind::Taints => list.extend(more),
@@ -245,13 +246,14 @@ fn node_ips(text: &str) -> Result<Value, String> {
     match addresses.as_deref() {
         Ok([_]) => Ok(text.into()),
         Ok([one, other]) if one.is_ipv4() != other.is_ipv4() => Ok(text.into()),
-        // A template without a value leaves an empty string.
+        // A template without a value produces an empty string.
         _ if text.is_empty() => Ok(text.into()),
         _ => Err(expected()),
     }
 }
 
-/// A line of comma-separated values: a value in double quotes may hold commas, and quotes doubled.
+/// Splits a line of comma-separated values. A value in double quotes may contain commas, and double
+/// quotes that are doubled.
 fn comma_separated(text: &str) -> Result<Vec<String>, String> {
     let mut items = Vec::new();
     if text.is_empty() {

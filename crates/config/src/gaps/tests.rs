@@ -1,4 +1,4 @@
-//! Nothing that the kubelet does by default is missing without a word.
+//! Nothing that the kubelet does by default is missing without a warning.
 
 use super::{GAPS, IDLE, open_gaps};
 use crate::field::each_leaf;
@@ -14,7 +14,7 @@ fn is_warned_of(name: &str) -> bool {
     names.any(|known| *known == name) || IDLE.iter().any(|(idle, _)| *idle == name)
 }
 
-/// Whether a default makes the kubelet do nothing.
+/// Whether a default disables the behaviour in the kubelet.
 fn is_off(default: &Value) -> bool {
     match default {
         Value::Null | Value::Bool(false) => true,
@@ -44,7 +44,7 @@ fn the_start_warns_of_each_unsupported_field_with_a_default() {
 fn the_start_warns_of_each_unsupported_gate_that_is_on_by_default() {
     let gates = Gate::all().iter();
     let silent: Vec<&str> = gates
-        .filter(|gate| gate.whose == GateOwner::Kubelet && gate.default)
+        .filter(|gate| gate.owner == GateOwner::Kubelet && gate.default)
         .filter(|gate| match gate.verdict() {
             Some((verdict, _)) => verdict == ParityVerdict::NotYet && !is_warned_of(gate.name),
             None => true,
@@ -58,7 +58,7 @@ fn the_start_warns_of_each_unsupported_gate_that_is_on_by_default() {
 }
 
 #[test]
-fn each_flag_that_is_not_built_does_nothing_by_default() {
+fn unsupported_flags_have_no_effect_by_default() {
     let silent: Vec<&str> = all_flags()
         .filter(|flag| match flag.role {
             Role::Own(effect) => effect.verdict() == ParityVerdict::NotYet,
@@ -86,7 +86,7 @@ fn gaps_name_fields_and_gates_that_exist() {
 }
 
 #[test]
-fn what_a_configuration_does_not_want_is_not_missed() {
+fn disabled_behaviours_are_not_reported_as_missing() {
     let mut config = KubeletConfiguration::default();
     let hint = "the chain KUBE-IPTABLES-HINT";
     assert!(open_gaps(&config).contains(&hint));

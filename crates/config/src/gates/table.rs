@@ -5,10 +5,10 @@
 
 use super::{Gate, GateOwner::*, Stage::*};
 
-/// Each line reads: name, default, stage, whether it is fixed to its default, whose it is.
+/// Each line reads: name, default, stage, whether it is locked to its default, owner.
 macro_rules! gates {
-    ($($name:ident $default:literal $stage:ident $locked:literal $whose:ident;)+) => {
-        &[$(Gate::new(stringify!($name), $default, $stage, $locked, $whose)),+]
+    ($($name:ident $default:literal $stage:ident $locked:literal $owner:ident;)+) => {
+        &[$(Gate::new(stringify!($name), $default, $stage, $locked, $owner)),+]
     };
 }
 
@@ -89,7 +89,8 @@ pub(super) const GATES: &[Gate] = gates! {
     DisableNodeKubeProxyVersion true Deprecated true Other;
     DynamicResourceAllocation true Stable true Kubelet;
     EnvFiles true Beta false Kubelet;
-    // On, other than upstream: its events are hints here, and what went wrong there can not.
+    // Enabled, unlike upstream: here its events are only hints, so that upstream's errors can't
+    // occur.
     EventedPLEG true Alpha false Kubelet;
     ExecProbeTimeout true Stable true Kubelet;
     ExtendWebSocketsToKubelet true Beta false Kubelet;

@@ -16,7 +16,7 @@ fn the_table_is_sorted_so_that_names_are_found() {
     assert!(Gate::all().is_sorted_by(|a, b| a.name < b.name));
     assert_eq!(Gate::find("NodeSwap").unwrap().stage, Stage::Stable);
     assert_eq!(
-        Gate::find("GangScheduling").unwrap().whose,
+        Gate::find("GangScheduling").unwrap().owner,
         GateOwner::Other
     );
     for name in super::CHECKS.iter().chain(&super::SWITCHES) {
@@ -25,7 +25,7 @@ fn the_table_is_sorted_so_that_names_are_found() {
 }
 
 #[test]
-fn a_gate_is_what_it_was_set_to_else_its_default() {
+fn a_gate_has_its_set_value_or_its_default() {
     let gates = gates(&[("MemoryQoS", true), ("KubeletCrashLoopBackOffMax", false)]).unwrap();
     assert!(gates.enabled("MemoryQoS"));
     assert!(!gates.enabled("KubeletCrashLoopBackOffMax"));
@@ -36,7 +36,7 @@ fn a_gate_is_what_it_was_set_to_else_its_default() {
 }
 
 #[test]
-fn a_stage_is_set_as_a_whole_except_what_is_named() {
+fn all_alpha_sets_each_alpha_gate_that_is_not_named() {
     let gates = gates(&[
         ("AllAlpha", true),
         ("EventedPLEG", false),
@@ -50,7 +50,7 @@ fn a_stage_is_set_as_a_whole_except_what_is_named() {
 }
 
 #[test]
-fn unknown_and_fixed_gates_are_refused() {
+fn unknown_and_locked_gates_are_refused() {
     let message = |name: &str, value| gates(&[(name, value)]).unwrap_err().1.to_string();
     assert_eq!(
         message("GracefulNodeShutdwn", true),
@@ -62,7 +62,7 @@ fn unknown_and_fixed_gates_are_refused() {
     );
     assert_eq!(
         message("NodeSwap", false),
-        "can't be false; the feature is fixed to true and the gate about to go"
+        "can't be false; the gate is locked to true"
     );
     assert!(gates(&[("NodeSwap", true), ("GangScheduling", true)]).is_ok());
 }

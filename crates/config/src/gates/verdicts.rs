@@ -1,10 +1,11 @@
-//! How each feature gate of the kubelet that is on by default compares: whether the feature is here.
+//! How each feature gate of the kubelet that is enabled by default compares: whether Rubelet has its
+//! feature.
 
 use super::{Gate, GateOwner};
 use rubelet_base::parity::ParityVerdict::{self, Better, Differs, NotYet, Same};
 
-/// Gates whose features are not as the kubelet has them. All others of the kubelet that are on by
-/// default are in [`SAME`].
+/// Gates whose features differ from the kubelet's. All other gates of the kubelet that are enabled
+/// by default are in [`SAME`].
 const OTHER: &[(&str, ParityVerdict, &str)] = &[
     ("CPUManagerPolicyBetaOptions", NotYet, ""),
     ("CPUManagerPolicyOptions", NotYet, ""),
@@ -14,19 +15,19 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
     (
         "ContextualLogging",
         Differs,
-        "lines of the log have fields of their own: pod, container, node",
+        "lines of the log have structured fields: pod, container, node",
     ),
     ("DRAExtendedResource", NotYet, "no devices are allocated"),
     ("DisableCPUQuotaWithExclusiveCPUs", NotYet, ""),
     (
         "DynamicResourceAllocation",
         NotYet,
-        "pods with resourceClaims are rejected by name",
+        "pods with resourceClaims are rejected with the field's name",
     ),
     (
         "EventedPLEG",
         Better,
-        "on by default, with the runtime's events checked against lists; see pleg.md",
+        "enabled by default, with the runtime's events checked by relists; see pleg.md",
     ),
     ("GracefulNodeShutdown", NotYet, ""),
     ("GracefulNodeShutdownBasedOnPodPriority", NotYet, ""),
@@ -34,37 +35,37 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
     (
         "InPlacePodLevelResourcesVerticalScaling",
         NotYet,
-        "pods with resources of the pod are rejected by name",
+        "pods with pod-level resources are rejected with the field's name",
     ),
     (
         "InPlacePodVerticalScaling",
         NotYet,
-        "a resize is answered with the condition PodResizePending, reason Infeasible",
+        "a resize gets the condition PodResizePending with the reason Infeasible",
     ),
     (
         "InPlacePodVerticalScalingInitContainers",
         NotYet,
-        "a resize is answered with the condition PodResizePending, reason Infeasible",
+        "a resize gets the condition PodResizePending with the reason Infeasible",
     ),
     (
         "KubeletPSI",
         NotYet,
-        "the embedded runtime measures it; no endpoint shows it",
+        "the embedded runtime measures it; no endpoint serves it",
     ),
     (
         "KubeletPodResourcesDynamicResources",
         NotYet,
-        "the socket of pod resources is not served",
+        "the pod resources API is not served",
     ),
     (
         "KubeletPodResourcesGet",
         NotYet,
-        "the socket of pod resources is not served",
+        "the pod resources API is not served",
     ),
     (
         "KubeletPodResourcesListUseActivePods",
         NotYet,
-        "the socket of pod resources is not served",
+        "the pod resources API is not served",
     ),
     ("KubeletSeparateDiskGC", NotYet, "no pod is evicted"),
     ("KubeletTracing", NotYet, ""),
@@ -72,23 +73,23 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
     (
         "MutableCSINodeAllocatableCount",
         NotYet,
-        "pods with volumes of CSI drivers are rejected by name",
+        "pods with volumes of CSI drivers are rejected with the field's name",
     ),
     ("NodeLogQuery", NotYet, ""),
     (
         "PLEGOnDemandRelist",
         Better,
-        "a pod is looked at alone when its containers change; see pleg.md",
+        "a pod is inspected individually when its containers change; see pleg.md",
     ),
     (
         "PodLevelResources",
         NotYet,
-        "pods with resources of the pod are rejected by name",
+        "pods with pod-level resources are rejected with the field's name",
     ),
     (
         "PreventStaticPodAPIReferences",
         Better,
-        "a manifest that names an object of the API server is refused with its field, line and column",
+        "a manifest that references an object of the API server is rejected with its field, line and column",
     ),
     ("ResourceHealthStatus", NotYet, "no devices are allocated"),
     (
@@ -99,7 +100,7 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
     (
         "SELinuxMountReadWriteOncePod",
         NotYet,
-        "pods with volumes of CSI drivers are rejected by name",
+        "pods with volumes of CSI drivers are rejected with the field's name",
     ),
     ("TopologyManagerPolicyBetaOptions", NotYet, ""),
     ("TopologyManagerPolicyOptions", NotYet, ""),
@@ -140,11 +141,11 @@ const SAME: &[&str] = &[
 ];
 
 impl Gate {
-    /// How the feature compares with the kubelet's, and why where it is not the same. `None` for a gate
-    /// that is off by default or not the kubelet's.
+    /// How the feature compares with the kubelet's, and why if it is not the same. `None` for a gate
+    /// that is disabled by default or not the kubelet's.
     #[must_use]
     pub fn verdict(&self) -> Option<(ParityVerdict, &'static str)> {
-        if self.whose != GateOwner::Kubelet || !self.default {
+        if self.owner != GateOwner::Kubelet || !self.default {
             return None;
         }
         if SAME.contains(&self.name) {

@@ -11,7 +11,7 @@ use rubelet_base::parity::count_verdicts;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The key of the project's own options.
+/// The key of Rubelet's own options.
 const OWN: &str = "rubelet";
 
 /// The text of `docs/configuration.md`.
@@ -20,7 +20,7 @@ pub fn configuration_markdown() -> String {
     let mut page = format!(
         "# Configuration\n\
          \n\
-         <!-- Made from the tables in crates/config. Change those, and run its tests. -->\n\
+         <!-- Generated from the tables in crates/config. Change those, and run its tests. -->\n\
          \n\
          `rubelet run --config FILE` reads a `{KIND}` of `{API_VERSION}`, as YAML or JSON:\n\
          \n\
@@ -33,37 +33,37 @@ pub fn configuration_markdown() -> String {
          ```\n\
          \n\
          `--config-dir DIRECTORY` adds drop-ins: every file below that directory whose name ends in `.conf`, \
-         in the order of the names. Each is a `{KIND}` too, and is merged into what came before: \
-         mappings by key, everything else replaces, and `null` takes a value back. Flags come last. \
-         `rubelet config show --origin` says for each value where it came from.\n\
+         in the order of the names. Each is a `{KIND}` too, and is merged into the previous ones: \
+         mappings are merged by key, everything else is replaced, and `null` restores the default. Flags \
+         are applied last. `rubelet config show --origin` shows the origin of each value.\n\
          \n\
-         Without `--config` the kubelet has other defaults than with it: `authentication.anonymous.enabled: \
+         Without `--config` the kubelet has legacy defaults: `authentication.anonymous.enabled: \
          true`, `authentication.webhook.enabled: false`, `authorization.mode: AlwaysAllow` and \
-         `readOnlyPort: 10255`. On a node of a cluster (`--kubeconfig`) Rubelet has them too, and warns. Alone \
-         on a machine it has the defaults below, and its HTTPS server runs only where `enableServer: true` or \
+         `readOnlyPort: 10255`. On a node of a cluster (`--kubeconfig`) Rubelet has them too, and warns. Without \
+         a cluster it has the defaults below, and its HTTPS server runs only if `enableServer: true` or \
          `port` is given.\n\
          \n\
-         An unknown field, a field given twice or a bad value is an error that names file, line and \
-         field, and nothing starts.\n\
+         An unknown field, a field given twice or an invalid value is an error that names file, line and \
+         field, and the agent does not start.\n\
          \n\
          The column *Verdict* compares Rubelet with the kubelet of Kubernetes 1.36:\n\
          \n\
-         - **same**: does what it does in the kubelet. **same (cluster)**: on a node of a cluster; alone on a \
-         machine it is read and checked.\n\
-         - **better**: does that and more, as *Meaning* says.\n\
-         - **differs**: does something else on purpose, as *Meaning* says. Setting it gives a warning at \
-         the start.\n\
-         - **not yet**: is read and checked, and has no effect yet, or, **in part**, the one that *Meaning* \
-         says. Setting it to something other than its default gives a warning at the start that names the \
-         file and the line. What the kubelet does at the default is in the next list.\n\
+         - **same**: has the same effect as in the kubelet. **same (cluster)**: on a node of a cluster; without \
+         a cluster it is parsed and validated only.\n\
+         - **better**: has that effect and more, as described in *Meaning*.\n\
+         - **differs**: has a different effect on purpose, as described in *Meaning*. Setting it causes a \
+         warning at the start.\n\
+         - **not yet**: is parsed and validated, and has no effect yet, or, **in part**, the one described in \
+         *Meaning*. Setting it to a value other than its default causes a warning at the start that names \
+         the file and the line. What the kubelet does with the default is in the next list.\n\
          \n\
-         In the column *Default*, † marks a field whose zero (`0`, `0s` or the empty string) counts as \
-         not given.\n\
+         In the column *Default*, † marks a field whose zero value (`0`, `0s` or the empty string) counts \
+         as not given.\n\
          \n"
     );
     counts(&mut page);
     missing(&mut page);
-    page.push_str("## Rubelet's own options\n\nThese stand under the key `rubelet`.\n\n");
+    page.push_str("## Rubelet's own options\n\nThese are under the key `rubelet`.\n\n");
     let rubelet = to_value(&RubeletOptions::default());
     table(&mut page, RubeletOptions::FIELDS, OWN, &rubelet);
     page.push_str("## The kubelet's options\n\n");
@@ -88,13 +88,13 @@ fn counts(page: &mut String) {
     writeln!(page, "{total} fields: {counts}.\n").expect("a String takes any text");
 }
 
-/// What the kubelet does at the defaults and Rubelet does not.
+/// What the kubelet does with the defaults and Rubelet does not.
 fn missing(page: &mut String) {
     page.push_str(
-        "## Not yet, though the kubelet does it by default\n\n\
-         A start says these in one line, without those that its configuration switches off; so do \
-         `rubelet config validate` and `rubelet status`.\n\n\
-         | Not yet | Fields | Feature gates |\n|---|---|---|\n",
+        "## Not supported yet, though the kubelet does it by default\n\n\
+         The agent warns of these in one line when it starts, except for those that its configuration disables; \
+         so do `rubelet config validate` and `rubelet status`.\n\n\
+         | Not supported yet | Fields | Feature gates |\n|---|---|---|\n",
     );
     let open = open_gaps(&KubeletConfiguration::default());
     let names = |names: &[&str]| {
@@ -109,7 +109,7 @@ fn missing(page: &mut String) {
 }
 
 fn table(page: &mut String, fields: &'static [Field], prefix: &str, defaults: &Value) {
-    // There is nothing to compare the project's own options with.
+    // The kubelet has nothing to compare Rubelet's own options with.
     let is_own = prefix == OWN;
     page.push_str(if is_own {
         "| Field | Type | Default | Flag | Meaning |\n|---|---|---|---|---|\n"
@@ -142,9 +142,12 @@ fn table(page: &mut String, fields: &'static [Field], prefix: &str, defaults: &V
     page.push('\n');
 }
 
-/// What something needs that does nothing at its default, as a sentence behind its meaning.
+/// What a field or gate needs that has no effect by default, as a sentence to append to its
+/// meaning.
 fn needed(name: &str) -> String {
-    needs(name).map_or(String::new(), |needs| format!(" Idle without {needs}."))
+    needs(name).map_or(String::new(), |needs| {
+        format!(" No effect without {needs}.")
+    })
 }
 
 fn has_zero(kind: Kind) -> bool {
@@ -183,23 +186,22 @@ fn lists(page: &mut String) {
 fn gates(page: &mut String) {
     page.push_str(
         "## Feature gates\n\n\
-         `featureGates` takes every name that Kubernetes 1.36 has, so that one list serves all \
-         components of a cluster; an unknown name is an error, and so is another value for a gate that \
-         is fixed. `AllAlpha` and `AllBeta` set a whole stage. These are the kubelet's own. *Setting it*: \
-         *works* means that the gate switches something on or off, *checks* that it decides which \
-         configurations are valid; all others have no effect yet, and setting one to something other than \
-         its default gives a warning. *Verdict* says of each gate that is on by default whether its feature \
-         is here.\n\n",
+         `featureGates` accepts all names of Kubernetes 1.36, so that one list serves all components of a \
+         cluster; an unknown name is an error, and so is another value for a gate that is locked. `AllAlpha` \
+         and `AllBeta` set a whole stage. These are the kubelet's own gates. *Setting it*: *works* means that \
+         the gate enables or disables a behaviour, *checks* that it decides which configurations are valid; \
+         all others have no effect yet, and setting one to a value other than its default causes a warning. \
+         *Verdict* compares the feature of each gate that is enabled by default with the kubelet's.\n\n",
     );
     let on = Gate::all().iter().filter_map(Gate::verdict);
     let counts = count_verdicts(on.map(|(verdict, _)| verdict));
-    writeln!(page, "On by default: {counts}.\n").expect("a String takes any text");
+    writeln!(page, "Enabled by default: {counts}.\n").expect("a String takes any text");
     page.push_str(
         "| Gate | Stage | Default | Setting it | Verdict | Why |\n|---|---|---|---|---|---|\n",
     );
     for gate in Gate::all()
         .iter()
-        .filter(|gate| gate.whose == GateOwner::Kubelet)
+        .filter(|gate| gate.owner == GateOwner::Kubelet)
     {
         let stage = match gate.stage {
             Stage::Alpha => "alpha",
@@ -207,7 +209,7 @@ fn gates(page: &mut String) {
             Stage::Stable => "stable",
             Stage::Deprecated => "deprecated",
         };
-        let fixed = if gate.locked { ", fixed" } else { "" };
+        let locked = if gate.locked { ", locked" } else { "" };
         let effect = match (gate.locked, gate.effect()) {
             (true, _) => "",
             (false, GateEffect::Switches) => "works",
@@ -223,7 +225,7 @@ fn gates(page: &mut String) {
         };
         writeln!(
             page,
-            "| `{}` | {stage} | {}{fixed} | {effect} | {verdict} | {} |",
+            "| `{}` | {stage} | {}{locked} | {effect} | {verdict} | {} |",
             gate.name,
             gate.default,
             cell(&why)

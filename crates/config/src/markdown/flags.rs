@@ -14,14 +14,14 @@ use std::fmt::Write as _;
 pub fn flags_markdown() -> String {
     let mut page = "# Flags\n\
          \n\
-         <!-- Made from the tables in crates/config. Change those, and run its tests. -->\n\
+         <!-- Generated from the tables in crates/config. Change those, and run its tests. -->\n\
          \n\
-         The flags of `rubelet run`, and of `rubelet` when it is called as `kubelet`. They are spelt as \
-         the kubelet spells them: `--name value` or `--name=value`, `_` may stand for `-`, a boolean may \
-         stand alone, lists and mappings may be given more than once, and otherwise the last one wins. \
+         The flags of `rubelet run`, and of `rubelet` when it is called as `kubelet`. They are parsed as \
+         the kubelet parses them: `--name value` or `--name=value`, `_` instead of `-`, a boolean needs no \
+         value, lists and mappings may be given more than once, and otherwise the last value wins. \
          An unknown flag is an error. The verdicts are those of [the fields](configuration.md).\n\
          \n\
-         ## Flags that are no fields\n\
+         ## Flags without a field\n\
          \n\
          | Flag | Value | Default | Verdict | Meaning |\n|---|---|---|---|---|\n"
         .to_owned();
@@ -33,8 +33,8 @@ pub fn flags_markdown() -> String {
     page.push_str(
         "\n## Flags that set a field\n\
          \n\
-         Each sets the [field](configuration.md) named beside it, whatever the files say. A file is the \
-         better place, because it can be checked with `rubelet config validate`.\n\
+         Each overrides the [field](configuration.md) named beside it. Prefer a file, because it can be \
+         checked with `rubelet config validate`.\n\
          \n\
          | Flag | Value | Field | Default | Verdict | Meaning |\n|---|---|---|---|---|---|\n",
     );
@@ -54,11 +54,11 @@ pub fn flags_markdown() -> String {
         }
     }
     page.push_str(
-        "\n## Flags that are accepted and do nothing\n\
+        "\n## Flags that are accepted and have no effect\n\
          \n\
-         Each gives a warning at the start.\n\
+         Each causes a warning at the start.\n\
          \n\
-         | Flag | Value | Default | Verdict | Meaning in the kubelet, and why not here |\n\
+         | Flag | Value | Default | Verdict | Meaning in the kubelet, and why it has no effect |\n\
          |---|---|---|---|---|\n",
     );
     for flag in all_flags() {
@@ -86,7 +86,7 @@ fn row(page: &mut String, flag: &Flag, effect: &str, meaning: &str) {
     .expect("a String takes any text");
 }
 
-/// The help, and the reason as a sentence behind it.
+/// The help, followed by the reason as a sentence.
 fn sentence(help: &str, reason: &str) -> String {
     let mut letters = reason.chars();
     match letters.next() {
@@ -105,7 +105,7 @@ fn default_of(path: &str) -> Value {
     defaults.pointer(&pointer).cloned().unwrap_or_default()
 }
 
-/// The flags as `--help` lists them: those that do something today, one a line, with their meaning
+/// The flags as `--help` lists them: those that have an effect, one per line, with their meaning
 /// below.
 #[must_use]
 pub fn flags_help() -> String {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
-        other => panic!("{other} is no object"),
+        other => panic!("{other} is not an object"),
     }
 }
 
@@ -94,7 +94,7 @@ fn the_origin_of_each_value_is_its_last_writer() {
 }
 
 #[test]
-fn assigning_makes_the_mappings_around() {
+fn assigning_creates_missing_parent_mappings() {
     let mut target = object(json!({"a": {"b": 1}}));
     assign(&mut target, "a.c.d", json!(2));
     assign(&mut target, "e", json!(3));

@@ -2,7 +2,7 @@
 //!
 //! Source of the rule: `pkg/kubelet/eviction/helpers.go` of Kubernetes 1.36.
 
-use super::{Check, CheckResult, Invalid, either};
+use super::{Check, CheckResult, Violation, alternatives};
 use crate::quantity::{Sign, sign};
 use rubelet_yaml::join_path;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     for signal in config.eviction_soft.keys() {
         if !config.eviction_soft_grace_period.contains_key(signal) {
             let message = "needs an entry of the same name in evictionSoftGracePeriod".to_owned();
-            return Err(Invalid {
+            return Err(Violation {
                 fields: vec![join_path("evictionSoft", signal)],
                 message,
             });
@@ -56,13 +56,13 @@ fn each(
 ) -> CheckResult {
     for (signal, text) in entries {
         let message = match SIGNALS.contains(&signal.as_str()) {
-            false => format!("unknown signal; allowed are {}", either(&SIGNALS)),
+            false => format!("unknown signal; allowed are {}", alternatives(&SIGNALS)),
             true => match problem(text) {
                 Some(message) => message,
                 None => continue,
             },
         };
-        return Err(Invalid {
+        return Err(Violation {
             fields: vec![join_path(field, signal)],
             message,
         });

@@ -1,4 +1,4 @@
-//! Pulling images, trusting them, removing them.
+//! Image pulls, credential verification and image garbage collection.
 
 use super::{Check, CheckResult, at_least, one_of, range, violation};
 use rubelet_base::duration::format_go;
@@ -96,7 +96,7 @@ fn is_image_pattern(pattern: &str) -> bool {
     let name = pattern.strip_suffix("/*").unwrap_or(pattern);
     let last = name.rsplit('/').next().unwrap_or_default();
     let is_wildcard = name.len() < pattern.len();
-    // Images are compared by their full names; another form would never fit.
+    // Images are compared by their full names; a pattern in another form would never match.
     let is_full = name.split_once('/').is_some_and(|(host, path)| match host {
         "docker.io" => path.contains('/'),
         "index.docker.io" => false,

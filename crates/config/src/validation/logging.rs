@@ -4,7 +4,7 @@ use super::{Check, CheckResult, at_least, not_zero, one_of, range, violation};
 use crate::quantity::{Sign, sign};
 use std::time::Duration;
 
-/// Upstream's log library takes no more.
+/// The maximum of upstream's log library.
 const MAX_VERBOSITY: i64 = 0x7fff_ffff;
 
 pub(super) fn validate(check: &Check<'_>) -> CheckResult {

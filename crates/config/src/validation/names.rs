@@ -2,7 +2,7 @@
 //!
 //! Source of the rule: `IsQualifiedName` and `IsValidLabelValue` in `k8s.io/apimachinery`.
 
-/// What is wrong with a label's key, if anything.
+/// The problem with a label's key, if any.
 pub(crate) fn label_key_problem(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -20,7 +20,7 @@ pub(crate) fn label_key_problem(key: &str) -> Option<&'static str> {
     }
 }
 
-/// What is wrong with a label's value, if anything.
+/// The problem with a label's value, if any.
 pub(crate) fn label_value_problem(value: &str) -> Option<&'static str> {
     match value.is_empty() || is_name(value) {
         true => None,

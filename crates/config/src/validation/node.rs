@@ -1,4 +1,4 @@
-//! What the node reports to the cluster, and how often.
+//! The node's reports to the cluster.
 
 use super::{
     Check, CheckResult, at_least, label_key_problem, label_value_problem, not_zero, one_of, range,

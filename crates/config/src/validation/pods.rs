@@ -1,4 +1,4 @@
-//! What pods may do and how many there may be.
+//! Limits of pods.
 
 use super::{Check, CheckResult, at_least, ip_address, one_of, violation};
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! What of the node is kept from pods, and how CPUs and memory are placed.
+//! Reserved resources, and the placement of CPUs and memory.
 
-use super::{Check, CheckResult, Invalid, at_least, either, one_of, range, violation};
+use super::{Check, CheckResult, Violation, alternatives, at_least, one_of, range, violation};
 use crate::quantity::{Sign, sign};
 use rubelet_yaml::join_path;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ fn managers(check: &Check<'_>) -> CheckResult {
             let all = [&CPU_OPTIONS[..], &CPU_OPTIONS_BETA, &CPU_OPTIONS_ALPHA].concat();
             return violation(
                 [field.as_str()],
-                format!("unknown option; allowed are {}", either(&all)),
+                format!("unknown option; allowed are {}", alternatives(&all)),
             );
         };
         if !check.gates.enabled(gate) {
@@ -77,7 +77,10 @@ fn managers(check: &Check<'_>) -> CheckResult {
     for name in config.topology_manager_policy_options.keys() {
         if !TOPOLOGY_OPTIONS.contains(&name.as_str()) {
             let field = join_path("topologyManagerPolicyOptions", name);
-            let message = format!("unknown option; allowed are {}", either(&TOPOLOGY_OPTIONS));
+            let message = format!(
+                "unknown option; allowed are {}",
+                alternatives(&TOPOLOGY_OPTIONS)
+            );
             return violation([field.as_str()], message);
         }
     }
@@ -88,7 +91,10 @@ fn reserved(field: &str, resources: &BTreeMap<String, String>) -> CheckResult {
     for (name, amount) in resources {
         let field = join_path(field, name);
         if !RESERVABLE.contains(&name.as_str()) {
-            let message = format!("can't be reserved; allowed are {}", either(&RESERVABLE));
+            let message = format!(
+                "can't be reserved; allowed are {}",
+                alternatives(&RESERVABLE)
+            );
             return violation([field.as_str()], message);
         }
         if !matches!(sign(amount), Some(Sign::Zero | Sign::Positive)) {
@@ -117,9 +123,12 @@ fn enforcement(check: &Check<'_>) -> CheckResult {
         if !seen.insert(value.as_str()) {
             return violation([item.as_str()], format!("{value:?} is given twice"));
         }
-        let (whose, cgroup_field, cgroup) = match value.as_str() {
+        let (owner, cgroup_field, cgroup) = match value.as_str() {
             "none" if config.enforce_node_allocatable.len() > 1 => {
-                return violation([item.as_str()], "\"none\" must stand alone".to_owned());
+                return violation(
+                    [item.as_str()],
+                    "\"none\" can't be combined with other values".to_owned(),
+                );
             }
             "none" => continue,
             "pods" => ("", "", "/"),
@@ -137,9 +146,9 @@ fn enforcement(check: &Check<'_>) -> CheckResult {
         if cgroup.is_empty() {
             return violation([item.as_str()], format!("{value:?} needs {cgroup_field}"));
         }
-        if !whose.is_empty() && seen.iter().filter(|name| name.starts_with(whose)).count() > 1 {
+        if !owner.is_empty() && seen.iter().filter(|name| name.starts_with(owner)).count() > 1 {
             let message = format!(
-                "\"{whose}-reserved\" and \"{whose}-reserved-compressible\" exclude each other"
+                "\"{owner}-reserved\" and \"{owner}-reserved-compressible\" exclude each other"
             );
             return violation([item.as_str()], message);
         }
@@ -201,7 +210,7 @@ fn reserved_memory(check: &Check<'_>) -> CheckResult {
                 None
             };
             if let Some(message) = problem {
-                return Err(Invalid {
+                return Err(Violation {
                     fields: vec![field],
                     message,
                 });
@@ -226,7 +235,7 @@ fn qos_reserved(check: &Check<'_>) -> CheckResult {
         } else {
             continue;
         };
-        return Err(Invalid {
+        return Err(Violation {
             fields: vec![field],
             message,
         });

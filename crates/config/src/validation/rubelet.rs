@@ -5,7 +5,7 @@ use crate::quantity::{Sign, sign};
 use crate::rubelet_options::{AuditOptions, EmbeddedRuntime, PeerPingOptions};
 use std::{net::IpAddr, time::Duration};
 
-/// Longest path of a unix socket that Linux takes.
+/// Maximum length of a unix socket's path in Linux.
 const MAX_SOCKET_PATH: usize = 107;
 
 pub(super) fn validate(check: &Check<'_>) -> CheckResult {
@@ -59,7 +59,7 @@ fn audit(options: &AuditOptions) -> CheckResult {
         return violation(["rubelet.audit.level"], message);
     }
     if !level.is_empty() && !options.policy_file.is_empty() {
-        let message = "can't be given beside policyFile, whose rules have the levels".to_owned();
+        let message = "can't be given with policyFile, whose rules set the levels".to_owned();
         return violation(["rubelet.audit.level", "rubelet.audit.policyFile"], message);
     }
     if options.path.is_empty() && !(options.policy_file.is_empty() && level.is_empty()) {
@@ -69,11 +69,11 @@ fn audit(options: &AuditOptions) -> CheckResult {
     Ok(())
 }
 
-/// The most peers: each has a socket.
+/// Maximum number of peers: each has a socket.
 const MAX_PEERS: usize = 256;
-/// Longest name of a host, as DNS has it.
+/// Maximum length of a host name in DNS.
 const MAX_HOST: usize = 253;
-const LEAST_PING_INTERVAL: Duration = Duration::from_millis(100);
+const MIN_PING_INTERVAL: Duration = Duration::from_millis(100);
 
 fn peer_pings(options: &PeerPingOptions) -> CheckResult {
     let peers = &options.peers;
@@ -86,17 +86,17 @@ fn peer_pings(options: &PeerPingOptions) -> CheckResult {
             && !peer.contains(|c: char| c.is_whitespace() || c == '/')
     };
     if let Some(peer) = peers.iter().find(|peer| !is_host(peer)) {
-        let message = format!("must be addresses or names of hosts, one is {peer:?}");
+        let message = format!("must be addresses or host names, has {peer:?}");
         return violation(["rubelet.peerPings.peers"], message);
     }
-    if options.interval < LEAST_PING_INTERVAL {
+    if options.interval < MIN_PING_INTERVAL {
         let message = format!("must be at least 100ms, is {:?}", options.interval);
         return violation(["rubelet.peerPings.interval"], message);
     }
     Ok(())
 }
 
-/// Longest name of a network interface that Linux takes.
+/// Maximum length of a network interface's name in Linux.
 const MAX_INTERFACE: usize = 15;
 
 fn runtime(options: &EmbeddedRuntime) -> CheckResult {

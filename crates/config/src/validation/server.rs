@@ -77,7 +77,7 @@ fn tls(check: &Check<'_>) -> CheckResult {
             let hint = rubelet_yaml::nearest(suite, CIPHER_SUITES)
                 .map_or(String::new(), |suite| format!("; did you mean {suite:?}?"));
             let field = format!("tlsCipherSuites[{index}]");
-            let message = format!("must be a cipher suite by Go's name, is {suite:?}{hint}");
+            let message = format!("must be a cipher suite's name in Go, is {suite:?}{hint}");
             return violation([field.as_str()], message);
         }
     }
@@ -88,6 +88,6 @@ fn tls(check: &Check<'_>) -> CheckResult {
 }
 
 fn hidden_metrics(version: &str) -> CheckResult {
-    // Only the minor version before the one whose metrics are served says anything.
+    // Upstream accepts only the minor version before the current one.
     one_of("showHiddenMetricsForVersion", version, &["", "1.35"])
 }

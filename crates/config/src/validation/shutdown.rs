@@ -1,4 +1,4 @@
-//! Shutting the node down gracefully.
+//! Graceful node shutdown.
 
 use super::{Check, CheckResult, violation};
 use rubelet_base::duration::format_go;

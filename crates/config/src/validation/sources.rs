@@ -39,7 +39,7 @@ fn pod_logs_dir(path: &str) -> CheckResult {
             .split('/')
             .all(|part| !matches!(part, "" | "." | ".."));
     if !clean {
-        let message = format!("must hold no empty, \".\" or \"..\" part, is {path:?}");
+        let message = format!("must not contain empty, \".\" or \"..\" components, is {path:?}");
         return violation(field, message);
     }
     match path.is_ascii() {

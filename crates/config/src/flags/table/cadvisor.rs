@@ -1,4 +1,4 @@
-//! Flags of cAdvisor, a library inside the kubelet that Rubelet does not have.
+//! Flags of cAdvisor, a library that is part of the kubelet and not of Rubelet.
 
 use super::super::{Flag, FlagKind, FlagKind::*, Role::Ignored};
 
@@ -24,25 +24,25 @@ pub(super) const FLAGS: &[Flag] = &[
         "max-housekeeping-interval",
         Duration,
         "15s",
-        "Longest time between two measurements of containers.",
+        "Maximum time between two measurements of containers.",
     ),
     ignored(
         "application-metrics-count-limit",
         Int32,
         "100",
-        "How many metrics of applications are kept.",
+        "How many application metrics are kept.",
     ),
     ignored(
         "boot-id-file",
         Text,
         "/proc/sys/kernel/random/boot_id",
-        "Files with the boot id.",
+        "Files that contain the boot id.",
     ),
     ignored(
         "container-hints",
         Text,
         "/etc/cadvisor/container_hints.json",
-        "File with hints about containers.",
+        "File with container hints.",
     ),
     ignored(
         "containerd",
@@ -60,7 +60,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "enable-load-reader",
         Bool,
         "false",
-        "Measures the load of CPUs.",
+        "Measures the CPU load.",
     ),
     ignored(
         "event-storage-age-limit",
@@ -78,19 +78,19 @@ pub(super) const FLAGS: &[Flag] = &[
         "global-housekeeping-interval",
         Duration,
         "1m0s",
-        "Time between two rounds of housekeeping.",
+        "Time between two runs of global housekeeping.",
     ),
     ignored(
         "log-cadvisor-usage",
         Bool,
         "false",
-        "Logs cAdvisor's own use of resources.",
+        "Logs the resource usage of cAdvisor.",
     ),
     ignored(
         "machine-id-file",
         Text,
         "/etc/machine-id,/var/lib/dbus/machine-id",
-        "Files with the machine id.",
+        "Files that contain the machine id.",
     ),
     ignored(
         "storage-driver-buffer-duration",
@@ -102,7 +102,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "storage-driver-db",
         Text,
         "cadvisor",
-        "Name of a database for measurements.",
+        "Name of the database for measurements.",
     ),
     ignored(
         "storage-driver-host",

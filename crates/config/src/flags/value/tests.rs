@@ -4,7 +4,7 @@ use super::{FlagKind, combine, parse, read};
 use serde_json::{Value, json};
 
 #[test]
-fn texts_are_read_as_pflag_reads_them() {
+fn values_are_parsed_as_pflag_parses_them() {
     for (kind, text, expected) in [
         (FlagKind::Bool, "T", json!(true)),
         (FlagKind::Bool, "0", json!(false)),
@@ -72,7 +72,7 @@ fn texts_are_read_as_pflag_reads_them() {
 }
 
 #[test]
-fn texts_of_another_kind_are_refused() {
+fn invalid_values_are_refused() {
     for (kind, text) in [
         (FlagKind::Bool, "yes"),
         (FlagKind::Int32, "3000000000"),
