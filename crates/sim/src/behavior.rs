@@ -1,11 +1,11 @@
-//! What the process in a container does.
+//! Scripted behavior of the process in a container.
 
 use std::time::Duration;
 
 use crate::Instance;
 
-/// What one started container does. The default runs for ever and ends at once, with 143, when
-/// it is sent SIGTERM.
+/// Behavior of one started container. By default it runs until SIGTERM, on which it exits
+/// immediately with 143.
 #[derive(Debug, Clone)]
 pub struct Behavior {
     pub(crate) exit: Option<Exit>,
@@ -50,7 +50,7 @@ impl Behavior {
         }
     }
 
-    /// Ends by itself, `after` its start, with `code`.
+    /// Exits by itself with `code`, `after` its start.
     #[must_use]
     pub fn exits(after: Duration, code: i32) -> Self {
         let exit = Exit {
@@ -64,7 +64,7 @@ impl Behavior {
         }
     }
 
-    /// Is killed by the kernel for its memory use, `after` its start.
+    /// Is killed by the OOM killer, `after` its start.
     #[must_use]
     pub fn runs_out_of_memory(after: Duration) -> Self {
         let exit = Exit {
@@ -78,8 +78,8 @@ impl Behavior {
         }
     }
 
-    /// Cannot be started: `StartContainer` fails with `message`, the container is left exited with
-    /// code 128 and reason `StartError`, as containerd leaves it.
+    /// Cannot be started: `StartContainer` fails with `message`, and the container is exited with
+    /// code 128 and reason `StartError`, as with containerd.
     #[must_use]
     pub fn does_not_start(message: &str) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Behavior {
         }
     }
 
-    /// The same, but deaf to SIGTERM: only SIGKILL ends it before its time.
+    /// The same, but it ignores SIGTERM: only SIGKILL ends it early.
     #[must_use]
     pub fn ignoring_term(self) -> Self {
         Self {
@@ -97,17 +97,17 @@ impl Behavior {
         }
     }
 
-    /// The same, but SIGTERM ends it with `code`, `after` having cleaned up for that long.
+    /// The same, but on SIGTERM it exits with `code`, `after` that time.
     #[must_use]
-    pub fn ending_on_term(self, after: Duration, code: i32) -> Self {
+    pub fn exiting_on_term(self, after: Duration, code: i32) -> Self {
         Self {
             term: Term::Exit { after, code },
             ..self
         }
     }
 
-    /// The same, but a reason such as `OOMKilled` is known only this long after the end. Until then it
-    /// is `Error`, and no event reports when that changes.
+    /// The same, but a reason such as `OOMKilled` is known only this long after the exit. Until then
+    /// it is `Error`, and no event reports the change.
     #[must_use]
     pub fn with_reason_after(self, lag: Duration) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl Behavior {
         }
     }
 
-    /// The same, but it prints these lines as soon as it runs. See [`Sim::log`](crate::Sim::log).
+    /// The same, but it prints these lines when it starts. See [`Sim::log`](crate::Sim::log).
     #[must_use]
     pub fn printing(self, lines: &[&str]) -> Self {
         Self {
@@ -126,30 +126,30 @@ impl Behavior {
     }
 }
 
-/// The start that a script decides about.
+/// A start, for which a script returns the behavior.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
     /// The container that starts.
     pub instance: &'a Instance,
-    /// How often the start of a container of this pod UID and name was tried before.
+    /// Number of earlier attempts to start a container of this pod UID and name.
     pub earlier: usize,
 }
 
-/// What a command run by `ExecSync` does.
+/// Behavior of a command that `ExecSync` runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exec {
     /// How long it runs.
     pub takes: Duration,
-    /// What it exits with.
+    /// Its exit code.
     pub exit_code: i32,
-    /// What it prints.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complains.
+    /// Its standard error.
     pub stderr: String,
 }
 
 impl Exec {
-    /// It exits with this code at once.
+    /// It exits immediately with this code.
     #[must_use]
     pub fn exits(exit_code: i32) -> Self {
         Self {
@@ -158,7 +158,7 @@ impl Exec {
         }
     }
 
-    /// It does not end by itself.
+    /// It does not exit by itself.
     #[must_use]
     pub fn hangs() -> Self {
         Self::exits(0).after(Duration::from_secs(1_000_000_000))
@@ -170,9 +170,9 @@ impl Exec {
         Self { takes, ..self }
     }
 
-    /// The same, but it complains this.
+    /// The same, but it writes this to standard error.
     #[must_use]
-    pub fn complaining(self, stderr: &str) -> Self {
+    pub fn with_stderr(self, stderr: &str) -> Self {
         Self {
             stderr: stderr.to_owned(),
             ..self

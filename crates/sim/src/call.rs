@@ -1,5 +1,5 @@
-//! The way of every call: recorded, delayed, failed or held up as the test wants, cut by deadlines
-//! and by the runtime's death.
+//! Path of every call: it is recorded, delayed, failed or blocked as the test configures, and ended
+//! by deadlines and by the runtime's death.
 
 use std::{future::Future, time::Duration};
 
@@ -10,11 +10,11 @@ use crate::{
     CallOutcome, EntryKind, Sim, Subject,
     fault::Moment,
     sim::Wait,
-    state::{Refusal, State},
+    state::{RuntimeError, State},
 };
 
-/// The calls that emit events before they answer.
-const TELLS: [&str; 6] = [
+/// The calls that emit events before their response.
+const EMITTING_CALLS: [&str; 6] = [
     "RunPodSandbox",
     "StopPodSandbox",
     "RemovePodSandbox",
@@ -25,17 +25,17 @@ const TELLS: [&str; 6] = [
 
 impl Sim {
     /// A call whose effect takes no time.
-    pub(crate) async fn at_once<C: Call>(
+    pub(crate) async fn call_immediate<C: Call>(
         &self,
         subject: Subject,
         request: C,
-        effect: impl FnOnce(&mut State, &C) -> Result<C::Response, Refusal> + Send,
+        effect: impl FnOnce(&mut State, &C) -> Result<C::Response, RuntimeError> + Send,
     ) -> CriResult<C::Response> {
         let effect = |request| async move { self.with(|state| effect(state, &request)) };
         self.call(subject, request, effect).await
     }
 
-    /// A call whose effect is a future: from the caller's request to the answer it sees.
+    /// A call whose effect is a future, from request to response.
     pub(crate) async fn call<C, F>(
         &self,
         subject: Subject,
@@ -44,30 +44,30 @@ impl Sim {
     ) -> CriResult<C::Response>
     where
         C: Call,
-        F: Future<Output = Result<C::Response, Refusal>> + Send,
+        F: Future<Output = Result<C::Response, RuntimeError>> + Send,
     {
         let deadline = request.deadline(self.timeouts());
         let (record, boot) = Record::begin(self, C::NAME, subject);
         let subject = &record.subject;
         let way = async {
-            self.leg::<C>().await;
+            self.delay_half_latency::<C>().await;
             self.faults(C::NAME, subject, Moment::Before).await?;
             let answer = effect(request).await;
-            if TELLS.contains(&C::NAME) {
+            if EMITTING_CALLS.contains(&C::NAME) {
                 self.emitted().await;
             }
             if answer.is_ok() {
                 self.faults(C::NAME, subject, Moment::After).await?;
             }
-            self.leg::<C>().await;
+            self.delay_half_latency::<C>().await;
             answer
         };
         let result = tokio::select! {
             biased;
-            refusal = self.cut_off(boot) => Err(refusal),
-            result = limited(deadline, way) => result,
+            refusal = self.runtime_gone(boot) => Err(refusal),
+            result = with_deadline(deadline, way) => result,
         };
-        record.end(result.map_err(|Refusal { kind, message }| {
+        record.end(result.map_err(|RuntimeError { kind, message }| {
             let kind = match (kind, deadline) {
                 (CriErrorKind::DeadlineExceeded(limit), Some(deadline)) if limit.is_zero() => {
                     CriErrorKind::DeadlineExceeded(deadline)
@@ -78,8 +78,9 @@ impl Sim {
         }))
     }
 
-    /// The way there, or back. Even without latency it lets others run in between.
-    pub(crate) async fn leg<C: Call>(&self) {
+    /// Waits for the latency of a request or of a response. Yields to other tasks even without
+    /// latency.
+    pub(crate) async fn delay_half_latency<C: Call>(&self) {
         let latency = self.look(|state| state.latency_of(C::NAME)) / 2;
         if latency.is_zero() {
             yield_now().await;
@@ -93,20 +94,22 @@ impl Sim {
         call: &str,
         subject: &Subject,
         moment: Moment,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RuntimeError> {
         if let Some(key) = self.look(|state| state.faults.hang(call, subject, moment)) {
             let _held = HangingCall::new(self, key);
             self.wait(|state| (!state.faults.is_held(key)).then_some(()).into())
                 .await;
         }
         let failure = self.look(|state| state.faults.failure(call, subject, moment));
-        failure.map_or(Ok(()), |(kind, message)| Err(Refusal { kind, message }))
+        failure.map_or(Ok(()), |(kind, message)| {
+            Err(RuntimeError { kind, message })
+        })
     }
 
-    /// Ends when the runtime that the call reached is no more.
-    async fn cut_off(&self, boot: Option<u64>) -> Refusal {
+    /// Resolves when the runtime that the call reached has died.
+    async fn runtime_gone(&self, boot: Option<u64>) -> RuntimeError {
         let Some(boot) = boot else {
-            return Refusal::unavailable("cannot connect: the model runtime is down");
+            return RuntimeError::unavailable("cannot connect: the model runtime is down");
         };
         self.wait(|state| {
             if state.boot() == Some(boot) {
@@ -116,25 +119,25 @@ impl Sim {
             }
         })
         .await;
-        Refusal::unavailable("the connection was lost: the model runtime went down")
+        RuntimeError::unavailable("the connection was lost: the model runtime went down")
     }
 }
 
-async fn limited<T>(
+async fn with_deadline<T>(
     limit: Option<Duration>,
-    way: impl Future<Output = Result<T, Refusal>>,
-) -> Result<T, Refusal> {
+    way: impl Future<Output = Result<T, RuntimeError>>,
+) -> Result<T, RuntimeError> {
     match limit {
         None => way.await,
         Some(limit) => tokio::time::timeout(limit, way).await.unwrap_or_else(|_| {
             let kind = CriErrorKind::DeadlineExceeded(limit);
             let message = String::new();
-            Err(Refusal { kind, message })
+            Err(RuntimeError { kind, message })
         }),
     }
 }
 
-/// Counts a call among those that hang, for as long as it does.
+/// Counts a call as hanging until it is dropped.
 struct HangingCall<'a> {
     sim: &'a Sim,
     key: u64,
@@ -156,7 +159,7 @@ impl Drop for HangingCall<'_> {
     }
 }
 
-/// Writes a call's end into the record, also when its future is dropped.
+/// Records the end of a call, also if its future is dropped.
 struct Record<'a> {
     sim: &'a Sim,
     number: u64,
@@ -166,11 +169,11 @@ struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The record, and which life of the runtime the call reached, if it is up.
+    /// The record, and the boot number of the runtime that the call reached, if it is up.
     fn begin(sim: &'a Sim, call: &'static str, subject: Subject) -> (Self, Option<u64>) {
         let (number, boot) = sim.with(|state| {
             let number = state.fresh_number();
-            state.note(EntryKind::CallBegan {
+            state.record(EntryKind::CallBegan {
                 number,
                 call,
                 subject: subject.clone(),
@@ -203,7 +206,7 @@ impl Drop for Record<'_> {
         let subject = std::mem::take(&mut self.subject);
         let outcome = std::mem::replace(&mut self.outcome, CallOutcome::Dropped);
         self.sim.with(|state| {
-            state.note(EntryKind::CallEnded {
+            state.record(EntryKind::CallEnded {
                 number,
                 call,
                 subject,

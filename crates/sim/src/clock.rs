@@ -1,10 +1,10 @@
-//! Time in the model: tokio's clock, laid over a fixed day so that timestamps look real.
+//! Time in the model: tokio's clock, starting at a fixed date so that timestamps look real.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What the wall shows when a model starts: 2026-01-01T00:00:00Z, in nanoseconds since 1970.
+/// Wall time at the start of a model: 2026-01-01T00:00:00Z, in nanoseconds since 1970.
 pub(crate) const EPOCH: i64 = 1_767_225_600_000_000_000;
 
 pub(crate) struct Clock {
@@ -29,13 +29,13 @@ impl Clock {
         self.start + at
     }
 
-    /// A timestamp of now that may be that of something else, but is before none. What only tells of
-    /// things must not push the timestamps of the next ones into the future.
+    /// A timestamp of now that is not before any earlier one, but may equal one. Events use it,
+    /// because they must not move the timestamps of later objects into the future.
     pub(crate) fn latest(&self) -> i64 {
         wall(self.now()).max(self.last)
     }
 
-    /// A timestamp of now that no other one equals, as in a runtime whose clock has nanoseconds.
+    /// A unique timestamp of now, as in a runtime whose clock has nanoseconds.
     pub(crate) fn stamp(&mut self) -> i64 {
         self.last = wall(self.now()).max(self.last + 1);
         self.last

@@ -1,4 +1,4 @@
-//! What a test can do to the runtime besides calling it.
+//! Controls for tests, besides the calls of the CRI.
 
 mod events;
 mod populate;
@@ -14,14 +14,14 @@ use crate::{
     image_name::canonical,
 };
 
-/// Scripts. They run inside of the model: one that calls the model would wait for itself.
+/// Scripts. They run while the model is locked: a script that calls the model deadlocks.
 impl Sim {
-    /// Every start of a container of this image does this.
+    /// Sets the behavior of all containers of this image.
     pub fn on_image(&self, image: &str, behavior: Behavior) {
         self.on_image_with(image, move |_| behavior.clone());
     }
 
-    /// Each start of a container of this image is decided by `script`.
+    /// `script` returns the behavior of each start of a container of this image.
     pub fn on_image_with(
         &self,
         image: &str,
@@ -31,12 +31,12 @@ impl Sim {
         self.with(|state| state.scripts.by_image.insert(image, Box::new(script)));
     }
 
-    /// Every start of a container of this name does this, whatever its image.
+    /// Sets the behavior of all containers of this name, whatever their image.
     pub fn on_container(&self, name: &str, behavior: Behavior) {
         self.on_container_with(name, move |_| behavior.clone());
     }
 
-    /// Each start of a container of this name is decided by `script`, whatever its image.
+    /// `script` returns the behavior of each start of a container of this name, whatever its image.
     pub fn on_container_with(
         &self,
         name: &str,
@@ -46,23 +46,24 @@ impl Sim {
         self.with(|state| state.scripts.by_container.insert(name, Box::new(script)));
     }
 
-    /// Each command of `ExecSync` does what `script` says. Without one it exits 0 in silence.
+    /// `script` returns the behavior of each command of `ExecSync`. Without a script it exits with
+    /// 0 and prints nothing.
     pub fn on_exec(&self, script: impl FnMut(&Instance, &[String]) -> Exec + Send + 'static) {
         self.with(|state| state.scripts.exec = Some(Box::new(script)));
     }
 
-    /// Pulling this image comes to this.
+    /// Sets the result of pulling this image.
     pub fn on_pull(&self, image: &str, pull: Pull) {
         let image = canonical(image);
         self.with(|state| state.images.pulls.insert(image, pull));
     }
 
-    /// The image is on the node. Returns its identifier.
+    /// Adds an image to the node. Returns its identifier.
     pub fn add_image(&self, image: &str) -> String {
         self.with(|state| state.images.add(image))
     }
 
-    /// Changes what is said about an image that is on the node: its user, size, pin.
+    /// Changes an image that is on the node: its user, size, pin.
     ///
     /// # Panics
     /// The image is not on the node.
@@ -75,15 +76,15 @@ impl Sim {
     }
 }
 
-/// Trouble.
+/// Failures.
 impl Sim {
-    /// Down, every call fails with `Unavailable`, those under way included; containers continue. Up
-    /// again, everything is as it was.
+    /// While down, every call fails with `Unavailable`, including those in progress; containers
+    /// continue. When up again, the state is unchanged.
     pub fn set_down(&self, down: bool) {
         self.with(|state| state.set_down(down));
     }
 
-    /// Down and up again in the same instant: calls under way fail.
+    /// Goes down and up again immediately: calls in progress fail.
     pub fn restart(&self) {
         self.with(|state| {
             state.set_down(true);
@@ -91,18 +92,18 @@ impl Sim {
         });
     }
 
-    /// What `Status` says of the runtime and of its network.
+    /// Sets the conditions of the runtime and of its network in `Status`.
     pub fn set_ready(&self, runtime: bool, network: bool) {
         self.with(|state| (state.node.ready, state.node.network_ready) = (runtime, network));
     }
 
-    /// What `RuntimeConfig` says.
+    /// Sets the cgroup driver in `RuntimeConfig`.
     pub fn set_cgroup_driver(&self, driver: v1::CgroupDriver) {
         self.with(|state| state.node.cgroup_driver = driver);
     }
 
-    /// A running container's process ends from outside, with this exit code and reason (empty: the
-    /// one that goes with the code). Nothing happens to one that does not run.
+    /// A running container's process exits, with this exit code and reason (empty: the one that
+    /// belongs to the code). No effect if it is not running.
     pub fn kill_container(&self, id: &str, code: i32, reason: &str) {
         self.with(|state| {
             let now = state.clock.now();
@@ -110,9 +111,9 @@ impl Sim {
         });
     }
 
-    /// A running container's process ends, and the runtime does not notice. The kernel reports the exit
+    /// A running container's process exits without the runtime noticing. The kernel reports the exit
     /// code, if one is given.
-    pub fn end_process(&self, id: &str, code: Option<i32>) {
+    pub fn exit_unnoticed(&self, id: &str, code: Option<i32>) {
         self.with(|state| {
             if let Some(container) = state.containers.get_mut(id) {
                 container.gone = Some(code);
@@ -120,33 +121,34 @@ impl Sim {
         });
     }
 
-    /// Whether the kernel reports exit codes of processes that exit by themselves. False at first.
+    /// Whether the kernel reports exit codes of processes that exit by themselves. Default: false.
     pub fn set_exit_codes(&self, reported: bool) {
         self.with(|state| state.exit_codes = reported);
     }
 
-    /// Processes that end by themselves do so this much earlier than the runtime notices. Zero at
-    /// first.
+    /// How much later than the kernel the runtime notices the exit of a process that exits by
+    /// itself. Default: zero.
     pub fn set_exit_lag(&self, lag: Duration) {
         self.with(|state| state.exit_lag = lag);
     }
 
-    /// Waits for the exit of a container's process, as the kernel reports it: perhaps with its exit code.
-    pub async fn process_ended(&self, id: &str) -> Option<i32> {
+    /// Waits for the exit of a container's process, as the kernel reports it. Returns the exit code, if
+    /// the kernel reports it.
+    pub async fn wait_process_exit(&self, id: &str) -> Option<i32> {
         self.wait(|state| state.process_gone(id)).await
     }
 
-    /// A sandbox's pause process dies: it is not ready any more, its containers run on.
+    /// A sandbox's pause process dies: the sandbox is no longer ready, its containers continue.
     pub fn kill_sandbox(&self, id: &str) {
         self.with(|state| state.end_sandbox(id));
     }
 
-    /// A sandbox and its containers are gone, removed by somebody else.
-    pub fn vanish_sandbox(&self, id: &str) {
+    /// Another client removes a sandbox and its containers.
+    pub fn remove_sandbox_externally(&self, id: &str) {
         self.with(|state| state.drop_sandbox(id));
     }
 
-    /// The memory a container is reported to use, in bytes.
+    /// Sets the memory usage that is reported for a container, in bytes.
     pub fn set_memory(&self, id: &str, bytes: u64) {
         self.with(|state| {
             if let Some(container) = state.containers.get_mut(id) {
@@ -155,7 +157,7 @@ impl Sim {
         });
     }
 
-    /// How long each call takes, half of it on the way there and half on the way back.
+    /// Sets the latency of each call, half of it before the effect and half after it.
     pub fn set_latency(&self, latency: Duration) {
         self.with(|state| state.latency = latency);
     }
@@ -163,19 +165,19 @@ impl Sim {
     /// The same for the calls of one RPC.
     ///
     /// # Panics
-    /// No RPC has this name.
+    /// There is no RPC of this name.
     pub fn set_latency_of(&self, call: &str, latency: Duration) {
         known(call);
         self.with(|state| state.latencies.insert(call.to_owned(), latency));
     }
 
-    /// Adds a fault. Of several that fit a call, the oldest strikes.
+    /// Adds a fault. If several match a call, the oldest one is used.
     pub fn inject(&self, fault: Fault) {
         self.with(|state| state.faults.failures.push(fault));
     }
 
-    /// Takes all injected faults away, those of events and lists too. Hangs end when they are
-    /// dropped; events that are held stay so until they are released.
+    /// Removes all injected faults, including those of events and lists. A [`Hang`] ends when it is
+    /// dropped; held events stay held until they are released.
     pub fn clear_faults(&self) {
         self.with(|state| {
             state.faults.failures.clear();
@@ -185,30 +187,31 @@ impl Sim {
     }
 
     /// How long a sandbox still exists after the event of its removal, before `RemovePodSandbox`
-    /// ends. Zero at first.
+    /// returns. Default: zero.
     pub fn set_removal_lag(&self, lag: Duration) {
         self.with(|state| state.removal_lag = lag);
     }
 
-    /// Adds a fault of lists. The oldest one of an RPC strikes.
+    /// Adds a fault of lists. The oldest one of an RPC is used.
     pub fn inject_list(&self, fault: ListFault) {
         self.with(|state| state.faults.lists.0.push(fault));
     }
 
-    /// The runtime says that a container is in this state, whatever is true: running for ever,
-    /// because its end was lost, or unknown, while the runtime recovers. `None` ends the lie.
-    pub fn claim_state(&self, id: &str, claim: Option<v1::ContainerState>) {
+    /// The runtime reports this state of a container, whatever the real one is: running for ever,
+    /// because its exit was lost, or unknown, while the runtime recovers. `None` restores the real
+    /// state.
+    pub fn override_state(&self, id: &str, override_state: Option<v1::ContainerState>) {
         self.with(|state| {
             if let Some(container) = state.containers.get_mut(id) {
-                container.claim = claim;
+                container.override_state = override_state;
             }
         });
     }
 
-    /// The next call of this RPC fails with this error, without effect or after it.
+    /// The next call of this RPC fails with this error, before or after its effect.
     ///
     /// # Panics
-    /// No RPC has this name.
+    /// There is no RPC of this name.
     pub fn fail_next(&self, call: &str, error: rubelet_cri::CriErrorKind, after_effect: bool) {
         let fault = Fault::of(call).error(error, "injected failure");
         self.inject(if after_effect {
@@ -218,33 +221,33 @@ impl Sim {
         });
     }
 
-    /// Calls of this RPC about this subject hang, before they have any effect, until the returned
-    /// value is released or dropped. Their callers' deadlines still hold.
+    /// Calls of this RPC about this subject hang before their effect, until the returned value is
+    /// released or dropped. Their callers' deadlines still apply.
     ///
     /// # Panics
-    /// No RPC has this name.
+    /// There is no RPC of this name.
     pub fn hang(&self, call: &str, subject: Subject) -> Hang {
         Hang::new(self.clone(), call, subject, Moment::Before)
     }
 
-    /// The same, but the calls have had their effect; only the answer does not come.
+    /// The same, but the calls hang after their effect; only the response is missing.
     ///
     /// # Panics
-    /// No RPC has this name.
+    /// There is no RPC of this name.
     pub fn hang_after_effect(&self, call: &str, subject: Subject) -> Hang {
         Hang::new(self.clone(), call, subject, Moment::After)
     }
 }
 
-/// The truth, without a call.
+/// The real state, without a call.
 impl Sim {
-    /// Wall time in the model, in nanoseconds since 1970: what its timestamps are taken from.
+    /// Wall time in the model, in nanoseconds since 1970, from which its timestamps are taken.
     #[must_use]
     pub fn wall_now(&self) -> i64 {
         self.look(|state| wall(state.clock.now()))
     }
 
-    /// The running container of this pod and name; the newest, should there be several.
+    /// The running container of this pod and name; the newest if there are several.
     #[must_use]
     pub fn running(&self, pod_uid: &str, name: &str) -> Option<String> {
         self.look(|state| {
@@ -258,7 +261,7 @@ impl Sim {
         })
     }
 
-    /// True if this process is there and belongs to this container.
+    /// Whether this process exists and belongs to this container.
     #[must_use]
     pub fn is_process_of(&self, pid: u32, id: &str) -> bool {
         self.look(|state| {
@@ -268,7 +271,7 @@ impl Sim {
         })
     }
 
-    /// What a container of this pod, name and attempt printed.
+    /// The log of a container of this pod, name and attempt.
     #[must_use]
     pub fn log(&self, pod_uid: &str, name: &str, attempt: u32) -> Vec<String> {
         self.look(|state| {
@@ -282,7 +285,7 @@ impl Sim {
         })
     }
 
-    /// All containers there are, oldest first.
+    /// All containers, oldest first.
     #[must_use]
     pub fn containers(&self) -> Vec<Instance> {
         self.look(|state| {
@@ -301,19 +304,19 @@ impl Sim {
         })
     }
 
-    /// What a container was created with.
+    /// The configuration of a container.
     #[must_use]
     pub fn container_config(&self, id: &str) -> Option<v1::ContainerConfig> {
         self.look(|state| Some(state.containers.get(id)?.config.clone()))
     }
 
-    /// What a sandbox was created with.
+    /// The configuration of a sandbox.
     #[must_use]
     pub fn sandbox_config(&self, id: &str) -> Option<v1::PodSandboxConfig> {
         self.look(|state| Some(state.sandboxes.get(id)?.config.clone()))
     }
 
-    /// The pod CIDR that the runtime was given last.
+    /// The last pod CIDR that the runtime received.
     #[must_use]
     pub fn pod_cidr(&self) -> String {
         self.look(|state| state.node.pod_cidr.clone())

@@ -1,4 +1,4 @@
-//! How a model emits events, and what goes wrong with them on the way.
+//! How a model emits events, and the faults of their delivery.
 
 use std::time::Duration;
 
@@ -7,41 +7,41 @@ use rubelet_cri::{ContainerEvent, v1};
 
 use crate::Subject;
 
-/// Which runtime's way with events a model has.
+/// The runtime whose events a model emulates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EventFlavour {
-    /// Containerd 2.x. Emits all events of containers and sandboxes but starts that failed. A stream
-    /// with 100 events waiting holds up the calls that make more. Without a stream events are kept
-    /// for five minutes; a stream that was dropped is only noticed, and so swallows, the event
-    /// after that.
+    /// Containerd 2.x. Emits all events of containers and sandboxes except for starts that failed. A
+    /// stream with 100 pending events blocks calls that emit more. Without a stream, events are kept
+    /// for five minutes; that a stream was dropped is noticed only with the next event, which is
+    /// lost.
     #[default]
     Containerd,
     /// Containerd 1.7. The same events, through one queue of 1000 for all streams: each event
-    /// reaches one of them, in turn. Without a stream they stay in the queue; while it is full, new
-    /// ones are lost.
+    /// reaches one of them, round robin. Without a stream they stay in the queue; while it is full,
+    /// new ones are lost.
     Shared,
-    /// CRI-O with events on. Emits no creation or removal of a sandbox, and nothing of containers
-    /// that go with their sandbox. Up to 1000 events from before the first stream are kept, later
-    /// ones without a stream are gone. While 1000 events wait for one stream, all streams lose new
-    /// ones.
+    /// CRI-O with events enabled. Emits no creation or removal of a sandbox, and no events of
+    /// containers that are removed with their sandbox. Up to 1000 events before the first stream
+    /// are kept; later, events without a stream are lost. While one stream has 1000 pending events,
+    /// all streams lose new ones.
     CriO,
     /// Containerd 1.6: the RPC does not exist.
     None,
-    /// CRI-O with events off: the stream ends well as soon as it begins.
+    /// CRI-O with events disabled: the stream ends without an error immediately.
     Closed,
 }
 
-/// Something that goes wrong with single events. See [`Sim::inject_event`](crate::Sim::inject_event).
+/// A fault of single events. See [`Sim::inject_event`](crate::Sim::inject_event).
 #[derive(Debug, Clone)]
 pub struct EventFault {
-    pub(crate) mishap: Mishap,
+    pub(crate) effect: EventFaultEffect,
     pub(crate) subject: Subject,
     pub(crate) kind: Option<v1::ContainerEventType>,
     pub(crate) left: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Mishap {
+pub(crate) enum EventFaultEffect {
     Lose,
     Double,
     Delay(Duration),
@@ -51,9 +51,9 @@ pub(crate) enum Mishap {
 }
 
 impl EventFault {
-    fn new(mishap: Mishap) -> Self {
+    fn new(effect: EventFaultEffect) -> Self {
         Self {
-            mishap,
+            effect,
             subject: Subject::any(),
             kind: None,
             left: Some(1),
@@ -63,40 +63,40 @@ impl EventFault {
     /// The next event is lost.
     #[must_use]
     pub fn lost() -> Self {
-        Self::new(Mishap::Lose)
+        Self::new(EventFaultEffect::Lose)
     }
 
-    /// The next event comes twice.
+    /// The next event is delivered twice.
     #[must_use]
     pub fn doubled() -> Self {
-        Self::new(Mishap::Double)
+        Self::new(EventFaultEffect::Double)
     }
 
-    /// The next event comes so much later; others overtake it.
+    /// The next event is delivered this much later; others overtake it.
     #[must_use]
     pub fn late(by: Duration) -> Self {
-        Self::new(Mishap::Delay(by))
+        Self::new(EventFaultEffect::Delay(by))
     }
 
-    /// The next event is kept back until [`Sim::release_events`](crate::Sim::release_events).
+    /// The next event is held until [`Sim::release_events`](crate::Sim::release_events).
     #[must_use]
     pub fn held() -> Self {
-        Self::new(Mishap::Hold)
+        Self::new(EventFaultEffect::Hold)
     }
 
     /// The next event names no sandbox and no pod.
     #[must_use]
     pub fn without_sandbox() -> Self {
-        Self::new(Mishap::WithoutSandbox)
+        Self::new(EventFaultEffect::WithoutSandbox)
     }
 
-    /// The next event says it is about the pod with this UID.
+    /// The next event has the UID of this pod.
     #[must_use]
-    pub fn of_wrong_pod(uid: &str) -> Self {
-        Self::new(Mishap::WrongPod(uid.to_owned()))
+    pub fn with_wrong_pod(uid: &str) -> Self {
+        Self::new(EventFaultEffect::WrongPod(uid.to_owned()))
     }
 
-    /// Only events about this subject. Its image is of no account.
+    /// Only events about this subject. Its image is ignored.
     #[must_use]
     pub fn on(self, subject: Subject) -> Self {
         Self { subject, ..self }
@@ -131,31 +131,31 @@ impl EventFault {
     }
 }
 
-/// How often what goes wrong when events are rough: each in so many of a thousand events.
+/// Probability of each random fault of events, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventOdds {
     /// It is lost.
     pub lost: u16,
-    /// It comes twice.
+    /// It is delivered twice.
     pub doubled: u16,
-    /// It, or its second copy, is late, by up to `longest`.
+    /// It, or its second copy, is delayed by up to `longest`.
     pub late: u16,
     /// It names no sandbox.
     pub without_sandbox: u16,
     /// It names the pod of an earlier event.
     pub wrong_pod: u16,
-    /// An earlier event comes once more after it.
+    /// An earlier event is delivered again after it.
     pub replayed: u16,
-    /// All streams break right after it.
+    /// All streams fail after it.
     pub cut: u16,
-    /// The longest that an event is late.
+    /// The maximum delay of an event.
     pub longest: Duration,
 }
 
 impl EventOdds {
-    /// Some of everything.
+    /// Some faults of each kind.
     #[must_use]
-    pub fn rough() -> Self {
+    pub fn mixed() -> Self {
         Self {
             lost: 50,
             doubled: 50,
@@ -188,12 +188,12 @@ impl Dice {
         usize::try_from(self.next() % end).unwrap_or(0)
     }
 
-    /// True in so many of a thousand throws.
+    /// True with this probability, in thousandths.
     pub(crate) fn hits(&mut self, per_mille: u16) -> bool {
         self.below(1000) < usize::from(per_mille)
     }
 
-    /// Any time up to `longest`, in whole milliseconds.
+    /// A duration up to `longest`, in whole milliseconds.
     pub(crate) fn up_to(&mut self, longest: Duration) -> Duration {
         let millis = usize::try_from(longest.as_millis()).unwrap_or(usize::MAX - 1);
         let millis = self.below(millis.saturating_add(1));

@@ -15,7 +15,7 @@ pub struct Fault {
     pub(crate) left: Option<usize>,
 }
 
-/// When in a call something goes wrong.
+/// The point in a call at which a fault occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     Before,
@@ -23,11 +23,11 @@ pub(crate) enum Moment {
 }
 
 impl Fault {
-    /// The next call of this RPC (`RunPodSandbox`, `ListContainers`, ...) fails with code
+    /// The next call of this RPC (`RunPodSandbox`, `ListContainers`, ...) fails with the code
     /// `Unknown` and has no effect.
     ///
     /// # Panics
-    /// No RPC has this name.
+    /// There is no RPC of this name.
     #[must_use]
     pub fn of(call: &str) -> Self {
         known(call);
@@ -47,7 +47,7 @@ impl Fault {
         Self { subject, ..self }
     }
 
-    /// The call does what it was asked to, and then reports the failure.
+    /// The call has its effect, and then fails.
     #[must_use]
     pub fn after_effect(self) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Fault {
         }
     }
 
-    /// What the caller gets.
+    /// The error that the caller receives.
     #[must_use]
     pub fn error(self, kind: CriErrorKind, message: &str) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Fault {
     }
 }
 
-/// Calls that hang for as long as this is alive. See [`Sim::hang`].
+/// Calls that hang until this is dropped. See [`Sim::hang`].
 #[must_use = "the calls hang only while this is alive"]
 pub struct Hang {
     sim: Sim,
@@ -111,7 +111,7 @@ impl Hang {
         drop(self);
     }
 
-    /// How many calls hang here now.
+    /// Number of calls that hang here now.
     #[must_use]
     pub fn held(&self) -> usize {
         self.sim.look(|state| state.faults.held(self.key))
@@ -148,7 +148,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// The failure for this call, if there is one; used up where it has a count.
+    /// The failure for this call, if there is one; its count is decremented.
     pub(crate) fn failure(
         &mut self,
         call: &str,
@@ -169,7 +169,7 @@ impl Faults {
         Some(failure)
     }
 
-    /// The hang that holds this call up, if there is one.
+    /// The hang that blocks this call, if there is one.
     pub(crate) fn hang(&self, call: &str, subject: &Subject, moment: Moment) -> Option<u64> {
         let mut rules = self.hangs.iter();
         let rule = rules.find(|rule| {
@@ -196,7 +196,7 @@ impl Faults {
     }
 }
 
-/// A misspelt RPC in a test would otherwise be a fault that never strikes.
+/// A misspelled RPC in a test would otherwise be a fault that never occurs.
 pub(crate) fn known(call: &str) {
     assert!(CALLS.contains(&call), "no RPC is called {call:?}");
 }

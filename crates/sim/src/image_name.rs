@@ -1,6 +1,6 @@
-//! How runtimes spell an image out: `busybox` is `docker.io/library/busybox:latest`.
+//! Normalization of image names, as in runtimes: `busybox` is `docker.io/library/busybox:latest`.
 
-/// The full spelling of `name`; an identifier (`sha256:...`) is its own.
+/// The full name of `name`; an identifier (`sha256:...`) is unchanged.
 pub(crate) fn canonical(name: &str) -> String {
     if name.starts_with("sha256:") {
         return name.to_owned();
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_spelt_out_as_containerd_spells_them() {
+    fn names_are_normalized_as_in_containerd() {
         for (short, full) in [
             ("busybox", "docker.io/library/busybox:latest"),
             ("busybox:1.36", "docker.io/library/busybox:1.36"),

@@ -1,12 +1,12 @@
-//! A model CRI runtime in memory: what containerd answers, without containers.
+//! A model CRI runtime in memory that responds as containerd does, without containers.
 //!
 //! [`Sim`] implements both CRI traits. Time is tokio's, so that a test with paused time is
 //! deterministic and takes no time. A test scripts what containers and pulls do ([`Behavior`],
-//! [`Pull`]), injects faults ([`Fault`], [`Sim::hang`], [`Sim::set_down`]) and asks the
-//! [`Oracle`], the ordered record of everything that happened, the result.
+//! [`Pull`]), injects faults ([`Fault`], [`Sim::hang`], [`Sim::set_down`]) and queries the
+//! [`Oracle`], the ordered record of everything that happened.
 //!
-//! Events are emitted as by containerd 2.x, or by another runtime ([`EventFlavour`]), and go
-//! wrong on request ([`EventFault`], [`Sim::rough_events`]).
+//! Events are emitted as by containerd 2.x, or by another runtime ([`EventFlavour`]), with faults
+//! on request ([`EventFault`], [`Sim::inject_random_event_faults`]).
 //!
 //! ```
 //! use std::time::Duration;

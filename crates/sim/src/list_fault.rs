@@ -1,10 +1,10 @@
-//! Lists that emit less than there is.
+//! Lists with missing items.
 
 use rubelet_cri::v1;
 
 use crate::{Subject, event::Dice, fault::known};
 
-/// What is missing from lists of one RPC. See [`Sim::inject_list`](crate::Sim::inject_list).
+/// Items that are missing from lists of one RPC. See [`Sim::inject_list`](crate::Sim::inject_list).
 #[derive(Debug, Clone)]
 pub struct ListFault {
     call: String,
@@ -32,7 +32,7 @@ impl ListFault {
         }
     }
 
-    /// The next answer to `ListPodSandbox` or `ListContainers` has nothing in it.
+    /// The next response to `ListPodSandbox` or `ListContainers` is empty.
     ///
     /// # Panics
     /// It is another RPC.
@@ -41,7 +41,7 @@ impl ListFault {
         Self::without(call, Subject::any())
     }
 
-    /// The next answer does not have what is about this subject.
+    /// The next response lacks the items about this subject.
     ///
     /// # Panics
     /// It is another RPC.
@@ -50,17 +50,17 @@ impl ListFault {
         Self::new(call, Missing::Subject(subject))
     }
 
-    /// The next answer lacks any `per_mille` of a thousand items, decided by `seed`.
+    /// The next response lacks random items, `per_mille` of a thousand, chosen by `seed`.
     ///
     /// # Panics
     /// It is another RPC.
     #[must_use]
-    pub fn thinned(call: &str, per_mille: u16, seed: u64) -> Self {
+    pub fn partial(call: &str, per_mille: u16, seed: u64) -> Self {
         let dice = Dice::new(seed);
         Self::new(call, Missing::Chance { per_mille, dice })
     }
 
-    /// This many answers instead of one.
+    /// This many responses instead of one.
     #[must_use]
     pub fn times(self, times: usize) -> Self {
         Self {
@@ -69,19 +69,19 @@ impl ListFault {
         }
     }
 
-    /// All answers, until [`Sim::clear_faults`](crate::Sim::clear_faults).
+    /// All responses, until [`Sim::clear_faults`](crate::Sim::clear_faults).
     #[must_use]
     pub fn always(self) -> Self {
         Self { left: None, ..self }
     }
 }
 
-/// The faults of lists that are left.
+/// The remaining faults of lists.
 #[derive(Default)]
 pub(crate) struct ListFaults(pub(crate) Vec<ListFault>);
 
 impl ListFaults {
-    /// Takes away from an answer what the oldest fault of this RPC wants missing.
+    /// Removes from a response the items that the oldest fault of this RPC selects.
     pub(crate) fn shorten<T>(&mut self, call: &str, items: &mut Vec<T>, about: fn(&T) -> Subject) {
         let Some(index) = self.0.iter().position(|fault| fault.call == call) else {
             return;
@@ -100,7 +100,7 @@ impl ListFaults {
     }
 }
 
-/// What an item of `ListPodSandbox` is about.
+/// The subject of an item of `ListPodSandbox`.
 pub(crate) fn of_sandbox(item: &v1::PodSandbox) -> Subject {
     Subject {
         pod_uid: item.metadata.as_ref().map(|of| of.uid.clone()),

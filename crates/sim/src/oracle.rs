@@ -1,15 +1,15 @@
-//! The oracle: everything that happened, in order, and questions about it.
+//! The oracle: the record of everything that happened, in order, and queries on it.
 
 mod calls;
 mod entry;
 mod events;
-mod lives;
+mod processes;
 
 pub use calls::CallRecord;
 pub use entry::{CallOutcome, Entry, EntryKind, Instance};
 pub use lives::ExecRecord;
 
-/// The record up to the moment it was asked for. Displayed, it is one line per entry.
+/// The record up to the moment at which it was taken. Displays as one line per entry.
 #[derive(Debug, Clone)]
 pub struct Oracle {
     entries: Vec<Entry>,
@@ -26,7 +26,7 @@ impl Oracle {
         &self.entries
     }
 
-    /// Where the record ends now: what a later question counts from.
+    /// The current end of the record, from which a later query starts.
     #[must_use]
     pub fn mark(&self) -> usize {
         self.entries.len()

@@ -1,10 +1,10 @@
-//! What a pull of one image comes to.
+//! Scripted pulls of images.
 
 use std::time::Duration;
 
 use rubelet_cri::{Code, CriErrorKind};
 
-/// The scripted outcome of pulling an image. An image without one is in no registry.
+/// The result of pulling an image. An image without one is in no registry.
 #[derive(Debug, Clone)]
 pub struct Pull {
     pub(crate) takes: Option<Duration>,
@@ -12,7 +12,7 @@ pub struct Pull {
 }
 
 impl Pull {
-    /// Succeeds at once.
+    /// Succeeds immediately.
     #[must_use]
     pub fn succeeds() -> Self {
         Self {
@@ -21,13 +21,13 @@ impl Pull {
         }
     }
 
-    /// Fails at once, with the code containerd uses for nearly everything.
+    /// Fails immediately, with the code that containerd uses for nearly all errors.
     #[must_use]
     pub fn fails(message: &str) -> Self {
         Self::fails_as(CriErrorKind::Other(Code::Unknown), message)
     }
 
-    /// Fails at once with a given kind.
+    /// Fails immediately with this kind.
     #[must_use]
     pub fn fails_as(kind: CriErrorKind, message: &str) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Pull {
         }
     }
 
-    /// Never ends.
+    /// Never completes.
     #[must_use]
     pub fn hangs() -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! The CRI traits, call by call.
 
-mod about;
 mod events;
 mod exec;
 mod images;
+mod request_subject;
 mod runtime;

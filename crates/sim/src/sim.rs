@@ -1,4 +1,4 @@
-//! The handle on a model, and how its parts wait for one another.
+//! Handle of a model, and waiting for its state.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,14 +15,14 @@ pub struct Sim(Arc<Inner>);
 struct Inner {
     timeouts: Timeouts,
     state: Mutex<State>,
-    /// Sent to whenever the state changes for another reason than time.
+    /// Notified whenever the state changes for another reason than time.
     changed: watch::Sender<()>,
 }
 
-/// What a condition says when it is looked at.
+/// Result of evaluating a condition.
 pub(crate) enum Wait<T> {
     Done(T),
-    /// Look again at this time, or when something changes.
+    /// Evaluate again at this time, or when something changes.
     Until(Duration),
     ForChange,
 }
@@ -34,8 +34,8 @@ impl<T> From<Option<T>> for Wait<T> {
 }
 
 impl Sim {
-    /// A runtime without pods and images, ready to serve. Must be made inside of a tokio runtime,
-    /// after its time was paused if it must be.
+    /// A runtime without pods and images, ready to serve. Must be created inside a tokio runtime;
+    /// if time is to be paused, after that.
     #[must_use]
     pub fn new() -> Self {
         Self::with_timeouts(Timeouts::default())
@@ -51,13 +51,13 @@ impl Sim {
         }))
     }
 
-    /// This runtime as a caller holds it.
+    /// The runtime service, as callers use it.
     #[must_use]
     pub fn runtime(&self) -> Arc<dyn RuntimeService> {
         Arc::new(self.clone())
     }
 
-    /// Its image service as a caller holds it.
+    /// The image service, as callers use it.
     #[must_use]
     pub fn images(&self) -> Arc<dyn ImageService> {
         Arc::new(self.clone())
@@ -69,7 +69,7 @@ impl Sim {
         self.look(|state| Oracle::new(state.log.clone()))
     }
 
-    /// What happened after the first `mark` entries of the record, which may be a long one.
+    /// The entries after the first `mark` ones, without copying the whole record.
     #[must_use]
     pub fn entries_since(&self, mark: usize) -> Vec<Entry> {
         self.look(|state| state.log.iter().skip(mark).cloned().collect())
@@ -79,14 +79,14 @@ impl Sim {
         &self.0.timeouts
     }
 
-    /// Changes the state, and wakes who waits for a change.
+    /// Changes the state, and wakes tasks that wait for a change.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let result = change(&mut self.state());
         self.0.changed.send_replace(());
         result
     }
 
-    /// Reads the state. Nobody is woken.
+    /// Reads the state, without waking anybody.
     pub(crate) fn look<R>(&self, read: impl FnOnce(&mut State) -> R) -> R {
         read(&mut self.state())
     }
@@ -116,10 +116,10 @@ impl Sim {
         }
     }
 
-    /// The state, with everything in it that time alone has brought about.
+    /// The state, after all exits that are due by now.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.0.state.lock();
-        state.settle();
+        state.process_due_exits();
         state
     }
 }

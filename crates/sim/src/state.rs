@@ -1,4 +1,4 @@
-//! The state of a model: what is there, what is scripted, what happened.
+//! The state of a model: its objects, its scripts and its record.
 
 mod container;
 mod events;
@@ -32,17 +32,17 @@ pub(crate) struct State {
     pub(crate) clock: Clock,
     pub(crate) sandboxes: BTreeMap<String, Sandbox>,
     pub(crate) containers: BTreeMap<String, Container>,
-    /// The names that runtimes build from metadata, and who has them.
+    /// Reserved names, built from metadata as in runtimes, and the identifiers of their holders.
     names: BTreeMap<String, String>,
-    /// The same, the other way round.
-    named: BTreeMap<String, String>,
-    /// When running containers will end by themselves, and which.
+    /// Reserved names by identifier.
+    names_by_id: BTreeMap<String, String>,
+    /// Running containers that will exit by themselves, with the time.
     exits: BTreeSet<(Duration, String)>,
-    /// How much later than the kernel the runtime notices ends.
+    /// How much later than the kernel the runtime notices exits.
     pub(crate) exit_lag: Duration,
     /// Whether the kernel reports exit codes.
     pub(crate) exit_codes: bool,
-    /// How many processes were started.
+    /// Number of processes that were started.
     processes: u32,
     pub(crate) events: Events,
     /// How long a sandbox still exists after the event of its removal.
@@ -54,31 +54,31 @@ pub(crate) struct State {
     pub(crate) latencies: BTreeMap<String, Duration>,
     pub(crate) latency: Duration,
     pub(crate) log: Vec<Entry>,
-    /// How often containers of a pod UID and name were started.
+    /// Number of starts of containers by pod UID and name.
     starts: BTreeMap<(String, String), usize>,
     number: u64,
-    made: u64,
+    ids_issued: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct Scripts {
-    /// By the name in the container's metadata. Goes before the image's.
+    /// By the name in the container's metadata. Takes precedence over the image's.
     pub(crate) by_container: BTreeMap<String, Script>,
     /// By the image's full name.
     pub(crate) by_image: BTreeMap<String, Script>,
     pub(crate) exec: Option<ExecScript>,
 }
 
-/// Why the runtime did not do what it was asked to.
+/// An error of the runtime.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct RuntimeError {
     pub(crate) kind: CriErrorKind,
     pub(crate) message: String,
 }
 
-impl Refusal {
-    /// The kind of nearly all of containerd's refusals.
-    pub(crate) fn plain(message: impl Into<String>) -> Self {
+impl RuntimeError {
+    /// The kind of nearly all of containerd's errors.
+    pub(crate) fn unknown(message: impl Into<String>) -> Self {
         Self {
             kind: CriErrorKind::Other(Code::Unknown),
             message: message.into(),
@@ -92,15 +92,15 @@ impl Refusal {
         }
     }
 
-    /// A command that ran into its own timeout. How long the caller waits, the call fills in.
-    pub(crate) fn too_slow(limit: Duration) -> Self {
+    /// A command that exceeded its own timeout. The caller's deadline is filled in by the call.
+    pub(crate) fn exec_timeout(limit: Duration) -> Self {
         Self {
             kind: CriErrorKind::DeadlineExceeded(Duration::ZERO),
             message: format!("timeout {limit:?} exceeded: context deadline exceeded"),
         }
     }
 
-    /// The answer to an RPC that the runtime does not have.
+    /// The error of an RPC that the runtime does not have.
     pub(crate) fn unimplemented() -> Self {
         Self {
             kind: CriErrorKind::Unimplemented,
@@ -123,7 +123,7 @@ impl State {
             sandboxes: BTreeMap::new(),
             containers: BTreeMap::new(),
             names: BTreeMap::new(),
-            named: BTreeMap::new(),
+            names_by_id: BTreeMap::new(),
             exits: BTreeSet::new(),
             exit_lag: Duration::ZERO,
             exit_codes: false,
@@ -139,16 +139,16 @@ impl State {
             log: Vec::new(),
             starts: BTreeMap::new(),
             number: 0,
-            made: 0,
+            ids_issued: 0,
         }
     }
 
-    pub(crate) fn note(&mut self, what: EntryKind) {
-        self.note_at(self.clock.now(), what);
+    pub(crate) fn record(&mut self, what: EntryKind) {
+        self.record_at(self.clock.now(), what);
     }
 
-    /// Records what happened a while ago and is only seen now.
-    pub(crate) fn note_at(&mut self, at: Duration, what: EntryKind) {
+    /// Records something that happened earlier and is noticed only now.
+    pub(crate) fn record_at(&mut self, at: Duration, what: EntryKind) {
         self.log.push(Entry { at, what });
     }
 
@@ -157,34 +157,34 @@ impl State {
         self.number
     }
 
-    /// An identifier as long as real ones, which differs in its first characters.
+    /// An identifier as long as real ones, which is unique in its first characters.
     pub(crate) fn fresh_id(&mut self) -> String {
-        self.made += 1;
-        format!("{:012x}{:052x}", self.made, 0)
+        self.ids_issued += 1;
+        format!("{:012x}{:052x}", self.ids_issued, 0)
     }
 
     pub(crate) fn latency_of(&self, call: &str) -> Duration {
         self.latencies.get(call).copied().unwrap_or(self.latency)
     }
 
-    /// Which life of the runtime this is, while it answers.
+    /// The boot number of the runtime, while it is up.
     pub(crate) fn boot(&self) -> Option<u64> {
         self.node.up.then_some(self.node.boots)
     }
 
-    fn reserve(&mut self, what: &str, name: &str, id: &str) -> Result<(), Refusal> {
+    fn reserve(&mut self, what: &str, name: &str, id: &str) -> Result<(), RuntimeError> {
         if let Some(holder) = self.names.get(name) {
-            return Err(Refusal::plain(format!(
+            return Err(RuntimeError::unknown(format!(
                 "failed to reserve {what} name {name:?}: name {name:?} is reserved for {holder:?}"
             )));
         }
         self.names.insert(name.to_owned(), id.to_owned());
-        self.named.insert(id.to_owned(), name.to_owned());
+        self.names_by_id.insert(id.to_owned(), name.to_owned());
         Ok(())
     }
 
     fn release_name(&mut self, id: &str) {
-        if let Some(name) = self.named.remove(id) {
+        if let Some(name) = self.names_by_id.remove(id) {
             self.names.remove(&name);
         }
     }

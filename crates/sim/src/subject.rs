@@ -1,17 +1,18 @@
-//! What a call is about, and patterns of that.
+//! Subjects of calls, and patterns of them.
 
 use std::fmt;
 
-/// The pod, container or image of a call. As a pattern, what is `None` matches everything.
+/// The pod, container or image of a call. In a pattern, `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The UID in the sandbox's metadata.
     pub pod_uid: Option<String>,
     /// The name in the container's metadata.
     pub container: Option<String>,
-    /// The runtime's identifier of the container, or of the sandbox if it is about no container.
+    /// The runtime's identifier of the container, or of the sandbox if the call is not about a
+    /// container.
     pub id: Option<String>,
-    /// The image as the request spells it.
+    /// The image, as spelled in the request.
     pub image: Option<String>,
 }
 
@@ -49,7 +50,7 @@ impl Subject {
         }
     }
 
-    /// Calls about this image, spelt as the request spells it.
+    /// Calls about this image, spelled as in the request.
     #[must_use]
     pub fn image(image: &str) -> Self {
         Self {

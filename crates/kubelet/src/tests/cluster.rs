@@ -121,7 +121,7 @@ async fn pods_that_do_not_select_the_node_are_no_reason_for_others_to_wait() {
 async fn a_deleted_pod_ends_is_shown_as_finished_and_stays_so_until_it_is_gone() {
     let node = Node::new();
     node.sim
-        .on_image("app:1", Behavior::runs().ending_on_term(seconds(3), 0));
+        .on_image("app:1", Behavior::runs().exiting_on_term(seconds(3), 0));
     let uid = node.want("web", APP);
     node.change_in_api("web", |_| {});
     node.until_running().await;
@@ -255,7 +255,7 @@ async fn a_job_that_is_known_to_be_done_is_not_done_again_on_a_node_that_lost_it
     node.stop().await;
     std::fs::remove_file(node.record("job")).unwrap();
     for sandbox in node.sim.sandboxes(&uid) {
-        node.sim.vanish_sandbox(&sandbox);
+        node.sim.remove_sandbox_externally(&sandbox);
     }
     let uid_of_job = PodUid::from(uid.clone());
     let published = || node.cluster.published.lock();
@@ -275,7 +275,7 @@ fn preemptions(node: &Node) -> f64 {
 async fn a_critical_pod_takes_the_place_of_a_lesser_one_once_that_has_ended() {
     let node = Node::new();
     node.cluster.set_room(1);
-    let term = Behavior::runs().ending_on_term(seconds(7), 0);
+    let term = Behavior::runs().exiting_on_term(seconds(7), 0);
     node.sim.on_image("app:1", term);
     let lesser = node.want(
         "lesser",

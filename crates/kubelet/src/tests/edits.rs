@@ -82,7 +82,7 @@ async fn an_edit_restarts_what_it_changed_and_nothing_else() {
 async fn an_edit_back_and_forth_within_a_stop_ends_with_the_last_one() {
     let node = Node::new();
     node.sim
-        .on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+        .on_image("app:1", Behavior::runs().exiting_on_term(seconds(10), 0));
     let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
     node.until_running().await;
     node.want("web", "containers: [{name: a, image: 'app:2'}]");
@@ -159,7 +159,7 @@ async fn a_finished_pod_that_was_being_removed_runs_again_when_it_is_wanted_agai
         let mut node = Node::new();
         node.sim.on_image("app:1", Behavior::exits(seconds(1), 0));
         node.sim
-            .on_container("slow", Behavior::runs().ending_on_term(seconds(20), 0));
+            .on_container("slow", Behavior::runs().exiting_on_term(seconds(20), 0));
         let spec = "restartPolicy: Never, \
                     containers: [{name: a, image: 'app:1'}, {name: slow, image: 'app:2'}]";
         let uid = node.want("job", spec);

@@ -105,7 +105,7 @@ impl Processes for ModelProcesses {
     fn end(&self, pid: u32, container: &ContainerId) -> Option<BoxFuture<'static, Option<i32>>> {
         let (sim, id) = (self.0.clone(), container.as_str().to_owned());
         sim.is_process_of(pid, &id)
-            .then(|| Box::pin(async move { sim.process_ended(&id).await }) as _)
+            .then(|| Box::pin(async move { sim.wait_process_exit(&id).await }) as _)
     }
 }
 

@@ -59,7 +59,7 @@ async fn a_directory_without_a_pod_is_removed() {
     node.until_running().await;
     let sandbox = node.sim.sandboxes(&uid).remove(0);
     node.kill().await;
-    node.sim.vanish_sandbox(&sandbox);
+    node.sim.remove_sandbox_externally(&sandbox);
     node.unwant("web");
     node.start();
     let took = node.until("the end", |node| node.is_gone(&uid)).await;

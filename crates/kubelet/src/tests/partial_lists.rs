@@ -80,7 +80,7 @@ async fn an_agent_that_starts_with_holes_in_all_lists_makes_nothing_twice() {
         let before = made(&node, &uid);
         node.kill().await;
         for list in LISTS {
-            let holes = ListFault::thinned(list, 400, seed);
+            let holes = ListFault::partial(list, 400, seed);
             node.sim.inject_list(holes.times(40));
         }
         node.start();
@@ -125,7 +125,7 @@ async fn what_was_removed_while_no_agent_ran_is_made_again_at_once() {
     let (mut node, uid) = node_with_past().await;
     node.kill().await;
     for sandbox in node.sim.sandboxes(&uid) {
-        node.sim.vanish_sandbox(&sandbox);
+        node.sim.remove_sandbox_externally(&sandbox);
     }
     node.start();
     let runs = |node: &Node| node.sim.running(&uid, "b").is_some();
@@ -182,7 +182,7 @@ async fn a_sandbox_that_was_being_made_is_not_made_twice() {
         node.kill().await;
         made.release();
         for sandbox in &before {
-            node.sim.vanish_sandbox(sandbox);
+            node.sim.remove_sandbox_externally(sandbox);
         }
         for list in LISTS {
             node.sim.inject_list(ListFault::empty(list).times(times));

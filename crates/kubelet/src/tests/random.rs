@@ -276,7 +276,7 @@ impl Story {
             }
             Act::EndProcess(pod, which, lag) => {
                 if let Some(id) = self.node.sim.running(&self.uids[pod], &self.name(which)) {
-                    self.node.sim.end_process(&id, None);
+                    self.node.sim.exit_unnoticed(&id, None);
                     self.ended.push((until(lag), id));
                 }
             }
@@ -293,7 +293,7 @@ impl Story {
             }
             Act::VanishSandbox(pod) => {
                 if let Some(id) = self.node.sim.sandboxes(&self.uids[pod]).last() {
-                    self.node.sim.vanish_sandbox(id);
+                    self.node.sim.remove_sandbox_externally(id);
                     self.vanished.insert(id.clone());
                 }
             }
@@ -348,7 +348,7 @@ impl Story {
                 times,
             } => {
                 self.eaten = true;
-                let holes = ListFault::thinned(LISTS[list], share, seed);
+                let holes = ListFault::partial(LISTS[list], share, seed);
                 self.node.sim.inject_list(holes.times(times));
             }
             _ => {}

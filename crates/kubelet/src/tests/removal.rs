@@ -93,7 +93,7 @@ async fn a_pod_that_ignores_sigterm_has_its_whole_grace_and_no_more() {
     node.until_running().await;
     node.unwant("web");
     let took = node.until("the end", |node| node.is_gone(&uid)).await;
-    let termed = time_of(&node, |what| matches!(what, EntryKind::ContainerTermed(_)));
+    let termed = time_of(&node, |what| matches!(what, EntryKind::SigtermSent(_)));
     let ended = time_of(&node, |what| {
         matches!(what, EntryKind::ContainerExited { .. })
     });
@@ -106,7 +106,7 @@ async fn a_pod_that_ignores_sigterm_has_its_whole_grace_and_no_more() {
 async fn all_containers_are_stopped_at_the_same_time() {
     let node = Node::new();
     node.sim
-        .on_image("app:1", Behavior::runs().ending_on_term(seconds(8), 0));
+        .on_image("app:1", Behavior::runs().exiting_on_term(seconds(8), 0));
     let containers: Vec<_> = (0..4)
         .map(|number| format!("{{name: c{number}, image: 'app:1'}}"))
         .collect();
@@ -121,7 +121,7 @@ async fn all_containers_are_stopped_at_the_same_time() {
 async fn what_is_wanted_again_while_it_is_removed_starts_again_once_the_old_one_is_gone() {
     let mut node = Node::new();
     node.sim
-        .on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+        .on_image("app:1", Behavior::runs().exiting_on_term(seconds(10), 0));
     let uid = node.want("web", APP);
     node.until_running().await;
     let first = node.sim.running(&uid, "app").unwrap();
@@ -155,7 +155,7 @@ async fn what_is_wanted_again_while_it_is_removed_starts_again_once_the_old_one_
 async fn a_pod_with_the_name_of_one_that_ends_waits_for_its_end() {
     let mut node = Node::new();
     node.sim
-        .on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+        .on_image("app:1", Behavior::runs().exiting_on_term(seconds(10), 0));
     for restart in [false, true] {
         let old = node.want_with("web", "uid: old", APP);
         node.until_running().await;
@@ -185,7 +185,7 @@ async fn a_pod_with_the_name_of_one_that_ends_waits_for_its_end() {
 async fn another_uid_waits_for_the_old_pod_also_if_it_came_while_no_agent_ran() {
     let mut node = Node::new();
     node.sim
-        .on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+        .on_image("app:1", Behavior::runs().exiting_on_term(seconds(10), 0));
     let old = node.want_with("web", "uid: old", APP);
     node.until_running().await;
     node.kill().await;

@@ -32,7 +32,7 @@ struct StaticNode {
 impl StaticNode {
     async fn new() -> Self {
         let node = Node::new();
-        let behavior = Behavior::runs().ending_on_term(seconds(2), 0);
+        let behavior = Behavior::runs().exiting_on_term(seconds(2), 0);
         node.sim.on_container("app", behavior);
         node.sim.on_exec(|_, _| Exec::exits(0).after(seconds(6)));
         let state = SourceState::new(

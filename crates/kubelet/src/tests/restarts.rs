@@ -253,7 +253,7 @@ async fn an_old_sandbox_that_vanishes_does_not_touch_the_new_one() {
     node.until("a new sandbox", |node| node.calls("RunPodSandbox") == 2)
         .await;
     node.until_running().await;
-    node.sim.vanish_sandbox(&old);
+    node.sim.remove_sandbox_externally(&old);
     sleep(seconds(60)).await;
     assert_eq!(node.calls("RunPodSandbox"), 2);
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 2);

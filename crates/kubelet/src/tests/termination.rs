@@ -27,7 +27,7 @@ impl Family {
         let node = Node::new();
         for (name, (_, term)) in NAMES.iter().zip(manners) {
             let behavior = match term {
-                Some(takes) => Behavior::runs().ending_on_term(seconds(takes), 0),
+                Some(takes) => Behavior::runs().exiting_on_term(seconds(takes), 0),
                 None => Behavior::runs().ignoring_term(),
             };
             node.sim.on_container(name, behavior);

@@ -100,7 +100,7 @@ async fn an_instance_that_was_stopped_is_noted_with_the_cause() {
     assert_eq!(&*ends(&node)[0].stopped_because, "its definition changed");
 
     let node = Node::new();
-    node.sim.on_exec(|_, _| Exec::exits(1).complaining("no db"));
+    node.sim.on_exec(|_, _| Exec::exits(1).with_stderr("no db"));
     node.want(
         "web",
         "containers: [{name: app, image: 'app:1', lifecycle: {postStart: {exec: {command: [x]}}}}]",

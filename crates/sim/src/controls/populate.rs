@@ -1,4 +1,4 @@
-//! Large nodes, without a call for each part of them.
+//! Large nodes, without a call for each object.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use rubelet_cri::v1;
 
 use crate::Sim;
 
-/// The image of the containers that [`Sim::populate`] makes.
+/// The image of the containers that [`Sim::populate`] adds.
 const IMAGE: &str = "app";
 
 impl Sim {
-    /// A ready sandbox and running containers in it are there, without any call, fault or event.
-    /// The image of each container is added where it is missing. Returns the identifiers of the
-    /// sandbox and of the containers.
+    /// Adds a ready sandbox with running containers, without any call, fault or event. Missing
+    /// images of containers are added. Returns the identifiers of the sandbox and of the
+    /// containers.
     ///
     /// # Panics
-    /// There is no metadata, or its name is taken.
+    /// Metadata is missing, or its name is taken.
     pub fn add_pod(
         &self,
         sandbox: &v1::PodSandboxConfig,
@@ -26,7 +26,7 @@ impl Sim {
                 config: Some(sandbox.clone()),
                 ..Default::default()
             };
-            let emitted = std::mem::replace(&mut state.events.silent, true);
+            let emitted = std::mem::replace(&mut state.events.all_events_suppressed, true);
             let ran = state.run_pod_sandbox(&run);
             let pod_sandbox_id = ran
                 .expect("a test's pods have names of their own")
@@ -49,17 +49,17 @@ impl Sim {
                 made.container_id
             };
             let ids = containers.into_iter().map(add).collect();
-            state.events.silent = emitted;
+            state.events.all_events_suppressed = emitted;
             (pod_sandbox_id, ids)
         })
     }
 
     /// Adds `pods` pods with `containers` running containers each, labelled as the kubelet labels
-    /// its own: `pod-0`, `pod-1`, ... of namespace `default` with UIDs `uid-0`, `uid-1`, ... and
+    /// them: `pod-0`, `pod-1`, ... of namespace `default` with UIDs `uid-0`, `uid-1`, ... and
     /// containers `c0`, `c1`, ... See [`add_pod`](Sim::add_pod).
     ///
     /// # Panics
-    /// Such pods are there already.
+    /// Such pods exist already.
     pub fn populate(&self, pods: usize, containers: usize) {
         for pod in 0..pods {
             let (name, uid) = (format!("pod-{pod}"), format!("uid-{pod}"));

@@ -1,4 +1,4 @@
-//! Questions about the calls that were made.
+//! Queries on calls.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,11 +10,11 @@ use crate::Subject;
 pub struct CallRecord {
     /// The RPC, such as `StartContainer`.
     pub call: &'static str,
-    /// What it was about, as far as the runtime knew when it began.
+    /// Its subject, as far as the runtime knew it when the call began.
     pub subject: Subject,
-    /// When it arrived, since the model started.
+    /// Its arrival, since the model started.
     pub began: Duration,
-    /// When and how it ended; `None` while it is under way.
+    /// Its end and outcome; `None` while it is in progress.
     pub ended: Option<(Duration, CallOutcome)>,
 }
 
@@ -57,7 +57,7 @@ impl Oracle {
         calls.into_values().collect()
     }
 
-    /// How many calls of one RPC about a subject were made.
+    /// Number of calls of one RPC about a subject.
     #[must_use]
     pub fn count(&self, call: &str, subject: &Subject) -> usize {
         crate::fault::known(call);
@@ -66,7 +66,7 @@ impl Oracle {
         self.calls().iter().filter(matching).count()
     }
 
-    /// How many calls of each RPC were made.
+    /// Number of calls of each RPC.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::new();

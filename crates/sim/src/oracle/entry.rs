@@ -1,4 +1,4 @@
-//! One line of the record.
+//! Entries of the record.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -6,21 +6,21 @@ use rubelet_cri::{ContainerEvent, CriErrorKind};
 
 use crate::Subject;
 
-/// Something that happened, and when.
+/// An event in the model, with its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Time since the model started.
     pub at: Duration,
-    /// What it was.
+    /// What happened.
     pub what: EntryKind,
 }
 
-/// One container as the runtime made it.
+/// One container, as created in the runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
     /// The runtime's identifier.
     pub id: String,
-    /// The sandbox it is in.
+    /// Its sandbox.
     pub sandbox_id: String,
     /// The UID in the sandbox's metadata.
     pub pod_uid: String,
@@ -31,7 +31,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// What calls and events about it are about.
+    /// The subject of calls and events about it.
     pub(crate) fn subject(&self) -> Subject {
         Subject {
             id: Some(self.id.clone()),
@@ -40,18 +40,18 @@ impl Instance {
     }
 }
 
-/// How a call ended for its caller.
+/// Outcome of a call for its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallOutcome {
     /// It succeeded.
     Done,
     /// It failed with this kind and message.
     Failed(CriErrorKind, String),
-    /// The caller dropped it.
+    /// The caller dropped its future.
     Dropped,
 }
 
-/// The things that happen.
+/// Kinds of entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(
     missing_docs,
@@ -77,33 +77,33 @@ pub enum EntryKind {
         pod_uid: String,
         attempt: u32,
     },
-    /// A sandbox ceased to be ready.
+    /// A sandbox is no longer ready.
     SandboxStopped { id: String, pod_uid: String },
-    /// A sandbox is gone.
+    /// A sandbox was removed.
     SandboxRemoved { id: String, pod_uid: String },
-    /// A container was made.
+    /// A container was created.
     ContainerCreated(Arc<Instance>),
-    /// A container's process runs.
+    /// A container's process was started.
     ContainerStarted(Arc<Instance>),
     /// A container's process could not be started.
     ContainerNotStarted(Arc<Instance>),
     /// A container's process was sent SIGTERM.
-    ContainerTermed(Arc<Instance>),
-    /// A container's process ended. `reason` as the runtime reports it.
+    SigtermSent(Arc<Instance>),
+    /// A container's process exited. `reason` is the one that the runtime reports.
     ContainerExited {
         instance: Arc<Instance>,
         code: i32,
         reason: String,
     },
-    /// A container is gone.
+    /// A container was removed.
     ContainerRemoved(Arc<Instance>),
-    /// A command was begun in a container.
+    /// A command was started in a container.
     ExecBegan {
         instance: Arc<Instance>,
         command: Vec<String>,
     },
-    /// A command ended, with this exit code; `None`: it was killed because its caller gave it up, or
-    /// allowed it no more time.
+    /// A command ended, with this exit code; `None`: it was killed because its caller cancelled it
+    /// or its timeout was exceeded.
     ExecEnded {
         instance: Arc<Instance>,
         command: Vec<String>,
@@ -111,27 +111,27 @@ pub enum EntryKind {
     },
     /// A container's log file was reopened.
     LogReopened(Arc<Instance>),
-    /// An image arrived.
+    /// An image was pulled.
     ImagePulled(String),
-    /// An image is gone.
+    /// An image was removed.
     ImageRemoved(String),
-    /// The runtime stopped answering; its containers continue.
+    /// The runtime stopped responding; its containers continue.
     RuntimeDown,
-    /// The runtime answers again.
+    /// The runtime responds again.
     RuntimeUp,
-    /// A stream of events was opened; it has this number.
+    /// An event stream with this number was opened.
     EventStreamOpened(u64),
-    /// A stream of events ended: well, by an error, or because its reader dropped it.
+    /// An event stream ended: without an error, with one, or because its reader dropped it.
     EventStreamEnded { stream: u64, outcome: CallOutcome },
-    /// The runtime emitted an event, unchanged; it has this number.
+    /// The runtime emitted the event with this number.
     EventEmitted(u64, Arc<ContainerEvent>),
-    /// A reader of a stream got the event with this number, as it came.
+    /// A reader of a stream received the event with this number, with the changes that faults made.
     EventDelivered {
         number: u64,
         stream: u64,
         event: Arc<ContainerEvent>,
     },
-    /// Nobody will get the event with this number, for this reason.
+    /// The event with this number is lost, for this reason.
     EventLost(u64, &'static str),
 }
 
@@ -185,7 +185,7 @@ impl fmt::Display for EntryKind {
             Self::ContainerCreated(instance) => write!(f, "container created: {instance}"),
             Self::ContainerStarted(instance) => write!(f, "container started: {instance}"),
             Self::ContainerNotStarted(instance) => write!(f, "container not started: {instance}"),
-            Self::ContainerTermed(instance) => write!(f, "container got SIGTERM: {instance}"),
+            Self::SigtermSent(instance) => write!(f, "container got SIGTERM: {instance}"),
             Self::ContainerExited {
                 instance,
                 code,

@@ -1,4 +1,4 @@
-//! Questions about events.
+//! Queries on events.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rubelet_cri::ContainerEvent;
 use super::{EntryKind, Oracle};
 
 impl Oracle {
-    /// How many streams of events were opened.
+    /// Number of event streams that were opened.
     #[must_use]
     pub fn event_streams(&self) -> usize {
         let whats = self.entries().iter().map(|entry| &entry.what);
@@ -16,7 +16,7 @@ impl Oracle {
             .count()
     }
 
-    /// The events that the runtime emitted, in that order, whoever got them: their number, when, what.
+    /// The events that the runtime emitted, in order, whether delivered or not: number, time, event.
     #[must_use]
     pub fn events_emitted(&self) -> Vec<(u64, Duration, &ContainerEvent)> {
         let emitted = self.entries().iter().filter_map(|entry| match &entry.what {
@@ -26,8 +26,8 @@ impl Oracle {
         emitted.collect()
     }
 
-    /// The events that readers got, in that order, twice where they came twice: the number they
-    /// were emitted with, when, and what they said then.
+    /// The events that readers received, in order, duplicates included: number, time, event as
+    /// received.
     #[must_use]
     pub fn events_delivered(&self) -> Vec<(u64, Duration, &ContainerEvent)> {
         let delivered = self.entries().iter().filter_map(|entry| match &entry.what {

@@ -1,13 +1,13 @@
-//! Streams of events.
+//! Event streams.
 
 use futures_util::stream;
 use rubelet_cri::{Call, ContainerEvent, CriError, CriResult, EventStream, v1};
 
-use crate::{CallOutcome, Sim, Subject, fault::Moment, state::Refusal};
+use crate::{CallOutcome, Sim, Subject, fault::Moment, state::RuntimeError};
 
 const CALL: &str = v1::GetEventsRequest::NAME;
 
-/// How far a stream has come.
+/// State of a stream.
 enum Stage {
     Before(Sim),
     Open(Reader),
@@ -29,9 +29,9 @@ pub(super) fn open(sim: &Sim) -> EventStream {
     }))
 }
 
-/// Asks for a stream. The faults and hangs of calls hold for this, too.
-async fn subscribe(sim: Sim) -> Result<Option<Reader>, Refusal> {
-    sim.leg::<v1::GetEventsRequest>().await;
+/// Opens a stream. Faults and hangs of calls apply to this too.
+async fn subscribe(sim: Sim) -> Result<Option<Reader>, RuntimeError> {
+    sim.delay_half_latency::<v1::GetEventsRequest>().await;
     sim.faults(CALL, &Subject::any(), Moment::Before).await?;
     let number = sim.with(|state| state.open_stream())?;
     Ok(number.map(|number| Reader {
@@ -41,7 +41,7 @@ async fn subscribe(sim: Sim) -> Result<Option<Reader>, Refusal> {
     }))
 }
 
-/// A stream that was opened. Dropped, it is read no more.
+/// An open stream. Dropping it stops the reading.
 struct Reader {
     sim: Sim,
     number: u64,
@@ -54,7 +54,7 @@ impl Reader {
         let item = self.sim.wait(|state| state.next_event(number)).await;
         match item {
             Some(Ok((_, event))) => {
-                // Calls may wait for the room that this made.
+                // Calls may wait for the space that this freed.
                 self.sim.with(|_| ());
                 Ok(Some(ContainerEvent::clone(&event)))
             }
@@ -78,12 +78,12 @@ impl Drop for Reader {
     }
 }
 
-fn failed(refusal: Refusal) -> CriError {
+fn failed(refusal: RuntimeError) -> CriError {
     CriError::new(CALL, refusal.kind, refusal.message)
 }
 
 impl Sim {
-    /// Waits until no stream that nobody reads holds up the runtime.
+    /// Waits until no stream with too many pending events blocks the runtime.
     pub(crate) async fn emitted(&self) {
         self.wait(|state| state.events_flow().then_some(()).into())
             .await;

@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use rubelet_cri::v1;
 
 use super::runtime::seconds;
-use crate::{EntryKind, Exec, Instance, Sim, behavior::Exit, state::Refusal};
+use crate::{EntryKind, Exec, Instance, Sim, behavior::Exit, state::RuntimeError};
 
-/// Runs a command to its end, until its timeout, or until its container ends under it.
+/// Runs a command until it exits, its timeout is exceeded, or its container exits.
 pub(super) async fn run(
     sim: &Sim,
     request: v1::ExecSyncRequest,
-) -> Result<v1::ExecSyncResponse, Refusal> {
+) -> Result<v1::ExecSyncResponse, RuntimeError> {
     let v1::ExecSyncRequest {
         container_id: id,
         cmd: command,
@@ -41,7 +41,7 @@ pub(super) async fn run(
     };
     let alive = sim.wait(|state| state.exec_ended(&id, now + runs)).await;
     if alive && runs < takes {
-        return Err(Refusal::too_slow(limit));
+        return Err(RuntimeError::exec_timeout(limit));
     }
     let exit_code = if alive { exit_code } else { Exit::KILLED };
     running.code = Some(exit_code);
@@ -52,7 +52,7 @@ pub(super) async fn run(
     })
 }
 
-/// Writes a command's end into the record, also when its caller gives it up.
+/// Records the end of a command, also if its caller cancels it.
 struct Running<'a> {
     sim: &'a Sim,
     instance: Arc<Instance>,
@@ -67,6 +67,6 @@ impl Drop for Running<'_> {
             command: std::mem::take(&mut self.command),
             code: self.code,
         };
-        self.sim.with(|state| state.note(what));
+        self.sim.with(|state| state.record(what));
     }
 }

@@ -6,7 +6,7 @@ use rubelet_cri::{CriResult, ImageService, v1};
 use crate::{
     Sim,
     sim::Wait,
-    state::{Refusal, State},
+    state::{RuntimeError, State},
 };
 
 #[async_trait]
@@ -15,7 +15,7 @@ impl ImageService for Sim {
         &self,
         request: v1::ListImagesRequest,
     ) -> CriResult<v1::ListImagesResponse> {
-        self.at_once(self.about(&request), request, State::list_images)
+        self.call_immediate(self.subject_of(&request), request, State::list_images)
             .await
     }
 
@@ -23,7 +23,7 @@ impl ImageService for Sim {
         &self,
         request: v1::ImageStatusRequest,
     ) -> CriResult<v1::ImageStatusResponse> {
-        self.at_once(self.about(&request), request, State::image_status)
+        self.call_immediate(self.subject_of(&request), request, State::image_status)
             .await
     }
 
@@ -42,17 +42,17 @@ impl ImageService for Sim {
             .await;
             match pull.result {
                 Ok(()) => Ok(self.with(|state| state.pulled(&name))),
-                Err((kind, message)) => Err(Refusal { kind, message }),
+                Err((kind, message)) => Err(RuntimeError { kind, message }),
             }
         };
-        self.call(self.about(&request), request, effect).await
+        self.call(self.subject_of(&request), request, effect).await
     }
 
     async fn remove_image(
         &self,
         request: v1::RemoveImageRequest,
     ) -> CriResult<v1::RemoveImageResponse> {
-        self.at_once(self.about(&request), request, State::remove_image)
+        self.call_immediate(self.subject_of(&request), request, State::remove_image)
             .await
     }
 
@@ -60,7 +60,7 @@ impl ImageService for Sim {
         &self,
         request: v1::ImageFsInfoRequest,
     ) -> CriResult<v1::ImageFsInfoResponse> {
-        self.at_once(self.about(&request), request, State::image_fs_info)
+        self.call_immediate(self.subject_of(&request), request, State::image_fs_info)
             .await
     }
 }

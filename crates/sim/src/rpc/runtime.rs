@@ -12,12 +12,12 @@ use crate::{Sim, state::State};
 #[async_trait]
 impl RuntimeService for Sim {
     async fn version(&self, request: v1::VersionRequest) -> CriResult<v1::VersionResponse> {
-        self.at_once(self.about(&request), request, State::version)
+        self.call_immediate(self.subject_of(&request), request, State::version)
             .await
     }
 
     async fn status(&self, request: v1::StatusRequest) -> CriResult<v1::StatusResponse> {
-        self.at_once(self.about(&request), request, State::status)
+        self.call_immediate(self.subject_of(&request), request, State::status)
             .await
     }
 
@@ -25,7 +25,7 @@ impl RuntimeService for Sim {
         &self,
         request: v1::RuntimeConfigRequest,
     ) -> CriResult<v1::RuntimeConfigResponse> {
-        self.at_once(self.about(&request), request, State::runtime_config)
+        self.call_immediate(self.subject_of(&request), request, State::runtime_config)
             .await
     }
 
@@ -33,15 +33,19 @@ impl RuntimeService for Sim {
         &self,
         request: v1::UpdateRuntimeConfigRequest,
     ) -> CriResult<v1::UpdateRuntimeConfigResponse> {
-        self.at_once(self.about(&request), request, State::update_runtime_config)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            State::update_runtime_config,
+        )
+        .await
     }
 
     async fn run_pod_sandbox(
         &self,
         request: v1::RunPodSandboxRequest,
     ) -> CriResult<v1::RunPodSandboxResponse> {
-        self.at_once(self.about(&request), request, State::run_pod_sandbox)
+        self.call_immediate(self.subject_of(&request), request, State::run_pod_sandbox)
             .await
     }
 
@@ -49,7 +53,7 @@ impl RuntimeService for Sim {
         &self,
         request: v1::StopPodSandboxRequest,
     ) -> CriResult<v1::StopPodSandboxResponse> {
-        self.at_once(self.about(&request), request, State::stop_pod_sandbox)
+        self.call_immediate(self.subject_of(&request), request, State::stop_pod_sandbox)
             .await
     }
 
@@ -72,22 +76,26 @@ impl RuntimeService for Sim {
             }
             Ok(v1::RemovePodSandboxResponse::default())
         };
-        self.call(self.about(&request), request, effect).await
+        self.call(self.subject_of(&request), request, effect).await
     }
 
     async fn pod_sandbox_status(
         &self,
         request: v1::PodSandboxStatusRequest,
     ) -> CriResult<v1::PodSandboxStatusResponse> {
-        self.at_once(self.about(&request), request, State::pod_sandbox_status)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            State::pod_sandbox_status,
+        )
+        .await
     }
 
     async fn list_pod_sandbox(
         &self,
         request: v1::ListPodSandboxRequest,
     ) -> CriResult<v1::ListPodSandboxResponse> {
-        self.at_once(self.about(&request), request, State::list_pod_sandbox)
+        self.call_immediate(self.subject_of(&request), request, State::list_pod_sandbox)
             .await
     }
 
@@ -95,7 +103,7 @@ impl RuntimeService for Sim {
         &self,
         request: v1::CreateContainerRequest,
     ) -> CriResult<v1::CreateContainerResponse> {
-        self.at_once(self.about(&request), request, State::create_container)
+        self.call_immediate(self.subject_of(&request), request, State::create_container)
             .await
     }
 
@@ -103,7 +111,7 @@ impl RuntimeService for Sim {
         &self,
         request: v1::StartContainerRequest,
     ) -> CriResult<v1::StartContainerResponse> {
-        self.at_once(self.about(&request), request, State::start_container)
+        self.call_immediate(self.subject_of(&request), request, State::start_container)
             .await
     }
 
@@ -121,18 +129,18 @@ impl RuntimeService for Sim {
                 state.clock.now() + grace
             });
             self.wait(|state| state.stopped(&id, kill_at)).await;
-            // Others may wait for the same container's end.
+            // Other calls may wait for the same container's exit.
             self.with(|_| ());
             Ok(v1::StopContainerResponse::default())
         };
-        self.call(self.about(&request), request, effect).await
+        self.call(self.subject_of(&request), request, effect).await
     }
 
     async fn remove_container(
         &self,
         request: v1::RemoveContainerRequest,
     ) -> CriResult<v1::RemoveContainerResponse> {
-        self.at_once(self.about(&request), request, State::remove_container)
+        self.call_immediate(self.subject_of(&request), request, State::remove_container)
             .await
     }
 
@@ -140,7 +148,7 @@ impl RuntimeService for Sim {
         &self,
         request: v1::ListContainersRequest,
     ) -> CriResult<v1::ListContainersResponse> {
-        self.at_once(self.about(&request), request, State::list_containers)
+        self.call_immediate(self.subject_of(&request), request, State::list_containers)
             .await
     }
 
@@ -148,7 +156,7 @@ impl RuntimeService for Sim {
         &self,
         request: v1::ContainerStatusRequest,
     ) -> CriResult<v1::ContainerStatusResponse> {
-        self.at_once(self.about(&request), request, State::container_status)
+        self.call_immediate(self.subject_of(&request), request, State::container_status)
             .await
     }
 
@@ -156,8 +164,8 @@ impl RuntimeService for Sim {
         &self,
         request: v1::UpdateContainerResourcesRequest,
     ) -> CriResult<v1::UpdateContainerResourcesResponse> {
-        self.at_once(
-            self.about(&request),
+        self.call_immediate(
+            self.subject_of(&request),
             request,
             State::update_container_resources,
         )
@@ -168,20 +176,24 @@ impl RuntimeService for Sim {
         &self,
         request: v1::ReopenContainerLogRequest,
     ) -> CriResult<v1::ReopenContainerLogResponse> {
-        self.at_once(self.about(&request), request, State::reopen_container_log)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            State::reopen_container_log,
+        )
+        .await
     }
 
     async fn exec_sync(&self, request: v1::ExecSyncRequest) -> CriResult<v1::ExecSyncResponse> {
         let effect = |request: v1::ExecSyncRequest| exec::run(self, request);
-        self.call(self.about(&request), request, effect).await
+        self.call(self.subject_of(&request), request, effect).await
     }
 
     async fn container_stats(
         &self,
         request: v1::ContainerStatsRequest,
     ) -> CriResult<v1::ContainerStatsResponse> {
-        self.at_once(self.about(&request), request, State::container_stats)
+        self.call_immediate(self.subject_of(&request), request, State::container_stats)
             .await
     }
 
@@ -189,8 +201,12 @@ impl RuntimeService for Sim {
         &self,
         request: v1::ListContainerStatsRequest,
     ) -> CriResult<v1::ListContainerStatsResponse> {
-        self.at_once(self.about(&request), request, State::list_container_stats)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            State::list_container_stats,
+        )
+        .await
     }
 
     fn container_events(&self) -> EventStream {

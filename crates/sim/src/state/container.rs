@@ -1,4 +1,4 @@
-//! Containers: their records, and what is said about them.
+//! Containers, and their reported state.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use rubelet_cri::v1::{
     ContainerEventType::{ContainerCreatedEvent, ContainerDeletedEvent},
 };
 
-use super::{Refusal, State, filter};
+use super::{RuntimeError, State, filter};
 use crate::{Behavior, EntryKind, Instance};
 
 pub(crate) struct Container {
@@ -22,11 +22,11 @@ pub(crate) struct Container {
     pub(super) resources: Option<v1::ContainerResources>,
     pub(crate) memory: u64,
     pub(crate) log: Vec<String>,
-    /// What the runtime says its state is, where that is not the truth.
-    pub(crate) claim: Option<v1::ContainerState>,
+    /// The state that the runtime reports, if it is not the real one.
+    pub(crate) override_state: Option<v1::ContainerState>,
     /// Its process; 0 before it is started.
     pub(crate) pid: u32,
-    /// The process has ended, and the runtime is yet to notice; with the exit code, where the kernel reports it.
+    /// The process has exited without the runtime noticing; with the exit code if the kernel reports it.
     pub(crate) gone: Option<Option<i32>>,
 }
 
@@ -34,24 +34,24 @@ pub(super) enum Phase {
     Created,
     Running {
         behavior: Behavior,
-        /// When it will end if nothing else happens, and how.
+        /// When it will exit by itself, and how.
         end: Option<(Duration, i32, &'static str)>,
-        termed: bool,
+        sigterm_sent: bool,
     },
     Exited {
         code: i32,
         reason: String,
         message: String,
-        /// When the reason becomes known; before, it is the one that goes with the code.
+        /// When the reason becomes known; until then it is the one that belongs to the code.
         known: Duration,
     },
 }
 
 impl Container {
-    /// What the runtime says of it.
+    /// The state that the runtime reports.
     pub(crate) fn state(&self) -> v1::ContainerState {
-        if let Some(claim) = self.claim {
-            return claim;
+        if let Some(override_state) = self.override_state {
+            return override_state;
         }
         match self.phase {
             Phase::Created => v1::ContainerState::ContainerCreated,
@@ -64,7 +64,7 @@ impl Container {
         matches!(self.phase, Phase::Running { .. })
     }
 
-    /// How long after its end the runtime learns why.
+    /// How long after the exit the runtime learns the reason.
     pub(super) fn reason_lag(&self) -> Duration {
         match &self.phase {
             Phase::Running { behavior, .. } => behavior.reason_lag,
@@ -142,12 +142,12 @@ impl Container {
     }
 }
 
-/// The reason that goes with an exit code, where nothing else is known.
+/// The reason that belongs to an exit code, if nothing else is known.
 pub(super) fn plain_reason(code: i32) -> &'static str {
     if code == 0 { "Completed" } else { "Error" }
 }
 
-/// An absolute log path, as far as the sandbox and the container say where logs go.
+/// The absolute log path, from the configurations of sandbox and container.
 fn log_path(sandbox: &v1::PodSandboxConfig, container: &v1::ContainerConfig) -> String {
     if sandbox.log_directory.is_empty() || container.log_path.is_empty() {
         return String::new();
@@ -159,28 +159,32 @@ impl State {
     pub(crate) fn create_container(
         &mut self,
         request: &v1::CreateContainerRequest,
-    ) -> Result<v1::CreateContainerResponse, Refusal> {
+    ) -> Result<v1::CreateContainerResponse, RuntimeError> {
         let sandbox_id = request.pod_sandbox_id.clone();
         let Some(sandbox) = self.sandboxes.get(&sandbox_id) else {
-            return Err(Refusal::not_found(format!(
+            return Err(RuntimeError::not_found(format!(
                 "failed to find sandbox id {sandbox_id:?}: not found"
             )));
         };
         if !sandbox.ready {
-            return Err(Refusal::plain(format!(
+            return Err(RuntimeError::unknown(format!(
                 "sandbox container {sandbox_id:?} is not running"
             )));
         }
         let config = request.config.clone().unwrap_or_default();
         let Some(metadata) = &config.metadata else {
-            return Err(Refusal::plain("container config must include metadata"));
+            return Err(RuntimeError::unknown(
+                "container config must include metadata",
+            ));
         };
         let Some(pod) = request
             .sandbox_config
             .as_ref()
             .and_then(|config| config.metadata.as_ref())
         else {
-            return Err(Refusal::plain("pod sandbox config must include metadata"));
+            return Err(RuntimeError::unknown(
+                "pod sandbox config must include metadata",
+            ));
         };
         let pod_uid = sandbox.metadata.uid.clone();
         let log_path = log_path(&sandbox.config, &config);
@@ -194,7 +198,7 @@ impl State {
         self.reserve("container", &reserved, &id)?;
         let Some(image_id) = self.images.find(&image).map(|image| image.id.clone()) else {
             self.release_name(&id);
-            return Err(Refusal::not_found(format!(
+            return Err(RuntimeError::not_found(format!(
                 "failed to resolve image {image:?}: not found"
             )));
         };
@@ -221,13 +225,13 @@ impl State {
             }),
             memory: 0,
             log: Vec::new(),
-            claim: None,
+            override_state: None,
             pid: 0,
             gone: None,
             config,
         };
         self.containers.insert(id.clone(), container);
-        self.note(EntryKind::ContainerCreated(instance.clone()));
+        self.record(EntryKind::ContainerCreated(instance.clone()));
         self.emit_for_container(ContainerCreatedEvent, self.clock.now(), &instance);
         Ok(v1::CreateContainerResponse { container_id: id })
     }
@@ -235,7 +239,7 @@ impl State {
     pub(crate) fn remove_container(
         &mut self,
         request: &v1::RemoveContainerRequest,
-    ) -> Result<v1::RemoveContainerResponse, Refusal> {
+    ) -> Result<v1::RemoveContainerResponse, RuntimeError> {
         self.drop_container(&request.container_id);
         Ok(v1::RemoveContainerResponse::default())
     }
@@ -243,7 +247,7 @@ impl State {
     pub(crate) fn list_containers(
         &mut self,
         request: &v1::ListContainersRequest,
-    ) -> Result<v1::ListContainersResponse, Refusal> {
+    ) -> Result<v1::ListContainersResponse, RuntimeError> {
         let all = self.containers.values();
         let some = all.filter(|container| filter::container(request.filter.as_ref(), container));
         let mut items: Vec<_> = some
@@ -261,7 +265,7 @@ impl State {
     pub(crate) fn container_status(
         &mut self,
         request: &v1::ContainerStatusRequest,
-    ) -> Result<v1::ContainerStatusResponse, Refusal> {
+    ) -> Result<v1::ContainerStatusResponse, RuntimeError> {
         let container = self.container(&request.container_id)?;
         let image = self.images.find(&container.image_id);
         Ok(v1::ContainerStatusResponse {
@@ -276,7 +280,7 @@ impl State {
     pub(crate) fn update_container_resources(
         &mut self,
         request: &v1::UpdateContainerResourcesRequest,
-    ) -> Result<v1::UpdateContainerResourcesResponse, Refusal> {
+    ) -> Result<v1::UpdateContainerResourcesResponse, RuntimeError> {
         self.container(&request.container_id)?;
         if let Some(container) = self.containers.get_mut(&request.container_id) {
             container.resources = Some(v1::ContainerResources {
@@ -290,30 +294,30 @@ impl State {
     pub(crate) fn reopen_container_log(
         &mut self,
         request: &v1::ReopenContainerLogRequest,
-    ) -> Result<v1::ReopenContainerLogResponse, Refusal> {
+    ) -> Result<v1::ReopenContainerLogResponse, RuntimeError> {
         let container = self.container(&request.container_id)?;
         if !container.is_running() {
-            return Err(Refusal::plain("container is not running"));
+            return Err(RuntimeError::unknown("container is not running"));
         }
         let instance = container.instance.clone();
-        self.note(EntryKind::LogReopened(instance));
+        self.record(EntryKind::LogReopened(instance));
         Ok(v1::ReopenContainerLogResponse::default())
     }
 
-    pub(crate) fn container(&self, id: &str) -> Result<&Container, Refusal> {
+    pub(crate) fn container(&self, id: &str) -> Result<&Container, RuntimeError> {
         self.containers.get(id).ok_or_else(|| {
-            Refusal::not_found(format!(
+            RuntimeError::not_found(format!(
                 "an error occurred when try to find container {id:?}: not found"
             ))
         })
     }
 
-    /// The container goes, killed first if it runs.
+    /// Removes the container, and kills it first if it runs.
     pub(super) fn drop_container(&mut self, id: &str) {
         self.kill(id);
         if let Some(container) = self.containers.remove(id) {
             self.release_name(id);
-            self.note(EntryKind::ContainerRemoved(container.instance.clone()));
+            self.record(EntryKind::ContainerRemoved(container.instance.clone()));
             self.emit_for_container(ContainerDeletedEvent, self.clock.now(), &container.instance);
         }
     }

@@ -1,4 +1,4 @@
-//! Events: emitted, subjected to faults, and kept until a stream takes them.
+//! Events: emission, faults, and queues until a stream takes them.
 
 mod faults;
 mod stream;
@@ -19,34 +19,34 @@ use stream::Stream;
 use super::State;
 use crate::{EntryKind, EventFlavour, Instance, Subject};
 
-/// How long containerd 2.x keeps events that nobody takes.
-const KEPT: Duration = Duration::from_secs(300);
-/// How many events the one queue of containerd 1.7, or of CRI-O, holds.
-const QUEUE: usize = 1000;
-/// How many events may wait for one stream of containerd's.
-const SLOTS: usize = 100;
+/// How long containerd 2.x keeps events that no stream takes.
+const RETENTION: Duration = Duration::from_secs(300);
+/// Capacity of the single queue of containerd 1.7, and of CRI-O's queue.
+const QUEUE_CAPACITY: usize = 1000;
+/// Maximum number of pending events of one stream of containerd.
+const STREAM_CAPACITY: usize = 100;
 
-/// An event on its way, with the number it has in the record.
+/// An event in transit, with its number in the record.
 pub(crate) type NumberedEvent = (u64, Arc<ContainerEvent>);
 
 pub(crate) struct Events {
     pub(crate) flavour: EventFlavour,
-    /// Whether the RPC exists, whatever the flavour says.
+    /// Whether the RPC exists, whatever the flavour.
     pub(crate) offered: bool,
-    /// Whether streams get nothing, now and later.
+    /// Whether streams receive nothing.
     pub(crate) withheld: bool,
     pub(crate) event_faults: ActiveEventFaults,
     streams: BTreeMap<u64, Stream>,
-    /// What no stream has taken, and since when.
+    /// Events that no stream has taken, with their times.
     kept: VecDeque<(Duration, NumberedEvent)>,
-    /// Whether there was a stream in this life of the runtime.
+    /// Whether there has been a stream since the runtime started.
     began: bool,
-    /// Whether events of containers are suppressed at the moment.
-    pub(super) hushed: bool,
-    /// Whether all events are suppressed at the moment.
-    pub(crate) silent: bool,
-    /// The stream that got the last event of the shared queue.
-    turn: u64,
+    /// Whether events of containers are suppressed.
+    pub(super) container_events_suppressed: bool,
+    /// Whether all events are suppressed.
+    pub(crate) all_events_suppressed: bool,
+    /// The stream that received the last event of the shared queue.
+    last_receiver: u64,
     numbers: u64,
     history: Vec<NumberedEvent>,
 }
@@ -61,9 +61,9 @@ impl Default for Events {
             streams: BTreeMap::new(),
             kept: VecDeque::new(),
             began: false,
-            hushed: false,
-            silent: false,
-            turn: 0,
+            container_events_suppressed: false,
+            all_events_suppressed: false,
+            last_receiver: 0,
             numbers: 0,
             history: Vec::new(),
         }
@@ -71,14 +71,14 @@ impl Default for Events {
 }
 
 impl State {
-    /// Something happened to a container.
+    /// Emits an event about a container.
     pub(crate) fn emit_for_container(
         &mut self,
         kind: ContainerEventType,
         at: Duration,
         instance: &Instance,
     ) {
-        if self.events.hushed {
+        if self.events.container_events_suppressed {
             return;
         }
         let sandbox = self.sandboxes.contains_key(&instance.sandbox_id);
@@ -93,7 +93,7 @@ impl State {
         self.emit(at, event, &instance.subject());
     }
 
-    /// Something happened to a sandbox.
+    /// Emits an event about a sandbox.
     pub(crate) fn emit_for_sandbox(&mut self, kind: ContainerEventType, id: &str, pod_uid: &str) {
         let swallowed = [ContainerCreatedEvent, ContainerDeletedEvent].contains(&kind);
         if swallowed && self.events.flavour == EventFlavour::CriO {
@@ -116,25 +116,25 @@ impl State {
 
     fn emit(&mut self, at: Duration, event: ContainerEvent, about: &Subject) {
         let mute = [EventFlavour::None, EventFlavour::Closed];
-        let emits = self.node.up && !self.events.silent;
+        let emits = self.node.up && !self.events.all_events_suppressed;
         if !emits || mute.contains(&self.events.flavour) {
             return;
         }
         self.events.numbers += 1;
         let numbered = (self.events.numbers, Arc::new(event));
         self.events.history.push(numbered.clone());
-        self.note_at(at, EntryKind::EventEmitted(numbered.0, numbered.1.clone()));
+        self.record_at(at, EntryKind::EventEmitted(numbered.0, numbered.1.clone()));
         self.inject_faults(at, &numbered, about);
     }
 
-    /// Sends an event that nothing emitted now.
+    /// Sends an event that the runtime did not emit.
     pub(crate) fn send_event(&mut self, event: ContainerEvent) {
         self.events.numbers += 1;
         let numbered = (self.events.numbers, Arc::new(event));
         self.publish(self.clock.now(), Duration::ZERO, &numbered);
     }
 
-    /// Sends the last events again, oldest first and around again, until it were `count`.
+    /// Sends the last events again, oldest first and repeatedly, until `count` were sent.
     pub(crate) fn replay(&mut self, count: usize) {
         let history = &self.events.history;
         let last = &history[history.len().saturating_sub(count)..];
@@ -144,39 +144,39 @@ impl State {
         }
     }
 
-    /// Gives an event to the streams that are to have it, as the flavour wants it.
+    /// Delivers an event to streams, according to the flavour.
     fn publish(&mut self, at: Duration, late: Duration, numbered: &NumberedEvent) {
         let latency = self.latency_of("GetContainerEvents") / 2;
         let ready = at + late + latency;
         match self.events.flavour {
             EventFlavour::Containerd => self.broadcast(at, ready, numbered),
             EventFlavour::Shared => {
-                if self.events.kept.len() < QUEUE {
+                if self.events.kept.len() < QUEUE_CAPACITY {
                     self.events.kept.push_back((ready, numbered.clone()));
-                    self.deal();
+                    self.deal_shared_queue();
                 } else {
-                    self.note_at(at, EntryKind::EventLost(numbered.0, "the queue is full"));
+                    self.record_at(at, EntryKind::EventLost(numbered.0, "the queue is full"));
                 }
             }
             EventFlavour::CriO => {
-                let full = |stream: &Stream| stream.waiting() >= QUEUE;
+                let full = |stream: &Stream| stream.waiting() >= QUEUE_CAPACITY;
                 let lost = if self.events.began {
                     if self.events.streams.values().any(full) {
                         Some("the queue is full")
                     } else if !self.events.streams.values().any(Stream::is_read) {
                         Some("nobody listens")
                     } else {
-                        self.spread(ready, numbered);
+                        self.push_to_streams(ready, numbered);
                         None
                     }
-                } else if self.events.kept.len() < QUEUE {
+                } else if self.events.kept.len() < QUEUE_CAPACITY {
                     self.events.kept.push_back((ready, numbered.clone()));
                     None
                 } else {
                     Some("the queue is full")
                 };
                 if let Some(why) = lost {
-                    self.note_at(at, EntryKind::EventLost(numbered.0, why));
+                    self.record_at(at, EntryKind::EventLost(numbered.0, why));
                 }
             }
             EventFlavour::None | EventFlavour::Closed => {}
@@ -190,23 +190,23 @@ impl State {
             while events
                 .kept
                 .front()
-                .is_some_and(|(since, _)| *since + KEPT < at)
+                .is_some_and(|(since, _)| *since + RETENTION < at)
             {
                 events.kept.pop_front();
             }
             return;
         }
-        // Only sending shows that a client has gone; what was sent is lost.
+        // Only sending reveals that a client is gone; the event that was sent is lost.
         let read = events.streams.values().any(Stream::is_read);
         events.streams.retain(|_, stream| !stream.is_dropped());
         if read {
-            self.spread(ready, numbered);
+            self.push_to_streams(ready, numbered);
         } else {
-            self.note_at(at, EntryKind::EventLost(numbered.0, "the stream is dead"));
+            self.record_at(at, EntryKind::EventLost(numbered.0, "the stream is dead"));
         }
     }
 
-    fn spread(&mut self, ready: Duration, numbered: &NumberedEvent) {
+    fn push_to_streams(&mut self, ready: Duration, numbered: &NumberedEvent) {
         let withheld = self.events.withheld;
         for stream in self.events.streams.values_mut() {
             if !withheld {
@@ -215,24 +215,24 @@ impl State {
         }
     }
 
-    /// Deals the shared queue out, one event to each stream in turn, to those that take them.
-    fn deal(&mut self) {
+    /// Distributes the shared queue, one event to each stream with capacity in turn.
+    fn deal_shared_queue(&mut self) {
         loop {
             let events = &mut self.events;
-            let takes = |one: &Stream| one.is_registered() && one.waiting() < SLOTS;
+            let takes = |one: &Stream| one.is_registered() && one.waiting() < STREAM_CAPACITY;
             let all = events.streams.iter();
             let takers: Vec<u64> = all
                 .filter(|(_, one)| takes(one))
                 .map(|(id, _)| *id)
                 .collect();
-            let after = takers.iter().find(|id| **id > events.turn);
+            let after = takers.iter().find(|id| **id > events.last_receiver);
             let Some(taker) = after.or(takers.first()).copied() else {
                 return;
             };
             let Some((ready, numbered)) = events.kept.pop_front() else {
                 return;
             };
-            events.turn = taker;
+            events.last_receiver = taker;
             let Some(stream) = events.streams.get_mut(&taker) else {
                 return;
             };
@@ -240,7 +240,7 @@ impl State {
                 if stream.is_dropped() {
                     events.streams.remove(&taker);
                 }
-                self.note(EntryKind::EventLost(numbered.0, "the stream is dead"));
+                self.record(EntryKind::EventLost(numbered.0, "the stream is dead"));
             } else if !events.withheld {
                 stream.push(ready, numbered);
             }

@@ -1,4 +1,4 @@
-//! The filters of lists.
+//! Filters of lists.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use rubelet_cri::v1;
 
 use super::{Container, Sandbox};
 
-/// Whether `labels` has everything `wanted` asks for.
+/// Whether `labels` contains all of `wanted`.
 fn selects(wanted: &BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> bool {
     wanted
         .iter()

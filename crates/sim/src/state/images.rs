@@ -1,10 +1,10 @@
-//! The image store, and the registry behind it.
+//! The image store, and the registry.
 
 use std::collections::BTreeMap;
 
 use rubelet_cri::v1;
 
-use super::{Refusal, State};
+use super::{RuntimeError, State};
 use crate::{
     EntryKind, Pull,
     clock::wall,
@@ -19,7 +19,8 @@ pub(crate) struct Images {
     pub(crate) pulls: BTreeMap<String, Pull>,
 }
 
-/// Sixty-four hexadecimal digits that only this text has, as far as tests go (FNV-1a, four times).
+/// Sixty-four hexadecimal digits, unique for this text as far as tests are concerned (FNV-1a, four
+/// times).
 fn digest(text: &str) -> String {
     let round = |seed: u64| {
         let fold = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -30,7 +31,7 @@ fn digest(text: &str) -> String {
 }
 
 impl Images {
-    /// By identifier, tag or digest, in any spelling.
+    /// Finds an image by identifier, tag or digest, with a full name or a short one.
     pub(crate) fn find(&self, name: &str) -> Option<&v1::Image> {
         let name = canonical(name);
         let mut all = self.present.values();
@@ -41,7 +42,7 @@ impl Images {
         })
     }
 
-    /// Puts an image into the store and returns its identifier.
+    /// Adds an image to the store and returns its identifier.
     pub(crate) fn add(&mut self, name: &str) -> String {
         let name = canonical(name);
         let id = digest(&name);
@@ -68,7 +69,7 @@ impl State {
     pub(crate) fn list_images(
         &mut self,
         request: &v1::ListImagesRequest,
-    ) -> Result<v1::ListImagesResponse, Refusal> {
+    ) -> Result<v1::ListImagesResponse, RuntimeError> {
         let filter = request.filter.as_ref();
         let wanted = filter.and_then(|filter| filter.image.clone());
         let images = match wanted
@@ -84,7 +85,7 @@ impl State {
     pub(crate) fn image_status(
         &mut self,
         request: &v1::ImageStatusRequest,
-    ) -> Result<v1::ImageStatusResponse, Refusal> {
+    ) -> Result<v1::ImageStatusResponse, RuntimeError> {
         let name = request.image.clone().unwrap_or_default().image;
         Ok(v1::ImageStatusResponse {
             image: self.images.find(&name).cloned(),
@@ -92,11 +93,11 @@ impl State {
         })
     }
 
-    /// What pulling this image comes to, if a registry has it.
-    pub(crate) fn pull(&self, name: &str) -> Result<Pull, Refusal> {
+    /// The scripted pull of this image, if a registry has it.
+    pub(crate) fn pull(&self, name: &str) -> Result<Pull, RuntimeError> {
         let full = canonical(name);
         self.images.pulls.get(&full).cloned().ok_or_else(|| {
-            Refusal::not_found(format!(
+            RuntimeError::not_found(format!(
                 "failed to pull and unpack image {full:?}: failed to resolve image: {full}: not found"
             ))
         })
@@ -104,18 +105,18 @@ impl State {
 
     pub(crate) fn pulled(&mut self, name: &str) -> v1::PullImageResponse {
         let image_ref = self.images.add(name);
-        self.note(EntryKind::ImagePulled(canonical(name)));
+        self.record(EntryKind::ImagePulled(canonical(name)));
         v1::PullImageResponse { image_ref }
     }
 
     pub(crate) fn remove_image(
         &mut self,
         request: &v1::RemoveImageRequest,
-    ) -> Result<v1::RemoveImageResponse, Refusal> {
+    ) -> Result<v1::RemoveImageResponse, RuntimeError> {
         let name = request.image.clone().unwrap_or_default().image;
         if let Some(id) = self.images.find(&name).map(|image| image.id.clone()) {
             self.images.present.remove(&id);
-            self.note(EntryKind::ImageRemoved(canonical(&name)));
+            self.record(EntryKind::ImageRemoved(canonical(&name)));
         }
         Ok(v1::RemoveImageResponse::default())
     }
@@ -123,7 +124,7 @@ impl State {
     pub(crate) fn image_fs_info(
         &mut self,
         _: &v1::ImageFsInfoRequest,
-    ) -> Result<v1::ImageFsInfoResponse, Refusal> {
+    ) -> Result<v1::ImageFsInfoResponse, RuntimeError> {
         let value = |value| Some(v1::UInt64Value { value });
         let images = self.images.present.values();
         let count = u64::try_from(self.images.present.len()).unwrap_or(u64::MAX);

@@ -1,8 +1,8 @@
-//! The runtime as a whole: up or down, ready or not, what it says of itself.
+//! The runtime as a whole: up or down, ready or not, version and status.
 
 use rubelet_cri::v1;
 
-use super::{Refusal, State};
+use super::{RuntimeError, State};
 use crate::EntryKind;
 
 pub(crate) struct Node {
@@ -35,17 +35,17 @@ impl State {
         self.node.up = !down;
         if down {
             self.forget_events();
-            self.note(EntryKind::RuntimeDown);
+            self.record(EntryKind::RuntimeDown);
         } else {
             self.node.boots += 1;
-            self.note(EntryKind::RuntimeUp);
+            self.record(EntryKind::RuntimeUp);
         }
     }
 
     pub(crate) fn version(
         &mut self,
         request: &v1::VersionRequest,
-    ) -> Result<v1::VersionResponse, Refusal> {
+    ) -> Result<v1::VersionResponse, RuntimeError> {
         Ok(v1::VersionResponse {
             version: request.version.clone(),
             runtime_name: "rubelet-sim".to_owned(),
@@ -54,7 +54,10 @@ impl State {
         })
     }
 
-    pub(crate) fn status(&mut self, _: &v1::StatusRequest) -> Result<v1::StatusResponse, Refusal> {
+    pub(crate) fn status(
+        &mut self,
+        _: &v1::StatusRequest,
+    ) -> Result<v1::StatusResponse, RuntimeError> {
         let condition = |name: &str, status: bool, reason: &str, message: &str| {
             let (reason, message) = if status { ("", "") } else { (reason, message) };
             v1::RuntimeCondition {
@@ -88,7 +91,7 @@ impl State {
     pub(crate) fn runtime_config(
         &mut self,
         _: &v1::RuntimeConfigRequest,
-    ) -> Result<v1::RuntimeConfigResponse, Refusal> {
+    ) -> Result<v1::RuntimeConfigResponse, RuntimeError> {
         let mut linux = v1::LinuxRuntimeConfiguration::default();
         linux.set_cgroup_driver(self.node.cgroup_driver);
         Ok(v1::RuntimeConfigResponse { linux: Some(linux) })
@@ -97,7 +100,7 @@ impl State {
     pub(crate) fn update_runtime_config(
         &mut self,
         request: &v1::UpdateRuntimeConfigRequest,
-    ) -> Result<v1::UpdateRuntimeConfigResponse, Refusal> {
+    ) -> Result<v1::UpdateRuntimeConfigResponse, RuntimeError> {
         let config = request.runtime_config.clone().unwrap_or_default();
         self.node.pod_cidr = config.network_config.unwrap_or_default().pod_cidr;
         Ok(v1::UpdateRuntimeConfigResponse::default())

@@ -1,4 +1,4 @@
-//! The processes in containers: started, signalled, ended.
+//! Processes in containers: start, signals, exit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use rubelet_cri::v1::{
 };
 
 use super::{
-    Refusal, State,
+    RuntimeError, State,
     container::{Phase, plain_reason},
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     sim::Wait,
 };
 
-/// What SIGKILL leaves.
+/// Exit code after SIGKILL.
 const KILLED: i32 = 137;
 
 /// What containerd reports for a container that could not be started.
@@ -28,10 +28,10 @@ impl State {
     pub(crate) fn start_container(
         &mut self,
         request: &v1::StartContainerRequest,
-    ) -> Result<v1::StartContainerResponse, Refusal> {
+    ) -> Result<v1::StartContainerResponse, RuntimeError> {
         let container = self.container(&request.container_id)?;
         if !matches!(container.phase, Phase::Created) {
-            return Err(Refusal::plain(format!(
+            return Err(RuntimeError::unknown(format!(
                 "failed to set starting state for container {:?}: container is in {} state",
                 request.container_id,
                 container.state().as_str_name()
@@ -47,7 +47,7 @@ impl State {
         };
         if let Some(message) = behavior.refusal {
             self.fail_start(&instance, &message);
-            return Err(Refusal::plain(message));
+            return Err(RuntimeError::unknown(message));
         }
         let now = self.clock.now();
         let started_at = self.clock.stamp();
@@ -66,10 +66,10 @@ impl State {
             container.phase = Phase::Running {
                 behavior,
                 end,
-                termed: false,
+                sigterm_sent: false,
             };
         }
-        self.note(EntryKind::ContainerStarted(instance.clone()));
+        self.record(EntryKind::ContainerStarted(instance.clone()));
         self.emit_for_container(ContainerStartedEvent, now, &instance);
         Ok(v1::StartContainerResponse::default())
     }
@@ -88,7 +88,7 @@ impl State {
             known,
         };
         let instance = container.instance.clone();
-        self.note(EntryKind::ContainerNotStarted(instance));
+        self.record(EntryKind::ContainerNotStarted(instance));
     }
 
     fn behavior(&mut self, instance: &Instance, image_id: &str) -> Behavior {
@@ -112,8 +112,8 @@ impl State {
         Behavior::runs()
     }
 
-    /// Lets everything happen that was to happen by now without anybody's doing.
-    pub(crate) fn settle(&mut self) {
+    /// Processes the exits that are due by now.
+    pub(crate) fn process_due_exits(&mut self) {
         let now = self.clock.now();
         while let Some((at, id)) = self.exits.first().filter(|(at, _)| *at <= now).cloned() {
             let end = match self.containers.get(&id).map(|container| &container.phase) {
@@ -127,12 +127,12 @@ impl State {
         }
     }
 
-    /// When the next container will end by itself.
+    /// When the next container will exit by itself.
     pub(crate) fn next_exit(&self) -> Option<Duration> {
         self.exits.first().map(|(at, _)| *at)
     }
 
-    /// Ends a running container's process. An empty reason is the one that goes with the code.
+    /// Ends a running container's process. An empty reason means the one that belongs to the code.
     pub(crate) fn exit(&mut self, id: &str, at: Duration, code: i32, reason: &str) {
         let running = self
             .containers
@@ -152,7 +152,7 @@ impl State {
         {
             self.exits.remove(&(*planned, id.to_owned()));
         }
-        // Started and ended within the clock's grain is still started before it ended.
+        // The exit is after the start, even if the clock's resolution does not distinguish them.
         container.finished_at = wall(at).max(container.started_at + 1);
         container.phase = Phase::Exited {
             code,
@@ -166,18 +166,18 @@ impl State {
             code,
             reason: reason.to_owned(),
         };
-        self.note_at(at, what);
+        self.record_at(at, what);
         self.emit_for_container(ContainerStoppedEvent, at, &instance);
     }
 
-    /// Numbers above those that a kernel gives by default, as nothing here is to be found there.
+    /// PIDs above the kernel's default maximum, so that no real process has one.
     fn fresh_pid(&mut self) -> u32 {
         self.processes += 1;
         4_194_304 + self.processes
     }
 
-    /// Waits until the process of a container has ended by the kernel's word; its exit code, if that
-    /// tells it.
+    /// Waits until the process of a container has exited, as the kernel reports it. Returns the exit
+    /// code if the kernel reports it.
     pub(crate) fn process_gone(&self, id: &str) -> Wait<Option<i32>> {
         let running = self.containers.get(id);
         let exited = |code: i32| Wait::Done(Some(code).filter(|_| self.exit_codes));
@@ -211,12 +211,12 @@ impl State {
         let Phase::Running {
             behavior,
             end,
-            termed,
+            sigterm_sent,
         } = &mut container.phase
         else {
             return;
         };
-        if std::mem::replace(termed, true) {
+        if std::mem::replace(sigterm_sent, true) {
             return;
         }
         if let Term::Exit { after, code } = behavior.term {
@@ -229,11 +229,11 @@ impl State {
             }
         }
         let instance = container.instance.clone();
-        self.note(EntryKind::ContainerTermed(instance));
-        self.settle();
+        self.record(EntryKind::SigtermSent(instance));
+        self.process_due_exits();
     }
 
-    /// Waits for a container's end; at `kill_at` it is killed.
+    /// Waits for a container's exit; kills it at `kill_at`.
     pub(crate) fn stopped(&mut self, id: &str, kill_at: Duration) -> Wait<()> {
         let Some(Phase::Running { end, .. }) = self.containers.get(id).map(|c| &c.phase) else {
             return Wait::Done(());
@@ -246,25 +246,25 @@ impl State {
         Wait::Until(end.map_or(kill_at, |(at, ..)| at.min(kill_at)))
     }
 
-    /// What a command does in a container, which must run.
+    /// Behavior of a command in a container, which must be running.
     pub(crate) fn exec(
         &mut self,
         id: &str,
         command: &[String],
-    ) -> Result<(Arc<Instance>, Exec), Refusal> {
+    ) -> Result<(Arc<Instance>, Exec), RuntimeError> {
         let Some(container) = self.containers.get(id) else {
-            return Err(Refusal::not_found(format!(
+            return Err(RuntimeError::not_found(format!(
                 "failed to exec in container: failed to find container {id:?} in store: not found"
             )));
         };
         if !container.is_running() {
-            return Err(Refusal::plain(format!(
+            return Err(RuntimeError::unknown(format!(
                 "failed to exec in container: container is in {} state",
                 container.state().as_str_name()
             )));
         }
         let instance = container.instance.clone();
-        self.note(EntryKind::ExecBegan {
+        self.record(EntryKind::ExecBegan {
             instance: Arc::clone(&instance),
             command: command.to_vec(),
         });
@@ -273,7 +273,7 @@ impl State {
         Ok((instance, exec))
     }
 
-    /// Waits until a command has run for its time, or its container has ended under it.
+    /// Waits until a command has run for its duration, or its container has exited.
     pub(crate) fn exec_ended(&self, id: &str, until: Duration) -> Wait<bool> {
         let running = self
             .containers

@@ -7,7 +7,7 @@ use rubelet_cri::v1::{
     },
 };
 
-use super::{Refusal, State, filter};
+use super::{RuntimeError, State, filter};
 use crate::{EntryKind, EventFlavour, list_fault};
 
 pub(crate) struct Sandbox {
@@ -77,10 +77,12 @@ impl State {
     pub(crate) fn run_pod_sandbox(
         &mut self,
         request: &v1::RunPodSandboxRequest,
-    ) -> Result<v1::RunPodSandboxResponse, Refusal> {
+    ) -> Result<v1::RunPodSandboxResponse, RuntimeError> {
         let config = request.config.clone().unwrap_or_default();
         let Some(metadata) = config.metadata.clone() else {
-            return Err(Refusal::plain("sandbox config must include metadata"));
+            return Err(RuntimeError::unknown(
+                "sandbox config must include metadata",
+            ));
         };
         let id = self.fresh_id();
         let v1::PodSandboxMetadata {
@@ -97,7 +99,7 @@ impl State {
         let ip = if is_host_network(&config) {
             String::new()
         } else {
-            let made = self.made;
+            let made = self.ids_issued;
             format!("10.88.{}.{}", made / 254 % 256, made % 254 + 1)
         };
         let sandbox = Sandbox {
@@ -109,7 +111,7 @@ impl State {
             ip,
             handler: request.runtime_handler.clone(),
         };
-        self.note(EntryKind::SandboxReady {
+        self.record(EntryKind::SandboxReady {
             id: id.clone(),
             pod_uid: sandbox.metadata.uid.clone(),
             attempt: sandbox.metadata.attempt,
@@ -124,7 +126,7 @@ impl State {
     pub(crate) fn stop_pod_sandbox(
         &mut self,
         request: &v1::StopPodSandboxRequest,
-    ) -> Result<v1::StopPodSandboxResponse, Refusal> {
+    ) -> Result<v1::StopPodSandboxResponse, RuntimeError> {
         for id in self.containers_in(&request.pod_sandbox_id) {
             self.kill(&id);
         }
@@ -135,9 +137,9 @@ impl State {
     pub(crate) fn pod_sandbox_status(
         &mut self,
         request: &v1::PodSandboxStatusRequest,
-    ) -> Result<v1::PodSandboxStatusResponse, Refusal> {
+    ) -> Result<v1::PodSandboxStatusResponse, RuntimeError> {
         let sandbox = self.sandboxes.get(&request.pod_sandbox_id).ok_or_else(|| {
-            Refusal::not_found("an error occurred when try to find sandbox: not found")
+            RuntimeError::not_found("an error occurred when try to find sandbox: not found")
         })?;
         Ok(v1::PodSandboxStatusResponse {
             status: Some(sandbox.status()),
@@ -148,7 +150,7 @@ impl State {
     pub(crate) fn list_pod_sandbox(
         &mut self,
         request: &v1::ListPodSandboxRequest,
-    ) -> Result<v1::ListPodSandboxResponse, Refusal> {
+    ) -> Result<v1::ListPodSandboxResponse, RuntimeError> {
         let all = self.sandboxes.values();
         let some = all.filter(|sandbox| filter::sandbox(request.filter.as_ref(), sandbox));
         let mut items = some.map(Sandbox::summary).collect();
@@ -158,7 +160,7 @@ impl State {
         Ok(v1::ListPodSandboxResponse { items })
     }
 
-    /// The pause process ends and the network goes; the containers are left as they are.
+    /// Ends the pause process and removes the network; the containers are unchanged.
     pub(crate) fn end_sandbox(&mut self, id: &str) {
         let Some(sandbox) = self.sandboxes.get_mut(id).filter(|sandbox| sandbox.ready) else {
             return;
@@ -166,26 +168,27 @@ impl State {
         sandbox.ready = false;
         sandbox.ip.clear();
         let uid = sandbox.metadata.uid.clone();
-        self.note(EntryKind::SandboxStopped {
+        self.record(EntryKind::SandboxStopped {
             id: id.to_owned(),
             pod_uid: uid.clone(),
         });
         self.emit_for_sandbox(ContainerStoppedEvent, id, &uid);
     }
 
-    /// The sandbox goes with all that is in it.
+    /// Removes the sandbox with its containers.
     pub(crate) fn drop_sandbox(&mut self, id: &str) {
         self.empty_sandbox(id);
         self.forget_sandbox(id);
     }
 
-    /// Removes what is in the sandbox, and emits its removal while it still exists.
+    /// Removes the containers of the sandbox, and emits the event of its removal while it still
+    /// exists.
     pub(crate) fn empty_sandbox(&mut self, id: &str) {
-        self.events.hushed = self.events.flavour == EventFlavour::CriO;
+        self.events.container_events_suppressed = self.events.flavour == EventFlavour::CriO;
         for container in self.containers_in(id) {
             self.drop_container(&container);
         }
-        self.events.hushed = false;
+        self.events.container_events_suppressed = false;
         self.end_sandbox(id);
         if let Some(sandbox) = self.sandboxes.get(id) {
             let uid = sandbox.metadata.uid.clone();
@@ -193,11 +196,11 @@ impl State {
         }
     }
 
-    /// The empty sandbox is gone.
+    /// Removes the empty sandbox.
     pub(crate) fn forget_sandbox(&mut self, id: &str) {
         if let Some(sandbox) = self.sandboxes.remove(id) {
             self.release_name(id);
-            self.note(EntryKind::SandboxRemoved {
+            self.record(EntryKind::SandboxRemoved {
                 id: id.to_owned(),
                 pod_uid: sandbox.metadata.uid,
             });

@@ -1,8 +1,9 @@
-//! What containers use. A model's containers use the memory the test says and no CPU time.
+//! Resource usage of containers. A model's containers use the memory that the test sets, and no CPU
+//! time.
 
 use rubelet_cri::v1;
 
-use super::{Container, Refusal, State, filter};
+use super::{Container, RuntimeError, State, filter};
 use crate::clock::wall;
 
 impl Container {
@@ -38,7 +39,7 @@ impl State {
     pub(crate) fn container_stats(
         &mut self,
         request: &v1::ContainerStatsRequest,
-    ) -> Result<v1::ContainerStatsResponse, Refusal> {
+    ) -> Result<v1::ContainerStatsResponse, RuntimeError> {
         let now = wall(self.clock.now());
         let stats = self.container(&request.container_id)?.stats(now);
         Ok(v1::ContainerStatsResponse { stats: Some(stats) })
@@ -47,11 +48,11 @@ impl State {
     pub(crate) fn list_container_stats(
         &mut self,
         request: &v1::ListContainerStatsRequest,
-    ) -> Result<v1::ListContainerStatsResponse, Refusal> {
+    ) -> Result<v1::ListContainerStatsResponse, RuntimeError> {
         let now = wall(self.clock.now());
         let all = self.containers.values();
         let some = all.filter(|container| filter::stats(request.filter.as_ref(), container));
-        // As containerd does: what does not run has nothing to report in a list.
+        // As in containerd, a list has no stats of containers that don't run.
         let running = some.filter(|container| container.is_running());
         Ok(v1::ListContainerStatsResponse {
             stats: running.map(|container| container.stats(now)).collect(),

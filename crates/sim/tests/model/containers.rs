@@ -1,4 +1,4 @@
-//! Containers: their lives as scripted, and what the runtime says of them.
+//! Containers: scripted behavior, and reported state.
 
 use rubelet_cri::v1;
 use rubelet_sim::{Behavior, Exec};
@@ -30,7 +30,7 @@ async fn a_container_goes_from_created_to_running_to_exited() {
     let exited = pod.status(&id).await.unwrap();
     assert_eq!(exited.state(), v1::ContainerState::ContainerExited);
     assert_eq!((exited.exit_code, exited.reason.as_str()), (3, "Error"));
-    // It ended when it ended, not when somebody looked.
+    // It exited at its own time, not when it was inspected.
     assert_eq!(
         (exited.finished_at - exited.started_at + 500_000_000) / 1_000_000_000,
         5
@@ -125,7 +125,7 @@ async fn a_container_name_and_attempt_are_taken_until_removal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_its_image_a_container_is_not_created_and_its_name_stays_free() {
+async fn a_container_without_its_image_is_not_created() {
     let pod = Pod::new();
     let sandbox = pod.run().await.unwrap();
     let spec = v1::ImageSpec {
@@ -143,7 +143,7 @@ async fn without_its_image_a_container_is_not_created_and_its_name_stays_free() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_killed_from_outside_shows_how_it_died() {
+async fn a_killed_container_reports_exit_code_and_reason() {
     let pod = Pod::new();
     let (_, id) = pod.up("web").await;
     pod.sim.kill_container(&id, 139, "");
@@ -160,7 +160,7 @@ fn exec(container: &str, timeout: i64) -> v1::ExecSyncRequest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_does_as_scripted_within_its_timeout() {
+async fn a_command_behaves_as_scripted_within_its_timeout() {
     let pod = Pod::new();
     let (_, id) = pod.up("web").await;
     pod.sim.on_exec(|instance, command| Exec {
@@ -203,7 +203,7 @@ async fn the_record_has_the_result_of_each_command() {
     let (_, id) = pod.up("web").await;
     assert_eq!(pod.sim.log(&pod.uid, "web", 0), ["one", "two"]);
     pod.sim
-        .on_exec(|_, _| Exec::exits(3).after(secs(2)).complaining("no"));
+        .on_exec(|_, _| Exec::exits(3).after(secs(2)).with_stderr("no"));
     let answer = pod.runtime.exec_sync(exec(&id, 0)).await.unwrap();
     assert_eq!((answer.exit_code, answer.stderr), (3, b"no".to_vec()));
     pod.sim.on_exec(|_, _| Exec::hangs());

@@ -1,4 +1,4 @@
-//! What goes wrong with events, and with lists.
+//! Faults of events and of lists.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     reader::Reader,
 };
 
-/// A pod that runs, and a reader who knows.
+/// A running pod, and a reader that has received its events.
 async fn watched() -> (Pod, String, String, Reader) {
     let pod = Pod::new();
     let mut reader = Reader::open(&pod.sim).await;
@@ -23,7 +23,7 @@ async fn watched() -> (Pod, String, String, Reader) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_lost_doubled_or_late() {
+async fn an_event_is_lost_duplicated_or_delayed() {
     let (pod, sandbox, id, mut reader) = watched().await;
     let sim = &pod.sim;
     sim.inject_event(EventFault::lost().times(2));
@@ -42,7 +42,7 @@ async fn an_event_is_lost_doubled_or_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_of_events_strikes_its_subject_and_kind_only() {
+async fn an_event_fault_applies_to_its_subject_and_kind_only() {
     let (pod, sandbox, id, mut reader) = watched().await;
     let web = Subject::container(&pod.uid, "web");
     pod.sim.inject_event(
@@ -69,7 +69,7 @@ async fn a_fault_of_events_strikes_its_subject_and_kind_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_that_are_held_come_in_the_order_the_test_wants() {
+async fn held_events_are_released_in_either_order() {
     let (pod, _, id, mut reader) = watched().await;
     for reversed in [false, true] {
         pod.sim.inject_event(EventFault::held().always());
@@ -93,10 +93,11 @@ async fn events_that_are_held_come_in_the_order_the_test_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_may_lack_its_sandbox_or_name_a_wrong_pod() {
+async fn an_event_can_lack_its_sandbox_or_have_a_wrong_pod() {
     let (pod, sandbox, id, mut reader) = watched().await;
     pod.sim.inject_event(EventFault::without_sandbox());
-    pod.sim.inject_event(EventFault::of_wrong_pod("uid-other"));
+    pod.sim
+        .inject_event(EventFault::with_wrong_pod("uid-other"));
     pod.stop(&id, 1).await.unwrap();
     pod.remove(&id).await.unwrap();
     let items = reader.items().await;
@@ -112,7 +113,7 @@ async fn an_event_may_lack_its_sandbox_or_name_a_wrong_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn old_events_come_again_and_false_ones_come_at_all() {
+async fn events_can_be_replayed_and_invented() {
     let (pod, sandbox, id, mut reader) = watched().await;
     pod.sim.replay_events(3);
     assert_eq!(reader.ids().await, [&*sandbox, &*id, &*id]);
@@ -132,7 +133,7 @@ async fn old_events_come_again_and_false_ones_come_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_may_stay_silent_break_or_end() {
+async fn a_stream_can_be_muted_fail_or_end() {
     let (pod, sandbox, _, mut reader) = watched().await;
     let sim = &pod.sim;
     sim.mute_events();
@@ -160,11 +161,11 @@ async fn a_stream_may_stay_silent_break_or_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rough_events_are_the_same_for_the_same_seed() {
+async fn random_event_faults_are_the_same_for_the_same_seed() {
     async fn run(seed: u64) -> String {
         let sim = Sim::new();
         sim.add_image("app");
-        sim.rough_events(EventOdds::rough(), seed);
+        sim.inject_random_event_faults(EventOdds::mixed(), seed);
         let mut reader = Reader::open(&sim).await;
         for number in 0..50 {
             if reader.has_ended() {
@@ -186,7 +187,7 @@ async fn rough_events_are_the_same_for_the_same_seed() {
     }
 }
 
-/// UIDs of the pods and names of the containers that the lists tell.
+/// UIDs of the pods and names of the containers in the lists.
 async fn listed(sim: &Sim) -> (Vec<String>, Vec<String>) {
     let sandboxes = sim.list_pod_sandbox(v1::ListPodSandboxRequest::default());
     let sandboxes = sandboxes.await.expect("the runtime is up").items;
@@ -201,7 +202,7 @@ async fn listed(sim: &Sim) -> (Vec<String>, Vec<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_lack_what_the_test_wants_missing() {
+async fn lists_lack_the_items_that_a_fault_selects() {
     let sim = Sim::new();
     sim.populate(3, 2);
     let whole = listed(&sim).await;
@@ -218,7 +219,7 @@ async fn lists_lack_what_the_test_wants_missing() {
     assert_eq!(partial.1, ["c0", "c1", "c1", "c0", "c1"]);
     assert_eq!(listed(&sim).await, whole);
 
-    sim.inject_list(ListFault::thinned("ListContainers", 500, 7).always());
+    sim.inject_list(ListFault::partial("ListContainers", 500, 7).always());
     let thin = listed(&sim).await.1.len();
     assert!((1..6).contains(&thin), "{thin}");
     sim.clear_faults();
@@ -226,20 +227,20 @@ async fn lists_lack_what_the_test_wants_missing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtime_may_claim_what_is_not_so() {
+async fn the_reported_state_can_be_overridden() {
     let (pod, _, id, _reader) = watched().await;
     let running = v1::ContainerState::ContainerRunning;
-    pod.sim.claim_state(&id, Some(running));
+    pod.sim.override_state(&id, Some(running));
     pod.sim.kill_container(&id, 9, "");
     let status = pod.status(&id).await.unwrap();
     assert_eq!((status.state(), status.exit_code), (running, 0));
     assert_eq!(status.finished_at, 0);
-    pod.sim.claim_state(&id, None);
+    pod.sim.override_state(&id, None);
     assert_eq!(pod.exit(&id).await, (9, "Error".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_of_a_thousand_pods_is_there_without_a_call_or_an_event() {
+async fn a_thousand_pods_are_added_without_calls_or_events() {
     let sim = Sim::new();
     let mut reader = Reader::open(&sim).await;
     sim.populate(1000, 3);

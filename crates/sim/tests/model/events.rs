@@ -1,4 +1,4 @@
-//! Events, as the runtimes tell them.
+//! Events, as each runtime emits them.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ async fn changes_that_no_runtime_reports_emit_no_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_runtime_cuts_the_stream_and_never_reports_exits_meanwhile() {
+async fn exits_while_the_runtime_is_down_are_never_reported() {
     let pod = Pod::new();
     pod.sim.on_image("app", Behavior::exits(secs(10), 0));
     let mut reader = Reader::open(&pod.sim).await;
@@ -123,7 +123,7 @@ async fn a_dead_runtime_cuts_the_stream_and_never_reports_exits_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtime_without_events_refuses_or_ends_at_once() {
+async fn a_stream_of_a_runtime_without_events_fails_or_ends() {
     let sim = Sim::new();
     sim.events(EventFlavour::None);
     assert!(Reader::open(&sim).await.error().await.is_unimplemented());
@@ -140,7 +140,7 @@ async fn a_runtime_without_events_refuses_or_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn crio_says_less() {
+async fn crio_emits_fewer_events() {
     let pod = Pod::new();
     pod.sim.events(EventFlavour::CriO);
     let mut reader = Reader::open(&pod.sim).await;
@@ -172,7 +172,7 @@ async fn crio_keeps_events_for_the_first_reader_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn containerd_keeps_five_minutes_and_loses_the_event_after_a_reader_left() {
+async fn containerd_keeps_events_and_loses_one_after_a_reader_left() {
     let pod = Pod::new();
     let (sandbox, id) = pod.up("web").await;
     after(secs(400)).await;
@@ -186,7 +186,7 @@ async fn containerd_keeps_five_minutes_and_loses_the_event_after_a_reader_left()
     let mut reader = Reader::open(&pod.sim).await;
     assert_eq!(reader.kinds().await, "C", "the dead stream took the other");
 
-    // A new reader in time gets what the dead one swallows, too.
+    // A new reader that comes in time also receives the event that the dead one swallows.
     pod.sim.cut_events();
     assert!(reader.error().await.is_unavailable());
     let mut reader = Reader::open(&pod.sim).await;
@@ -209,11 +209,11 @@ async fn containerd_sends_events_to_every_reader() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_stalls_holds_up_containerd_until_it_leaves() {
+async fn a_stalled_reader_blocks_containerd_until_it_leaves() {
     let pod = Pod::new();
     let sandbox = pod.run().await.unwrap();
     let mut stalled = pod.sim.container_events();
-    // Opened, and never read again.
+    // Opened, and never read.
     stalled.next().await.unwrap().unwrap();
     let mut made = 0;
     let make = async {
@@ -224,9 +224,9 @@ async fn a_reader_that_stalls_holds_up_containerd_until_it_leaves() {
     };
     let stuck = tokio::time::timeout(secs(60), make).await;
     assert!(stuck.is_err());
-    // One event of the sandbox's waits, too.
+    // One event of the sandbox is pending too.
     assert_eq!(made, 99);
-    // Reads are answered all the same.
+    // Read-only calls are still answered.
     pod.sandbox_status(&sandbox).await.unwrap();
     drop(stalled);
     pod.create(&sandbox, "c", 1000).await.unwrap();
@@ -276,7 +276,7 @@ async fn the_shared_queue_keeps_the_oldest_thousand_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_have_latency_as_calls_have() {
+async fn events_have_latency_like_calls() {
     let pod = Pod::new();
     let (_, id) = pod.up("web").await;
     let mut reader = Reader::open(&pod.sim).await;

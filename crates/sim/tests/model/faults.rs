@@ -1,4 +1,4 @@
-//! Injected trouble.
+//! Injected faults.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn a_failure_before_the_effect_has_none_and_one_after_it_has() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_strikes_its_subject_as_often_as_it_should() {
+async fn a_fault_applies_to_its_subject_and_count() {
     let sim = Sim::new();
     sim.add_image("app");
     let (a, b) = (Pod::named(&sim, "a"), Pod::named(&sim, "b"));
@@ -84,7 +84,7 @@ async fn a_hung_call_ends_at_its_deadline_with_or_without_its_effect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_the_runtime_is_down_calls_fail_and_containers_go_on() {
+async fn while_the_runtime_is_down_calls_fail_but_containers_run() {
     let pod = Pod::new();
     pod.sim
         .on_image("app", rubelet_sim::Behavior::exits(secs(10), 0));
@@ -102,7 +102,7 @@ async fn while_the_runtime_is_down_calls_fail_and_containers_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_cuts_the_calls_under_way() {
+async fn a_restart_fails_the_calls_in_progress() {
     let pod = Pod::new();
     let (_, id) = pod.up("web").await;
     let hang = pod.sim.hang("ContainerStatus", Subject::any());
@@ -116,7 +116,7 @@ async fn a_restart_cuts_the_calls_under_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn latency_is_the_calls_whole_duration_and_the_effect_is_in_its_middle() {
+async fn the_effect_of_a_call_is_in_the_middle_of_its_latency() {
     let pod = Pod::new();
     pod.sim.set_latency(secs(1));
     pod.sim.set_latency_of("RunPodSandbox", secs(10));
@@ -133,7 +133,7 @@ async fn latency_is_the_calls_whole_duration_and_the_effect_is_in_its_middle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_runtime_says_of_itself_what_the_test_set() {
+async fn the_runtime_reports_the_status_that_the_test_sets() {
     let sim = Sim::new();
     sim.set_ready(true, false);
     sim.set_cgroup_driver(v1::CgroupDriver::Systemd);
@@ -195,6 +195,6 @@ async fn the_record_has_the_end_of_each_call_even_a_dropped_one() {
 
 #[test]
 #[should_panic(expected = "no RPC is called \"StopContainers\"")]
-fn a_misspelt_rpc_is_the_tests_own_fault() {
+fn a_misspelled_rpc_panics() {
     let _ = Fault::of("StopContainers");
 }

@@ -1,4 +1,4 @@
-//! Images: looked up in any spelling, pulled as scripted.
+//! Images: lookup by full or short name, and scripted pulls.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ async fn an_image_is_found_by_tag_digest_and_identifier_until_it_is_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pulls_come_to_what_the_script_says() {
+async fn pulls_have_the_scripted_result() {
     let sim = Sim::new();
     assert!(pull(&sim, "nowhere").await.unwrap_err().is_not_found());
 
@@ -84,7 +84,7 @@ async fn pulls_come_to_what_the_script_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pull_that_was_dropped_leaves_no_image() {
+async fn a_cancelled_pull_leaves_no_image() {
     let sim = Sim::new();
     sim.on_pull("app", Pull::succeeds().taking(secs(20)));
     timeout(secs(19), pull(&sim, "app"))

@@ -1,4 +1,4 @@
-//! The oracle's answers.
+//! Queries of the oracle.
 
 use rubelet_cri::v1;
 use rubelet_sim::{Behavior, Subject};
@@ -6,7 +6,7 @@ use rubelet_sim::{Behavior, Subject};
 use crate::pod::{Pod, after, secs};
 
 #[tokio::test(start_paused = true)]
-async fn lives_are_counted_per_pod_and_name() {
+async fn starts_and_exits_are_counted_per_pod_and_name() {
     let mut pod = Pod::new();
     let (sandbox, first) = pod.up("web").await;
     let second = pod.create(&sandbox, "web", 1).await.unwrap();
@@ -69,7 +69,7 @@ async fn calls_are_counted_per_rpc_subject_and_since_a_mark() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn entries_are_in_order_of_time_without_a_watcher() {
+async fn entries_are_in_order_of_time_without_a_reader() {
     let pod = Pod::new();
     pod.sim.on_container("late", Behavior::exits(secs(20), 0));
     pod.sim.on_container("early", Behavior::exits(secs(10), 0));

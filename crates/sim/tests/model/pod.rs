@@ -1,11 +1,11 @@
-//! One pod's calls, without the ceremony.
+//! Calls about one pod, without boilerplate.
 
 use std::{sync::Arc, time::Duration};
 
 use rubelet_cri::{CriResult, RuntimeService, v1};
 use rubelet_sim::Sim;
 
-/// A pod of one model. Its UID is `uid-` and its name.
+/// A pod of one model. Its UID is `uid-` followed by its name.
 pub(crate) struct Pod {
     pub(crate) sim: Sim,
     pub(crate) runtime: Arc<dyn RuntimeService>,
@@ -139,7 +139,7 @@ impl Pod {
         Ok(status.expect("an answer has a status"))
     }
 
-    /// Exit code and reason of a container that has ended.
+    /// Exit code and reason of a container that has exited.
     pub(crate) async fn exit(&self, container: &str) -> (i32, String) {
         let status = self.status(container).await.expect("it was not removed");
         assert_eq!(status.state(), v1::ContainerState::ContainerExited);

@@ -1,4 +1,4 @@
-//! A reader of events that notes what it gets.
+//! A reader of events that records what it receives.
 
 use futures_util::StreamExt;
 use rubelet_cri::{ContainerEvent, CriError, CriResult, RuntimeService};
@@ -8,20 +8,20 @@ use tokio::{
     task::{JoinHandle, yield_now},
 };
 
-/// Reads a stream as fast as it comes.
+/// Reads a stream as fast as events arrive.
 pub(crate) struct Reader {
     got: UnboundedReceiver<CriResult<ContainerEvent>>,
     task: JoinHandle<()>,
 }
 
 impl Reader {
-    /// Of a stream that is open when this returns, if it can be.
+    /// Opens a stream, which is open when this returns unless that fails.
     pub(crate) async fn open(sim: &Sim) -> Self {
         let mut events = sim.container_events();
         let (send, got) = unbounded_channel();
         let task = tokio::spawn(async move {
             while let Some(event) = events.next().await {
-                // The test may have seen enough.
+                // The test may not need the rest.
                 let _ = send.send(event);
             }
         });
@@ -29,7 +29,7 @@ impl Reader {
         Self { got, task }
     }
 
-    /// What came since the last time.
+    /// The items since the last call.
     pub(crate) async fn items(&mut self) -> Vec<CriResult<ContainerEvent>> {
         others().await;
         let mut items = Vec::new();
@@ -39,8 +39,8 @@ impl Reader {
         items
     }
 
-    /// The events that came since the last time: the first letters of their kinds, in lower case
-    /// for sandboxes.
+    /// The events since the last call: the first letters of their kinds, in lower case for
+    /// sandboxes.
     pub(crate) async fn kinds(&mut self) -> String {
         let items = self.items().await.into_iter();
         items
@@ -48,7 +48,7 @@ impl Reader {
             .collect()
     }
 
-    /// The containers and sandboxes that events came about since the last time.
+    /// The containers and sandboxes of the events since the last call.
     pub(crate) async fn ids(&mut self) -> Vec<String> {
         let items = self.items().await.into_iter();
         items
@@ -56,7 +56,7 @@ impl Reader {
             .collect()
     }
 
-    /// The error that ended the stream, after which nothing came.
+    /// The error that ended the stream, which is the last item.
     pub(crate) async fn error(&mut self) -> CriError {
         let mut items = self.items().await;
         assert!(self.task.is_finished());
@@ -69,7 +69,7 @@ impl Reader {
         self.task.is_finished()
     }
 
-    /// Reads no more, and lets the runtime know as far as it can.
+    /// Stops reading, and lets the runtime notice if it can.
     pub(crate) async fn close(self) {
         self.task.abort();
         others().await;
@@ -91,7 +91,7 @@ fn letter(event: &ContainerEvent) -> char {
     }
 }
 
-/// Lets all other tasks do what they can do now.
+/// Lets all other tasks run until they wait.
 pub(crate) async fn others() {
     for _ in 0..20 {
         yield_now().await;

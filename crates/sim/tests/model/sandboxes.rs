@@ -31,7 +31,7 @@ async fn a_name_is_taken_until_its_sandbox_is_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_sandbox_is_not_ready_has_no_address_and_killed_containers() {
+async fn stopping_a_sandbox_kills_its_containers() {
     let pod = Pod::new();
     let (sandbox, container) = pod.up("web").await;
     let before = pod.sandbox_status(&sandbox).await.unwrap();
@@ -91,10 +91,10 @@ async fn a_dead_pause_process_leaves_the_containers_running() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_vanished_sandbox_takes_everything_with_it() {
+async fn removing_a_sandbox_externally_removes_its_containers() {
     let pod = Pod::new();
     let (sandbox, container) = pod.up("web").await;
-    pod.sim.vanish_sandbox(&sandbox);
+    pod.sim.remove_sandbox_externally(&sandbox);
     assert!(pod.status(&container).await.unwrap_err().is_not_found());
     assert!(
         pod.sandbox_status(&sandbox)
@@ -106,7 +106,7 @@ async fn a_vanished_sandbox_takes_everything_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn host_network_sandboxes_have_no_address_of_their_own() {
+async fn host_network_sandboxes_have_no_ip() {
     let mut pod = Pod::new();
     let mut options = v1::NamespaceOption::default();
     options.set_network(v1::NamespaceMode::Node);
@@ -125,7 +125,7 @@ async fn host_network_sandboxes_have_no_address_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_obey_their_filters() {
+async fn lists_are_filtered() {
     let sim = Sim::new();
     sim.add_image("app");
     let (a, b) = (Pod::named(&sim, "a"), Pod::named(&sim, "b"));
@@ -178,7 +178,7 @@ async fn lists_obey_their_filters() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn creation_times_follow_the_models_wall_and_never_tie() {
+async fn creation_times_follow_the_wall_clock_and_are_unique() {
     let mut pod = Pod::new();
     let first = pod.run().await.unwrap();
     pod.config.metadata.as_mut().unwrap().attempt = 1;

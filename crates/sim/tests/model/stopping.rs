@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::pod::{Pod, secs};
 
-/// Stops a container that behaves so; the time it took and the exit code.
+/// Stops a container with this behavior. Returns the time that it took and the exit code.
 async fn stopped(behavior: Behavior, grace: i64) -> (u64, i32) {
     let pod = Pod::new();
     pod.sim.on_image("app", behavior);
@@ -19,8 +19,8 @@ async fn stopped(behavior: Behavior, grace: i64) -> (u64, i32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_gets_the_grace_it_needs_and_no_more_than_it_was_given() {
-    let slow = || Behavior::runs().ending_on_term(secs(4), 0);
+async fn a_container_is_killed_when_its_grace_period_is_over() {
+    let slow = || Behavior::runs().exiting_on_term(secs(4), 0);
     for (behavior, grace, took, code) in [
         (Behavior::runs(), 30, 0, 143),
         (slow(), 30, 4, 0),
@@ -35,7 +35,7 @@ async fn a_container_gets_the_grace_it_needs_and_no_more_than_it_was_given() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_given_up_has_sent_sigterm_but_does_not_kill() {
+async fn a_cancelled_stop_has_sent_sigterm_but_does_not_kill() {
     let pod = Pod::new();
     pod.sim.on_image("app", Behavior::runs().ignoring_term());
     let (_, id) = pod.up("web").await;
@@ -45,14 +45,14 @@ async fn a_stop_given_up_has_sent_sigterm_but_does_not_kill() {
     sleep(secs(60)).await;
     assert_eq!(pod.sim.running(&pod.uid, "web"), Some(id.clone()));
 
-    // A second stop waits its own grace, but does not send the signal again.
+    // A second stop waits for its own grace period, but does not send the signal again.
     pod.stop(&id, 5).await.unwrap();
     assert_eq!(pod.exit(&id).await.0, 137);
     let oracle = pod.sim.oracle();
     let whats = oracle.entries().iter().map(|entry| &entry.what);
     assert_eq!(
         whats
-            .filter(|what| matches!(what, EntryKind::ContainerTermed(_)))
+            .filter(|what| matches!(what, EntryKind::SigtermSent(_)))
             .count(),
         1
     );

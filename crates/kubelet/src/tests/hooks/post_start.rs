@@ -116,7 +116,7 @@ async fn a_failure_ends_the_container_and_says_why_in_the_kubelets_words() {
     } in [
         Failure {
             hook: "exec: {command: [warm-up, all]}",
-            exec: Exec::exits(3).complaining("no \"db\"\n"),
+            exec: Exec::exits(3).with_stderr("no \"db\"\n"),
             message: "Exec lifecycle hook ([warm-up all]) OF: command 'warm-up all' exited with 3: \
                       no \"db\"\n, message: \"no \\\"db\\\"\\n\"",
         },

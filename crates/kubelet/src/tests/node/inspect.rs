@@ -112,7 +112,7 @@ impl Node {
     pub(in crate::tests) fn term_times(&self, uid: &str, name: &str) -> Vec<Duration> {
         let oracle = self.sim.oracle();
         let terms = oracle.entries().iter().filter(
-            |entry| matches!(&entry.what, EntryKind::ContainerTermed(of) if of.pod_uid == uid && of.name == name),
+            |entry| matches!(&entry.what, EntryKind::SigtermSent(of) if of.pod_uid == uid && of.name == name),
         );
         terms.map(|entry| entry.at).collect()
     }

@@ -28,7 +28,7 @@ async fn what_happens_to_an_old_sandbox_does_not_touch_the_new_one() {
         let live = node.sim.sandboxes(&uid).pop().expect("it is there");
         assert_ne!(live, old);
         if vanishes {
-            node.sim.vanish_sandbox(&old);
+            node.sim.remove_sandbox_externally(&old);
         }
         let ip = node.pod("web").expect("it is there").status.pod_ips.clone();
         node.sim.release_events();
@@ -62,7 +62,7 @@ async fn containers_that_went_with_their_sandbox_are_not_known_any_more() {
     sleep(seconds(20)).await;
     assert_eq!(node.known("web").containers.len(), 2);
     let old = node.sim.sandboxes(&uid).remove(0);
-    node.sim.vanish_sandbox(&old);
+    node.sim.remove_sandbox_externally(&old);
     let forgotten = |node: &Node| {
         let known = node.known("web");
         let mut sandboxes = known.containers.iter().map(|found| found.sandbox.as_str());
@@ -90,7 +90,7 @@ async fn a_reason_that_the_runtime_learns_late_is_shown_all_the_same() {
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_pod_waits_for_nothing_but_its_containers() {
     let node = Node::new();
-    let slow = Behavior::runs().ending_on_term(millis(640), 0);
+    let slow = Behavior::runs().exiting_on_term(millis(640), 0);
     node.sim.on_container("app", slow);
     let uid = node.want("web", &format!("terminationGracePeriodSeconds: 1, {APP}"));
     node.until_running().await;
@@ -198,10 +198,10 @@ async fn a_runtime_that_is_unsure_for_a_moment_restarts_nothing() {
     node.sim.set_down(true);
     sleep(millis(400)).await;
     let unknown = rubelet_cri::v1::ContainerState::ContainerUnknown;
-    node.sim.claim_state(&id, Some(unknown));
+    node.sim.override_state(&id, Some(unknown));
     node.sim.set_down(false);
     sleep(millis(300)).await;
-    node.sim.claim_state(&id, None);
+    node.sim.override_state(&id, None);
     for _ in 0..100 {
         assert_eq!(node.state("web", "app"), "Running");
         sleep(millis(100)).await;
@@ -230,11 +230,11 @@ async fn an_end_beside_a_container_that_is_unknown_for_a_moment_is_told_at_once(
     let [a, b, c] = ["a", "b", "c"].map(|name| node.sim.running(&uid, name).unwrap());
     node.sim.set_latency_of("ContainerStatus", millis(200));
     let unknown = rubelet_cri::v1::ContainerState::ContainerUnknown;
-    node.sim.claim_state(&a, Some(unknown));
+    node.sim.override_state(&a, Some(unknown));
     node.sim.kill_container(&b, 1, "");
     // The answer is on its way back by then.
     sleep(millis(150)).await;
-    node.sim.claim_state(&a, None);
+    node.sim.override_state(&a, None);
     node.sim.kill_container(&c, 1, "");
     let told = |node: &Node| node.state("web", "c").starts_with("Terminated");
     let took = node.until("the end is told", told).await;

@@ -45,7 +45,7 @@ fn kernel_caused(node: &Node) -> usize {
 async fn the_next_instance_is_there_before_the_runtime_tells_the_end_and_starts_after_it() {
     let (node, uid, id) = node_at_rest(POD).await;
     let before = node.uptime();
-    node.sim.end_process(&id, None);
+    node.sim.exit_unnoticed(&id, None);
     sleep(millis(40)).await;
     let made = when(&node, 1, false).expect("it was made ahead");
     assert!(made - before <= millis(5), "{:?}", made - before);
@@ -69,7 +69,7 @@ async fn the_next_instance_is_there_before_the_runtime_tells_the_end_and_starts_
     // The end of that one comes too soon for another start: nothing is made ahead.
     let second = node.sim.running(&uid, "app").expect("it runs");
     sleep(seconds(30)).await;
-    node.sim.end_process(&second, None);
+    node.sim.exit_unnoticed(&second, None);
     sleep(millis(40)).await;
     node.sim.kill_container(&second, 137, "");
     sleep(seconds(2)).await;
@@ -82,7 +82,7 @@ async fn the_next_instance_is_there_before_the_runtime_tells_the_end_and_starts_
 #[tokio::test(start_paused = true)]
 async fn an_exit_code_of_the_kernel_is_published_before_the_runtime_tells_the_end() {
     let (node, uid, id) = node_at_rest(POD).await;
-    node.sim.end_process(&id, Some(3));
+    node.sim.exit_unnoticed(&id, Some(3));
     node.until("the end is published", |node| {
         node.state("web", "app") == "Terminated Error 3"
     })
@@ -122,7 +122,7 @@ async fn the_kernel_is_asked_once_for_each_container_and_a_pod_at_rest_costs_not
 #[tokio::test(start_paused = true)]
 async fn an_end_that_the_runtime_never_tells_is_said_and_made_up_by_nobody() {
     let (node, uid, id) = node_at_rest(POD).await;
-    node.sim.end_process(&id, None);
+    node.sim.exit_unnoticed(&id, None);
     sleep(seconds(1)).await;
     assert_eq!(node.containers(&uid).len(), 2, "the next instance is ready");
     sleep(seconds(11)).await;
@@ -163,7 +163,7 @@ async fn an_end_that_the_runtime_never_tells_is_said_and_made_up_by_nobody() {
 async fn an_end_of_which_the_event_is_lost_is_noticed_all_the_same() {
     let (node, uid, id) = node_at_rest(POD).await;
     node.sim.mute_events();
-    node.sim.end_process(&id, None);
+    node.sim.exit_unnoticed(&id, None);
     sleep(millis(40)).await;
     node.sim.kill_container(&id, 137, "");
     let running = |node: &Node| when(node, 1, true).is_some();
@@ -177,7 +177,7 @@ async fn what_may_not_start_again_is_not_made_ahead() {
     for policy in ["OnFailure", "Never"] {
         let spec = POD.replace("Always", policy);
         let (node, _, id) = node_at_rest(&spec).await;
-        node.sim.end_process(&id, None);
+        node.sim.exit_unnoticed(&id, None);
         sleep(millis(40)).await;
         assert_eq!(node.calls("CreateContainer"), 1, "{policy}");
         node.sim.kill_container(&id, 0, "");
@@ -189,7 +189,7 @@ async fn what_may_not_start_again_is_not_made_ahead() {
     }
     let pulls = POD.replace("'app:1'", "'app:1', imagePullPolicy: Always");
     let (node, _, id) = node_at_rest(&pulls).await;
-    node.sim.end_process(&id, None);
+    node.sim.exit_unnoticed(&id, None);
     sleep(millis(40)).await;
     assert_eq!(node.calls("CreateContainer"), 1);
     assert_eq!(node.calls("PullImage"), 1);
@@ -205,7 +205,7 @@ async fn an_agent_that_is_killed_between_the_two_leaves_one_instance() {
         for after in [0, 2, 6, 12, 20] {
             let (mut node, uid, id) = node_at_rest(POD).await;
             node.sim.set_latency(millis(4));
-            node.sim.end_process(&id, None);
+            node.sim.exit_unnoticed(&id, None);
             sleep(millis(after)).await;
             if told {
                 node.sim.kill_container(&id, 137, "");
@@ -236,7 +236,7 @@ async fn a_call_that_fails_or_hangs_ahead_costs_no_more_than_without() {
     let (node, uid, id) = node_at_rest(POD).await;
     let kind = CriErrorKind::Other(Code::Unknown);
     node.sim.fail_next("CreateContainer", kind, false);
-    node.sim.end_process(&id, None);
+    node.sim.exit_unnoticed(&id, None);
     sleep(millis(40)).await;
     let told = Instant::now();
     node.sim.kill_container(&id, 137, "");
@@ -259,7 +259,7 @@ async fn a_pod_that_is_removed_meanwhile_leaves_nothing() {
             node.sim
                 .hang_after_effect("CreateContainer", Subject::container(&uid, "app"))
         });
-        node.sim.end_process(&id, None);
+        node.sim.exit_unnoticed(&id, None);
         sleep(millis(20)).await;
         node.unwant("web");
         sleep(millis(20)).await;

@@ -98,7 +98,7 @@ impl Noise {
                 return Some(Duration::from_millis(*time));
             }
             Self::Replay(count) => sim.replay_events(*count),
-            Self::Rough(seed) => sim.rough_events(EventOdds::rough(), *seed),
+            Self::Rough(seed) => sim.inject_random_event_faults(EventOdds::mixed(), *seed),
             Self::Spoil {
                 mishap,
                 kind,
@@ -111,7 +111,7 @@ impl Noise {
                     2 => EventFault::late(Duration::from_millis(*late)),
                     3 => EventFault::held(),
                     4 => EventFault::without_sandbox(),
-                    _ => EventFault::of_wrong_pod(uid),
+                    _ => EventFault::with_wrong_pod(uid),
                 };
                 sim.inject_event(fault.of(KINDS[*kind]).times(*times));
             }

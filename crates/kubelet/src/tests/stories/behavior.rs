@@ -33,9 +33,9 @@ fn behavior(text: &str) -> Result<Behavior, String> {
     Ok(match words.as_slice() {
         [] => behavior,
         ["ignores", "SIGTERM"] => behavior.ignoring_term(),
-        ["ends", after, "after", "SIGTERM"] => behavior.ending_on_term(time(after)?, 143),
+        ["ends", after, "after", "SIGTERM"] => behavior.exiting_on_term(time(after)?, 143),
         ["ends", after, "after", "SIGTERM", "with", status] => {
-            behavior.ending_on_term(time(after)?, code(status)?)
+            behavior.exiting_on_term(time(after)?, code(status)?)
         }
         _ => return Err(no()),
     })

@@ -194,9 +194,7 @@ impl Timeline {
             EntryKind::ContainerStarted(of) if self.agent.is_none() => {
                 (&of.pod_uid, "proc", format!("{} starts", of.id))
             }
-            EntryKind::ContainerTermed(of) => {
-                (&of.pod_uid, "proc", format!("{} gets SIGTERM", of.id))
-            }
+            EntryKind::SigtermSent(of) => (&of.pod_uid, "proc", format!("{} gets SIGTERM", of.id)),
             EntryKind::ContainerExited {
                 instance: of,
                 code,

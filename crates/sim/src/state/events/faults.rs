@@ -1,4 +1,4 @@
-//! What goes wrong with an event between the runtime and its streams.
+//! Faults of events between the runtime and its streams.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use rubelet_cri::ContainerEvent;
 use super::NumberedEvent;
 use crate::{
     EntryKind, EventFault, EventOdds, Subject,
-    event::{Dice, Mishap},
+    event::{Dice, EventFaultEffect},
     state::State,
 };
 
@@ -23,29 +23,33 @@ impl ActiveEventFaults {
         self.faults.push(fault);
     }
 
-    pub(crate) fn roughen(&mut self, odds: EventOdds, seed: u64) {
+    pub(crate) fn set_odds(&mut self, odds: EventOdds, seed: u64) {
         self.odds = Some((odds, Dice::new(seed)));
     }
 
-    /// Nothing goes wrong any more. What is held stays held.
+    /// Removes all faults. Held events stay held.
     pub(crate) fn clear(&mut self) {
         self.faults.clear();
         self.odds = None;
     }
 
-    /// The oldest fault that fits; used up where it has a count.
-    fn strike(&mut self, event: &ContainerEvent, about: &Subject) -> Option<Mishap> {
+    /// The effect of the oldest fault that matches; its count is decremented.
+    fn take_matching(
+        &mut self,
+        event: &ContainerEvent,
+        about: &Subject,
+    ) -> Option<EventFaultEffect> {
         let mut faults = self.faults.iter();
         let index = faults.position(|fault| fault.fits(event, about))?;
         let fault = &mut self.faults[index];
-        let mishap = fault.mishap.clone();
+        let effect = fault.effect.clone();
         if let Some(left) = &mut fault.left {
             *left = left.saturating_sub(1);
             if *left == 0 {
                 self.faults.remove(index);
             }
         }
-        Some(mishap)
+        Some(effect)
     }
 }
 
@@ -60,7 +64,7 @@ fn about(numbered: &NumberedEvent, pod: Option<&str>) -> NumberedEvent {
 }
 
 impl State {
-    /// Publishes an event as well as the faults let it.
+    /// Publishes an event, subject to the injected faults.
     pub(super) fn inject_faults(
         &mut self,
         at: Duration,
@@ -68,22 +72,28 @@ impl State {
         subject: &Subject,
     ) {
         let late = Duration::ZERO;
-        match self.events.event_faults.strike(&numbered.1, subject) {
-            None => self.throw(at, numbered),
-            Some(Mishap::Lose) => self.note_at(at, EntryKind::EventLost(numbered.0, "a fault")),
-            Some(Mishap::Double) => {
+        match self.events.event_faults.take_matching(&numbered.1, subject) {
+            None => self.publish_with_odds(at, numbered),
+            Some(EventFaultEffect::Lose) => {
+                self.record_at(at, EntryKind::EventLost(numbered.0, "a fault"))
+            }
+            Some(EventFaultEffect::Double) => {
                 self.publish(at, late, numbered);
                 self.publish(at, late, numbered);
             }
-            Some(Mishap::Delay(by)) => self.publish(at, by, numbered),
-            Some(Mishap::Hold) => self.events.event_faults.held.push(numbered.clone()),
-            Some(Mishap::WithoutSandbox) => self.publish(at, late, &about(numbered, None)),
-            Some(Mishap::WrongPod(uid)) => self.publish(at, late, &about(numbered, Some(&uid))),
+            Some(EventFaultEffect::Delay(by)) => self.publish(at, by, numbered),
+            Some(EventFaultEffect::Hold) => self.events.event_faults.held.push(numbered.clone()),
+            Some(EventFaultEffect::WithoutSandbox) => {
+                self.publish(at, late, &about(numbered, None))
+            }
+            Some(EventFaultEffect::WrongPod(uid)) => {
+                self.publish(at, late, &about(numbered, Some(&uid)))
+            }
         }
     }
 
-    /// Publishes an event as well as chance lets it, where that has a say.
-    fn throw(&mut self, at: Duration, numbered: &NumberedEvent) {
+    /// Publishes an event, subject to random faults if these are enabled.
+    fn publish_with_odds(&mut self, at: Duration, numbered: &NumberedEvent) {
         let Some((odds, mut dice)) = self.events.event_faults.odds.take() else {
             self.publish(at, Duration::ZERO, numbered);
             return;
@@ -98,7 +108,7 @@ impl State {
             event = about(&event, Some(other.as_deref().unwrap_or("nobody")));
         }
         if dice.hits(odds.lost) {
-            self.note_at(at, EntryKind::EventLost(numbered.0, "chance"));
+            self.record_at(at, EntryKind::EventLost(numbered.0, "chance"));
         } else {
             let copies = if dice.hits(odds.doubled) { 2 } else { 1 };
             for _ in 0..copies {
@@ -120,7 +130,7 @@ impl State {
         self.events.event_faults.odds = Some((odds, dice));
     }
 
-    /// Sends what was held, oldest first or newest first.
+    /// Sends held events, oldest first or newest first.
     pub(crate) fn release(&mut self, reversed: bool) {
         let mut held = std::mem::take(&mut self.events.event_faults.held);
         if reversed {

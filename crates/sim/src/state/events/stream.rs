@@ -1,32 +1,32 @@
-//! One caller's stream of events.
+//! One caller's event stream.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{KEPT, NumberedEvent, SLOTS};
+use super::{NumberedEvent, RETENTION, STREAM_CAPACITY};
 use crate::{
     CallOutcome, EntryKind, EventFlavour,
     sim::Wait,
-    state::{Refusal, State},
+    state::{RuntimeError, State},
 };
 
 #[derive(Default)]
 pub(crate) struct Stream {
-    /// By the time when they are ready and the number with which they came.
+    /// By the time at which they are ready, and by order of arrival.
     queue: BTreeMap<(Duration, u64), NumberedEvent>,
     came: u64,
     end: Option<End>,
-    /// Whether it gets nothing any more, though it is open.
+    /// Whether it receives nothing any more, though it is open.
     mute: bool,
 }
 
-/// How a stream was ended.
+/// How a stream ended.
 #[derive(Clone, Copy)]
 enum End {
     /// The runtime closed it.
     Closed,
     /// The runtime died.
     Died,
-    /// The connection is gone, and the runtime has not noticed.
+    /// The connection is lost, and the runtime has not noticed.
     Lost,
     /// The caller dropped it, and the runtime has not noticed.
     Dropped,
@@ -48,17 +48,17 @@ impl Stream {
         self.queue.len()
     }
 
-    /// Whether the runtime sends to it, be somebody there or not.
+    /// Whether the runtime sends to it, even if its reader is gone.
     pub(super) fn is_registered(&self) -> bool {
         !matches!(self.end, Some(End::Closed | End::Died))
     }
 
-    /// Whether its caller dropped it and the runtime sends to it all the same.
+    /// Whether its caller dropped it and the runtime still sends to it.
     pub(super) fn is_dropped(&self) -> bool {
         matches!(self.end, Some(End::Dropped))
     }
 
-    /// Whether somebody reads it.
+    /// Whether it is being read.
     pub(super) fn is_read(&self) -> bool {
         self.end.is_none()
     }
@@ -69,19 +69,19 @@ impl Stream {
     }
 }
 
-/// What a stream is given next: an event, its last error, or its end.
-pub(crate) type Item = Option<Result<NumberedEvent, Refusal>>;
+/// The next item of a stream: an event, its last error, or its end.
+pub(crate) type Item = Option<Result<NumberedEvent, RuntimeError>>;
 
 impl State {
-    /// A new stream's number; `None` where the runtime ends it at once.
-    pub(crate) fn open_stream(&mut self) -> Result<Option<u64>, Refusal> {
+    /// A new stream's number; `None` if the runtime ends it immediately.
+    pub(crate) fn open_stream(&mut self) -> Result<Option<u64>, RuntimeError> {
         if self.boot().is_none() {
             let refusal = "cannot connect: the model runtime is down";
-            return Err(Refusal::unavailable(refusal));
+            return Err(RuntimeError::unavailable(refusal));
         }
         let flavour = self.events.flavour;
         if !self.events.offered || flavour == EventFlavour::None {
-            return Err(Refusal::unimplemented());
+            return Err(RuntimeError::unimplemented());
         }
         if flavour == EventFlavour::Closed {
             return Ok(None);
@@ -91,7 +91,8 @@ impl State {
         if flavour != EventFlavour::Shared {
             let now = self.clock.now();
             let kept = self.events.kept.drain(..);
-            let fresh = |ready: &Duration| flavour == EventFlavour::CriO || *ready + KEPT >= now;
+            let fresh =
+                |ready: &Duration| flavour == EventFlavour::CriO || *ready + RETENTION >= now;
             for (ready, numbered) in kept.filter(|(ready, _)| fresh(ready)) {
                 stream.put(ready, numbered);
             }
@@ -101,9 +102,9 @@ impl State {
         }
         self.events.began = true;
         self.events.streams.insert(number, stream);
-        self.note(EntryKind::EventStreamOpened(number));
+        self.record(EntryKind::EventStreamOpened(number));
         if flavour == EventFlavour::Shared {
-            self.deal();
+            self.deal_shared_queue();
         }
         Ok(Some(number))
     }
@@ -120,7 +121,7 @@ impl State {
             Some(End::Closed | End::Dropped) => return Wait::Done(None),
             Some(End::Died | End::Lost) => {
                 let refusal = "the connection was lost: the stream of events broke";
-                return Wait::Done(Some(Err(Refusal::unavailable(refusal))));
+                return Wait::Done(Some(Err(RuntimeError::unavailable(refusal))));
             }
             None => {}
         }
@@ -128,22 +129,23 @@ impl State {
         if first.is_some_and(|ready| ready <= now)
             && let Some((_, numbered)) = stream.queue.pop_first()
         {
-            self.note(EntryKind::EventDelivered {
+            self.record(EntryKind::EventDelivered {
                 number: numbered.0,
                 stream: number,
                 event: numbered.1.clone(),
             });
             if self.events.flavour == EventFlavour::Shared {
-                self.deal();
+                self.deal_shared_queue();
             }
             return Wait::Done(Some(Ok(numbered)));
         }
-        // An exit happens, and emits its event, at its time, even if no call looks at it.
+        // An exit occurs, and emits its event, at its time, even if there is no call.
         let times = first.into_iter().chain(next_exit);
         times.min().map_or(Wait::ForChange, Wait::Until)
     }
 
-    /// A stream is not read any more. What its runtime notices of that depends on the flavour.
+    /// Closes a stream that is not read any more. Whether the runtime notices depends on the
+    /// flavour.
     pub(crate) fn close_stream(&mut self, number: u64, outcome: CallOutcome) {
         let flavour = self.events.flavour;
         let lingers = matches!(flavour, EventFlavour::Containerd | EventFlavour::Shared);
@@ -155,13 +157,13 @@ impl State {
                 self.events.streams.remove(&number);
             }
         }
-        self.note(EntryKind::EventStreamEnded {
+        self.record(EntryKind::EventStreamEnded {
             stream: number,
             outcome,
         });
     }
 
-    /// All streams break, with what was in them.
+    /// Fails all streams; the events in them are lost.
     pub(crate) fn cut_streams(&mut self) {
         self.end_streams(End::Lost);
     }
@@ -171,7 +173,7 @@ impl State {
         self.end_streams(End::Closed);
     }
 
-    /// The runtime dies: its streams break, and what it kept is forgotten.
+    /// The runtime dies: its streams fail, and the events that it kept are lost.
     pub(crate) fn forget_events(&mut self) {
         self.events.streams.retain(|_, stream| !stream.is_dropped());
         self.end_streams(End::Died);
@@ -182,14 +184,14 @@ impl State {
     fn end_streams(&mut self, end: End) {
         for stream in self.events.streams.values_mut() {
             stream.queue.clear();
-            // Who was cut and has not read that yet still reads it, whatever comes after.
+            // A reader that has not read an earlier error yet still reads that one.
             if stream.end.is_none() || matches!((stream.end, end), (Some(End::Lost), End::Died)) {
                 stream.end = Some(end);
             }
         }
     }
 
-    /// The streams that are open now get nothing any more.
+    /// The streams that are open now receive nothing any more.
     pub(crate) fn mute_streams(&mut self) {
         for stream in self.events.streams.values_mut() {
             stream.queue.clear();
@@ -197,18 +199,18 @@ impl State {
         }
     }
 
-    /// How many streams somebody reads.
+    /// Number of streams that are being read.
     pub(crate) fn open_streams(&self) -> usize {
         let all = self.events.streams.values();
         all.filter(|stream| stream.is_read()).count()
     }
 
-    /// Whether no stream with too many events waiting keeps the runtime from telling more.
+    /// Whether no stream with too many pending events blocks the runtime.
     pub(crate) fn events_flow(&self) -> bool {
         let now = self.clock.now();
         let stalled = |stream: &Stream| {
             let ready = stream.queue.keys().take_while(|(ready, _)| *ready <= now);
-            ready.take(SLOTS + 1).count() > SLOTS
+            ready.take(STREAM_CAPACITY + 1).count() > STREAM_CAPACITY
         };
         let holds_up = self.events.flavour == EventFlavour::Containerd && !self.events.withheld;
         !holds_up || !self.events.streams.values().any(stalled)

@@ -18,7 +18,7 @@ impl Director {
         let sim = &self.node.sim;
         match words {
             ["sandbox", "dies"] => sim.kill_sandbox(newest),
-            ["sandbox", "vanishes"] => sim.vanish_sandbox(newest),
+            ["sandbox", "vanishes"] => sim.remove_sandbox_externally(newest),
             ["sandbox", "loses", "its", "address"] => self.node.wire.hide_addresses(true),
             ["sandbox", "has", "its", "address", "again"] => self.node.wire.hide_addresses(false),
             ["another", "sandbox", "appears"] => {

@@ -1,17 +1,17 @@
-//! What each request is about.
+//! The subject of each request.
 
 use rubelet_cri::v1;
 
 use crate::{Sim, Subject, state::State};
 
-/// A request, asked for its subject.
-pub(super) trait About {
-    /// As much of it as the runtime knows when the call arrives.
+/// A request that has a subject.
+pub(super) trait HasSubject {
+    /// The subject, as far as the runtime knows it when the call arrives.
     fn subject(&self, state: &State) -> Subject;
 }
 
 impl Sim {
-    pub(super) fn about(&self, request: &impl About) -> Subject {
+    pub(super) fn subject_of(&self, request: &impl HasSubject) -> Subject {
         self.look(|state| request.subject(state))
     }
 }
@@ -38,7 +38,7 @@ fn image(spec: Option<&v1::ImageSpec>) -> Subject {
     spec.map_or_else(Subject::any, |spec| Subject::image(&spec.image))
 }
 
-impl About for v1::RunPodSandboxRequest {
+impl HasSubject for v1::RunPodSandboxRequest {
     fn subject(&self, _: &State) -> Subject {
         let metadata = self
             .config
@@ -48,7 +48,7 @@ impl About for v1::RunPodSandboxRequest {
     }
 }
 
-impl About for v1::CreateContainerRequest {
+impl HasSubject for v1::CreateContainerRequest {
     fn subject(&self, state: &State) -> Subject {
         let config = self.config.as_ref();
         let metadata = config.and_then(|config| config.metadata.as_ref());
@@ -61,9 +61,9 @@ impl About for v1::CreateContainerRequest {
     }
 }
 
-macro_rules! about {
+macro_rules! has_subject {
     ($($of:ident by $field:ident: $($request:ident)*;)*) => {
-        $($(impl About for v1::$request {
+        $($(impl HasSubject for v1::$request {
             fn subject(&self, state: &State) -> Subject {
                 $of(state, &self.$field)
             }
@@ -71,7 +71,7 @@ macro_rules! about {
     };
 }
 
-about! {
+has_subject! {
     sandbox by pod_sandbox_id:
         StopPodSandboxRequest RemovePodSandboxRequest PodSandboxStatusRequest;
     container by container_id:
@@ -82,7 +82,7 @@ about! {
 
 macro_rules! about_images {
     ($($request:ident)*) => {
-        $(impl About for v1::$request {
+        $(impl HasSubject for v1::$request {
             fn subject(&self, _: &State) -> Subject {
                 image(self.image.as_ref())
             }
@@ -92,10 +92,10 @@ macro_rules! about_images {
 
 about_images! { ImageStatusRequest PullImageRequest RemoveImageRequest }
 
-/// The runtime as a whole, or lists of everything.
+/// Requests about the runtime as a whole, or lists of everything.
 macro_rules! about_all {
     ($($request:ident)*) => {
-        $(impl About for v1::$request {
+        $(impl HasSubject for v1::$request {
             fn subject(&self, _: &State) -> Subject {
                 Subject::any()
             }

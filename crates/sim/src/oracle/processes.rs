@@ -1,4 +1,4 @@
-//! Questions about what ran: the truth that a caller's own view is held against.
+//! Queries on processes: the real state, to compare with a caller's view.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,12 +13,12 @@ pub struct ExecRecord {
     pub command: String,
     /// When it began, since the model started.
     pub began: Duration,
-    /// When it ended, and its exit code, which is `None` if it was killed; `None` while it runs.
+    /// Its end and exit code, which is `None` if it was killed; `None` while it runs.
     pub ended: Option<(Duration, Option<i32>)>,
 }
 
 impl Oracle {
-    /// How often a container of this pod and name was started.
+    /// Number of starts of containers of this pod and name.
     #[must_use]
     pub fn starts(&self, pod_uid: &str, name: &str) -> usize {
         let whats = self.entries().iter().map(|entry| &entry.what);
@@ -28,7 +28,7 @@ impl Oracle {
         started.count()
     }
 
-    /// Exit codes and reasons of this pod's containers of this name, in the order of their ends.
+    /// Exit codes and reasons of this pod's containers of this name, in the order of their exits.
     #[must_use]
     pub fn exits(&self, pod_uid: &str, name: &str) -> Vec<(i32, &str)> {
         let whats = self.entries().iter().map(|entry| &entry.what);
@@ -77,19 +77,19 @@ impl Oracle {
         execs
     }
 
-    /// How many containers of this pod and name run at the end of the record.
+    /// Number of containers of this pod and name that run at the end of the record.
     #[must_use]
     pub fn live_instances(&self, pod_uid: &str, name: &str) -> usize {
         self.running(pod_uid, name).last().unwrap_or(0)
     }
 
-    /// How many containers of this pod and name ever ran at the same time.
+    /// Maximum number of containers of this pod and name that ran at the same time.
     #[must_use]
     pub fn max_simultaneous(&self, pod_uid: &str, name: &str) -> usize {
         self.running(pod_uid, name).max().unwrap_or(0)
     }
 
-    /// How many sandboxes of this pod were ever ready at the same time.
+    /// Maximum number of sandboxes of this pod that were ready at the same time.
     #[must_use]
     pub fn max_ready_sandboxes(&self, pod_uid: &str) -> usize {
         let mut ready = BTreeSet::new();
