@@ -1,4 +1,4 @@
-//! Answers and messages that tell something else than the runtime said.
+//! Faults that change responses and messages of the runtime.
 
 use prost::{Message, bytes::BufMut};
 use rubelet_cri::v1;
@@ -10,12 +10,12 @@ use crate::{
     subject::KnownPods,
 };
 
-/// A field that no message of CRI has, for bytes that make a message large and mean nothing.
+/// Tag of a field that no CRI message has, for bytes that only make a message larger.
 const PADDING_TAG: u32 = 1900;
 
-/// What is said in place of `message`; `None` if the message is not what it should be, or the fault
-/// changes nothing of it.
-pub(crate) fn changed(
+/// The message to send instead of `message`; `None` if it can't be decoded, or the fault does not
+/// change it.
+pub(crate) fn apply_fault(
     shape: Shape,
     fault: &Fault,
     select: &Select,
@@ -23,13 +23,13 @@ pub(crate) fn changed(
     message: &[u8],
 ) -> Option<Vec<u8>> {
     match shape {
-        // A piece has the list in the same field as the whole.
-        Shape::Sandboxes | Shape::SandboxPieces => sandboxes(fault, select, dice, message),
-        Shape::Containers | Shape::ContainerPieces => containers(fault, select, dice, message),
+        // A chunk has the list in the same field as a whole list.
+        Shape::Sandboxes | Shape::SandboxChunks => sandboxes(fault, select, dice, message),
+        Shape::Containers | Shape::ContainerChunks => containers(fault, select, dice, message),
         Shape::SandboxStatus => sandbox_status(fault, message),
         Shape::ContainerStatus => container_status(message),
         Shape::Events => event(fault, message),
-        Shape::Unary | Shape::Pieces => None,
+        Shape::Unary | Shape::Chunks => None,
     }
 }
 
@@ -39,7 +39,7 @@ fn sandboxes(fault: &Fault, select: &Select, dice: &mut Dice, message: &[u8]) ->
     }
     let mut list = v1::ListPodSandboxResponse::decode(message).ok()?;
     list.items
-        .retain(|item| !(select.takes(&KnownPods::of_sandbox(item)) && is_left_out(fault, dice)));
+        .retain(|item| !(select.matches(&KnownPods::of_sandbox(item)) && is_left_out(fault, dice)));
     Some(list.encode_to_vec())
 }
 
@@ -48,7 +48,7 @@ fn containers(fault: &Fault, select: &Select, dice: &mut Dice, message: &[u8]) -
         return Some(padded(message, *size));
     }
     let mut list = v1::ListContainersResponse::decode(message).ok()?;
-    let taken = |item: &v1::Container| select.takes(&KnownPods::of_container(item));
+    let taken = |item: &v1::Container| select.matches(&KnownPods::of_container(item));
     if *fault == Fault::Running {
         for item in list.containers.iter_mut().filter(|item| taken(item)) {
             if item.state() == v1::ContainerState::ContainerExited {
@@ -97,7 +97,7 @@ fn set_uid(status: Option<&mut v1::PodSandboxStatus>, uid: &str) {
     }
 }
 
-/// The container's end has not happened.
+/// Reports an exited container as running.
 fn container_status(message: &[u8]) -> Option<Vec<u8>> {
     let mut answer = v1::ContainerStatusResponse::decode(message).ok()?;
     let status = answer.status.as_mut()?;
@@ -122,8 +122,8 @@ fn event(fault: &Fault, message: &[u8]) -> Option<Vec<u8>> {
     Some(event.encode_to_vec())
 }
 
-/// An earlier event of the container `newer` is about, stamped as if it had come after it: what a
-/// runtime sends that read a status, was held up, and stamped it then.
+/// An earlier event of the container of `newer`, with a later timestamp: what a runtime sends that
+/// was delayed between reading a status and creating the event.
 pub(crate) fn stale<'a>(
     newer: &[u8],
     earlier: impl DoubleEndedIterator<Item = &'a [u8]>,

@@ -1,4 +1,4 @@
-//! The handle on a running proxy.
+//! Handle of a running proxy.
 
 use std::{
     io,
@@ -17,10 +17,10 @@ use crate::{
     proxy::{self, Shared},
 };
 
-/// How long the look at what is at the front socket may take.
-const LOOK: Duration = Duration::from_secs(1);
+/// Timeout of the check whether another program listens on the front socket.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A running proxy. Dropping it cuts its connections and removes its socket.
+/// A running proxy. Dropping it closes its connections and removes its socket.
 #[derive(Debug)]
 pub struct Chaos {
     front: PathBuf,
@@ -28,31 +28,31 @@ pub struct Chaos {
     task: JoinHandle<()>,
 }
 
-/// Why a proxy could not be started.
+/// Why a proxy can't be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Somebody listens there already.
+    /// Another program listens there.
     #[error("{0} is in use: another program listens there")]
     InUse(PathBuf),
-    /// There is something that is no socket.
+    /// The path exists and is not a socket.
     #[error("{0} exists and is not a socket; choose another path to listen on")]
-    NoSocket(PathBuf),
-    /// The socket cannot be made.
+    NotASocket(PathBuf),
+    /// The socket can't be created.
     #[error("cannot listen on {path}")]
     Listen {
         /// The front socket.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl Chaos {
-    /// Listens on `front` and hands calls on to the runtime at `back`, which need not be there yet.
-    /// A socket at `front` that nobody listens on any more is replaced.
+    /// Listens on `front` and forwards calls to the runtime at `back`, which need not exist yet. A
+    /// socket at `front` without a listener is replaced.
     ///
     /// # Errors
-    /// The front socket cannot be made.
+    /// The front socket can't be created.
     pub async fn start(front: &Path, back: &Path, rules: Rules) -> Result<Self, StartError> {
         let front = front.to_owned();
         remove_stale(&front).await?;
@@ -69,30 +69,30 @@ impl Chaos {
         })
     }
 
-    /// From now on these rules decide, also for streams that are open. What was injected before
-    /// continues: a call that hangs does so until its client cancels it. [`Chaos::cut`] ends that.
+    /// Replaces the rules, also for open streams. Faults in progress continue: a call that hangs
+    /// does so until its client cancels it. [`Chaos::cut`] ends them.
     pub fn set_rules(&self, rules: Rules) {
         self.shared.set_rules(rules);
     }
 
-    /// How often each rule hit since the start, also those that were replaced.
+    /// Number of faults per rule since the start, including replaced rules.
     #[must_use]
     pub fn injected(&self) -> Vec<Injected> {
         self.shared.journal.counts()
     }
 
-    /// The faults injected last, the newest at the end: a line for each, with its seed and rule.
+    /// The latest injected faults, the newest last: a line for each, with its seed and rule.
     #[must_use]
     pub fn recent(&self) -> Vec<String> {
         self.shared.journal.lines()
     }
 
-    /// Cuts all connections that are there now, as the death of a runtime does.
+    /// Closes all current connections, as the death of a runtime does.
     pub fn cut(&self) {
         self.shared.cut();
     }
 
-    /// How many connections clients have now.
+    /// Number of current connections of clients.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.connections()
@@ -101,9 +101,9 @@ impl Chaos {
 
 impl Drop for Chaos {
     fn drop(&mut self) {
-        // With it go the connections.
+        // This closes the connections too.
         self.task.abort();
-        // Who starts the next one replaces a socket that was left.
+        // The next proxy replaces a socket that was left behind.
         let _ = std::fs::remove_file(&self.front);
     }
 }
@@ -120,10 +120,10 @@ async fn remove_stale(front: &Path) -> Result<(), StartError> {
         Err(error) => return Err(listen(error)),
     };
     if !kind.is_socket() {
-        return Err(StartError::NoSocket(front.to_owned()));
+        return Err(StartError::NotASocket(front.to_owned()));
     }
-    // A listener whose queue is full doesn't take the connection, and is there all the same.
-    match tokio::time::timeout(LOOK, UnixStream::connect(front)).await {
+    // A listener whose queue is full doesn't accept the connection, but exists.
+    match tokio::time::timeout(PROBE_TIMEOUT, UnixStream::connect(front)).await {
         Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
             std::fs::remove_file(front).map_err(listen)
         }

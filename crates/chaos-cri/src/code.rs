@@ -1,6 +1,6 @@
-//! The codes of gRPC by their names.
+//! gRPC status codes by name.
 
-/// Names in the order of their numbers.
+/// Names, in the order of the codes.
 const NAMES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -21,15 +21,15 @@ const NAMES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// The status code of a gRPC answer.
+/// A gRPC status code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Code(pub(crate) u8);
 
 impl Code {
-    /// The runtime cannot be reached.
+    /// The runtime is not reachable.
     pub(crate) const UNAVAILABLE: Self = Self(14);
 
-    /// The code of that name, in any case.
+    /// The code of this name, case-insensitively.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let place = NAMES.iter().position(|it| it.eq_ignore_ascii_case(name))?;
         u8::try_from(place).ok().map(Self)

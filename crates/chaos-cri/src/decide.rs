@@ -1,4 +1,4 @@
-//! The decision: what goes wrong with a call, or with a message of a stream.
+//! Chooses the fault of a call or of a stream's message.
 
 use crate::{
     dice::Dice,
@@ -7,40 +7,40 @@ use crate::{
     subject::Subject,
 };
 
-/// A seed, rules in the order in which they are asked, and how often each was asked and hit.
+/// A seed and rules in order of precedence, with their counters.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     seed: u64,
-    rules: Vec<Counted>,
+    rules: Vec<CountedRule>,
 }
 
 #[derive(Debug, Clone)]
-struct Counted {
+struct CountedRule {
     rule: Rule,
-    /// How many calls or messages it meant so far.
-    meant: u64,
-    /// How many of those it hit.
+    /// Number of calls or messages that it matched.
+    matched: u64,
+    /// Number of faults that it injected.
     hit: u64,
 }
 
-/// What goes wrong.
+/// A fault to inject.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
     pub(crate) seed: u64,
     pub(crate) rule: String,
     pub(crate) fault: Fault,
     pub(crate) select: Select,
-    /// For what the fault leaves to chance.
+    /// For the random parameters of the fault.
     pub(crate) dice: Dice,
 }
 
 impl Rules {
-    /// These rules; `seed` decides all that they leave to chance.
+    /// Creates rules with a seed for their random decisions.
     #[must_use]
     pub fn new(seed: u64, rules: Vec<Rule>) -> Self {
-        let counted = |rule| Counted {
+        let counted = |rule| CountedRule {
             rule,
-            meant: 0,
+            matched: 0,
             hit: 0,
         };
         Self {
@@ -49,7 +49,7 @@ impl Rules {
         }
     }
 
-    /// No rules: everything passes.
+    /// No rules: nothing is changed.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -66,12 +66,12 @@ impl Rules {
         self.rules.iter().map(|counted| &counted.rule)
     }
 
-    /// Whether lists must be read to know whose pod an identifier is.
+    /// Whether lists must be decoded to map identifiers to pods.
     pub(crate) fn name_pods(&self) -> bool {
         self.iter().any(|rule| rule.select.names_pods())
     }
 
-    /// What goes wrong here: the fault of the first rule that means this and whose conditions hold.
+    /// The fault of the first rule that matches and whose conditions hold.
     pub(crate) fn decide(
         &mut self,
         stage: Stage,
@@ -83,23 +83,23 @@ impl Rules {
             .iter_mut()
             .enumerate()
             .filter(|(_, counted)| {
-                counted.rule.is_for(rpc, stage) && counted.rule.takes(rpc, subject)
+                counted.rule.matches_rpc(rpc, stage) && counted.rule.matches(rpc, subject)
             })
             .find_map(|(place, counted)| counted.decide(seed, place))
     }
 }
 
-impl Counted {
+impl CountedRule {
     fn decide(&mut self, seed: u64, place: usize) -> Option<Decision> {
-        let when = self.rule.when;
-        let count = self.meant;
-        self.meant += 1;
+        let conditions = self.rule.conditions;
+        let count = self.matched;
+        self.matched += 1;
         let dice = Dice::for_decision(seed, place, count);
         let mut chance = dice.clone();
-        let hit = count >= when.skip
-            && (count - when.skip).is_multiple_of(when.every)
-            && self.hit < when.times
-            && chance.happens(when.chance);
+        let hit = count >= conditions.skip
+            && (count - conditions.skip).is_multiple_of(conditions.every)
+            && self.hit < conditions.times
+            && chance.happens(conditions.chance);
         if !hit {
             return None;
         }

@@ -1,10 +1,10 @@
-//! Chance that can be repeated: the same seed gives the same numbers.
+//! Reproducible random numbers: the same seed gives the same numbers.
 
 use std::ops::Range;
 
 use rubelet_base::SplitMix;
 
-/// A sequence of numbers that a seed decides.
+/// A sequence of random numbers, determined by a seed.
 #[derive(Debug, Clone)]
 pub struct Dice(SplitMix);
 
@@ -15,8 +15,8 @@ impl Dice {
         Self(SplitMix::new(seed))
     }
 
-    /// The numbers of one decision: the `count`th of rule `rule`. Other rules and calls have no
-    /// part in it, so a rule decides alike whatever is beside it.
+    /// The numbers of one decision: the `count`th of rule `rule`. They don't depend on other rules
+    /// and calls.
     pub(crate) fn for_decision(seed: u64, rule: usize, count: u64) -> Self {
         let mut by_rule = Self::new(seed ^ (rule as u64).wrapping_mul(0xa076_1d64_78bd_642f));
         let mixed = by_rule.next();
@@ -42,7 +42,7 @@ impl Dice {
         range.start + self.below(range.end.saturating_sub(range.start))
     }
 
-    /// True in `millionths` of a million cases.
+    /// True with a probability of `millionths` of a million.
     pub fn happens(&mut self, millionths: u32) -> bool {
         self.below(1_000_000) < u64::from(millionths)
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_repeats_itself_and_another_differs() {
+    fn a_seed_gives_the_same_numbers_and_another_differs() {
         let numbers = |seed| {
             let mut dice = Dice::new(seed);
             [(); 8].map(|()| dice.below(1000))

@@ -1,14 +1,14 @@
-//! gRPC's framing of messages: a byte that says whether it is compressed, four of length, the bytes.
+//! gRPC's message framing: a byte for compression, four bytes of length, the message.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// The length of what is before a message.
+/// Length of the prefix of a message.
 const PREFIX: usize = 5;
-/// The largest message that is waited for, in bytes. Receivers refuse those above 16 MiB; what is
-/// larger than this is a broken peer.
-const LARGEST: usize = 64 * 1024 * 1024;
+/// Maximum size of a message, in bytes. Receivers reject messages above 16 MiB; a larger length
+/// means a broken peer.
+const MAX_MESSAGE_SIZE: usize = 64 * 1024 * 1024;
 
-/// A message with its prefix, as it travels.
+/// A message with its prefix.
 pub(crate) fn framed(message: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(PREFIX + message.len());
     frame.put_u8(0);
@@ -17,7 +17,7 @@ pub(crate) fn framed(message: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// The message in `frame`; `None` if it is compressed or not whole.
+/// The message in `frame`; `None` if it is compressed or incomplete.
 pub(crate) fn message(frame: &Bytes) -> Option<Bytes> {
     let whole = length(frame).is_some_and(|length| frame.len() == PREFIX + length);
     (whole && frame[0] == 0).then(|| frame.slice(PREFIX..))
@@ -28,13 +28,13 @@ fn length(frame: &[u8]) -> Option<usize> {
     usize::try_from(u32::from_be_bytes(length)).ok()
 }
 
-/// Cuts a stream of bytes into messages with their prefixes.
+/// Splits a stream of bytes into messages with their prefixes.
 #[derive(Default)]
 pub(crate) struct Splitter(BytesMut);
 
-/// The peer announced a message that nobody would take.
+/// The peer announced a message that is too large.
 #[derive(Debug, thiserror::Error)]
-#[error("a message of {0} bytes was announced, more than {LARGEST}")]
+#[error("a message of {0} bytes was announced, more than {MAX_MESSAGE_SIZE}")]
 pub(crate) struct TooLarge(usize);
 
 impl Splitter {
@@ -42,12 +42,12 @@ impl Splitter {
         self.0.put(&mut bytes);
     }
 
-    /// The next whole message with its prefix.
+    /// The next complete message with its prefix.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, TooLarge> {
         let Some(length) = length(&self.0) else {
             return Ok(None);
         };
-        if length > LARGEST {
+        if length > MAX_MESSAGE_SIZE {
             return Err(TooLarge(length));
         }
         if self.0.len() < PREFIX + length {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_found_however_the_bytes_arrive() {
+    fn messages_are_split_however_the_bytes_arrive() {
         let all = [framed(b"one"), framed(b""), framed(b"three")].concat();
         for step in 1..all.len() {
             let mut splitter = Splitter::default();
@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_before_it_fills_the_memory() {
+    fn a_too_large_length_is_refused_before_it_is_buffered() {
         let mut splitter = Splitter::default();
         splitter.push(&[0, 255, 255, 255, 255][..]);
         assert!(splitter.next().is_err());
     }
 
     #[test]
-    fn compressed_and_cut_messages_are_not_read() {
+    fn compressed_and_truncated_messages_are_not_decoded() {
         assert_eq!(message(&Bytes::from_static(&[1, 0, 0, 0, 1, 7])), None);
         assert_eq!(message(&Bytes::from_static(&[0, 0, 0, 0, 2, 7])), None);
         assert_eq!(message(&Bytes::from_static(&[0, 0])), None);

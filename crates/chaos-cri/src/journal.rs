@@ -1,4 +1,4 @@
-//! What was injected: a line for each fault, and how often each rule hit.
+//! Log of injected faults, with counts per rule.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,17 +6,17 @@ use parking_lot::Mutex;
 
 use crate::{decide::Decision, subject::Subject};
 
-/// How many lines are kept.
+/// Maximum number of lines.
 const LINES: usize = 200;
-/// How many rules are counted by themselves; more are counted together.
+/// Maximum number of rules that are counted individually; further ones are counted together.
 const RULES: usize = 10_000;
 
-/// How often a rule hit.
+/// Number of faults that a rule injected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injected {
     /// The rule.
     pub rule: String,
-    /// How often.
+    /// The number.
     pub count: u64,
 }
 

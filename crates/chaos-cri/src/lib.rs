@@ -1,9 +1,9 @@
-//! A proxy between an agent and a CRI runtime that injects faults which a seed decides.
+//! A proxy between an agent and a CRI runtime that injects reproducible faults.
 //!
-//! [`Chaos`] listens on a unix socket and hands every call on to the runtime's. Without rules it
-//! changes nothing. A [`Rule`] says what is to go wrong and when; `chaos-cri --help` explains all
-//! of it. A seed and a list of rules decide alike in every run, call by call; only the order in
-//! which a client makes its calls is its own.
+//! [`Chaos`] listens on a unix socket and forwards every call to the runtime's socket. Without
+//! rules it changes nothing. A [`Rule`] defines which fault occurs when; `chaos-cri --help`
+//! explains the syntax. The same seed and rules make the same decisions in every run, call by call;
+//! only the order of a client's calls may differ.
 //!
 //! ```
 //! use chaos_cri::{Rule, Rules};

@@ -1,5 +1,5 @@
 //! `chaos-cri`: the proxy as a program.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // It talks to a person at a terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // Its output is for a terminal.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -10,43 +10,43 @@ use tokio::signal::unix::{SignalKind, signal};
 
 const ABOUT: &str = "\
 A proxy between an agent and a CRI runtime that injects faults. It listens on one unix socket and \
-hands every call on to another. Without rules it changes nothing: the kubelet, crictl and rubelet \
+forwards every call to another. Without rules it changes nothing: the kubelet, crictl and rubelet \
 work through it as before.
 
-What goes wrong is said by rules, and what they leave to chance is decided by the seed: the same \
-seed and rules decide alike in every run, call by call. Each injected fault is logged in one line on \
-standard error with its seed and rule. SIGINT or SIGTERM ends the proxy; it then prints how often \
-each rule hit.";
+Rules define the faults, and a seed their random decisions: the same seed and rules make the same \
+decisions in every run, call by call. Each injected fault is logged in one line on standard error \
+with its seed and rule. SIGINT or SIGTERM ends the proxy; it then prints the number of faults of \
+each rule.";
 
 const RULES: &str = "\
 Rules: CALL [CONDITION...] FAULT, separated by spaces. The first rule that matches wins.
 
-  CALL is an RPC of CRI v1; each * in it stands for any text: ContainerStatus, List*, *
+  CALL is an RPC of CRI v1; each * in it matches any text: ContainerStatus, List*, *
 
   Conditions
     id=PREFIX      prefix of the ID of the container or sandbox
     pod=NAME       UID, name or namespace/name of the pod, * for any text. The pod of an identifier
-                   is known once its creation or a list of it has passed through the proxy
+                   is known once its creation or a list that contains it has passed the proxy
     event=KIND     CREATED, STARTED, STOPPED or DELETED; messages of GetContainerEvents
     chance=SHARE   of the matching calls, such as 10% or 0.1
-    skip=N         not the first N of them
-    every=N        then only each Nth, such as every=2 for one that comes and goes
+    skip=N         except for the first N of them
+    every=N        then only each Nth, such as every=2 for a fault that comes and goes
     times=N        at most N times
 
   Faults of any call
-    delay=TIME     delayed; delay=10ms..2s draws the time. Messages of streams stay in order
+    delay=TIME     delayed; with delay=10ms..2s by a random time. Messages of streams stay in order
     hang           accepted, not forwarded, never answered
-    stall          forwarded, and the answer never read: the runtime can't send it
-    fail[=CODE]    not forwarded, answered with this gRPC code (UNAVAILABLE). UNIMPLEMENTED is what
-                   an older runtime says, OK ends a stream at once as a runtime with events off does
-    eof            the answer or stream ends without a status
-    reset          the answer or stream is reset with RST_STREAM
+    stall          forwarded, but the response is never read, so that the runtime can't send it
+    fail[=CODE]    not forwarded, fails with this gRPC code (UNAVAILABLE). UNIMPLEMENTED is that of an
+                   older runtime, OK ends a stream at once like a runtime with events disabled
+    eof            the response or stream ends without a status
+    reset          the response or stream is reset with RST_STREAM
     cut            all connections of the proxy are closed, as by a restart of the runtime
-    freeze=TIME    the client's connection stays open and neither takes nor gives a byte that long
+    freeze=TIME    the client's connection stays open, without transfer of data for this time
 
-  Faults of calls with one answer
-    lost[=CODE]    forwarded and done by the runtime, its answer replaced by this error; without a
-                   code, no answer
+  Faults of unary calls
+    lost[=CODE]    forwarded and executed by the runtime, the response replaced by this error;
+                   without a code, no response
 
   Faults of lists: ListPodSandbox, ListContainers, StreamPodSandboxes, StreamContainers
     empty          no items; with id= or pod=, without these
@@ -64,13 +64,13 @@ Rules: CALL [CONDITION...] FAULT, separated by spaces. The first rule that match
     end            the stream ends early with status OK
     drop           this message is dropped
     duplicate[=N]  this message is sent N times (2)
-    swap           this message changes places with the next
-    reverse[=N]    this message and those after it, N in all (4), come in reverse, within 500ms
+    swap           this message is swapped with the next one
+    reverse[=N]    this message and the next ones, N in total (4), in reverse order, within 500ms
 
   Faults of events: GetContainerEvents
     nil-sandbox    the event without the sandbox's status
     wrong-uid[=UID]  the event of another pod
-    stale          after this event an earlier one of the container, with a newer time stamp
+    stale          after this event an earlier one of the container, with a newer timestamp
     replay[=N]     before this event, N old ones (100)
 
 Examples:
@@ -85,7 +85,7 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(
     name = "chaos-cri",
-    about = "A proxy before a CRI runtime that injects faults"
+    about = "A proxy in front of a CRI runtime that injects faults"
 )]
 #[command(long_about = ABOUT, after_help = "See --help for the faults and the syntax of rules.")]
 #[command(after_long_help = RULES)]
@@ -104,10 +104,10 @@ struct Options {
     /// Rule; can be repeated
     #[arg(long = "rule", value_name = "RULE")]
     rules: Vec<Rule>,
-    /// File of rules, one on each line; # starts a comment
+    /// File of rules, one per line; # starts a comment
     #[arg(long = "rules", value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Profile: a set of rules drawn from the seed, added after the given rules
+    /// Profile: a set of rules chosen by the seed, added after the given rules
     #[arg(long, value_name = "NAME", value_parser = PROFILES.map(|(name, _)| name))]
     #[arg(long_help = profiles())]
     profile: Option<String>,
@@ -122,7 +122,7 @@ struct Options {
 fn profiles() -> String {
     let lines = PROFILES.map(|(name, about)| format!("\n  {name}: {about}"));
     format!(
-        "Profile: a set of rules drawn from the seed, added after the given rules:{}",
+        "Profile: a set of rules chosen by the seed, added after the given rules:{}",
         lines.concat()
     )
 }
@@ -131,7 +131,7 @@ fn profiles() -> String {
 fn socket(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("unix://").unwrap_or(text);
     if path.is_empty() || path.contains("://") {
-        return Err("not a path of a unix socket".to_owned());
+        return Err("not the path of a unix socket".to_owned());
     }
     Ok(PathBuf::from(path))
 }
@@ -185,7 +185,7 @@ fn rules(options: &Options) -> Result<Vec<Rule>> {
 }
 
 async fn serve(options: &Options, rules: Vec<Rule>) -> Result<()> {
-    // Before the log says that the proxy is ready.
+    // Before the proxy reports that it is ready.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let shown: String = rules.iter().map(|rule| format!("\n  {rule}")).collect();

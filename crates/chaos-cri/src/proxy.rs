@@ -1,11 +1,11 @@
-//! The effects: sockets, connections, calls and streams, as the decisions have them.
+//! Sockets, connections, calls and streams, with the faults that rules inject.
 
 mod body;
 mod call;
 mod connection;
-mod gate;
+mod freeze_state;
 mod history;
-mod link;
+mod runtime_connection;
 mod stream;
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
@@ -22,10 +22,10 @@ use crate::{
 };
 use history::History;
 
-/// How long to leave a listener alone that cannot accept, usually for want of file descriptors.
+/// Pause after a failed accept, which usually means that no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What all connections of a proxy share.
+/// State that all connections of a proxy share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     back: PathBuf,
@@ -33,7 +33,8 @@ pub(crate) struct Shared {
     known: Mutex<KnownPods>,
     history: Mutex<History>,
     pub(crate) journal: Journal,
-    /// Counts the cuts; a connection ends with the next one. Its receivers are the connections.
+    /// Counts calls of `cut`, each of which closes all connections. Its receivers are the
+    /// connections.
     cuts: watch::Sender<u64>,
 }
 
@@ -61,7 +62,7 @@ impl Shared {
         self.cuts.receiver_count()
     }
 
-    /// What goes wrong here, noted as done.
+    /// The fault to inject here, recorded as injected.
     fn decide(&self, stage: Stage, rpc: &Rpc, subject: &Subject) -> Option<Decision> {
         let decision = self.rules.lock().decide(stage, rpc, subject)?;
         self.journal.note(&decision, rpc.name, subject);
@@ -69,11 +70,11 @@ impl Shared {
     }
 }
 
-/// Accepts clients until the future is dropped, which cuts all of them.
+/// Accepts clients until the future is dropped, which closes their connections.
 pub(crate) async fn serve(listener: UnixListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
-        // A branch that is dropped loses nothing: both wait for what stays there until it is taken.
+        // Cancel safety: both branches wait for something that stays available until it is taken.
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {

@@ -1,9 +1,9 @@
-//! The RPCs of CRI v1, and what the proxy understands of each.
+//! The RPCs of CRI v1, and what the proxy decodes of each.
 
-/// What the messages of an RPC are about, as far as a fault needs to know.
+/// Kind of an RPC's messages, as far as faults depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// One answer, of which nothing is read.
+    /// A unary response that is not decoded.
     Unary,
     /// The list of sandboxes.
     Sandboxes,
@@ -15,30 +15,30 @@ pub(crate) enum Shape {
     ContainerStatus,
     /// The stream of events.
     Events,
-    /// The list of sandboxes in pieces.
-    SandboxPieces,
-    /// The list of containers in pieces.
-    ContainerPieces,
-    /// Another list in pieces, of which nothing is read.
-    Pieces,
+    /// The list of sandboxes, as a stream of chunks.
+    SandboxChunks,
+    /// The list of containers, as a stream of chunks.
+    ContainerChunks,
+    /// Another list as a stream of chunks, which are not decoded.
+    Chunks,
 }
 
 impl Shape {
-    /// Whether the answer is a stream of messages.
+    /// Whether the response is a stream of messages.
     #[must_use]
     pub(crate) fn is_stream(self) -> bool {
         matches!(
             self,
-            Self::Events | Self::SandboxPieces | Self::ContainerPieces | Self::Pieces
+            Self::Events | Self::SandboxChunks | Self::ContainerChunks | Self::Chunks
         )
     }
 
-    /// Whether the answer, or each of its messages, is a list of sandboxes or containers.
+    /// Whether the response, or each of its messages, is a list of sandboxes or containers.
     #[must_use]
     pub(crate) fn is_list(self) -> bool {
         matches!(
             self,
-            Self::Sandboxes | Self::Containers | Self::SandboxPieces | Self::ContainerPieces
+            Self::Sandboxes | Self::Containers | Self::SandboxChunks | Self::ContainerChunks
         )
     }
 }
@@ -48,9 +48,9 @@ impl Shape {
 pub(crate) struct Rpc {
     /// Its name in the proto.
     pub(crate) name: &'static str,
-    /// What it is about.
+    /// Kind of its messages.
     pub(crate) shape: Shape,
-    /// Whether its request or its messages name a container, a sandbox or a pod.
+    /// Whether its request or its messages identify a container, a sandbox or a pod.
     pub(crate) has_subject: bool,
 }
 
@@ -73,13 +73,13 @@ pub(crate) const RPCS: &[Rpc] = &[
     rpc("RemovePodSandbox", Shape::Unary, true),
     rpc("PodSandboxStatus", Shape::SandboxStatus, true),
     rpc("ListPodSandbox", Shape::Sandboxes, true),
-    rpc("StreamPodSandboxes", Shape::SandboxPieces, true),
+    rpc("StreamPodSandboxes", Shape::SandboxChunks, true),
     rpc("CreateContainer", Shape::Unary, true),
     rpc("StartContainer", Shape::Unary, true),
     rpc("StopContainer", Shape::Unary, true),
     rpc("RemoveContainer", Shape::Unary, true),
     rpc("ListContainers", Shape::Containers, true),
-    rpc("StreamContainers", Shape::ContainerPieces, true),
+    rpc("StreamContainers", Shape::ContainerChunks, true),
     rpc("ContainerStatus", Shape::ContainerStatus, true),
     rpc("UpdateContainerResources", Shape::Unary, true),
     rpc("ReopenContainerLog", Shape::Unary, true),
@@ -89,10 +89,10 @@ pub(crate) const RPCS: &[Rpc] = &[
     rpc("PortForward", Shape::Unary, true),
     rpc("ContainerStats", Shape::Unary, true),
     rpc("ListContainerStats", Shape::Unary, false),
-    rpc("StreamContainerStats", Shape::Pieces, false),
+    rpc("StreamContainerStats", Shape::Chunks, false),
     rpc("PodSandboxStats", Shape::Unary, true),
     rpc("ListPodSandboxStats", Shape::Unary, false),
-    rpc("StreamPodSandboxStats", Shape::Pieces, false),
+    rpc("StreamPodSandboxStats", Shape::Chunks, false),
     rpc("UpdatePodSandboxResources", Shape::Unary, true),
     rpc("CheckpointContainer", Shape::Unary, true),
     rpc("CheckpointPod", Shape::Unary, false),
@@ -100,29 +100,29 @@ pub(crate) const RPCS: &[Rpc] = &[
     rpc("GetContainerEvents", Shape::Events, true),
     rpc("ListMetricDescriptors", Shape::Unary, false),
     rpc("ListPodSandboxMetrics", Shape::Unary, false),
-    rpc("StreamPodSandboxMetrics", Shape::Pieces, false),
+    rpc("StreamPodSandboxMetrics", Shape::Chunks, false),
     rpc("ListImages", Shape::Unary, false),
-    rpc("StreamImages", Shape::Pieces, false),
+    rpc("StreamImages", Shape::Chunks, false),
     rpc("ImageStatus", Shape::Unary, false),
     rpc("PullImage", Shape::Unary, false),
     rpc("RemoveImage", Shape::Unary, false),
     rpc("ImageFsInfo", Shape::Unary, false),
 ];
 
-/// The RPC that an HTTP path names; `None` for one that CRI v1 does not have.
+/// The RPC of an HTTP path; `None` if CRI v1 does not have it.
 #[must_use]
 pub(crate) fn of_path(path: &str) -> Option<&'static Rpc> {
     let (service, name) = path.strip_prefix("/runtime.v1.")?.split_once('/')?;
     matches!(service, "RuntimeService" | "ImageService").then(|| named(name))?
 }
 
-/// The RPC of that name.
+/// The RPC of this name.
 #[must_use]
 pub(crate) fn named(name: &str) -> Option<&'static Rpc> {
     RPCS.iter().find(|rpc| rpc.name == name)
 }
 
-/// Whether `text` is what `pattern` describes, in which each `*` stands for any text.
+/// Whether `text` matches `pattern`, in which each `*` matches any text.
 #[must_use]
 pub(crate) fn glob(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_of_the_agent_is_in_the_table() {
+    fn every_rpc_of_the_agent_is_in_the_table() {
         for name in rubelet_cri::CALLS {
             assert!(named(name).is_some(), "{name}");
         }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn a_star_matches_any_text() {
         for (pattern, text, fits) in [
             ("*", "", true),
             ("List*", "ListContainers", true),

@@ -1,4 +1,4 @@
-//! A rule: which calls, under which conditions, and what goes wrong with them.
+//! A rule: calls, conditions and a fault.
 
 mod fault;
 mod file;
@@ -16,18 +16,18 @@ use crate::{
     subject::Subject,
 };
 
-/// One rule, such as `ContainerStatus id=3f2a chance=10% delay=2s`. Made from its text, which it
-/// shows again.
+/// One rule, such as `ContainerStatus id=3f2a chance=10% delay=2s`. Parsed from its text, and
+/// displays as it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     text: String,
     calls: String,
     pub(crate) select: Select,
-    pub(crate) when: When,
+    pub(crate) conditions: Conditions,
     pub(crate) fault: Fault,
 }
 
-/// What a call or a message must be about. Nothing means anything.
+/// The subject that a call or a message must have. `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Select {
     id: Option<String>,
@@ -35,20 +35,20 @@ pub(crate) struct Select {
     event: Option<ContainerEventType>,
 }
 
-/// Which of the calls that are meant are hit.
+/// Which of the matching calls get the fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct When {
-    /// How many of a million.
+pub(crate) struct Conditions {
+    /// Probability, in millionths.
     pub(crate) chance: u32,
-    /// The first ones, which are left alone.
+    /// How many are skipped at first.
     pub(crate) skip: u64,
-    /// Only each so-manieth after that.
+    /// Only every n-th of the following ones.
     pub(crate) every: u64,
-    /// The most that are hit.
+    /// Maximum number of faults.
     pub(crate) times: u64,
 }
 
-impl Default for When {
+impl Default for Conditions {
     fn default() -> Self {
         Self {
             chance: 1_000_000,
@@ -60,22 +60,22 @@ impl Default for When {
 }
 
 impl Rule {
-    /// Whether it means calls of this RPC, at this stage of them.
-    pub(crate) fn is_for(&self, rpc: &Rpc, stage: Stage) -> bool {
+    /// Whether it applies to this RPC, at this stage of a call.
+    pub(crate) fn matches_rpc(&self, rpc: &Rpc, stage: Stage) -> bool {
         glob(&self.calls, rpc.name)
             && self.fault.stage(rpc.shape) == Some(stage)
             && (rpc.has_subject || !self.select.names_a_subject())
     }
 
-    /// Whether it means what this call or message is about. Rules about lists mean all lists, and
-    /// choose among the items.
-    pub(crate) fn takes(&self, rpc: &Rpc, subject: &Subject) -> bool {
-        (rpc.shape.is_list() && self.fault.is_about_items()) || self.select.takes(subject)
+    /// Whether it applies to this subject. Rules about lists apply to all lists, and select among
+    /// the items.
+    pub(crate) fn matches(&self, rpc: &Rpc, subject: &Subject) -> bool {
+        (rpc.shape.is_list() && self.fault.is_about_items()) || self.select.matches(subject)
     }
 }
 
 impl Select {
-    pub(crate) fn takes(&self, subject: &Subject) -> bool {
+    pub(crate) fn matches(&self, subject: &Subject) -> bool {
         let id = |id: &String| subject.ids.iter().any(|it| it.starts_with(id.as_str()));
         let pod = |pod: &String| subject.pods.iter().any(|it| glob(pod, it));
         self.id.as_ref().is_none_or(id)
@@ -83,7 +83,7 @@ impl Select {
             && self.event.is_none_or(|event| subject.event == Some(event))
     }
 
-    /// Whether everything is meant.
+    /// Whether it matches everything.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

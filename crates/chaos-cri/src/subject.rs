@@ -1,4 +1,4 @@
-//! What a call or a message is about: identifiers, and the pod that they belong to.
+//! Subjects of calls and messages: identifiers, and the pod that they belong to.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -9,22 +9,22 @@ use rubelet_cri::v1;
 const UID_LABEL: &str = "io.kubernetes.pod.uid";
 const NAME_LABEL: &str = "io.kubernetes.pod.name";
 const NAMESPACE_LABEL: &str = "io.kubernetes.pod.namespace";
-/// How many identifiers are remembered with their pods; the oldest go first.
-const MOST_KNOWN: usize = 20_000;
+/// Maximum number of identifiers whose pods are remembered; the oldest are dropped first.
+const MAX_KNOWN: usize = 20_000;
 
-/// What rules select by.
+/// The properties that rules match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Subject {
     /// Identifiers of containers and sandboxes.
     pub(crate) ids: Vec<String>,
     /// UID, name and `namespace/name` of the pod.
     pub(crate) pods: Vec<String>,
-    /// Of an event.
+    /// Kind of an event.
     pub(crate) event: Option<v1::ContainerEventType>,
 }
 
 impl Subject {
-    /// For people: the event, the identifier and the pod's name.
+    /// For the log: the event, the identifier and the pod's name.
     pub(crate) fn shown(&self) -> String {
         let event = self.event.map(|event| {
             let name = event.as_str_name();
@@ -51,7 +51,7 @@ impl KnownPods {
             return;
         }
         self.order.push_back(id.to_owned());
-        if self.order.len() > MOST_KNOWN
+        if self.order.len() > MAX_KNOWN
             && let Some(oldest) = self.order.pop_front()
         {
             self.pods.remove(&oldest);
@@ -70,7 +70,7 @@ impl KnownPods {
         }
     }
 
-    /// What the request of the RPC `name` is about.
+    /// Subject of a request of the RPC `name`.
     pub(crate) fn of_request(&self, name: &str, request: &[u8]) -> Subject {
         macro_rules! id {
             ($request:ident $field:ident) => {
@@ -135,7 +135,7 @@ impl KnownPods {
         }
     }
 
-    /// What a message of the stream of events is about.
+    /// Subject of a message of the event stream.
     pub(crate) fn of_event(&self, message: &[u8]) -> Subject {
         let Ok(event) = v1::ContainerEventResponse::decode(message) else {
             return Subject::default();
@@ -170,7 +170,7 @@ impl KnownPods {
         }
     }
 
-    /// Learns from the response of a creation.
+    /// Learns from the response to a creation.
     pub(crate) fn learn_created(&mut self, name: &str, subject: &Subject, answer: &[u8]) {
         let id = match name {
             "RunPodSandbox" => {
@@ -184,9 +184,9 @@ impl KnownPods {
         self.add(&id.unwrap_or_default(), subject.pods.clone());
     }
 
-    /// Learns from a response or a piece of a list.
+    /// Learns from a list or a chunk of one.
     pub(crate) fn learn_list(&mut self, name: &str, answer: &[u8]) {
-        // A piece has the list in the same field as the whole.
+        // A chunk has the list in the same field as a whole list.
         match name {
             "ListPodSandbox" | "StreamPodSandboxes" => {
                 let list = v1::ListPodSandboxResponse::decode(answer).unwrap_or_default();
@@ -219,7 +219,7 @@ fn of_metadata(metadata: Option<&v1::PodSandboxMetadata>) -> Vec<String> {
     else {
         return Vec::new();
     };
-    // Events of some runtimes carry the UID alone.
+    // Events of some runtimes have only the UID.
     if name.is_empty() {
         return vec![uid.clone()];
     }

@@ -1,8 +1,8 @@
-//! The program from outside: its words, its exit codes, what it prints.
+//! The program: options, exit codes, output.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 use std::{
@@ -85,7 +85,7 @@ fn the_help_explains_every_fault() {
 }
 
 #[tokio::test]
-async fn each_fault_is_logged_and_the_end_sums_up() {
+async fn faults_are_logged_and_counted_at_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (front, back) = (path("front"), path("back"));

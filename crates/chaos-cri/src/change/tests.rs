@@ -7,7 +7,7 @@ use crate::rule::Rule;
 
 fn change(shape: Shape, rule: &str, message: &[u8]) -> Vec<u8> {
     let rule: Rule = rule.parse().unwrap();
-    changed(shape, &rule.fault, &rule.select, &mut Dice::new(1), message).unwrap()
+    apply_fault(shape, &rule.fault, &rule.select, &mut Dice::new(1), message).unwrap()
 }
 
 fn containers(ids: &[&str]) -> Vec<u8> {
@@ -65,7 +65,7 @@ fn lists_lose_items_or_report_wrong_states() {
 }
 
 #[test]
-fn a_huge_list_means_the_same() {
+fn a_padded_list_decodes_to_the_same() {
     let all = containers(&["a"]);
     let large = change(Shape::Containers, "ListContainers huge", &all);
     assert!(large.len() > 16 * 1024 * 1024);
@@ -73,7 +73,7 @@ fn a_huge_list_means_the_same() {
 }
 
 #[test]
-fn a_container_that_has_ended_is_said_to_run() {
+fn an_exited_container_is_reported_as_running() {
     let ended = v1::ContainerStatusResponse {
         status: Some(v1::ContainerStatus {
             id: "a".into(),
@@ -102,7 +102,7 @@ fn a_container_that_has_ended_is_said_to_run() {
 }
 
 #[test]
-fn events_lose_their_sandbox_or_name_another_pod() {
+fn events_lose_their_sandbox_or_get_another_pod() {
     let event = v1::ContainerEventResponse {
         container_id: "a".into(),
         pod_sandbox_status: Some(v1::PodSandboxStatus {
@@ -123,7 +123,7 @@ fn events_lose_their_sandbox_or_name_another_pod() {
 }
 
 #[test]
-fn a_stale_event_is_an_earlier_one_of_the_container_with_a_later_stamp() {
+fn a_stale_event_is_an_earlier_one_with_a_later_timestamp() {
     let event = |id: &str, kind: v1::ContainerEventType, at| {
         v1::ContainerEventResponse {
             container_id: id.to_owned(),

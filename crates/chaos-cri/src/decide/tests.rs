@@ -19,7 +19,7 @@ fn about(id: &str) -> Subject {
     }
 }
 
-/// Which of the first calls of `name` are hit.
+/// Which of the first calls of `name` get the fault.
 fn hits(rules: &mut Rules, name: &str, count: usize) -> Vec<usize> {
     let rpc = named(name).unwrap();
     (0..count)
@@ -28,7 +28,7 @@ fn hits(rules: &mut Rules, name: &str, count: usize) -> Vec<usize> {
 }
 
 #[test]
-fn conditions_choose_among_the_calls_that_are_meant() {
+fn conditions_choose_among_the_matching_calls() {
     for (rule, expected) in [
         ("Version hang", vec![0, 1, 2, 3, 4, 5, 6, 7]),
         ("Version hang times=2", vec![0, 1]),
@@ -48,7 +48,7 @@ fn conditions_choose_among_the_calls_that_are_meant() {
 }
 
 #[test]
-fn a_seed_decides_alike_whatever_stands_beside_a_rule() {
+fn decisions_of_a_rule_do_not_depend_on_other_rules() {
     let chance = "Version hang chance=30%";
     let alone = hits(&mut rules(5, &[chance]), "Version", 100);
     assert!((10..60).contains(&alone.len()), "{alone:?}");
@@ -59,7 +59,7 @@ fn a_seed_decides_alike_whatever_stands_beside_a_rule() {
 }
 
 #[test]
-fn the_first_rule_that_holds_wins() {
+fn the_first_rule_that_matches_wins() {
     let mut both = rules(1, &["Version hang times=1", "* fail=INTERNAL"]);
     let version = named("Version").unwrap();
     let mut next = || both.decide(Stage::Call, version, &Subject::default());
@@ -68,7 +68,7 @@ fn the_first_rule_that_holds_wins() {
 }
 
 #[test]
-fn a_rule_means_what_its_selection_says() {
+fn a_rule_applies_to_its_selection() {
     let pods = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let event = Subject {
         ids: vec!["abcdef".into(), "sandbox".into()],
@@ -88,7 +88,7 @@ fn a_rule_means_what_its_selection_says() {
         ("GetContainerEvents event=stopped id=abc drop", true),
         ("GetContainerEvents event=STARTED drop", false),
         ("StreamContainers drop", false),
-        // Decided when the stream begins, not for its messages.
+        // Chosen when the stream begins, not for its messages.
         ("GetContainerEvents hang", false),
     ] {
         let events = named("GetContainerEvents").unwrap();
@@ -98,7 +98,7 @@ fn a_rule_means_what_its_selection_says() {
 }
 
 #[test]
-fn a_rule_about_items_means_every_list() {
+fn a_rule_about_items_applies_to_every_list() {
     let lists = named("ListContainers").unwrap();
     for (rule, hit) in [
         ("ListContainers id=xyz running", true),

@@ -1,4 +1,4 @@
-//! Bodies of answers: those of the runtime, and those made here.
+//! Bodies of responses: the runtime's, and generated ones.
 
 use std::{
     convert::Infallible,
@@ -17,19 +17,19 @@ use crate::code::Code;
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A runtime's or a client's own.
-pub(super) fn own(body: Incoming) -> Body {
+/// The body of a runtime's response or of a client's request.
+pub(super) fn from_incoming(body: Incoming) -> Body {
     body.map_err(BoxError::from).boxed_unsync()
 }
 
-/// Nothing, and the stream's end.
-pub(super) fn nothing() -> Body {
+/// An empty body.
+pub(super) fn empty() -> Body {
     Empty::new()
         .map_err(|never: Infallible| match never {})
         .boxed_unsync()
 }
 
-/// These bytes, and then the trailers if there are some.
+/// A body of these bytes, with trailers if there are any.
 pub(super) fn whole(bytes: Bytes, trailers: Option<HeaderMap>) -> Body {
     let full = Full::new(bytes);
     match trailers {
@@ -48,12 +48,12 @@ pub(super) fn whole(bytes: Bytes, trailers: Option<HeaderMap>) -> Body {
 #[error("reset by chaos-cri")]
 pub(super) struct StreamReset;
 
-/// What a task sends. Without trailers the stream just ends.
+/// A body that a task sends. Without trailers the stream ends without a status.
 struct Channel(mpsc::Receiver<Result<Frame<Bytes>, BoxError>>);
 
 pub(super) type Sender = mpsc::Sender<Result<Frame<Bytes>, BoxError>>;
 
-/// A body of one frame at a time: who sends waits for who reads.
+/// A body with a buffer of one frame: the sender waits for the reader.
 pub(super) fn channel() -> (Sender, Body) {
     let (sender, receiver) = mpsc::channel(1);
     (sender, Channel(receiver).boxed_unsync())
@@ -71,9 +71,9 @@ impl hyper::body::Body for Channel {
     }
 }
 
-/// An answer that is a status alone.
+/// A response that consists of a status only.
 pub(super) fn status(code: Code, message: &str) -> Response<Body> {
-    let mut answer = Response::new(nothing());
+    let mut answer = Response::new(empty());
     let headers = answer.headers_mut();
     headers.insert(
         header::CONTENT_TYPE,
@@ -83,8 +83,8 @@ pub(super) fn status(code: Code, message: &str) -> Response<Body> {
     answer
 }
 
-/// Trailers that end a stream well.
-pub(super) fn good_end() -> HeaderMap {
+/// Trailers with the status OK.
+pub(super) fn ok_trailers() -> HeaderMap {
     let mut trailers = HeaderMap::new();
     set_status(&mut trailers, Code(0), "");
     trailers
@@ -99,7 +99,7 @@ fn set_status(headers: &mut HeaderMap, code: Code, message: &str) {
     }
 }
 
-/// As gRPC writes messages: printable ASCII, the rest and `%` as bytes in hexadecimal.
+/// Encodes a status message as gRPC requires: printable ASCII, other bytes and `%` percent-encoded.
 fn encoded(message: &str) -> String {
     let mut text = String::new();
     for byte in message.bytes() {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_written_as_grpc_wants_them() {
+    fn status_messages_are_percent_encoded() {
         assert_eq!(encoded("10% of ä"), "10%25 of %C3%A4");
         let answer = status(Code::UNAVAILABLE, "x");
         assert_eq!(answer.headers()["grpc-status"], "14");

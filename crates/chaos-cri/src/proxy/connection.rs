@@ -1,4 +1,4 @@
-//! One client's connection, and the one to the runtime that is made for it.
+//! One client's connection, and its connection to the runtime.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -10,24 +10,24 @@ use super::{
     Shared,
     body::Body,
     call,
-    gate::{Gate, Gated},
-    link::Link,
+    freeze_state::{FreezableStream, FreezeState},
+    runtime_connection::RuntimeConnection,
 };
 
-/// How long connecting to the runtime may take.
+/// Timeout of connecting to the runtime.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long answers that are there may take to leave after the runtime has closed its connection.
+/// How long pending responses may take to be sent after the runtime has closed its connection.
 const FLUSH: Duration = Duration::from_millis(50);
-/// A runtime's error message travels in a header; containerd's can quote whole files.
+/// A runtime's error message is in a header; containerd's can quote whole files.
 const HEADER_LIST_SIZE: u32 = 1024 * 1024;
-/// How many calls a connection may have at the same time: more than a client makes, as runtimes
+/// Maximum number of concurrent calls of a connection: more than a client makes, because runtimes
 /// set no limit.
 const CALLS: u32 = 10_000;
 
-/// Serves a client until either side closes its connection or all are cut.
+/// Serves a client until either side closes its connection or all connections are cut.
 pub(super) async fn run(stream: UnixStream, shared: Arc<Shared>) {
     let mut cuts = shared.cuts.subscribe();
-    // Dropping the connection in the middle of anything is what a cut is.
+    // A cut drops the connection at any point.
     tokio::select! {
         () = serve(stream, shared) => {}
         _ = cuts.changed() => tracing::debug!("Cut a connection"),
@@ -38,7 +38,7 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>) {
     let connected = tokio::time::timeout(CONNECT, connect(&shared)).await;
     let (runtime, to_runtime) = match connected {
         Ok(Ok(connected)) => connected,
-        // The client finds its connection closed, as with a runtime that ends.
+        // The client's connection is closed, as with a runtime that exits.
         Ok(Err(error)) => {
             let back = shared.back.display();
             tracing::warn!(%error, "Cannot connect to the runtime at {back}");
@@ -50,18 +50,21 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>) {
             return;
         }
     };
-    let gate = Gate::default();
-    let link = Arc::new(Link {
+    let freeze_state = FreezeState::default();
+    let connection = Arc::new(RuntimeConnection {
         shared,
-        gate: gate.clone(),
+        freeze_state: freeze_state.clone(),
         runtime,
     });
-    let service = service_fn(move |request| call::answer(link.clone(), request));
+    let service = service_fn(move |request| call::answer(connection.clone(), request));
     let to_client = server::Builder::new(TokioExecutor::new())
         .auto_date_header(false)
         .max_concurrent_streams(CALLS)
         .max_header_list_size(HEADER_LIST_SIZE)
-        .serve_connection(TokioIo::new(Gated::new(stream, gate)), service);
+        .serve_connection(
+            TokioIo::new(FreezableStream::new(stream, freeze_state)),
+            service,
+        );
     tokio::pin!(to_client);
     tokio::select! {
         ended = &mut to_client => {
@@ -70,10 +73,10 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>) {
             }
             return;
         }
-        // What it says is of no use: the connection is gone.
+        // Its error is of no use: the connection is gone.
         _ = to_runtime => {}
     }
-    // Out of time means that something waits for the runtime that is gone.
+    // A timeout means that a call waits for the runtime, which is gone.
     let _ = tokio::time::timeout(FLUSH, to_client).await;
 }
 

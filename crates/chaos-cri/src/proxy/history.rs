@@ -1,15 +1,15 @@
-//! Events that went by, for faults that send old ones.
+//! Past events, for faults that send old ones.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// How many events are kept.
-const MOST: usize = 10_000;
-/// How many bytes of events are kept.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// Maximum number of events.
+const MAX_EVENTS: usize = 10_000;
+/// Maximum size of all events, in bytes.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// The events that went by last, each with its prefix, the oldest first.
+/// The latest events, each with its prefix, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct History {
     events: VecDeque<Bytes>,
@@ -19,9 +19,9 @@ pub(super) struct History {
 impl History {
     pub(super) fn push(&mut self, event: &[u8]) {
         self.bytes += event.len();
-        // A copy, because the slice would hold the buffer that it was read into.
+        // A copy, because the slice would keep the whole read buffer alive.
         self.events.push_back(Bytes::copy_from_slice(event));
-        while self.events.len() > MOST || self.bytes > MOST_BYTES {
+        while self.events.len() > MAX_EVENTS || self.bytes > MAX_BYTES {
             let Some(oldest) = self.events.pop_front() else {
                 return;
             };
@@ -29,7 +29,7 @@ impl History {
         }
     }
 
-    /// `count` events, the oldest first, and again from the start when there are too few.
+    /// `count` events, the oldest first, repeated if there are fewer.
     pub(super) fn replay(&self, count: u64) -> Vec<Bytes> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         self.events.iter().cycle().take(count).cloned().collect()
@@ -54,8 +54,8 @@ mod tests {
         let sent: Vec<u8> = history.replay(5).iter().map(|event| event[0]).collect();
         assert_eq!(sent, [0, 1, 2, 0, 1]);
         for _ in 0..3 {
-            history.push(&vec![0; MOST_BYTES / 2]);
+            history.push(&vec![0; MAX_BYTES / 2]);
         }
-        assert!(history.bytes <= MOST_BYTES && history.events.len() <= 2);
+        assert!(history.bytes <= MAX_BYTES && history.events.len() <= 2);
     }
 }

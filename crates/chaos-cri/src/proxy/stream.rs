@@ -1,4 +1,4 @@
-//! A stream on its way to the client, message by message.
+//! Forwards a stream to the client, message by message.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -9,8 +9,8 @@ use hyper::body::{Body as _, Frame, Incoming};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{
-    body::{self, Body, BoxError, Sender, StreamReset, good_end},
-    link::{Link, is_reset},
+    body::{self, Body, BoxError, Sender, StreamReset, ok_trailers},
+    runtime_connection::{RuntimeConnection, is_reset},
 };
 use crate::{
     change,
@@ -21,32 +21,32 @@ use crate::{
     subject::Subject,
 };
 
-/// How long messages are held back when those that they are to change places with don't come.
+/// How long messages are held when those with which they are to be swapped don't arrive.
 const HOLD: Duration = Duration::from_millis(500);
 
-/// What is read of a runtime's stream at once.
+/// Result of reading a frame of a runtime's stream.
 type FrameResult = Option<Result<Frame<Bytes>, hyper::Error>>;
 
-/// The answer to the client, and a task behind it that hands on what the runtime sends.
+/// The response to the client, fed by a task that forwards what the runtime sends.
 pub(super) fn answer(
-    link: &Arc<Link>,
+    connection: &Arc<RuntimeConnection>,
     rpc: &'static Rpc,
     subject: Subject,
     answer: Response<Incoming>,
 ) -> Response<Body> {
-    // A status alone has to arrive as one.
+    // A response that consists of a status only must stay one.
     if answer.body().is_end_stream() {
-        return answer.map(body::own);
+        return answer.map(body::from_incoming);
     }
     let (head, incoming) = answer.into_parts();
-    let (forwarder, body) = StreamForwarder::new(link, rpc, subject);
+    let (forwarder, body) = StreamForwarder::new(connection, rpc, subject);
     tokio::spawn(forwarder.run(incoming));
     Response::from_parts(head, body)
 }
 
-/// The same, when the beginning of the stream was read already.
+/// The same, if the first frame of the stream has been read already.
 pub(super) fn answer_with(
-    link: &Arc<Link>,
+    connection: &Arc<RuntimeConnection>,
     rpc: &'static Rpc,
     subject: Subject,
     answer: Response<Incoming>,
@@ -54,9 +54,9 @@ pub(super) fn answer_with(
 ) -> Response<Body> {
     let (head, incoming) = answer.into_parts();
     if first.is_none() {
-        return Response::from_parts(head, body::nothing());
+        return Response::from_parts(head, body::empty());
     }
-    let (mut forwarder, body) = StreamForwarder::new(link, rpc, subject);
+    let (mut forwarder, body) = StreamForwarder::new(connection, rpc, subject);
     tokio::spawn(async move {
         if forwarder.take(first).await.is_ok() {
             forwarder.run(incoming).await;
@@ -66,32 +66,36 @@ pub(super) fn answer_with(
 }
 
 struct StreamForwarder {
-    link: Arc<Link>,
+    connection: Arc<RuntimeConnection>,
     rpc: &'static Rpc,
-    /// What the call is about.
+    /// Subject of the call.
     subject: Subject,
     client: Sender,
     splitter: Splitter,
     held: HeldMessages,
 }
 
-/// Messages that are held back, to be sent in reverse.
+/// Messages that are held, to be sent in reverse order.
 #[derive(Default)]
 struct HeldMessages {
     messages: Vec<Bytes>,
-    /// How many there must be; 0 while nothing is held.
+    /// How many to hold; 0 while nothing is held.
     count: usize,
     until: Option<Instant>,
 }
 
-/// The stream to the client has ended, in one way or another.
+/// The stream to the client has ended.
 struct StreamEnded;
 
 impl StreamForwarder {
-    fn new(link: &Arc<Link>, rpc: &'static Rpc, subject: Subject) -> (Self, Body) {
+    fn new(
+        connection: &Arc<RuntimeConnection>,
+        rpc: &'static Rpc,
+        subject: Subject,
+    ) -> (Self, Body) {
         let (client, body) = body::channel();
         let forwarder = Self {
-            link: link.clone(),
+            connection: connection.clone(),
             rpc,
             subject,
             client,
@@ -110,7 +114,7 @@ impl StreamForwarder {
                     None => pending().await,
                 }
             };
-            // A branch that is dropped loses nothing: a frame is taken only when it is there.
+            // Cancel safety: a frame is taken only when it is available.
             let ended = tokio::select! {
                 () = self.client.closed() => Err(StreamEnded),
                 () = held => self.release().await,
@@ -122,14 +126,15 @@ impl StreamForwarder {
         }
     }
 
-    /// Hands on what was read.
+    /// Forwards a frame.
     async fn take(&mut self, read: FrameResult) -> Result<(), StreamEnded> {
         let frame = match read {
             Some(Ok(frame)) => frame,
             Some(Err(error)) => {
                 self.release().await?;
                 if !is_reset(&error) {
-                    // The connection to the runtime is lost, and with it this one ends.
+                    // The connection to the runtime is lost, which ends the client's connection
+                    // too.
                     self.client.closed().await;
                 }
                 return self.end(Err(error.into())).await;
@@ -161,7 +166,7 @@ impl StreamForwarder {
             return self.emit(framed).await;
         };
         let subject = self.about(&message);
-        let shared = self.link.shared.clone();
+        let shared = self.connection.shared.clone();
         let decision = shared.decide(Stage::Message, self.rpc, &subject);
         match decision {
             None => self.emit(framed.clone()).await?,
@@ -174,11 +179,11 @@ impl StreamForwarder {
     }
 
     fn about(&self, message: &[u8]) -> Subject {
-        let mut known = self.link.shared.known.lock();
+        let mut known = self.connection.shared.known.lock();
         if self.rpc.shape == Shape::Events {
             return known.of_event(message);
         }
-        if self.link.shared.rules.lock().name_pods() {
+        if self.connection.shared.rules.lock().name_pods() {
             known.learn_list(self.rpc.name, message);
         }
         self.subject.clone()
@@ -194,7 +199,7 @@ impl StreamForwarder {
             Fault::Drop => Ok(()),
             Fault::Delay(ref span) => {
                 let millis = decision.dice.within(span);
-                // The timeout is the delay, unless the client goes away.
+                // The timeout is the delay, unless the client disconnects.
                 if timeout(Duration::from_millis(millis), self.client.closed())
                     .await
                     .is_ok()
@@ -217,7 +222,7 @@ impl StreamForwarder {
             Fault::Stale => {
                 self.emit(framed).await?;
                 let stale = {
-                    let history = self.link.shared.history.lock();
+                    let history = self.connection.shared.history.lock();
                     let earlier = history
                         .iter()
                         .map(|event| event.get(5..).unwrap_or_default());
@@ -229,7 +234,7 @@ impl StreamForwarder {
                 }
             }
             Fault::Replay(count) => {
-                let old = self.link.shared.history.lock().replay(count);
+                let old = self.connection.shared.history.lock().replay(count);
                 for event in old {
                     self.emit(event).await?;
                 }
@@ -237,17 +242,17 @@ impl StreamForwarder {
             }
             Fault::Eof => Err(StreamEnded),
             Fault::Reset => self.end(Err(StreamReset.into())).await,
-            Fault::End => self.end(Ok(Frame::trailers(good_end()))).await,
+            Fault::End => self.end(Ok(Frame::trailers(ok_trailers()))).await,
             ref fault => {
                 let Decision { select, dice, .. } = &mut decision.clone();
-                let changed = change::changed(self.rpc.shape, fault, select, dice, message);
+                let changed = change::apply_fault(self.rpc.shape, fault, select, dice, message);
                 self.emit(changed.map_or(framed, |message| frame::framed(&message)))
                     .await
             }
         }
     }
 
-    /// Sends a message after those that are held back.
+    /// Sends a message after the held ones.
     async fn emit(&mut self, framed: Bytes) -> Result<(), StreamEnded> {
         if self.held.count == 0 {
             return self.send(Ok(Frame::data(framed))).await;
@@ -259,7 +264,7 @@ impl StreamForwarder {
         Ok(())
     }
 
-    /// Holds back this message and those after it until there are `count`.
+    /// Holds this message and the following ones until there are `count`.
     async fn hold(&mut self, count: usize, framed: Bytes) -> Result<(), StreamEnded> {
         if self.held.count == 0 {
             self.held.count = count;
@@ -280,7 +285,7 @@ impl StreamForwarder {
         self.client.send(frame).await.map_err(|_| StreamEnded)
     }
 
-    /// Sends the last that the client gets.
+    /// Sends the last frame of the stream.
     async fn end(&mut self, frame: Result<Frame<Bytes>, BoxError>) -> Result<(), StreamEnded> {
         self.send(frame).await?;
         Err(StreamEnded)

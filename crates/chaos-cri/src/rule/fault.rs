@@ -1,4 +1,4 @@
-//! What may go wrong, how it is written, and with which calls it may happen.
+//! Faults, their syntax, and the calls to which each can be applied.
 
 use std::{ops::Range, time::Duration};
 
@@ -7,20 +7,20 @@ use rubelet_yaml::nearest;
 
 use crate::{code::Code, rpc::Shape};
 
-/// The longest delay or freeze.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// The most messages that are held back or sent again at once.
-const MOST: u64 = 100_000;
-/// How many bytes a list is made larger than, unless it is said: what any client refuses.
-const HUGE: u64 = 17 * 1024 * 1024;
+/// Maximum delay or freeze.
+const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
+/// Maximum number of messages that are held or sent again at once.
+const MAX_MESSAGES: u64 = 100_000;
+/// Default size, in bytes, to which a list is padded: more than any client accepts.
+const DEFAULT_PADDING: u64 = 17 * 1024 * 1024;
 
-/// Why a word is not a fault, or a value of a rule not valid: what to write instead.
+/// Why a word is not a fault, or a value is not valid, with what to write instead.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FaultError {
     /// There is no fault of this name.
     #[error("{0}")]
     UnknownName(String),
-    /// The value after `=` is missing, not valid, or too much.
+    /// The value after `=` is missing, invalid or too large.
     #[error("{0}")]
     Value(String),
 }
@@ -28,12 +28,12 @@ pub(super) enum FaultError {
 /// A fault. `chaos-cri --help` describes each.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fault {
-    /// Milliseconds, from and up to.
+    /// Range, in milliseconds.
     Delay(Range<u64>),
     Hang,
     Stall,
     Fail(Code),
-    /// Without a code there is no answer at all.
+    /// Without a code there is no response.
     Lost(Option<Code>),
     Eof,
     Reset,
@@ -42,7 +42,7 @@ pub(crate) enum Fault {
     Cut,
     Freeze(Duration),
     Empty,
-    /// The share of items that are left out, of a million.
+    /// Share of missing items, in millionths.
     Partial(u32),
     /// Bytes.
     Huge(usize),
@@ -57,7 +57,7 @@ pub(crate) enum Fault {
     Replay(u64),
 }
 
-/// When a fault is decided on.
+/// When a fault is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Once for a call.
@@ -66,7 +66,7 @@ pub(crate) enum Stage {
     Message,
 }
 
-/// How faults are written.
+/// Names of faults in rules.
 pub(super) const NAMES: [&str; 23] = [
     "delay",
     "hang",
@@ -94,7 +94,7 @@ pub(super) const NAMES: [&str; 23] = [
 ];
 
 impl Fault {
-    /// Reads `name` or `name=argument`; an error says what is wrong.
+    /// Parses `name` or `name=argument`.
     pub(super) fn parse(word: &str) -> Result<Self, FaultError> {
         let (name, argument) = match word.split_once('=') {
             Some((name, argument)) => (name, Some(argument)),
@@ -105,7 +105,7 @@ impl Fault {
                 FaultError::Value(format!("{name} needs a value, such as {name}={example}"))
             })
         };
-        let count = |default| argument.map_or(Ok(default), |text| number(text, MOST));
+        let count = |default| argument.map_or(Ok(default), |text| number(text, MAX_MESSAGES));
         let code = |text: &str| {
             Code::named(text).ok_or_else(|| {
                 let names: Vec<_> = Code::names().collect();
@@ -121,7 +121,7 @@ impl Fault {
             "lost" => Self::Lost(argument.map(code).transpose()?),
             "freeze" => Self::Freeze(duration(needed("30s")?)?),
             "partial" => Self::Partial(argument.map_or(Ok(500_000), share)?),
-            "huge" => Self::Huge(argument.map_or(Ok(HUGE), size)? as usize),
+            "huge" => Self::Huge(argument.map_or(Ok(DEFAULT_PADDING), size)? as usize),
             "wrong-uid" => Self::WrongUid(
                 argument
                     .unwrap_or("00000000-0000-0000-0000-000000000000")
@@ -165,7 +165,7 @@ impl Fault {
         })
     }
 
-    /// When it is decided on for a call of this shape; `None` if it cannot happen to such a call.
+    /// When it is chosen for a call of this shape; `None` if it can't be applied to such a call.
     pub(crate) fn stage(&self, shape: Shape) -> Option<Stage> {
         let (call, message) = (Some(Stage::Call), Some(Stage::Message));
         match (self, shape.is_stream()) {
@@ -186,7 +186,7 @@ impl Fault {
             _ => match (self, shape) {
                 (Self::Stale | Self::Replay(_) | Self::NilSandbox, Shape::Events)
                 | (Self::WrongUid(_), Shape::Events)
-                | (Self::Running, Shape::ContainerPieces) => message,
+                | (Self::Running, Shape::ContainerChunks) => message,
                 (Self::NilSandbox | Self::WrongUid(_), Shape::SandboxStatus)
                 | (Self::Running, Shape::ContainerStatus | Shape::Containers) => call,
                 (Self::Empty | Self::Partial(_) | Self::Huge(_), shape) if shape.is_list() => {
@@ -201,7 +201,7 @@ impl Fault {
         }
     }
 
-    /// Whether it is about the items of lists, so that a rule's selection chooses among those.
+    /// Whether it is about the items of lists, so that a rule's selection applies to these.
     pub(crate) fn is_about_items(&self) -> bool {
         matches!(self, Self::Empty | Self::Partial(_) | Self::Running)
     }
@@ -240,7 +240,7 @@ pub(super) fn share(text: &str) -> Result<u32, FaultError> {
 
 fn duration(text: &str) -> Result<Duration, FaultError> {
     match parse_go(text) {
-        Ok(duration) if duration <= LONGEST => Ok(duration),
+        Ok(duration) if duration <= MAX_DURATION => Ok(duration),
         Ok(_) => Err(FaultError::Value(format!("{text} is longer than a day"))),
         Err(error) => Err(FaultError::Value(format!(
             "{error}; write it like 200ms, 5s or 1m30s"

@@ -1,11 +1,11 @@
-//! Files of rules: one on each line.
+//! Files of rules, one per line.
 
 use super::{Rule, RuleError, parse};
 
-/// The rules of a file's text: one on each line; `#` begins a comment, and empty lines are skipped.
+/// Parses a file: one rule per line; `#` starts a comment, and empty lines are skipped.
 ///
 /// # Errors
-/// The first line that is no rule.
+/// The first line that is not a rule.
 pub fn parse_file(text: &str) -> Result<Vec<Rule>, RuleError> {
     (1..)
         .zip(text.lines())
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_empty_lines_are_no_rules() {
+    fn comments_and_empty_lines_are_skipped() {
         let text = "# what hurts\n\nVersion hang # for ever\n  Status delay=1s\n";
         let rules: Vec<_> = parse_file(text).unwrap();
         let shown: Vec<_> = rules.iter().map(ToString::to_string).collect();

@@ -1,15 +1,15 @@
-//! Reading a rule from its text.
+//! Parser of rules.
 
 use rubelet_cri::v1::ContainerEventType;
 use rubelet_yaml::nearest;
 
 use super::{
-    Rule, Select, When,
+    Conditions, Rule, Select,
     fault::{Fault, FaultError, Stage, number, share},
 };
 use crate::rpc::{RPCS, Rpc, glob};
 
-/// What is wrong with a rule, and where.
+/// A syntax error in a rule, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
     /// A rule by itself.
@@ -17,24 +17,24 @@ pub enum RuleError {
     Rule {
         /// The whole rule.
         rule: String,
-        /// Where the word begins that is wrong, counted in characters from 1.
+        /// Column of the word with the error, in characters from 1.
         column: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A rule in a file.
     #[error("line {line}, column {column}: {problem}")]
     Line {
-        /// Which line, from 1.
+        /// Line, from 1.
         line: usize,
-        /// Where the word begins that is wrong, counted in characters from 1.
+        /// Column of the word with the error, in characters from 1.
         column: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
 
-/// Names of what may be before `=` and is no fault.
+/// Names of conditions and selectors, before `=`.
 const KEYS: [&str; 7] = ["id", "pod", "event", "chance", "skip", "every", "times"];
 
 impl std::str::FromStr for Rule {
@@ -53,7 +53,7 @@ fn leading(text: &str) -> usize {
     text.chars().take_while(|c| c.is_whitespace()).count()
 }
 
-/// The rule, or the column (from 1) and what is wrong there.
+/// Parses a rule. An error has the column (from 1) and the problem.
 pub(super) fn parse(text: &str) -> Result<Rule, (usize, String)> {
     let mut words = words(text);
     let end = text.trim_end().chars().count() + 1;
@@ -65,7 +65,7 @@ pub(super) fn parse(text: &str) -> Result<Rule, (usize, String)> {
         return Err((column, no_call(calls)));
     }
     let mut select = Select::default();
-    let mut when = When::default();
+    let mut conditions = Conditions::default();
     let mut fault: Option<(usize, Fault)> = None;
     let mut narrowed = None;
     for (column, word) in words {
@@ -75,7 +75,7 @@ pub(super) fn parse(text: &str) -> Result<Rule, (usize, String)> {
         if !KEYS.contains(&key) {
             if let Some((_, earlier)) = &fault {
                 return Err(at(format!(
-                    "a rule has one fault, and {earlier:?} stands before {word:?}; write two rules"
+                    "a rule has one fault, but {earlier:?} comes before {word:?}; write two rules"
                 )));
             }
             fault = Some((
@@ -106,10 +106,10 @@ pub(super) fn parse(text: &str) -> Result<Rule, (usize, String)> {
                 }
                 select.event = Some(event(value).map_err(at)?);
             }
-            "chance" => when.chance = share(value).map_err(invalid)?,
-            "skip" => when.skip = number(value, u64::MAX).map_err(invalid)?,
-            "every" => when.every = number(value, u64::MAX).map_err(invalid)?,
-            _ => when.times = number(value, u64::MAX).map_err(invalid)?,
+            "chance" => conditions.chance = share(value).map_err(invalid)?,
+            "skip" => conditions.skip = number(value, u64::MAX).map_err(invalid)?,
+            "every" => conditions.every = number(value, u64::MAX).map_err(invalid)?,
+            _ => conditions.times = number(value, u64::MAX).map_err(invalid)?,
         }
     }
     let Some((column, fault)) = fault else {
@@ -122,7 +122,7 @@ pub(super) fn parse(text: &str) -> Result<Rule, (usize, String)> {
         text: text.split_whitespace().collect::<Vec<_>>().join(" "),
         calls: calls.to_owned(),
         select,
-        when,
+        conditions,
         fault,
     };
     let happens = |rpc: &Rpc| rule.fault.stage(rpc.shape).is_some();
@@ -134,19 +134,19 @@ pub(super) fn parse(text: &str) -> Result<Rule, (usize, String)> {
             .map(|rpc| rpc.name)
             .collect();
         let problem = format!(
-            "{name} cannot happen to {calls}, but to {}",
+            "{name} does not apply to {calls}, but to {}",
             with.join(", ")
         );
         return Err((column, problem));
     }
     let hit = |rpc: &&Rpc| {
-        rule.is_for(rpc, Stage::Call) && (!rpc.shape.is_stream() || rule.select.is_empty())
-            || rule.is_for(rpc, Stage::Message)
+        rule.matches_rpc(rpc, Stage::Call) && (!rpc.shape.is_stream() || rule.select.is_empty())
+            || rule.matches_rpc(rpc, Stage::Message)
     };
     if !meant.iter().any(hit) {
         let (column, key) = narrowed.unwrap_or((column, "event"));
         let name = rule.fault_name();
-        let problem = format!("with {key}= the fault {name} never happens to {calls}");
+        let problem = format!("with {key}= the fault {name} never applies to {calls}");
         return Err((column, problem));
     }
     Ok(rule)
@@ -164,7 +164,7 @@ impl Rule {
 /// The words of a text with the column of each.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_whitespace().map(move |word| {
-        // The word is a part of the text, so its place is the distance of the two.
+        // The word is a slice of the text, so its position is the difference of the pointers.
         let offset = word.as_ptr() as usize - text.as_ptr() as usize;
         (text[..offset].chars().count() + 1, word)
     })
@@ -180,7 +180,7 @@ fn no_call(name: &str) -> String {
     }
 }
 
-/// A misspelt key is not a fault either, but has a value.
+/// A misspelled key is not a fault either, but has a value.
 fn wording(word: &str, error: &FaultError) -> String {
     let key = word.split('=').next().unwrap_or_default();
     match (error, nearest(key, KEYS)) {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_created_container_is_known_by_its_pod() {
+fn the_pod_of_a_created_container_is_known() {
     let mut known = KnownPods::default();
     let request = v1::CreateContainerRequest {
         pod_sandbox_id: "sandbox".into(),
@@ -33,12 +33,12 @@ fn a_created_container_is_known_by_its_pod() {
 }
 
 #[test]
-fn what_is_remembered_is_bounded_and_nonsense_teaches_nothing() {
+fn known_pods_are_bounded_and_invalid_messages_ignored() {
     let mut known = KnownPods::default();
-    for number in 0..MOST_KNOWN + 10 {
+    for number in 0..MAX_KNOWN + 10 {
         known.add(&number.to_string(), vec!["u".into()]);
     }
-    assert_eq!(known.pods.len(), MOST_KNOWN);
+    assert_eq!(known.pods.len(), MAX_KNOWN);
     assert!(known.pod("0").is_empty() && !known.pod("10").is_empty());
     assert_eq!(known.of_event(&[255, 255]), Subject::default());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Calls with one answer.
+//! Unary calls.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn without_rules_nothing_is_changed() {
 }
 
 #[tokio::test]
-async fn the_clients_deadline_reaches_the_runtime() {
+async fn the_deadline_of_the_client_reaches_the_runtime() {
     let fixture = Fixture::with_timeout(&[], Duration::from_millis(200)).await;
     let hang = fixture.sim.hang("Version", rubelet_sim::Subject::any());
     let error = soon(version(&fixture.client)).await.unwrap_err();
@@ -69,7 +69,7 @@ async fn a_call_can_fail_after_it_was_done() {
 }
 
 #[tokio::test]
-async fn an_answer_can_be_lost_in_silence() {
+async fn a_response_can_be_lost_without_an_error() {
     let fixture = Fixture::with_timeout(&["RunPodSandbox lost"], Duration::from_secs(1)).await;
     let error = soon(run_sandbox(&fixture.client, "web")).await.unwrap_err();
     assert!(
@@ -105,7 +105,7 @@ async fn one_container_hangs_and_the_others_do_not() {
 }
 
 #[tokio::test]
-async fn a_delay_is_as_long_as_it_says() {
+async fn a_delay_has_its_duration() {
     let fixture = Fixture::new(&["Version delay=300ms"]).await;
     let begin = Instant::now();
     version(&fixture.client).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_delay_is_as_long_as_it_says() {
 }
 
 #[tokio::test]
-async fn an_interrupted_answer_is_an_error_and_the_connection_stays_open() {
+async fn an_aborted_response_fails_only_its_call() {
     for rule in ["StartContainer eof times=1", "StartContainer reset times=1"] {
         let fixture = Fixture::new(&[rule]).await;
         let sandbox = run_sandbox(&fixture.client, "web").await.unwrap();
@@ -126,7 +126,7 @@ async fn an_interrupted_answer_is_an_error_and_the_connection_stays_open() {
 }
 
 #[tokio::test]
-async fn a_container_that_has_ended_keeps_being_shown_as_running() {
+async fn an_exited_container_stays_reported_as_running() {
     let fixture = Fixture::new(&[]).await;
     let (_, container) = fixture.start_pod("web").await;
     fixture.set_rules(&[&format!("*Container* id={container} running")]);
@@ -156,7 +156,7 @@ async fn a_container_that_has_ended_keeps_being_shown_as_running() {
 }
 
 #[tokio::test]
-async fn a_sandbox_status_can_be_missing_or_anothers() {
+async fn a_sandbox_status_can_be_missing_or_of_another_pod() {
     let fixture = Fixture::new(&[]).await;
     let (sandbox, _) = fixture.start_pod("web").await;
     let ask = || {

@@ -1,4 +1,4 @@
-//! Connections: cut, frozen, lost by either side.
+//! Connections: cut, frozen, closed by either side.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::{io::AsyncWriteExt, net::UnixStream};
 use crate::fixture::{Fixture, soon, version};
 
 #[tokio::test]
-async fn a_cut_fails_the_calls_under_way_and_the_next_one_works() {
+async fn a_cut_fails_calls_in_progress_and_the_next_one_works() {
     let fixture = Fixture::new(&["Version hang times=1"]).await;
     let hung = tokio::spawn({
         let client = fixture.client.clone();
@@ -60,7 +60,7 @@ async fn a_frozen_connection_stays_open_and_continues_later() {
 }
 
 #[tokio::test]
-async fn a_runtime_that_dies_and_comes_back_is_seen_through_the_proxy() {
+async fn a_restart_of_the_runtime_is_visible_to_clients() {
     let mut fixture = Fixture::new(&[]).await;
     for _ in 0..5 {
         version(&fixture.client).await.unwrap();
@@ -81,7 +81,7 @@ async fn clients_that_send_garbage_or_disconnect_do_no_harm() {
     let front = fixture.directory.path().join("front");
     for bytes in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0xff; 4096]] {
         let mut stream = UnixStream::connect(&front).await.unwrap();
-        // It may be refused while it is written.
+        // The proxy may close the connection during the write.
         let _ = stream.write_all(bytes).await;
         drop(stream);
     }
@@ -95,7 +95,7 @@ async fn clients_that_send_garbage_or_disconnect_do_no_harm() {
 }
 
 #[tokio::test]
-async fn a_socket_is_taken_over_only_from_the_dead() {
+async fn a_socket_is_replaced_only_if_nobody_listens() {
     let fixture = Fixture::new(&[]).await;
     let front = fixture.directory.path().join("front");
     let start = |front: &std::path::Path| {
@@ -105,7 +105,7 @@ async fn a_socket_is_taken_over_only_from_the_dead() {
     assert!(matches!(start(&front).await, Err(StartError::InUse(_))));
     let file = fixture.directory.path().join("file");
     std::fs::write(&file, "precious").unwrap();
-    assert!(matches!(start(&file).await, Err(StartError::NoSocket(_))));
+    assert!(matches!(start(&file).await, Err(StartError::NotASocket(_))));
     let stale = fixture.directory.path().join("stale");
     drop(std::os::unix::net::UnixListener::bind(&stale).unwrap());
     let chaos = start(&stale).await.unwrap();

@@ -1,4 +1,4 @@
-//! Streams of events.
+//! Event streams.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,13 +13,13 @@ use rubelet_cri::{
 
 use crate::fixture::{Fixture, create, run_sandbox, soon, start, version};
 
-/// Names of pods are used once.
+/// Each name of a pod is used once.
 static PROBES: AtomicUsize = AtomicUsize::new(0);
 
-/// A stream that is known to be open: an event has come through it.
+/// A stream that is known to be open, because it has delivered an event.
 async fn open(fixture: &Fixture) -> EventStream {
     let mut events = fixture.client.container_events();
-    // Only an event that arrives shows that a subscription took effect.
+    // Only an event shows that a subscription took effect.
     let first = async {
         loop {
             let number = PROBES.fetch_add(1, Ordering::Relaxed);
@@ -37,7 +37,7 @@ async fn open(fixture: &Fixture) -> EventStream {
     events
 }
 
-/// The next events of other pods than those that `open` makes.
+/// The next events, except for those of the pods that `open` creates.
 async fn of_web(events: &mut EventStream, count: usize) -> Vec<ContainerEvent> {
     let taken = async {
         let mut found = Vec::new();
@@ -60,7 +60,7 @@ fn kinds(events: &[ContainerEvent]) -> Vec<ContainerEventType> {
     events.iter().map(|event| event.kind).collect()
 }
 
-/// A container that is created and started: two events of its own, after its sandbox's.
+/// Creates and starts a container, which causes two events after those of its sandbox.
 async fn start_web(fixture: &Fixture) -> (String, String) {
     let sandbox = run_sandbox(&fixture.direct, "web").await.unwrap();
     let container = create(&fixture.direct, "web", &sandbox).await.unwrap();
@@ -69,7 +69,7 @@ async fn start_web(fixture: &Fixture) -> (String, String) {
 }
 
 #[tokio::test]
-async fn without_rules_events_come_as_they_are_sent() {
+async fn without_rules_events_are_unchanged() {
     let fixture = Fixture::new(&[]).await;
     let mut events = open(&fixture).await;
     let (sandbox, container) = start_web(&fixture).await;
@@ -85,8 +85,8 @@ async fn without_rules_events_come_as_they_are_sent() {
 }
 
 #[tokio::test]
-async fn faults_of_messages_do_what_they_say() {
-    // Of the five events of a container that starts and is killed.
+async fn faults_of_messages_have_their_effects() {
+    // Rules, and the events that remain of the five of a container that starts and is killed.
     for (rule, expected) in [
         (
             "GetContainerEvents pod=web-uid event=STARTED drop",
@@ -112,7 +112,7 @@ async fn faults_of_messages_do_what_they_say() {
             "GetContainerEvents event=STOPPED delay=1ms..50ms",
             vec![Created, Started, Created, Started, Stopped],
         ),
-        // Held back until it is clear that no other one comes.
+        // Held until it is clear that no other event comes.
         (
             "GetContainerEvents pod=web-uid event=STOPPED swap",
             vec![Created, Started, Created, Started, Stopped],
@@ -129,7 +129,7 @@ async fn faults_of_messages_do_what_they_say() {
 }
 
 #[tokio::test]
-async fn a_stale_event_is_stamped_after_the_one_it_contradicts() {
+async fn a_stale_event_has_a_later_timestamp() {
     let fixture = Fixture::new(&["GetContainerEvents pod=web-uid event=STOPPED stale"]).await;
     let mut events = open(&fixture).await;
     let (_, container) = start_web(&fixture).await;
@@ -144,7 +144,7 @@ async fn a_stale_event_is_stamped_after_the_one_it_contradicts() {
 }
 
 #[tokio::test]
-async fn events_lose_their_pod_or_get_another() {
+async fn events_can_lose_their_pod_or_get_another_one() {
     let fixture = Fixture::new(&["GetContainerEvents nil-sandbox times=1"]).await;
     let mut events = fixture.client.container_events();
     let mut number = 0;
@@ -167,7 +167,7 @@ async fn events_lose_their_pod_or_get_another() {
 }
 
 #[tokio::test]
-async fn thousands_of_old_events_can_come_again() {
+async fn thousands_of_old_events_can_be_replayed() {
     let fixture = Fixture::new(&[]).await;
     let mut events = open(&fixture).await;
     let (_, container) = start_web(&fixture).await;
@@ -187,7 +187,7 @@ async fn thousands_of_old_events_can_come_again() {
 
 #[tokio::test]
 async fn a_stream_ends_in_each_way_and_the_next_one_works() {
-    // Whether the end is a good one.
+    // Rules, and whether the stream ends without an error.
     for (rule, good) in [
         ("GetContainerEvents pod=web-uid end times=1", true),
         ("GetContainerEvents pod=web-uid eof times=1", false),
@@ -217,7 +217,7 @@ async fn a_stream_ends_in_each_way_and_the_next_one_works() {
 }
 
 #[tokio::test]
-async fn a_stream_can_be_refused_empty_or_silent_and_comes_back() {
+async fn a_stream_can_fail_be_empty_or_silent_and_recover() {
     let fixture = Fixture::new(&["GetContainerEvents fail=UNIMPLEMENTED every=2 times=2"]).await;
     for refused in [true, false, true] {
         if refused {
@@ -253,12 +253,12 @@ async fn a_stream_can_be_refused_empty_or_silent_and_comes_back() {
 }
 
 #[tokio::test]
-async fn rules_reach_streams_that_are_open() {
+async fn new_rules_apply_to_open_streams() {
     let fixture = Fixture::new(&[]).await;
     let mut events = open(&fixture).await;
     fixture.set_rules(&["GetContainerEvents event=STARTED drop"]);
     let (_, container) = start_web(&fixture).await;
-    // What comes after the start shows that the start has met the rule.
+    // The next event shows that the rule was applied to the start.
     fixture.sim.kill_container(&container, 1, "Error");
     let found = of_web(&mut events, 3).await;
     assert_eq!(kinds(&found), [Created, Created, Stopped]);

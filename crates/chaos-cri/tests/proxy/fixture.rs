@@ -1,4 +1,4 @@
-//! A model runtime, a proxy before it and a client before that.
+//! A model runtime, a proxy in front of it, and a client.
 
 use std::{future::Future, path::PathBuf, time::Duration};
 
@@ -9,7 +9,7 @@ use rubelet_sim::Sim;
 use tempfile::TempDir;
 use tokio::{net::UnixListener, task::JoinHandle, time::timeout};
 
-/// More than a busy machine needs for anything here.
+/// More than any step needs on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 const IMAGE: &str = "registry.local/app:1";
 
@@ -19,9 +19,9 @@ pub(crate) struct Fixture {
     pub(crate) chaos: Chaos,
     /// Through the proxy.
     pub(crate) client: CriClient,
-    /// Through the proxy, on a connection of its own, and with all time.
+    /// Through the proxy, on another connection, without a short timeout.
     pub(crate) patient: CriClient,
-    /// Not through the proxy.
+    /// Direct.
     pub(crate) direct: CriClient,
     pub(crate) directory: TempDir,
     server: JoinHandle<()>,
@@ -32,7 +32,7 @@ impl Fixture {
         Self::with_timeout(rules, LONG).await
     }
 
-    /// With that long a deadline for each call of the client.
+    /// With this timeout for each call of the client.
     pub(crate) async fn with_timeout(rules: &[&str], request: Duration) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let sim = Sim::new();
@@ -60,7 +60,7 @@ impl Fixture {
         self.chaos.set_rules(of(rules));
     }
 
-    /// How often each rule hit, in the order of their texts.
+    /// Number of faults of each rule, in the order of their texts.
     pub(crate) fn counts(&self) -> Vec<u64> {
         self.chaos.injected().iter().map(|hit| hit.count).collect()
     }

@@ -1,10 +1,10 @@
-//! Lists, whole and in pieces.
+//! Lists, whole and streamed.
 
 use rubelet_cri::{CriErrorKind, CriResult, RuntimeService, v1};
 
 use crate::fixture::{Fixture, soon};
 
-/// All containers: in pieces where the runtime offers it.
+/// All containers, streamed if the runtime supports it.
 async fn all(fixture: &Fixture) -> CriResult<Vec<String>> {
     let request = v1::ListContainersRequest::default();
     let listed = fixture.client.list_containers(request).await?;
@@ -50,7 +50,7 @@ async fn items_can_be_missing_from_both_kinds_of_list() {
 }
 
 #[tokio::test]
-async fn a_list_can_be_larger_than_a_client_takes() {
+async fn a_list_can_be_larger_than_a_client_accepts() {
     let fixture = Fixture::new(&["ListContainers huge"]).await;
     let error = soon(whole(&fixture)).await.unwrap_err();
     assert_eq!(error.kind, CriErrorKind::ResourceExhausted, "{error}");
@@ -59,7 +59,7 @@ async fn a_list_can_be_larger_than_a_client_takes() {
 }
 
 #[tokio::test]
-async fn a_list_in_pieces_comes_and_goes() {
+async fn streamed_lists_can_become_unsupported() {
     let fixture = Fixture::new(&["StreamContainers fail=UNIMPLEMENTED"]).await;
     let (_, id) = fixture.start_pod("web").await;
     assert_eq!(all(&fixture).await.unwrap(), vec![id.clone()]);
@@ -79,7 +79,7 @@ async fn a_list_in_pieces_comes_and_goes() {
 }
 
 #[tokio::test]
-async fn half_a_list_is_no_list() {
+async fn an_aborted_list_is_an_error() {
     for rule in ["StreamContainers eof", "StreamContainers reset"] {
         let fixture = Fixture::new(&[]).await;
         fixture.start_pod("web").await;

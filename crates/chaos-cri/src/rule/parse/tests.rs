@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn rules_are_read_and_shown_again() {
+fn rules_display_as_they_were_written() {
     for text in [
         "ContainerStatus id=abc hang",
         "* chance=10% delay=10ms..2s",
@@ -51,8 +51,8 @@ fn an_invalid_rule_names_the_word_and_what_to_write() {
         ("ContainerStatus drop", 17, "GetContainerEvents"),
         ("ContainerStatus event=STOPPED hang", 17, "has no events"),
         ("GetContainerEvents event=GONE drop", 20, "STOPPED"),
-        ("GetContainerEvents id=a hang", 20, "never happens"),
-        ("Version id=a hang", 9, "never happens"),
+        ("GetContainerEvents id=a hang", 20, "never applies"),
+        ("Version id=a hang", 9, "never applies"),
         ("ListContainers huge=1GiB", 16, "17MiB"),
     ] {
         let error = text.parse::<Rule>().unwrap_err();

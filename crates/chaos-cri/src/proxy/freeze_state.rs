@@ -1,4 +1,4 @@
-//! A connection that can be frozen: it stays open, and neither takes nor gives a byte.
+//! A connection that can be frozen: it stays open, without transfer of data.
 
 use std::{
     io,
@@ -15,11 +15,11 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-/// Until when a connection is frozen.
+/// The time until which a connection is frozen.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Gate(Arc<Mutex<Option<Instant>>>);
+pub(super) struct FreezeState(Arc<Mutex<Option<Instant>>>);
 
-impl Gate {
+impl FreezeState {
     pub(super) fn freeze(&self, span: Duration) {
         *self.0.lock() = Some(Instant::now() + span);
     }
@@ -33,28 +33,32 @@ impl Gate {
     }
 }
 
-/// The bytes of a connection behind a gate.
-pub(super) struct Gated {
+/// The stream of a connection that can be frozen.
+pub(super) struct FreezableStream {
     stream: UnixStream,
-    gate: Gate,
+    freeze_state: FreezeState,
     reading: Option<Pin<Box<Sleep>>>,
     writing: Option<Pin<Box<Sleep>>>,
 }
 
-impl Gated {
-    pub(super) fn new(stream: UnixStream, gate: Gate) -> Self {
+impl FreezableStream {
+    pub(super) fn new(stream: UnixStream, freeze_state: FreezeState) -> Self {
         Self {
             stream,
-            gate,
+            freeze_state,
             reading: None,
             writing: None,
         }
     }
 }
 
-/// Ready when the gate is open; else wakes when it opens.
-fn open(gate: &Gate, sleep: &mut Option<Pin<Box<Sleep>>>, cx: &mut Context<'_>) -> Poll<()> {
-    while let Some(until) = gate.frozen_until() {
+/// Ready when the connection is not frozen; otherwise wakes the task when the freeze ends.
+fn poll_thawed(
+    freeze_state: &FreezeState,
+    sleep: &mut Option<Pin<Box<Sleep>>>,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    while let Some(until) = freeze_state.frozen_until() {
         let waiting = sleep.insert(Box::pin(sleep_until(until)));
         if waiting.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
@@ -64,26 +68,26 @@ fn open(gate: &Gate, sleep: &mut Option<Pin<Box<Sleep>>>, cx: &mut Context<'_>) 
     Poll::Ready(())
 }
 
-impl AsyncRead for Gated {
+impl AsyncRead for FreezableStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        std::task::ready!(open(&this.gate, &mut this.reading, cx));
+        std::task::ready!(poll_thawed(&this.freeze_state, &mut this.reading, cx));
         Pin::new(&mut this.stream).poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Gated {
+impl AsyncWrite for FreezableStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = &mut *self;
-        std::task::ready!(open(&this.gate, &mut this.writing, cx));
+        std::task::ready!(poll_thawed(&this.freeze_state, &mut this.writing, cx));
         Pin::new(&mut this.stream).poll_write(cx, bytes)
     }
 

@@ -1,4 +1,4 @@
-//! The connection to the runtime, as calls use it.
+//! A connection to the runtime, for forwarding calls.
 
 use std::{future::pending, sync::Arc};
 
@@ -8,19 +8,19 @@ use hyper::{body::Incoming, client::conn::http2 as client};
 use super::{
     Shared,
     body::{Body, BoxError},
-    gate::Gate,
+    freeze_state::FreezeState,
 };
 
-/// What the calls of one connection share.
-pub(super) struct Link {
+/// State that the calls of one connection share.
+pub(super) struct RuntimeConnection {
     pub(super) shared: Arc<Shared>,
-    pub(super) gate: Gate,
+    pub(super) freeze_state: FreezeState,
     pub(super) runtime: client::SendRequest<Body>,
 }
 
-impl Link {
-    /// Hands a request on. Fails only with a stream that the runtime has reset; the loss of the
-    /// connection ends this one too, and the future with it.
+impl RuntimeConnection {
+    /// Forwards a request. Fails only if the runtime resets the stream; the loss of the connection
+    /// ends the client's connection too, and drops this future.
     pub(super) async fn forward(
         &self,
         request: Request<Body>,
@@ -36,7 +36,7 @@ impl Link {
     }
 }
 
-/// Whether the runtime has ended one stream, and not the connection.
+/// Whether the runtime has reset one stream, and not closed the connection.
 pub(super) fn is_reset(error: &hyper::Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
