@@ -1,4 +1,4 @@
-//! Who a token is, and who may do what: the tables that tests and the command line fill.
+//! Tables of tokens and of access rules, filled by tests and the command line.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,26 @@ use serde_json::Value;
 
 use crate::{base64, user::User};
 
-/// Who issues tokens of service accounts, and the audience of tokens for the server itself, unless the
-/// settings say otherwise.
+/// Issuer of service account tokens, and the default audience of tokens for the server itself.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// A statement on who may do what; the first that fits counts.
+/// An access rule; the first one that matches is applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessRule {
-    /// Of this user only.
+    /// Only for this user.
     pub user: Option<String>,
-    /// Of members of this group only.
+    /// Only for members of this group.
     pub group: Option<String>,
     /// The verb, or `*`.
     pub verb: String,
-    /// A plural, perhaps with a subresource, such as `nodes/proxy`; a path that is no resource; or `*`.
+    /// A plural, optionally with a subresource, such as `nodes/proxy`; a non-resource path; or `*`.
     pub resource: String,
-    /// Whether it may be done.
+    /// Whether it is allowed.
     pub allow: bool,
 }
 
 impl AccessRule {
-    /// Lets a user do that.
+    /// Allows this to a user.
     #[must_use]
     pub fn allow(user: &str, verb: &str, resource: &str) -> Self {
         Self {
@@ -39,7 +38,7 @@ impl AccessRule {
         }
     }
 
-    /// Keeps a user from doing that.
+    /// Denies this to a user.
     #[must_use]
     pub fn deny(user: &str, verb: &str, resource: &str) -> Self {
         Self {
@@ -48,7 +47,7 @@ impl AccessRule {
         }
     }
 
-    fn fits(&self, user: &User, verb: &str, resource: &str) -> bool {
+    fn matches(&self, user: &User, verb: &str, resource: &str) -> bool {
         self.user.as_ref().is_none_or(|name| *name == user.name)
             && self.group.as_ref().is_none_or(|group| user.is_in(group))
             && ["*", verb].contains(&self.verb.as_str())
@@ -56,11 +55,11 @@ impl AccessRule {
     }
 }
 
-/// The tables.
+/// Tokens and access rules.
 pub(crate) struct Access {
     tokens: BTreeMap<String, User>,
     rules: Vec<AccessRule>,
-    /// What tokens of service accounts are signed with.
+    /// The key that signs service account tokens.
     secret: Digest,
 }
 
@@ -89,37 +88,38 @@ impl Access {
         self.rules.push(rule);
     }
 
-    /// What the rules say; `None` if they say nothing.
-    fn said(&self, user: &User, verb: &str, resource: &str) -> Option<bool> {
+    /// The decision of the first rule that matches; `None` if there is none.
+    fn decision(&self, user: &User, verb: &str, resource: &str) -> Option<bool> {
         let mut rules = self.rules.iter();
         rules
-            .find(|rule| rule.fits(user, verb, resource))
+            .find(|rule| rule.matches(user, verb, resource))
             .map(|rule| rule.allow)
     }
 
-    /// A rule allows it, whatever the authorizer of nodes says: one that agrees is enough.
+    /// Whether a rule allows it, in which case the node authorizer does not matter: one authorizer
+    /// that allows is enough.
     pub(crate) fn is_granted(&self, user: &User, verb: &str, resource: &str) -> bool {
-        self.said(user, verb, resource) == Some(true)
+        self.decision(user, verb, resource) == Some(true)
     }
 
-    /// For requests to this server: what is not forbidden is allowed to who is known.
+    /// For requests to this server: authenticated users may do what is not denied.
     pub(crate) fn is_request_allowed(&self, user: &User, verb: &str, resource: &str) -> bool {
-        let said = self.said(user, verb, resource);
-        said.unwrap_or_else(|| user.is_authenticated())
+        let decision = self.decision(user, verb, resource);
+        decision.unwrap_or_else(|| user.is_authenticated())
     }
 
-    /// For reviews: what is not allowed is forbidden, except to masters.
+    /// For reviews: what is not allowed is denied, except to `system:masters`.
     pub(crate) fn is_review_allowed(&self, user: &User, verb: &str, resource: &str) -> bool {
-        let said = self.said(user, verb, resource);
-        said.unwrap_or_else(|| user.is_in("system:masters"))
+        let decision = self.decision(user, verb, resource);
+        decision.unwrap_or_else(|| user.is_in("system:masters"))
     }
 
-    /// The user of a token that was added; it is for this server only.
+    /// The user of a token that was added. Such a token has no audience other than this server.
     pub(crate) fn known_user(&self, token: &str) -> Option<&User> {
         self.tokens.get(token)
     }
 
-    /// A token of a service account, in the form of a JWT.
+    /// Signs a service account token, a JWT.
     pub(crate) fn issue(&self, claims: &Value) -> String {
         let header = base64::encode_url(br#"{"alg":"HS256","kid":"sim-api"}"#);
         let body = base64::encode_url(claims.to_string().as_bytes());
@@ -128,14 +128,14 @@ impl Access {
         format!("{signed}.{signature}")
     }
 
-    /// Good enough for a model: no other process knows the secret.
+    /// Sufficient for a model: no other process knows the key.
     fn signature(&self, signed: &str) -> String {
         let secret = self.secret.as_ref();
         let digest = digest(&SHA256, &[secret, signed.as_bytes(), secret].concat());
         base64::encode_url(digest.as_ref())
     }
 
-    /// What a token says that this server signed.
+    /// The claims of a token that this server signed.
     pub(crate) fn claims(&self, token: &str) -> Option<Value> {
         let (signed, signature) = token.rsplit_once('.')?;
         if self.signature(signed) != signature {
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signed_token_is_read_again_unless_it_was_changed() {
+    fn a_signed_token_is_valid_unless_it_was_changed() {
         let access = Access::new(1);
         let claims = json!({ "sub": "a", "aud": ["x"] });
         let token = access.issue(&claims);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_fits_counts() {
+    fn the_first_rule_that_matches_is_applied() {
         let mut access = Access::new(1);
         let (ann, bob) = (User::new("ann", &[]), User::new("bob", &[]));
         access.add_rule(AccessRule::deny("ann", "get", "nodes/log"));

@@ -1,4 +1,4 @@
-//! From an HTTP request to its answer: who asks, what for, which fault, the result.
+//! Handles HTTP requests: authentication, routing, faults, response.
 
 use std::{fmt, sync::Arc};
 
@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::{
-    Fault, RequestRecord, StatusError, authentication, discovery, event_form,
+    Fault, RequestRecord, StatusError, authentication, discovery, event_conversion,
     fault::nulls,
-    form::{Form, Include},
-    meta, node_authorizer,
+    meta,
+    negotiation::{Include, ResponseFormat},
+    node_authorizer,
     node_proxy::{
         self,
         session::{self, Session},
@@ -31,51 +32,51 @@ use crate::{
     verb::{self, Reply, Watch},
 };
 
-/// The other end of a connection.
+/// A client's connection.
 #[derive(Default)]
 pub(crate) struct Client {
-    /// Who its certificate says that it is.
+    /// The user of its client certificate.
     pub(crate) certified: Option<User>,
     /// Closes the connection.
     pub(crate) cut: Notify,
-    /// What the connection is for once the last answer is sent.
+    /// The session that uses the connection after the last response.
     pub(crate) session: Mutex<Option<Session>>,
 }
 
-/// What follows the head of an answer.
-enum Next {
+/// What follows the headers of a response.
+enum AfterHeaders {
     Watch(Box<Watch>),
     Session(Session),
 }
 
-/// The connection is closed instead of an answer.
+/// The connection is closed instead of a response.
 #[derive(Debug)]
-pub(crate) struct Cut;
+pub(crate) struct ConnectionCut;
 
-impl fmt::Display for Cut {
+impl fmt::Display for ConnectionCut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the connection is cut by a fault rule")
     }
 }
 
-impl std::error::Error for Cut {}
+impl std::error::Error for ConnectionCut {}
 
-/// Answers a request.
+/// Handles a request.
 pub(crate) async fn answer(
     shared: Arc<Shared>,
     client: Arc<Client>,
     mut request: HttpRequest<Incoming>,
-) -> Result<Response<Body>, Cut> {
+) -> Result<Response<Body>, ConnectionCut> {
     let upgrade = hyper::upgrade::on(&mut request);
     let (parts, body) = request.into_parts();
     let user = match user(&shared, &client, &parts) {
         Ok(user) => user,
-        Err(error) => return Ok(refuse(&shared, &parts, "", &error)),
+        Err(error) => return Ok(error_response(&shared, &parts, "", &error)),
     };
     let target = match route(parts.uri.path()) {
         Ok(Route::Objects(target)) => target,
         Ok(other) => {
-            let response = about_the_server(&other, &parts);
+            let response = server_info(&other, &parts);
             record(
                 &shared,
                 &parts,
@@ -86,9 +87,9 @@ pub(crate) async fn answer(
             );
             return Ok(response);
         }
-        Err(error) => return Ok(refuse(&shared, &parts, &user.name, &error)),
+        Err(error) => return Ok(error_response(&shared, &parts, &user.name, &error)),
     };
-    let asked = Asked {
+    let object_request = ObjectRequest {
         shared: &shared,
         client: &client,
         parts: &parts,
@@ -96,11 +97,11 @@ pub(crate) async fn answer(
         user,
         target,
     };
-    asked.answer(body).await
+    object_request.answer(body).await
 }
 
-/// A request for objects that was understood so far.
-struct Asked<'a> {
+/// A request for objects, with user and target.
+struct ObjectRequest<'a> {
     shared: &'a Arc<Shared>,
     client: &'a Client,
     parts: &'a Parts,
@@ -109,14 +110,14 @@ struct Asked<'a> {
     target: Target,
 }
 
-impl Asked<'_> {
-    async fn answer(self, body: Incoming) -> Result<Response<Body>, Cut> {
+impl ObjectRequest<'_> {
+    async fn answer(self, body: Incoming) -> Result<Response<Body>, ConnectionCut> {
         let read = self.read(body).await;
         let request = match read {
             Ok(request) => request,
             Err(error) => {
                 self.record("", error.code, None);
-                return Ok(respond::error(&error, self.form_of_error()));
+                return Ok(respond::error(&error, self.error_format()));
             }
         };
         let verb = request.verb.name();
@@ -129,7 +130,7 @@ impl Asked<'_> {
         match &verdict.fault {
             Some(Fault::Code { code, retry_after }) => {
                 self.record(verb, *code, rule);
-                return Ok(self.refused(*code, *retry_after));
+                return Ok(self.fault_response(*code, *retry_after));
             }
             Some(Fault::Cut) => return self.cut(verb, rule),
             Some(Fault::Hang) => {
@@ -138,26 +139,28 @@ impl Asked<'_> {
             }
             Some(Fault::Expire) if request.verb == Verb::List => {
                 self.record(verb, 410, rule);
-                return Ok(self.refused(410, None));
+                return Ok(self.fault_response(410, None));
             }
             _ => {}
         }
         let with_nulls = verdict.fault == Some(Fault::Nulls);
         let (response, next) = match self.perform(&request, with_nulls).await {
             Ok(done) => done,
-            Err(error) => (respond::error(&error, self.form_of_error()), None),
+            Err(error) => (respond::error(&error, self.error_format()), None),
         };
         match verdict.fault {
             Some(Fault::Lost { code }) => {
                 self.record(verb, code, rule);
-                return Ok(self.refused(code, None));
+                return Ok(self.fault_response(code, None));
             }
             Some(Fault::CutAfter) => return self.cut(verb, rule),
             _ => self.record(verb, response.status().as_u16(), rule),
         }
         match next {
-            Some(Next::Watch(watch)) => return Ok(self.follow(*watch, verdict.fault.as_ref())),
-            Some(Next::Session(session)) => {
+            Some(AfterHeaders::Watch(watch)) => {
+                return Ok(self.stream_watch(*watch, verdict.fault.as_ref()));
+            }
+            Some(AfterHeaders::Session(session)) => {
                 *self.client.session.lock() = Some(session);
                 return Ok(response);
             }
@@ -169,22 +172,22 @@ impl Asked<'_> {
         Ok(response)
     }
 
-    /// Reads the rest of the request and decides whether it may be made at all.
+    /// Authorizes the request and reads its body.
     async fn read(&self, body: Incoming) -> Result<Request, StatusError> {
         let query = Query::parse(self.parts.uri.query())?;
         let verb = Verb::of(&self.parts.method, &self.target, &query)?;
         let (kind, name) = (self.target.kind, self.target.name());
         let resource = self.target.resource();
-        let objection = self.objection(verb, &query);
-        if objection.is_some() || !self.is_allowed(verb, &resource) {
+        let node_denial = self.node_denial(verb, &query);
+        if node_denial.is_some() || !self.is_allowed(verb, &resource) {
             let place = match &self.target.namespace {
                 Some(namespace) => format!("in the namespace {namespace:?}"),
                 None => "at the cluster scope".to_owned(),
             };
-            let objection = objection.filter(|why| !why.is_empty());
-            let objection = objection.map_or(String::new(), |why| format!(": {why}"));
+            let node_denial = node_denial.filter(|why| !why.is_empty());
+            let node_denial = node_denial.map_or(String::new(), |why| format!(": {why}"));
             let why = format!(
-                "User {:?} cannot {} resource {resource:?} in API group {:?} {place}{objection}",
+                "User {:?} cannot {} resource {resource:?} in API group {:?} {place}{node_denial}",
                 self.user.name,
                 verb.name(),
                 kind.group,
@@ -200,30 +203,30 @@ impl Asked<'_> {
         let media_type = media_type.split(';').next().unwrap_or_default().trim();
         let agent = header(self.parts, header::USER_AGENT);
         if let Some(field) = written_null(agent, media_type, &body) {
-            return Err(self.refuse_null(verb, &field));
+            return Err(self.null_error(verb, &field));
         }
         Ok(Request {
             user: self.user.clone(),
             verb,
             target: self.target.clone(),
-            form: self.form(&query)?,
+            format: self.format(&query)?,
             query,
             media_type: media_type.to_owned(),
             body,
         })
     }
 
-    fn form(&self, query: &Query) -> Result<Form, StatusError> {
-        // What comes from a node is in the form that the node gives it.
+    fn format(&self, query: &Query) -> Result<ResponseFormat, StatusError> {
+        // Responses of a node keep the node's format.
         let subresource = self.target.subresource();
         if ["log", "proxy"].contains(&subresource) || session::is_session(subresource) {
-            return Ok(Form::Object);
+            return Ok(ResponseFormat::Object);
         }
-        Form::of(header(self.parts, header::ACCEPT), query)
+        ResponseFormat::of(header(self.parts, header::ACCEPT), query)
     }
 
-    /// What the authorizer of nodes has against it.
-    fn objection(&self, verb: Verb, query: &Query) -> Option<String> {
+    /// Why the node authorizer denies it, if it does.
+    fn node_denial(&self, verb: Verb, query: &Query) -> Option<String> {
         let is_granted = || {
             let access = self.shared.access();
             access.is_granted(&self.user, verb.name(), &self.target.resource())
@@ -232,7 +235,7 @@ impl Asked<'_> {
             return None;
         }
         let pods = || self.shared.related_pods();
-        node_authorizer::objection(&self.user, verb, &self.target, query, pods)
+        node_authorizer::denial(&self.user, verb, &self.target, query, pods)
     }
 
     /// A session needs `create` whatever its method, which is GET for a WebSocket. Source: upstream's
@@ -245,7 +248,7 @@ impl Asked<'_> {
         Err(StatusError::forbidden(kind, name, ""))
     }
 
-    fn refuse_null(&self, verb: Verb, field: &str) -> StatusError {
+    fn null_error(&self, verb: Verb, field: &str) -> StatusError {
         let (target, verb) = (&self.target, verb.name());
         let message = format!(
             "{field:?} is null in the body of a {verb} request for {}: leave the field out; only in \
@@ -264,17 +267,17 @@ impl Asked<'_> {
         access.is_request_allowed(&self.user, verb.name(), resource)
     }
 
-    /// Does it. A watch is given back beside an empty answer, to be begun later.
+    /// Performs the request. A watch is returned with an empty response, and started later.
     async fn perform(
         &self,
         request: &Request,
         with_nulls: bool,
-    ) -> Result<(Response<Body>, Option<Next>), StatusError> {
+    ) -> Result<(Response<Body>, Option<AfterHeaders>), StatusError> {
         if session::is_session(self.target.subresource()) {
             self.may_create()?;
             let upgrade = self.upgrade.clone();
             let opened = session::open(self.shared, request, self.parts, upgrade).await?;
-            return Ok((opened.0, opened.1.map(Next::Session)));
+            return Ok((opened.0, opened.1.map(AfterHeaders::Session)));
         }
         if ["log", "proxy"].contains(&self.target.subresource()) {
             if request.verb != Verb::Get {
@@ -284,8 +287,8 @@ impl Asked<'_> {
         }
         Ok(match verb::answer(self.shared, request)? {
             Reply::Watch(watch) => {
-                let empty = respond::events(request.form, stream::empty());
-                (empty, Some(Next::Watch(watch)))
+                let empty = respond::events(request.format, stream::empty());
+                (empty, Some(AfterHeaders::Watch(watch)))
             }
             Reply::Object { value, created } => {
                 let code = if created {
@@ -294,14 +297,14 @@ impl Asked<'_> {
                     StatusCode::OK
                 };
                 let is_read = [Verb::Get, Verb::List].contains(&request.verb);
-                let mut value = match request.form {
-                    Form::Table(include) if is_read => self.table(&value, include),
+                let mut value = match request.format {
+                    ResponseFormat::Table(include) if is_read => self.table(&value, include),
                     _ => value,
                 };
                 if with_nulls {
-                    nulls::spread(&mut value);
+                    nulls::insert_nulls(&mut value);
                 }
-                (respond::object(code, &value, request.form)?, None)
+                (respond::object(code, &value, request.format)?, None)
             }
         })
     }
@@ -314,21 +317,21 @@ impl Asked<'_> {
         };
         let objects: Vec<Value> = objects
             .into_iter()
-            .map(|object| event_form::kept(kind, object))
+            .map(|object| event_conversion::to_storage(kind, object))
             .collect();
         let objects: Vec<&Value> = objects.iter().collect();
         let version = value["metadata"]["resourceVersion"].clone();
         let mut metadata = json!({ "resourceVersion": version });
-        meta::carry(&mut metadata, &value["metadata"], "continue");
+        meta::copy_field(&mut metadata, &value["metadata"], "continue");
         table::table(kind, &objects, &metadata, include, now)
     }
 
-    /// The lines of a watch.
-    fn follow(&self, mut watch: Watch, fault: Option<&Fault>) -> Response<Body> {
+    /// Streams the events of a watch.
+    fn stream_watch(&self, mut watch: Watch, fault: Option<&Fault>) -> Response<Body> {
         if fault == Some(&Fault::Expire) {
             watch.expire();
         }
-        let form = watch.form();
+        let format = watch.format();
         let mut watching = watch.begin(self.shared);
         match fault {
             Some(Fault::Stall { after }) => watching.stall_after(*after),
@@ -336,39 +339,39 @@ impl Asked<'_> {
             _ => {}
         }
         if fault == Some(&Fault::CutBody) {
-            // In the middle of the first line that comes.
+            // In the middle of the first event.
             let first = stream::once(async move { watching.next().await });
             let line = first.map(Option::unwrap_or_default);
-            return respond::events(form, line.flat_map(|line| respond::half(&line)));
+            return respond::events(format, line.flat_map(|line| respond::half(&line)));
         }
-        // Protobuf knows no null.
-        let with_nulls = fault == Some(&Fault::Nulls) && form != Form::Protobuf;
+        // Protobuf has no null.
+        let with_nulls = fault == Some(&Fault::Nulls) && format != ResponseFormat::Protobuf;
         let events = stream::unfold(watching, move |mut watching| async move {
             let line = watching.next().await?;
             let line = match with_nulls {
-                true => nulls::in_line(&line),
+                true => nulls::insert_nulls_in_line(&line),
                 false => line,
             };
             Some((Ok(line), watching))
         });
-        respond::events(form, events)
+        respond::events(format, events)
     }
 
-    /// The answer of a server that is loaded or broken.
-    fn refused(&self, code: u16, retry_after: Option<u32>) -> Response<Body> {
+    /// The error of an overloaded or failing server.
+    fn fault_response(&self, code: u16, retry_after: Option<u32>) -> Response<Body> {
         let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let error = StatusError::of_code(code, retry_after, Some(self.target.kind));
-        respond::error(&error, self.form_of_error())
+        respond::error(&error, self.error_format())
     }
 
-    fn form_of_error(&self) -> Form {
-        Form::of_error(header(self.parts, header::ACCEPT))
+    fn error_format(&self) -> ResponseFormat {
+        ResponseFormat::of_error(header(self.parts, header::ACCEPT))
     }
 
-    fn cut(&self, verb: &'static str, rule: Option<&str>) -> Result<Response<Body>, Cut> {
+    fn cut(&self, verb: &'static str, rule: Option<&str>) -> Result<Response<Body>, ConnectionCut> {
         self.record(verb, 0, rule);
         self.client.cut.notify_one();
-        Err(Cut)
+        Err(ConnectionCut)
     }
 
     fn record(&self, verb: &'static str, code: u16, fault: Option<&str>) {
@@ -415,9 +418,17 @@ fn record(
     shared.oracle().record(record);
 }
 
-fn refuse(shared: &Shared, parts: &Parts, user: &str, error: &StatusError) -> Response<Body> {
+fn error_response(
+    shared: &Shared,
+    parts: &Parts,
+    user: &str,
+    error: &StatusError,
+) -> Response<Body> {
     record(shared, parts, None, &User::new(user, &[]), error.code, None);
-    respond::error(error, Form::of_error(header(parts, header::ACCEPT)))
+    respond::error(
+        error,
+        ResponseFormat::of_error(header(parts, header::ACCEPT)),
+    )
 }
 
 fn header(parts: &Parts, name: header::HeaderName) -> &str {
@@ -427,7 +438,7 @@ fn header(parts: &Parts, name: header::HeaderName) -> &str {
         .unwrap_or_default()
 }
 
-/// Who asks: by token, by certificate, or nobody in particular.
+/// Authenticates by token or certificate; otherwise the user is anonymous.
 fn user(shared: &Shared, client: &Client, parts: &Parts) -> Result<User, StatusError> {
     let bearer = header(parts, header::AUTHORIZATION).split_once(' ');
     if let Some((_, token)) = bearer.filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer")) {
@@ -450,13 +461,13 @@ fn user(shared: &Shared, client: &Client, parts: &Parts) -> Result<User, StatusE
     }
 }
 
-fn about_the_server(route: &Route, parts: &Parts) -> Response<Body> {
+fn server_info(route: &Route, parts: &Parts) -> Response<Body> {
     if ![Method::GET, Method::HEAD].contains(&parts.method) {
-        return respond::error(&StatusError::method_not_allowed(), Form::Object);
+        return respond::error(&StatusError::method_not_allowed(), ResponseFormat::Object);
     }
     let document = match route {
         Route::Health => return respond::text(StatusCode::OK, "ok"),
-        // An empty OpenAPI document as protobuf: kubectl then checks nothing on its own.
+        // An empty OpenAPI document as protobuf, with which kubectl validates nothing.
         Route::OpenApi => {
             let kind = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
             let kind = http::HeaderValue::from_static(kind);
@@ -471,6 +482,6 @@ fn about_the_server(route: &Route, parts: &Parts) -> Response<Body> {
     };
     match document {
         Ok(document) => respond::json(StatusCode::OK, &document),
-        Err(error) => respond::error(&error, Form::Object),
+        Err(error) => respond::error(&error, ResponseFormat::Object),
     }
 }

@@ -1,20 +1,21 @@
-//! Who shows a token, and for whom the token is. Source of rules and texts: upstream's authenticators of service
-//! account tokens (`pkg/serviceaccount`) and of tokens that know no audience.
+//! Authentication by token, with audiences. Source of rules and texts: upstream's authenticators of service
+//! account tokens (`pkg/serviceaccount`) and of tokens without audiences.
 
 use crate::{service_account, state::Shared, user::User};
 
-/// Who a token stands for.
+/// The user of a token.
 #[derive(Debug)]
 pub(crate) struct Authenticated {
     pub(crate) user: User,
-    /// Those of the audiences that were asked for which the token is for.
+    /// The requested audiences that the token is valid for.
     pub(crate) audiences: Vec<String>,
 }
 
 /// The error for an unknown token.
 const INVALID: &str = "invalid bearer token";
 
-/// The user of a token that must be for one of those audiences; the error is what a token review says.
+/// The user of a token that must be valid for one of these audiences; the error is that of a token
+/// review.
 pub(crate) fn of_token(
     shared: &Shared,
     token: &str,
@@ -25,13 +26,13 @@ pub(crate) fn of_token(
         let audiences = audiences.iter().filter(|one| asked.contains(one));
         audiences.cloned().collect()
     };
-    // Locks are taken one after the other: objects come before tokens.
+    // Locks are taken one after the other, objects before tokens.
     let (known, claims) = {
         let access = shared.access();
         (access.known_user(token).cloned(), access.claims(token))
     };
     if let Some(user) = known {
-        // A token of no audience is for this server.
+        // A token without audiences is for this server.
         let audiences = common(&config.audiences);
         return match audiences.is_empty() {
             true => Err(INVALID.to_owned()),
@@ -55,7 +56,7 @@ pub(crate) fn of_token(
     Ok(Authenticated { user, audiences })
 }
 
-/// A list of texts as Go's `%q` writes it.
+/// A list of strings, formatted like Go's `%q`.
 fn quoted(texts: &[String]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
     format!("[{}]", texts.join(" "))

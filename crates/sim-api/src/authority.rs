@@ -1,5 +1,5 @@
-//! The cluster's certificate authority: the server's own certificate, those of users and nodes, and the
-//! answers to certificate requests.
+//! The cluster's certificate authority: issues the certificates of the server, of users and of nodes,
+//! and signs certificate requests.
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,16 +43,16 @@ pub(crate) enum Purpose {
     Server,
 }
 
-/// Why a certificate could not be made.
+/// Why a certificate can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
-    /// Making or reading a certificate failed.
-    #[error("can't make a certificate")]
+    /// A certificate can't be created or parsed.
+    #[error("can't create a certificate")]
     Certificate(#[from] rcgen::Error),
-    /// The TLS library does not take what was made.
+    /// The TLS library does not accept the certificate.
     #[error("can't set up TLS")]
     Tls(#[from] rustls::Error),
-    /// The verifier of client certificates could not be built.
+    /// The verifier of client certificates can't be created.
     #[error("can't verify client certificates")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
     /// A certificate request that can't be signed.
@@ -65,16 +65,16 @@ pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// Clocks of client and server may differ by so much.
+/// Tolerated difference between the clocks of client and server.
 const EARLY: Duration = Duration::from_secs(300);
 
 const TEN_YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 impl Authority {
-    /// A new one, good for ten years from `now`.
+    /// A new authority, valid for ten years from `now`.
     ///
     /// # Errors
-    /// The key or the certificate can't be made.
+    /// The key or the certificate can't be created.
     pub fn new(now: Timestamp) -> Result<Self, AuthorityError> {
         let mut params = CertificateParams::default();
         valid(&mut params, now, TEN_YEARS);
@@ -100,10 +100,10 @@ impl Authority {
         self.issuer.key().serialize_pem()
     }
 
-    /// A certificate of a user; only the first group is in it.
+    /// A certificate of a user, with the first group only.
     ///
     /// # Errors
-    /// The certificate can't be made.
+    /// The certificate can't be created.
     pub fn client(
         &self,
         user: &User,
@@ -121,7 +121,7 @@ impl Authority {
         self.issue(&params)
     }
 
-    /// A certificate of a server with those names and addresses.
+    /// A serving certificate for these names and addresses.
     ///
     /// # Errors
     /// A name is invalid, or the certificate cannot be created.
@@ -147,7 +147,7 @@ impl Authority {
         })
     }
 
-    /// Signs a request: subject, names and key are taken from it.
+    /// Signs a request, with its subject, names and key.
     pub(crate) fn sign(
         &self,
         request: &[u8],
@@ -162,7 +162,7 @@ impl Authority {
         Ok(request.signed_by(&self.issuer)?)
     }
 
-    /// How the server speaks TLS: clients may show a certificate, those without are let in.
+    /// The server's TLS configuration. Client certificates are optional.
     pub(crate) fn tls(
         &self,
         names: Vec<String>,
@@ -191,12 +191,12 @@ impl Authority {
     }
 }
 
-/// The cryptography that this program is built with.
+/// The cryptography provider.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
-/// What a certificate request asks for.
+/// Subject of a certificate request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) common_name: String,
@@ -204,7 +204,7 @@ pub(crate) struct Subject {
     pub(crate) has_names: bool,
 }
 
-/// Reads a request in PEM, as `spec.request` has it once its base64 is undone.
+/// Parses a request in PEM, as decoded from the base64 of `spec.request`.
 fn read(request: &[u8]) -> Result<CertificateSigningRequestParams, AuthorityError> {
     let wrong = |what: &str| AuthorityError::Request(what.to_owned());
     let text = std::str::from_utf8(request)
@@ -213,7 +213,7 @@ fn read(request: &[u8]) -> Result<CertificateSigningRequestParams, AuthorityErro
         .map_err(|error| AuthorityError::Request(format!("no certificate request: {error}")))
 }
 
-/// Reads whom a request is for.
+/// Parses the subject of a request.
 pub(crate) fn subject(request: &[u8]) -> Result<Subject, AuthorityError> {
     let params = read(request)?.params;
     let part = |kind: DnType| match params.distinguished_name.get(&kind) {
@@ -228,7 +228,7 @@ pub(crate) fn subject(request: &[u8]) -> Result<Subject, AuthorityError> {
     })
 }
 
-/// Who shows a client certificate: the common name, in the groups of its organizations.
+/// The user of a client certificate: the common name, with its organizations as groups.
 pub(crate) fn user_of(certificate: &CertificateDer<'_>) -> Option<User> {
     let (_, certificate) = x509_parser::certificate::X509Certificate::from_der(certificate).ok()?;
     let subject = certificate.subject();

@@ -1,4 +1,4 @@
-//! Base64 as secrets, certificates and tokens carry it.
+//! Base64, for secrets, certificates and tokens.
 
 use ::base64::{
     Engine as _,
@@ -15,7 +15,7 @@ pub(crate) fn encode_url(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Both alphabets, with or without padding; line ends are skipped.
+/// Accepts both alphabets, with or without padding; line breaks are skipped.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches(['=', '\n', '\r']);
     let plain = text.chars().filter(|letter| !"\r\n".contains(*letter));
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_encoded_is_read_again() {
+    fn encoded_bytes_are_decoded() {
         for (plain, text) in [
             ("", ""),
             ("f", "Zg=="),

@@ -1,4 +1,4 @@
-//! The server's clock: wall time at the start, then tokio's time, so that paused time works, and a
+//! The server's clock: wall time at the start, then tokio's time, so that paused time works, with a
 //! skew that a test sets.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Wall time as the server has it.
+/// The server's wall clock.
 #[derive(Debug)]
 pub(crate) struct Clock {
     started_at: Timestamp,
@@ -18,7 +18,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows `start`, or the machine's time.
+    /// A clock that starts at `start`, or at the machine's time.
     pub(crate) fn new(start: Option<Timestamp>) -> Self {
         Self {
             started_at: start.unwrap_or_else(machine_now),
@@ -34,33 +34,33 @@ impl Clock {
             + SignedDuration::from_millis(self.skew_ms.load(Ordering::Relaxed))
     }
 
-    /// Time since the server was made, without the skew.
+    /// Time since the server was created, without the skew.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Sets how far the clock is off.
+    /// Sets the skew of the clock.
     pub(crate) fn set_skew(&self, skew: SignedDuration) {
         let ms = i64::try_from(skew.as_millis()).unwrap_or(i64::MAX);
         self.skew_ms.store(ms, Ordering::Relaxed);
     }
 }
 
-/// What the machine's clock shows.
+/// The machine's time.
 pub(crate) fn machine_now() -> Timestamp {
     #[expect(
         clippy::disallowed_methods,
-        reason = "here the model reads wall time, once at its start"
+        reason = "the model reads wall time once, when it starts"
     )]
     Timestamp::now()
 }
 
-/// A time as metadata has it: RFC 3339, whole seconds, UTC.
+/// A time as in metadata: RFC 3339, whole seconds, UTC.
 pub(crate) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// A time as leases and events have it: RFC 3339 with microseconds, UTC.
+/// A time as in leases and events: RFC 3339 with microseconds, UTC.
 pub(crate) fn micros(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! How the server is set up.
+//! Settings of the server.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -6,14 +6,14 @@ use jiff::Timestamp;
 
 use crate::access::AUDIENCE;
 
-/// Who signs off certificate requests.
+/// Who approves certificate requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
     /// A person or a test.
     Manual,
-    /// The server itself for client certificates of nodes, as kube-controller-manager does.
+    /// The server approves client certificates of nodes, as kube-controller-manager does.
     Clients,
-    /// The server itself for all it can sign.
+    /// The server approves all that it can sign.
     All,
 }
 
@@ -21,58 +21,60 @@ pub enum Approval {
 /// while it runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimApiConfig {
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen on; port 0 selects a free one.
     pub listen: SocketAddr,
-    /// Speak TLS with a certificate of the server's own authority.
+    /// Use TLS with a certificate of the server's own authority.
     pub tls: bool,
-    /// Other names and addresses that the server's certificate is for.
+    /// Additional names and addresses of the server's certificate.
     pub names: Vec<String>,
-    /// What chance and UIDs come from.
+    /// Seed of random decisions and UIDs.
     pub seed: u64,
-    /// The time the server's clock shows at the start, instead of the machine's.
+    /// Initial time of the server's clock, instead of the machine's time.
     pub start: Option<Timestamp>,
-    /// Refuse who does not prove who they are. Otherwise they are administrators.
+    /// Whether unauthenticated clients are anonymous, and refused. Otherwise they are
+    /// administrators.
     pub authenticate: bool,
-    /// The audiences of tokens that are for this server (`--api-audiences`).
+    /// The audiences of tokens for this server (`--api-audiences`).
     pub audiences: Vec<String>,
-    /// The longest life of a service account's token (`--service-account-max-token-expiration`); one that is asked for
-    /// longer is cut.
+    /// Maximum lifetime of a service account token (`--service-account-max-token-expiration`); longer
+    /// requests are shortened.
     pub longest_token: Option<Duration>,
-    /// Nodes may only change what is theirs.
+    /// Nodes may only change their own objects (NodeRestriction).
     pub node_restriction: bool,
-    /// Nodes may only read their own object, their pods, and what these name.
+    /// Nodes may only read their own object, their pods, and the objects that these reference (node
+    /// authorizer).
     pub node_authorization: bool,
-    /// With `node_authorization`: for this time after the server came back it does not know yet which pods are on
-    /// which node, and lets nodes read nothing of what these name. The real one needs a moment, too.
+    /// With `node_authorization`: how long after a start the server does not know yet which pods are on which
+    /// node, and lets nodes read none of the objects that these reference, as a real server.
     pub relations_after: Duration,
-    /// For this time after a pod was made, bound, changed or removed, the authorizer of nodes and NodeRestriction know it as
-    /// it was before: a node is refused what the pod names, and a token for it. The real ones read pods from caches,
-    /// which are some milliseconds behind the watch that a node reads.
+    /// Lag of the pod caches of the node authorizer and of NodeRestriction: for this time after a change of a
+    /// pod they know its previous state, and deny a node the objects that the pod references and tokens for
+    /// it. The real caches are some milliseconds behind the watch of a node.
     pub cache_lag: Duration,
     /// Bind pods to nodes.
     pub scheduler: bool,
-    /// Taint nodes by their conditions, call their state unknown once their lease runs out, and remove
-    /// the pods of nodes that are gone.
+    /// Taint nodes by their conditions, set their state to unknown when their lease expires, and
+    /// remove the pods of deleted nodes.
     pub node_lifecycle: bool,
-    /// Give each node a range of pod addresses, 10.244.N.0/24.
+    /// Assign a pod CIDR to each node, 10.244.N.0/24.
     pub pod_cidrs: bool,
-    /// Give pods the token volume of their service account.
+    /// Add the token volume of the service account to pods.
     pub service_account_volumes: bool,
-    /// A bearer token to show to nodes besides the server's client certificate.
+    /// A bearer token for requests to nodes, in addition to the server's client certificate.
     pub node_token: Option<String>,
-    /// Offer lists as the first part of a watch (`sendInitialEvents`).
+    /// Support lists as the first part of a watch (`sendInitialEvents`).
     pub streaming_lists: bool,
-    /// Between two bookmarks of a watch.
+    /// Time between two bookmarks of a watch.
     pub bookmark_every: Duration,
     /// Who approves certificate requests.
     pub approval: Approval,
-    /// How long signed certificates last, unless the request asks for less.
+    /// Lifetime of signed certificates, unless the request asks for less.
     pub certificate_lifetime: Duration,
     /// Number of remembered changes; older watches get 410 Gone.
     pub remembered_changes: usize,
-    /// Requests that the oracle remembers; counts are kept of all.
+    /// Number of requests that the oracle remembers; all are counted.
     pub remembered_requests: usize,
-    /// The largest body of a request in bytes.
+    /// Maximum size of a request body, in bytes.
     pub max_body: usize,
 }
 

@@ -1,15 +1,15 @@
-//! Chance that is the same in every run: numbers with a seed.
+//! Reproducible random numbers.
 
 use std::time::Duration;
 
 use rubelet_base::SplitMix;
 
-/// Seeded chance.
+/// Random numbers with a seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice(SplitMix);
 
 impl Dice {
-    /// Equal seeds give equal numbers.
+    /// The same seed gives the same numbers.
     pub(crate) fn new(seed: u64) -> Self {
         Self(SplitMix::new(seed))
     }
@@ -19,18 +19,18 @@ impl Dice {
         self.0.next()
     }
 
-    /// True in that share of cases, from 0 to 1.
+    /// True with this probability, from 0 to 1.
     pub(crate) fn hits(&mut self, share: f64) -> bool {
         if share >= 1.0 {
             return true;
         }
-        // 53 bits are what a double holds.
+        // A double holds 53 bits.
         #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double")]
         let drawn = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         drawn < share
     }
 
-    /// A time between two.
+    /// A duration between two.
     pub(crate) fn between(&mut self, from: Duration, to: Duration) -> Duration {
         let width = to.saturating_sub(from).as_micros();
         let width = u64::try_from(width).unwrap_or(u64::MAX);
@@ -53,7 +53,7 @@ impl Dice {
         )
     }
 
-    /// Five characters as `generateName` appends them: no vowels, so no words.
+    /// Five characters, as `generateName` appends: without vowels, so that they are no words.
     pub(crate) fn suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let mut drawn = self.next();
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_seeds_draw_alike_and_shares_are_kept() {
+    fn equal_seeds_give_equal_numbers_with_their_shares() {
         let (mut one, mut two) = (Dice::new(7), Dice::new(7));
         assert_eq!(one.uid(), two.uid());
         assert_ne!(one.uid(), one.uid());
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn uids_and_suffixes_look_as_the_api_servers() {
+    fn uids_and_suffixes_have_the_api_servers_form() {
         let mut dice = Dice::new(1);
         let uid = dice.uid();
         assert_eq!(uid.len(), 36);

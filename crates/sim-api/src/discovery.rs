@@ -1,4 +1,4 @@
-//! Discovery: which groups, versions and resources there are.
+//! Discovery of groups, versions and resources.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What goes wrong on purpose: rules for requests, and the state of the connections.
+//! Injected faults: rules for requests, and faults of connections.
 
 pub(crate) mod nulls;
 mod parse;
@@ -16,25 +16,25 @@ pub use self::{
     rule::{Fault, Rule},
 };
 
-/// What was decided for one request.
+/// The faults of one request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Verdict {
-    /// All delays of the rules that held, one after the other.
+    /// Sum of the delays of all rules that match.
     pub(crate) delay: std::time::Duration,
     /// The first other fault.
     pub(crate) fault: Option<Fault>,
-    /// The rule that it came from.
+    /// The rule of that fault.
     pub(crate) rule: Option<String>,
 }
 
-/// How connections are treated. Each has a number, counted from 1.
+/// Faults of connections. Each connection has a number, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Wires {
+pub(crate) struct ConnectionFaults {
     /// Nothing is read or written.
     pub(crate) frozen: bool,
     /// Connections up to this number are closed.
     pub(crate) closed: u64,
-    /// Connections up to this number are never served again, and stay open.
+    /// Connections up to this number stay open, but are not served any more.
     pub(crate) hung: u64,
     /// No connection is accepted.
     pub(crate) down: bool,
@@ -43,21 +43,21 @@ pub(crate) struct Wires {
 /// The faults of a server.
 pub(crate) struct Faults {
     inner: Mutex<Inner>,
-    wires: watch::Sender<Wires>,
+    connection_faults: watch::Sender<ConnectionFaults>,
     /// Whether the port is open.
     pub(crate) listening: watch::Sender<bool>,
 }
 
 struct Inner {
-    rules: Vec<Active>,
+    rules: Vec<ActiveRule>,
     dice: Dice,
-    /// Connections so far.
+    /// Number of connections so far.
     connections: u64,
 }
 
-struct Active {
+struct ActiveRule {
     rule: Rule,
-    /// Requests that were meant.
+    /// Number of matching requests.
     seen: u64,
     hits: u64,
 }
@@ -70,13 +70,13 @@ impl Faults {
                 dice: Dice::new(seed ^ 0xfa17),
                 connections: 0,
             }),
-            wires: watch::Sender::new(Wires::default()),
+            connection_faults: watch::Sender::new(ConnectionFaults::default()),
             listening: watch::Sender::new(true),
         }
     }
 
     pub(crate) fn add(&self, rule: Rule) {
-        self.inner.lock().rules.push(Active {
+        self.inner.lock().rules.push(ActiveRule {
             rule,
             seen: 0,
             hits: 0,
@@ -87,7 +87,7 @@ impl Faults {
         self.inner.lock().rules.clear();
     }
 
-    /// Each rule and how often it hit.
+    /// Each rule with the number of its faults.
     pub(crate) fn hits(&self) -> Vec<(String, u64)> {
         let inner = self.inner.lock();
         let rules = inner.rules.iter();
@@ -96,14 +96,14 @@ impl Faults {
             .collect()
     }
 
-    /// Decides what happens to a request.
+    /// Decides the faults of a request.
     pub(crate) fn decide(&self, verb: &str, target: &Target, user: &User) -> Verdict {
         let mut verdict = Verdict::default();
         let mut inner = self.inner.lock();
         let Inner { rules, dice, .. } = &mut *inner;
         for active in rules {
-            let Active { rule, seen, hits } = active;
-            if !rule.means(verb, target, user) {
+            let ActiveRule { rule, seen, hits } = active;
+            if !rule.matches(verb, target, user) {
                 continue;
             }
             let is_delay = matches!(rule.fault, Fault::Delay { .. });
@@ -136,14 +136,15 @@ impl Faults {
         inner.connections
     }
 
-    pub(crate) fn wires(&self) -> watch::Receiver<Wires> {
-        self.wires.subscribe()
+    pub(crate) fn connection_faults(&self) -> watch::Receiver<ConnectionFaults> {
+        self.connection_faults.subscribe()
     }
 
-    /// Changes how connections are treated; told the number of the newest.
-    pub(crate) fn rewire(&self, change: impl FnOnce(&mut Wires, u64)) {
+    /// Changes the faults of connections; `change` receives the number of the newest one.
+    pub(crate) fn update_connections(&self, change: impl FnOnce(&mut ConnectionFaults, u64)) {
         let newest = self.inner.lock().connections;
-        self.wires.send_modify(|wires| change(wires, newest));
+        self.connection_faults
+            .send_modify(|connection_faults| change(connection_faults, newest));
     }
 }
 
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_count_skip_and_end() {
+    fn rules_skip_and_stop_by_count() {
         let faults = Faults::new(1);
         faults.add("patch pods skip=1 times=2 code=409".parse().unwrap());
         let hit = |verb| decide(&faults, verb).fault.is_some();

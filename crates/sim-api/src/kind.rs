@@ -1,4 +1,4 @@
-//! The kinds of objects that are served, and what can be done to them.
+//! The kinds that are served, and their verbs.
 
 mod table;
 
@@ -17,19 +17,19 @@ pub struct Kind {
     pub singular: &'static str,
     /// `kind` of one object.
     pub kind: &'static str,
-    /// What kubectl's users type.
+    /// Short names, for kubectl.
     pub short_names: &'static [&'static str],
-    /// True where objects live in a namespace.
+    /// Whether objects are namespaced.
     pub namespaced: bool,
-    /// Parts of an object with a path of their own, and the kind that is sent there.
+    /// Subresources, and the kind of their body.
     pub subresources: &'static [(&'static str, &'static str)],
-    /// Field selectors besides name and namespace: the label, and where the value is found.
+    /// Field selectors besides name and namespace: the label, and the pointer to the value.
     pub fields: &'static [(&'static str, &'static str)],
-    /// The collection that holds the objects; two kinds may be views of one.
+    /// The collection in which objects are stored; two kinds may share one.
     pub storage: &'static str,
-    /// True where nothing is kept: the answer to a creation is all there is.
+    /// Whether nothing is stored: the response to a creation is the only result.
     pub is_review: bool,
-    /// True if PUT creates a missing object.
+    /// Whether PUT creates a missing object.
     pub creates_on_update: bool,
 }
 
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// `pods` or `leases.coordination.k8s.io`, as messages name it.
+    /// `pods` or `leases.coordination.k8s.io`, as in messages.
     #[must_use]
     pub fn qualified(&self) -> String {
         match self.group {
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// What can be done to the objects, in discovery's order.
+    /// The verbs, in the order of discovery.
     #[must_use]
     pub fn verbs(&self) -> &'static [&'static str] {
         if self.is_review {
@@ -85,7 +85,7 @@ impl Kind {
         ]
     }
 
-    /// The kind in that group, version and plural.
+    /// The kind of this group, version and plural.
     #[must_use]
     pub fn find(group: &str, version: &str, plural: &str) -> Option<&'static Self> {
         KINDS
@@ -93,19 +93,19 @@ impl Kind {
             .find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
 
-    /// The kind of that plural, or `plural.group`: `pods`, `events.events.k8s.io`.
+    /// The kind of this plural, or `plural.group`: `pods`, `events.events.k8s.io`.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
         let exact = KINDS.iter().find(|kind| kind.qualified() == name);
         exact.or_else(|| KINDS.iter().find(|kind| kind.plural == name))
     }
 
-    /// True for this plural of the core group.
+    /// Whether it is this plural of the core group.
     pub(crate) fn is(&self, storage: &str) -> bool {
         self.storage == storage
     }
 
-    /// True when the kind has that part.
+    /// Whether the kind has this subresource.
     pub(crate) fn has(&self, subresource: &str) -> bool {
         self.subresources
             .iter()
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_found_by_the_names_people_use() {
+    fn kinds_are_found_by_plural_and_group() {
         for (name, path) in [
             ("pods", "/api/v1/namespaces/a/pods"),
             ("nodes", "/api/v1/nodes"),

@@ -4,27 +4,27 @@ use serde_json::{Value, json};
 
 use crate::{authority::Identity, base64};
 
-/// How a client shows who it is.
+/// Credentials of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credentials {
-    /// Not at all.
+    /// None.
     None,
-    /// By a token.
+    /// A bearer token.
     Token(String),
-    /// By a certificate.
+    /// A client certificate.
     Certificate(Identity),
 }
 
 impl Credentials {
-    /// The text of a kubeconfig of who shows them to the server at `url`, whose certificate is signed by
-    /// `ca_pem`.
+    /// The text of a kubeconfig with these credentials, for the server at `url` whose certificate is
+    /// signed by `ca_pem`.
     #[must_use]
     pub fn kubeconfig(&self, url: &str, ca_pem: Option<&str>) -> String {
         text(url, ca_pem, self)
     }
 }
 
-/// The text of a kubeconfig with one cluster and one user. JSON, which is YAML too.
+/// The text of a kubeconfig with one cluster and one user. JSON, which is also YAML.
 fn text(url: &str, ca_pem: Option<&str>, credentials: &Credentials) -> String {
     let mut cluster = json!({ "server": url });
     if let Some(pem) = ca_pem {

@@ -1,7 +1,7 @@
-//! What the controllers of nodes do: taints that follow the conditions, conditions that become unknown
-//! when the lease runs out, and the end of pods whose node is gone.
+//! The node lifecycle controllers: taints that follow the conditions, conditions that become unknown
+//! when the lease expires, and deletion of pods whose node is deleted.
 
-mod orphans;
+mod pod_gc;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use self::orphans::Orphans;
+use self::pod_gc::PodGc;
 use crate::{clock, meta, state::Shared, store::Store, strategy::NOT_READY};
 
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -26,20 +26,20 @@ const PRESSURES: [(&str, &str); 4] = [
     ),
 ];
 
-/// A node is lost when its lease was not renewed for this time.
-const GRACE: SignedDuration = SignedDuration::from_secs(50);
+/// A node is unreachable if its lease was not renewed for this time.
+const MONITOR_GRACE_PERIOD: SignedDuration = SignedDuration::from_secs(50);
 
-/// Between two looks at the leases.
-const PERIOD: Duration = Duration::from_secs(5);
+/// Time between two checks of the leases.
+const MONITOR_PERIOD: Duration = Duration::from_secs(5);
 
-/// The leases by node: the time in each, and when that was first seen. As the node controller has it:
-/// the node's clock may be wrong, so that only changes of its time mean something.
+/// The leases by node: the time in each, and when that was first seen. As in the node controller,
+/// only changes of that time count, because the node's clock may be wrong.
 type Leases = BTreeMap<String, (Timestamp, Timestamp)>;
 
-/// Keeps all nodes' taints and conditions right: when a node changes, and every few seconds.
+/// Reconciles the taints and conditions of all nodes: when a node changes, and periodically.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut changes = shared.changes();
-    let mut orphans = Orphans::default();
+    let mut pod_gc = PodGc::default();
     let mut leases = Leases::new();
     let mut position = 0;
     let mut due = Instant::now();
@@ -49,16 +49,16 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if is_on {
             let is_due = due <= Instant::now();
             shared.with_store(|store| {
-                if is_due || concerns_nodes(store, position) {
-                    look(store, &mut leases, shared.clock.now());
+                if is_due || nodes_changed_since(store, position) {
+                    reconcile(store, &mut leases, shared.clock.now());
                 }
                 if is_due {
-                    orphans.look(&shared, store);
+                    pod_gc.reconcile(&shared, store);
                 }
                 position = store.version();
             });
             if is_due {
-                due = Instant::now() + PERIOD;
+                due = Instant::now() + MONITOR_PERIOD;
             }
         }
         let period = async {
@@ -68,7 +68,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                 std::future::pending::<()>().await;
             }
         };
-        // Both may be dropped: everything is looked at again.
+        // Cancel safety: the next round checks everything again.
         tokio::select! {
             () = period => {}
             changed = changes.changed() => if changed.is_err() {
@@ -78,15 +78,15 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// True when a node changed since then.
-fn concerns_nodes(store: &Store, position: u64) -> bool {
+/// Whether a node has changed since then.
+fn nodes_changed_since(store: &Store, position: u64) -> bool {
     let Ok(mut changes) = store.since(position) else {
         return true;
     };
     changes.any(|change| change.storage == "nodes")
 }
 
-fn look(store: &mut Store, leases: &mut Leases, now: Timestamp) {
+fn reconcile(store: &mut Store, leases: &mut Leases, now: Timestamp) {
     for node in store.list("nodes", None) {
         let name = meta::name(&node);
         let lease = store.get("leases", "kube-node-lease", name);
@@ -103,10 +103,11 @@ fn look(store: &mut Store, leases: &mut Leases, now: Timestamp) {
                 }
             },
         };
-        let is_lost = renewed.is_some_and(|renewed| now.duration_since(renewed) > GRACE);
+        let is_lost =
+            renewed.is_some_and(|renewed| now.duration_since(renewed) > MONITOR_GRACE_PERIOD);
         let mut wanted = Value::clone(&node);
         if is_lost {
-            lose(&mut wanted, now);
+            mark_unknown(&mut wanted, now);
         }
         taint(&mut wanted, now);
         if wanted != *node {
@@ -115,8 +116,8 @@ fn look(store: &mut Store, leases: &mut Leases, now: Timestamp) {
     }
 }
 
-/// Nobody knows what a lost node does.
-fn lose(node: &mut Value, now: Timestamp) {
+/// Sets the conditions of an unreachable node to unknown.
+fn mark_unknown(node: &mut Value, now: Timestamp) {
     let conditions = node.pointer_mut("/status/conditions");
     for condition in conditions
         .and_then(Value::as_array_mut)

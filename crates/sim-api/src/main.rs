@@ -1,5 +1,5 @@
 //! `sim-api`: the model API server as a program.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // It talks to a person at a terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // Its output is for a terminal.
 
 use std::{
     fs::OpenOptions,
@@ -22,38 +22,38 @@ use tokio::signal::unix::{SignalKind, signal};
 
 const ABOUT: &str = "\
 A model of the Kubernetes API server in one process and in memory: for trying a node, and kubectl \
-against it, without a cluster. It schedules pods and hands requests for logs and sessions on to the node. \
-What it holds is gone when it ends.
+against it, without a cluster. It schedules pods and forwards requests for logs and sessions to the node. \
+Its objects are lost when it exits.
 
-SIGINT or SIGTERM ends it; it then prints how often everything was asked, how often each fault hit, and \
-what a node did that it must not.";
+SIGINT or SIGTERM ends it; it then prints the number of requests, the number of faults of each rule, and \
+violations by nodes.";
 
 const RULES: &str = "\
-Faults: VERB RESOURCE [CONDITION...] FAULT, separated by spaces. Delays of all rules that hold add up; of \
-the other faults the first that holds wins.
+Faults: VERB RESOURCE [CONDITION...] FAULT, separated by spaces. Delays of all rules that match add up; of \
+the other faults the first that matches wins.
 
   VERB is get, list, watch, create, update, patch, delete, deletecollection, read, write or *
-  RESOURCE is a plural, perhaps with a part; each * stands for any text: pods, pods/status, *
+  RESOURCE is a plural, optionally with a subresource; each * matches any text: pods, pods/status, *
 
   Conditions
-    name=NAME      objects of that name
-    user=NAME      requests of that user, * for any text, such as system:node:*
-    chance=SHARE   of the requests that are meant, such as 10% or 0.1
-    skip=N         not the first N of them
+    name=NAME      objects of this name
+    user=NAME      requests of this user, * for any text, such as system:node:*
+    chance=SHARE   of the matching requests, such as 10% or 0.1
+    skip=N         except for the first N of them
     times=N        at most N times
 
   Faults
-    delay=TIME     answered that much later; delay=10ms..2s draws the time
-    code=CODE      not done, answered with this error; retry-after=SECONDS before it goes with it
-    lost[=CODE]    done, answered with this error (504)
-    cut            not done, the connection is closed
-    cut-after      done, the connection is closed before the answer
-    cut-body       done, the connection is closed in the middle of the answer
-    hang           not done and never answered
-    stall[=TIME]   a watch that sends nothing more after that time (10s) and does not end
-    end[=TIME]     a watch that ends after that time (10s)
-    expire         a watch or list that gets 410 Gone: its resource version is too old
-    nulls          done, and the answer has a null for all that is empty or absent
+    delay=TIME     delayed by this time; delay=10ms..2s by a random time
+    code=CODE      not executed, fails with this error; retry-after=SECONDS before it sets the header
+    lost[=CODE]    executed, but fails with this error (504)
+    cut            not executed, the connection is closed
+    cut-after      executed, the connection is closed before the response
+    cut-body       executed, the connection is closed in the middle of the response
+    hang           not executed, no response
+    stall[=TIME]   a watch that sends nothing after this time (10s) and does not end
+    end[=TIME]     a watch that ends after this time (10s)
+    expire         a watch or list that fails with 410 Gone: its resource version is too old
+    nulls          executed, and the response has null for everything that is empty or absent
 
 Examples:
   sim-api --kubeconfig-out admin.kubeconfig --node worker=node.kubeconfig
@@ -66,76 +66,76 @@ struct Options {
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1:6443")]
     listen: SocketAddr,
-    /// Speak HTTP without TLS
+    /// Use HTTP without TLS
     #[arg(long)]
     plain: bool,
-    /// Another name or address that the server's certificate is for
+    /// Additional name or address of the server's certificate
     #[arg(long, value_name = "NAME", action = ArgAction::Append)]
     name: Vec<String>,
-    /// Where chance and UIDs come from, instead of the clock
+    /// Seed of random decisions and UIDs, instead of the clock
     #[arg(long)]
     seed: Option<u64>,
-    /// Write a kubeconfig of an administrator there
+    /// Write a kubeconfig of an administrator to this file
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
-    /// Write a kubeconfig with a client certificate of that node
+    /// Write a kubeconfig with a client certificate of this node
     #[arg(long, value_name = "NODE=FILE", action = ArgAction::Append)]
     node: Vec<String>,
-    /// Write a kubeconfig with a token of the group system:bootstrappers there
+    /// Write a kubeconfig with a token of the group system:bootstrappers to this file
     #[arg(long, value_name = "FILE")]
     bootstrap_kubeconfig_out: Option<PathBuf>,
-    /// Write the certificate of the cluster's authority there
+    /// Write the certificate of the cluster's authority to this file
     #[arg(long, value_name = "FILE")]
     ca_out: Option<PathBuf>,
-    /// A bearer token, and who it is
+    /// A bearer token, and its user
     #[arg(long, value_name = "TOKEN=USER[,GROUP...]", action = ArgAction::Append)]
     token: Vec<String>,
-    /// What access reviews allow besides everything to system:masters
+    /// Allow this in access reviews; system:masters may do everything
     #[arg(long, value_name = "USER VERB RESOURCE", action = ArgAction::Append)]
     allow: Vec<String>,
-    /// What is forbidden, in reviews and in requests to this server
+    /// Deny this in access reviews and in requests to this server
     #[arg(long, value_name = "USER VERB RESOURCE", action = ArgAction::Append)]
     deny: Vec<String>,
-    /// Let everybody in as an administrator
+    /// Accept every client as an administrator
     #[arg(long)]
     open: bool,
-    /// Who approves certificate requests without being asked
+    /// Which certificate requests are approved automatically
     #[arg(long, value_enum, default_value = "manual")]
     approve: Approve,
-    /// How long signed certificates last
+    /// Lifetime of signed certificates
     #[arg(long, value_name = "TIME", default_value = "8760h", value_parser = time)]
     certificate_lifetime: Duration,
-    /// A bearer token to show to nodes, besides a client certificate of the cluster's authority
+    /// A bearer token for requests to nodes, in addition to a client certificate
     #[arg(long, value_name = "TOKEN")]
     node_token: Option<String>,
-    /// Leave pods where they are
+    /// Do not bind pods to nodes
     #[arg(long)]
     no_scheduler: bool,
-    /// Do not taint nodes by their conditions, nor remove the pods of nodes that are gone
+    /// Do not taint nodes by their conditions, nor remove the pods of deleted nodes
     #[arg(long)]
     no_node_lifecycle: bool,
-    /// Give each node a range of pod addresses, 10.244.N.0/24
+    /// Assign a pod CIDR to each node, 10.244.N.0/24
     #[arg(long)]
     pod_cidrs: bool,
-    /// Do not give pods the token volume of their service account
+    /// Do not add the token volume of the service account to pods
     #[arg(long)]
     no_service_account_volumes: bool,
-    /// Let nodes read and change what is not theirs
+    /// Allow nodes to read and change objects of others
     #[arg(long)]
     no_node_restriction: bool,
-    /// How long nodes are refused what a new pod names, as the real server's caches lag
+    /// Lag of the pod caches, during which nodes are denied what a new pod references
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = time)]
     cache_lag: Duration,
-    /// Do not offer lists as the first part of a watch
+    /// Do not support lists as the first part of a watch
     #[arg(long)]
     no_streaming_lists: bool,
-    /// How far the clock is off, such as 90s or -5m
+    /// Skew of the clock, such as 90s or -5m
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     clock_skew: Option<String>,
     /// A fault; see below
     #[arg(long, value_name = "RULE", action = ArgAction::Append, visible_alias = "faults")]
     fault: Vec<Rule>,
-    /// A mix of faults: slow, busy, flaky or rough
+    /// A profile of faults: slow, busy, flaky or rough
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     /// Log every request
@@ -145,11 +145,11 @@ struct Options {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Approve {
-    /// Nobody
+    /// None
     Manual,
-    /// The server, client certificates of nodes
+    /// Client certificates of nodes
     Clients,
-    /// The server, all
+    /// All
     All,
 }
 
@@ -216,7 +216,7 @@ async fn serve(options: Options) -> Result<()> {
 }
 
 fn config(options: &Options) -> SimApiConfig {
-    // Each state of a hasher is a random one.
+    // Each hasher state is random.
     let seed = options
         .seed
         .unwrap_or_else(|| RandomState::new().build_hasher().finish());
@@ -319,7 +319,7 @@ fn write_files(api: &SimApi, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Keys and tokens are for the owner only.
+/// Keys and tokens must be readable by the owner only.
 fn write(file: &Path, text: &str) -> Result<()> {
     let written = OpenOptions::new()
         .write(true)
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_and_wrong_ones_refused_by_the_name_of_their_option() {
+    fn invalid_values_are_refused_with_their_option() {
         let skew = |text| skew_of(text).map_err(|error| format!("{error:#}"));
         assert_eq!(skew("-5m"), Ok(SignedDuration::from_mins(-5)));
         assert!(skew("soon").is_err_and(|error| error.contains("--clock-skew soon")));

@@ -1,4 +1,4 @@
-//! Reading and writing `metadata` of JSON objects.
+//! Accessors of `metadata` of JSON objects.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ pub(crate) fn number(object: &Value, pointer: &str) -> Option<i64> {
     object.pointer(pointer).and_then(Value::as_i64)
 }
 
-/// True where a JSON pointer leads to `true`.
+/// Whether the value at a JSON pointer is `true`.
 pub(crate) fn flag(object: &Value, pointer: &str) -> bool {
     object.pointer(pointer) == Some(&Value::Bool(true))
 }
@@ -33,7 +33,7 @@ pub(crate) fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }
 
-/// `metadata.namespace`; empty for what has none.
+/// `metadata.namespace`; empty if there is none.
 pub(crate) fn namespace(object: &Value) -> &str {
     text(object, "/metadata/namespace")
 }
@@ -50,12 +50,12 @@ pub(crate) fn version(object: &Value) -> u64 {
         .unwrap_or(0)
 }
 
-/// `metadata.deletionTimestamp` is set.
+/// Whether `metadata.deletionTimestamp` is set.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     !text(object, "/metadata/deletionTimestamp").is_empty()
 }
 
-/// The fields of `object[key]`, made if need be.
+/// The fields of `object[key]`, which is created if missing.
 pub(crate) fn fields<'a>(object: &'a mut Value, key: &str) -> &'a mut Map<String, Value> {
     let place = &mut object[key];
     if !place.is_object() {
@@ -64,15 +64,15 @@ pub(crate) fn fields<'a>(object: &'a mut Value, key: &str) -> &'a mut Map<String
     place.as_object_mut().expect("it was made an object above")
 }
 
-/// Sets `fields[key]` unless it is there and not null.
+/// Sets `fields[key]` if it is missing or null.
 pub(crate) fn default(object: &mut Value, key: &str, value: impl Into<Value>) {
     if object.get(key).is_none_or(Value::is_null) {
         object[key] = value.into();
     }
 }
 
-/// Copies `from[key]` over `to[key]`; absent there is absent here.
-pub(crate) fn carry(to: &mut Value, from: &Value, key: &str) {
+/// Copies `from[key]` to `to[key]`, and removes it there if it is missing.
+pub(crate) fn copy_field(to: &mut Value, from: &Value, key: &str) {
     match from.get(key) {
         Some(value) => to[key] = value.clone(),
         None => {
@@ -83,7 +83,7 @@ pub(crate) fn carry(to: &mut Value, from: &Value, key: &str) {
     }
 }
 
-/// Removes fields that are null, at every depth, as decoding into typed objects does.
+/// Removes null fields recursively, as decoding into typed objects does.
 pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {

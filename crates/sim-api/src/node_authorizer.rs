@@ -1,5 +1,6 @@
-//! What a node may do: read its own object, its pods, and what these name, one object at a time; keep its lease;
-//! and a few things that all nodes may. Source of the rules and texts: upstream's Node authorizer and `NodeRules`.
+//! The node authorizer: a node may read its own object, its pods, and the objects that these reference, renew
+//! its lease, and do what `NodeRules` allows to all nodes. Source of the rules and texts: upstream's Node
+//! authorizer and `NodeRules`.
 
 use std::sync::Arc;
 
@@ -7,9 +8,9 @@ use serde_json::Value;
 
 use crate::{meta, query::Query, request::Verb, route::Target, selection, user::User};
 
-/// Why a node may not make a request for objects; `None` if it may, or if no node asks. `pods` are all
-/// that the server relates to nodes. An empty text is a refusal without a reason.
-pub(crate) fn objection(
+/// Why a node may not make a request for objects; `None` if it may, or if the user is not a node.
+/// `pods` are all that the server relates to nodes. An empty text is a denial without a reason.
+pub(crate) fn denial(
     user: &User,
     verb: Verb,
     target: &Target,
@@ -36,7 +37,7 @@ pub(crate) fn objection(
                 return refused("can only list/watch pods with spec.nodeName field selector");
             }
             ("", Verb::List | Verb::Watch) => Subject::Pod,
-            // What these may do to which pod is decided by NodeRestriction.
+            // NodeRestriction decides about individual pods.
             ("", Verb::Create | Verb::Delete)
             | ("status", Verb::Update | Verb::Patch)
             | ("eviction", Verb::Create) => return None,
@@ -58,7 +59,7 @@ pub(crate) fn objection(
             }
             _ => return refused("can only create tokens for individual service accounts"),
         },
-        _ => return (!is_usual(target, verb)).then(String::new),
+        _ => return (!is_allowed_to_all_nodes(target, verb)).then(String::new),
     };
     if name.is_empty() {
         return refused("No Object name found");
@@ -71,7 +72,7 @@ pub(crate) fn objection(
     (!is_related).then(|| format!("no relationship found between node '{node}' and this object"))
 }
 
-/// Nodes read themselves, and write what NodeRestriction lets them.
+/// Nodes read their own object, and write what NodeRestriction allows.
 fn about_node(node: &str, verb: Verb, subresource: &str, name: &str) -> Option<String> {
     match (subresource, verb) {
         ("", Verb::Create) | ("" | "status", Verb::Update | Verb::Patch) => None,
@@ -89,7 +90,7 @@ fn about_node(node: &str, verb: Verb, subresource: &str, name: &str) -> Option<S
     }
 }
 
-/// A node has one lease. On creation its name is not known here.
+/// A node has one lease. On creation its name is not known yet.
 fn about_lease(node: &str, verb: Verb, namespace: &str, name: &str) -> Option<String> {
     let why = match verb {
         Verb::List | Verb::Watch | Verb::DeleteCollection => {
@@ -118,8 +119,8 @@ fn about_csi_node(node: &str, verb: Verb, subresource: &str, name: &str) -> Opti
     Some(why.to_owned())
 }
 
-/// What all nodes may do alike: upstream's `NodeRules`, and what every known user may.
-fn is_usual(target: &Target, verb: Verb) -> bool {
+/// What all nodes may do: upstream's `NodeRules`, and what every authenticated user may.
+fn is_allowed_to_all_nodes(target: &Target, verb: Verb) -> bool {
     let is_read = [Verb::Get, Verb::List, Verb::Watch].contains(&verb);
     let is_write = [Verb::Create, Verb::Update, Verb::Patch].contains(&verb);
     match (target.kind.plural, target.subresource()) {
@@ -133,7 +134,7 @@ fn is_usual(target: &Target, verb: Verb) -> bool {
     }
 }
 
-/// What a pod may name.
+/// Kinds that a pod may reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     Pod,
@@ -142,7 +143,8 @@ enum Subject {
     Account,
 }
 
-/// Whether a pod is, or names, that object. A mirror pod names nothing: the node itself made it.
+/// Whether a pod is, or references, this object. A mirror pod references nothing, because the node
+/// itself created it.
 fn names(pod: &Value, subject: Subject, name: &str) -> bool {
     if subject == Subject::Pod {
         return meta::name(pod) == name;
@@ -153,12 +155,12 @@ fn names(pod: &Value, subject: Subject, name: &str) -> bool {
     }
     match subject {
         Subject::Account => meta::text(pod, "/spec/serviceAccountName") == name,
-        _ => refers(&pod["spec"], subject, name),
+        _ => contains_reference(&pod["spec"], subject, name),
     }
 }
 
-/// Whether a part of a pod's specification refers to a secret or map of that name.
-fn refers(value: &Value, subject: Subject, name: &str) -> bool {
+/// Whether a part of a pod's spec references a secret or config map of this name.
+fn contains_reference(value: &Value, subject: Subject, name: &str) -> bool {
     let references: &[(&str, &str)] = match subject {
         Subject::Secret => &[
             ("secretKeyRef", "/name"),
@@ -175,7 +177,9 @@ fn refers(value: &Value, subject: Subject, name: &str) -> bool {
         ],
     };
     match value {
-        Value::Array(items) => items.iter().any(|item| refers(item, subject, name)),
+        Value::Array(items) => items
+            .iter()
+            .any(|item| contains_reference(item, subject, name)),
         Value::Object(fields) => fields.iter().any(|(key, value)| {
             let mut references = references.iter().filter(|(field, _)| field == key);
             references.any(|(_, place)| meta::text(value, place) == name)
@@ -184,7 +188,7 @@ fn refers(value: &Value, subject: Subject, name: &str) -> bool {
                     && value.as_array().is_some_and(|list| {
                         list.iter().any(|one| meta::text(one, "/name") == name)
                     }))
-                || refers(value, subject, name)
+                || contains_reference(value, subject, name)
         }),
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Requests that are proxied to a node: container logs, sessions, and whatever else its server answers to GET.
+//! Requests that are proxied to a node: container logs, sessions, and other GET requests.
 
 mod dial;
 pub(crate) mod session;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{StatusError, meta, request::Request, respond::Body, state::Shared};
 
-/// The options of a pod's log that the node knows.
+/// Options of a pod's log that are passed to the node.
 const LOG_OPTIONS: [&str; 8] = [
     "follow",
     "previous",
@@ -26,7 +26,7 @@ const LOG_OPTIONS: [&str; 8] = [
     "stream",
 ];
 
-/// Answers with what the node answers.
+/// Passes on the node's response.
 pub(crate) async fn get(
     shared: &Arc<Shared>,
     request: &Request,
@@ -50,7 +50,7 @@ pub(crate) async fn get(
     })
 }
 
-/// The pod that a request is about.
+/// The pod of a request.
 fn pod(shared: &Shared, request: &Request) -> Result<Arc<Value>, StatusError> {
     let target = &request.target;
     let pod = shared.with_store(|store| {
@@ -71,7 +71,7 @@ fn node_of(pod: &Value) -> Result<String, StatusError> {
     Ok(node.to_owned())
 }
 
-/// The node and the path on it of a container's log.
+/// The node of a container's log, and the path on that node.
 fn log_path(shared: &Shared, request: &Request) -> Result<(String, String), StatusError> {
     let (target, query) = (&request.target, &request.query);
     let pod = pod(shared, request)?;
@@ -96,7 +96,7 @@ fn log_path(shared: &Shared, request: &Request) -> Result<(String, String), Stat
     Ok((node, path))
 }
 
-/// The container that is asked for, or the only one. Source: upstream's `validateContainer`.
+/// The requested container, or the only one. Source: upstream's `validateContainer`.
 fn container(pod: &Value, asked: &str) -> Result<String, StatusError> {
     let lists = ["containers", "initContainers", "ephemeralContainers"];
     let names = |list: &str| -> Vec<String> {
@@ -159,7 +159,7 @@ async fn send(shared: &Shared, host: &str, port: u16, path: &str) -> io::Result<
     let (parts, body) = answer.into_parts();
     let mut response = Response::new(body.map_err(io::Error::other).boxed_unsync());
     *response.status_mut() = match parts.status {
-        // The node refuses the server, not the person.
+        // The node denies the server, not the user.
         StatusCode::UNAUTHORIZED => StatusCode::INTERNAL_SERVER_ERROR,
         status => status,
     };

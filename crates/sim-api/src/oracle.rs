@@ -1,7 +1,7 @@
-//! The record of what was asked and answered, and of what should never have happened.
+//! The record of requests, responses and violations.
 
-mod moves;
 mod nulls;
+mod transitions;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,18 +13,18 @@ use std::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub(crate) use self::{moves::backward_moves, nulls::written_null};
+pub(crate) use self::{nulls::written_null, transitions::backward_transitions};
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestRecord {
-    /// Time since the server was made, when the answer was ready; for a watch, when it began.
+    /// Time since the server was created, when the response was ready; for a watch, when it began.
     pub at: Duration,
     /// The same on the server's wall clock.
     pub time: Timestamp,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub verb: &'static str,
-    /// `pods`, `pods/status`, or a path that is no resource.
+    /// `pods`, `pods/status`, or a non-resource path.
     pub resource: String,
     /// The namespace; empty for none.
     pub namespace: String,
@@ -34,16 +34,16 @@ pub struct RequestRecord {
     pub path: String,
     /// The user's name.
     pub user: String,
-    /// The status code of the answer; 0 if none was given.
+    /// The status code of the response; 0 if there was none.
     pub code: u16,
-    /// The fault that was put in, if one was.
+    /// The injected fault, if any.
     pub fault: Option<String>,
 }
 
-/// Something that must not happen.
+/// A violation of an invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Time since the server was made.
+    /// Time since the server was created.
     pub at: Duration,
     /// `namespace/name` of the pod or other object.
     pub pod: String,
@@ -63,13 +63,13 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Asked before a node removes a pod for good; says what is wrong with that, if anything.
+/// Called before a node removes a pod; returns the violation, if there is one.
 pub type DeleteHook = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
 
-/// How often something was asked: by verb, resource and status code.
+/// Number of requests by verb, resource and status code.
 pub type Counts = BTreeMap<(&'static str, String, u16), u64>;
 
-/// Everything that was seen.
+/// The record.
 pub(crate) struct Oracle {
     requests: VecDeque<RequestRecord>,
     remembered: usize,

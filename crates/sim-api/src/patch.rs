@@ -1,5 +1,5 @@
-//! Patches as the API server applies them. Nothing here is shared with the product: a mistake of one does not
-//! hide the same mistake of the other.
+//! Patches as the API server applies them. Nothing is shared with the product, so that the two can't have the
+//! same bug.
 //!
 //! Source of rules, codes and texts: upstream's `handlers/patch.go`, `util/strategicpatch`, and the JSON patch
 //! library that it uses (evanphx, version 4).
@@ -13,20 +13,21 @@ use serde_json::Value;
 
 use crate::{Kind, StatusError};
 
-/// Media types of patches, as the error for other ones names them.
+/// Media types of patches, for the error about other ones.
 const MEDIA_TYPES: &str = "application/json-patch+json, application/merge-patch+json, \
                            application/strategic-merge-patch+json";
 
-/// Why a patch is not applied.
+/// Why a patch can't be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PatchError {
     /// It is malformed: 400.
     Malformed(String),
-    /// It does not fit the object: 422. The API server does not say why, so the reason is for tests only.
-    Unfit(String),
+    /// It can't be applied to the object: 422. The API server gives no reason, so the text is for tests
+    /// only.
+    Inapplicable(String),
     /// Too many operations: 413.
     TooLarge(String),
-    /// An error that upstream gives no code: 500 without a reason.
+    /// An error to which upstream assigns no code: 500 without a reason.
     Unknown(String),
 }
 
@@ -34,7 +35,7 @@ impl From<PatchError> for StatusError {
     fn from(error: PatchError) -> Self {
         match error {
             PatchError::Malformed(message) => Self::bad_request(message),
-            PatchError::Unfit(_) => Self::new(
+            PatchError::Inapplicable(_) => Self::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "Invalid",
                 "the server rejected our request due to an error in our request",
@@ -51,7 +52,7 @@ impl From<PatchError> for StatusError {
     }
 }
 
-/// The object of that kind after a patch of that media type.
+/// Applies a patch of this media type to an object.
 pub(crate) fn patched(
     kind: &Kind,
     object: &Value,

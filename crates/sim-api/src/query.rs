@@ -1,4 +1,4 @@
-//! The query of a request: percent-decoded pairs.
+//! Query parameters of a request, percent-decoded.
 
 use crate::StatusError;
 
@@ -19,7 +19,7 @@ impl Query {
         decoded.collect::<Result<_, StatusError>>().map(Self)
     }
 
-    /// The first value of that key.
+    /// The first value of this key.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         let mut pairs = self.0.iter();
         pairs
@@ -27,13 +27,13 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// All values of that key, in order.
+    /// All values of this key, in order.
     pub(crate) fn all(&self, key: &str) -> impl Iterator<Item = &str> {
         let pairs = self.0.iter().filter(move |(found, _)| found == key);
         pairs.map(|(_, value)| value.as_str())
     }
 
-    /// The value of that key; empty for nothing.
+    /// The value of this key; empty if it is missing.
     pub(crate) fn text(&self, key: &str) -> &str {
         self.get(key).unwrap_or_default()
     }
@@ -69,7 +69,8 @@ impl Query {
     }
 }
 
-/// Text as a part of a query: everything but the unreserved characters of RFC 3986 is percent-encoded.
+/// Encodes text for a query: everything except the unreserved characters of RFC 3986 is
+/// percent-encoded.
 #[must_use]
 pub fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -84,7 +85,7 @@ pub fn encode(text: &str) -> String {
     encoded
 }
 
-/// Undoes percent encoding; `plus` also turns `+` into a space, as queries have it.
+/// Decodes percent encoding; with `plus`, `+` is a space, as in queries.
 pub(crate) fn decode(text: &str, plus: bool) -> Result<String, StatusError> {
     let bad = || StatusError::bad_request(format!("invalid percent encoding in {text:?}"));
     let mut bytes = Vec::with_capacity(text.len());

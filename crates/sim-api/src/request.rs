@@ -1,12 +1,15 @@
-//! A request for objects, read from HTTP or made in this process.
+//! A request for objects, from HTTP or from this process.
 
 use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
 
-use crate::{Kind, StatusError, form::Form, protobuf, query::Query, route::Target, user::User};
+use crate::{
+    Kind, StatusError, negotiation::ResponseFormat, protobuf, query::Query, route::Target,
+    user::User,
+};
 
-/// What to do, in the API's words.
+/// A verb of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Get,
@@ -36,7 +39,7 @@ impl Verb {
         })
     }
 
-    /// The word for it.
+    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -61,8 +64,8 @@ pub(crate) struct Request {
     /// `Content-Type` without parameters.
     pub(crate) media_type: String,
     pub(crate) body: Bytes,
-    /// The form of the answer.
-    pub(crate) form: Form,
+    /// Format of the response.
+    pub(crate) format: ResponseFormat,
 }
 
 impl Request {
@@ -70,12 +73,12 @@ impl Request {
         self.target.kind
     }
 
-    /// True when nothing needs to be kept.
+    /// Whether nothing is stored.
     pub(crate) fn is_dry_run(&self) -> bool {
         !self.query.text("dryRun").is_empty()
     }
 
-    /// The body as an object of that kind, or of whatever kind if `kind` is empty.
+    /// The body as an object of this kind, or of any kind if `kind` is empty.
     pub(crate) fn object(&self, api_version: &str, kind: &str) -> Result<Value, StatusError> {
         let object = match self.media_type.as_str() {
             "" | "application/json" => {
@@ -85,7 +88,7 @@ impl Request {
             _ => return Err(StatusError::unsupported_media_type("application/json")),
         };
         let object: Value = object.map_err(|error| {
-            let message = format!("the body of the request can't be read: {error}");
+            let message = format!("the body of the request can't be parsed: {error}");
             StatusError::bad_request(message)
         })?;
         if !object.is_object() {

@@ -1,4 +1,4 @@
-//! Building answers.
+//! Builds responses.
 
 use std::{convert::Infallible, io, time::Duration};
 
@@ -10,9 +10,9 @@ use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody}
 use hyper::body::Frame;
 use serde_json::Value;
 
-use crate::{StatusError, form::Form, protobuf};
+use crate::{StatusError, negotiation::ResponseFormat, protobuf};
 
-/// The body of an answer: whole, or piece by piece.
+/// The body of a response: whole or streamed.
 pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -36,13 +36,13 @@ pub(crate) fn json(code: StatusCode, value: &Value) -> Response<Body> {
     respond(code, JSON, whole(value.to_string()))
 }
 
-/// An object in the form that is asked for; fails for one that protobuf has no message for.
+/// An object in the requested format; fails if it has no protobuf message.
 pub(crate) fn object(
     code: StatusCode,
     value: &Value,
-    form: Form,
+    format: ResponseFormat,
 ) -> Result<Response<Body>, StatusError> {
-    if form != Form::Protobuf {
+    if format != ResponseFormat::Protobuf {
         return Ok(json(code, value));
     }
     let bytes = protobuf::write(value).ok_or_else(StatusError::not_acceptable)?;
@@ -50,24 +50,24 @@ pub(crate) fn object(
     Ok(respond(code, kind, whole(bytes)))
 }
 
-/// Events of a watch as they come.
+/// Streams the events of a watch.
 pub(crate) fn events(
-    form: Form,
+    format: ResponseFormat,
     pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> Response<Body> {
     let pieces = pieces.map(|piece| piece.map(Frame::data));
-    let kind = match form {
-        Form::Protobuf => HeaderValue::from_static(protobuf::STREAM_TYPE),
+    let kind = match format {
+        ResponseFormat::Protobuf => HeaderValue::from_static(protobuf::STREAM_TYPE),
         _ => JSON,
     };
     respond(StatusCode::OK, kind, StreamBody::new(pieces).boxed_unsync())
 }
 
-/// The first half of some bytes, then the end of the connection.
+/// The first half of some bytes, followed by an error that closes the connection.
 pub(crate) fn half(bytes: &Bytes) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
     let half = bytes.slice(..bytes.len() / 2);
     let cut = async {
-        // What comes before must be on its way first.
+        // The data must be sent before the error.
         tokio::time::sleep(FLUSHED).await;
         Err(io::Error::new(
             io::ErrorKind::ConnectionReset,
@@ -83,10 +83,10 @@ pub(crate) fn text(code: StatusCode, text: &str) -> Response<Body> {
 }
 
 /// An error as a v1 Status.
-pub(crate) fn error(error: &StatusError, form: Form) -> Response<Body> {
+pub(crate) fn error(error: &StatusError, format: ResponseFormat) -> Response<Body> {
     let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let status = error.to_json();
-    let mut response = object(code, &status, form).unwrap_or_else(|_| json(code, &status));
+    let mut response = object(code, &status, format).unwrap_or_else(|_| json(code, &status));
     if let Some(seconds) = error.retry_after {
         let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -94,10 +94,10 @@ pub(crate) fn error(error: &StatusError, form: Form) -> Response<Body> {
     response
 }
 
-/// How long the first half of an answer gets to be sent.
+/// Time for sending the first half of a response.
 const FLUSHED: Duration = Duration::from_millis(5);
 
-/// The same answer, of which only the first half arrives.
+/// The same response, truncated to its first half.
 pub(crate) async fn halved(response: Response<Body>) -> Response<Body> {
     let (parts, body) = response.into_parts();
     let bytes = match body.collect().await {

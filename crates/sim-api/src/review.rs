@@ -1,10 +1,10 @@
-//! Reviews: who is this token, and may they do that?
+//! Token reviews and subject access reviews.
 
 use serde_json::{Value, json};
 
 use crate::{StatusError, authentication, meta, request::Request, state::Shared, user::User};
 
-/// Answers a review.
+/// Performs a review.
 pub(crate) fn create(
     shared: &Shared,
     request: &Request,
@@ -80,7 +80,7 @@ fn access(shared: &Shared, user: &User, review: &Value) -> Value {
         ),
     };
     if shared.access().is_review_allowed(user, verb, &resource) {
-        json!({ "allowed": true, "reason": "allowed by a rule of the model" })
+        json!({ "allowed": true, "reason": "allowed by an access rule" })
     } else {
         json!({ "allowed": false })
     }

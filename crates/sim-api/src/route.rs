@@ -1,8 +1,8 @@
-//! From a path to what it means.
+//! Routes of paths.
 
 use crate::{Kind, StatusError, query::decode};
 
-/// What a path names.
+/// The route of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Objects.
@@ -23,15 +23,15 @@ pub(crate) enum Route {
     Health,
 }
 
-/// A collection, an object in it, or a part of the object.
+/// A collection, an object in it, or a subresource of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) kind: &'static Kind,
-    /// None for what has none, and for lists over all namespaces.
+    /// `None` if cluster-scoped, and for lists of all namespaces.
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
-    /// What follows the subresource, such as a proxied path.
+    /// The rest of the path after the subresource, such as a proxied path.
     pub(crate) rest: String,
 }
 
@@ -79,7 +79,7 @@ impl Target {
     }
 }
 
-/// Reads a path.
+/// Parses a path.
 pub(crate) fn route(path: &str) -> Result<Route, StatusError> {
     let segments = path.split('/').filter(|segment| !segment.is_empty());
     let segments = segments
@@ -111,7 +111,7 @@ fn resources(group: &str, version: &str) -> Route {
 fn objects(group: &str, version: &str, rest: &[&str]) -> Result<Route, StatusError> {
     let kind = |plural| Kind::find(group, version, plural).ok_or_else(StatusError::unknown_path);
     let (kind, namespace, below) = match rest {
-        // A namespace's own parts, not collections in it.
+        // Subresources of a namespace, not collections in it.
         ["namespaces", name, part @ ("status" | "finalize")] => {
             return Ok(Route::Objects(Target {
                 subresource: Some((*part).to_owned()),

@@ -1,6 +1,6 @@
-//! A scheduler that knows nothing of resources: pods go to the ready node that tolerates and selects
-//! them and has the fewest pods. Pods that claim volumes stay where they are: there are no claims here,
-//! and the real scheduler leaves a pod alone whose claim is missing.
+//! A scheduler that ignores resources: a pod is bound to the ready node with the fewest pods whose
+//! taints it tolerates and whose labels it selects. Pods with volume claims stay pending: there are no
+//! claims here, and the real scheduler does not bind a pod whose claim is missing.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{Kind, clock, meta, state::Shared, store::Store, subresource::bind_pod};
 
-/// Binds pods as they come, and again whenever nodes change.
+/// Binds new pods, and pending ones when nodes change.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut changes = shared.changes();
     let mut position = 0;
@@ -16,7 +16,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         changes.mark_unchanged();
         if shared.config().scheduler {
             shared.with_store(|store| {
-                if concerns_scheduling(store, position) {
+                if scheduling_changed_since(store, position) {
                     schedule(&shared, store);
                 }
                 position = store.version();
@@ -28,8 +28,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// True when a pod without a node or a node changed since then.
-fn concerns_scheduling(store: &Store, position: u64) -> bool {
+/// Whether an unbound pod or a node has changed since then.
+fn scheduling_changed_since(store: &Store, position: u64) -> bool {
     let Ok(mut changes) = store.since(position) else {
         return true;
     };
@@ -59,7 +59,7 @@ fn schedule(shared: &Shared, store: &mut Store) {
         let missing = missing_claim(pod);
         let fitting = nodes
             .iter()
-            .filter(|node| missing.is_none() && fits(pod, node));
+            .filter(|node| missing.is_none() && can_run_on(pod, node));
         let load = |name: &str| loads.get(name).copied().unwrap_or(0);
         let node = fitting
             .map(|node| meta::name(node))
@@ -70,19 +70,19 @@ fn schedule(shared: &Shared, store: &mut Store) {
                 let place = (kind, meta::namespace(pod), meta::name(pod));
                 if bind_pod(shared, store, place, node).is_ok() {
                     *loads.entry(node.to_owned()).or_default() += 1;
-                    tell(shared, store, pod, node);
+                    record_event(shared, store, pod, node);
                 }
             }
             None => {
                 let reason = missing.map_or(String::new(), |reason| format!(": {reason}"));
                 let message = format!("0/{} nodes are available{reason}.", nodes.len());
-                say_unschedulable(shared, store, pod, &message);
+                set_unschedulable(shared, store, pod, &message);
             }
         }
     }
 }
 
-/// What the scheduler says of the first volume that a claim has to be there for.
+/// The scheduler's message about the first missing volume claim.
 fn missing_claim(pod: &Value) -> Option<String> {
     meta::entries(pod, "/spec/volumes")
         .iter()
@@ -96,8 +96,8 @@ fn missing_claim(pod: &Value) -> Option<String> {
         })
 }
 
-/// True for a node on which the pod may be.
-fn fits(pod: &Value, node: &Value) -> bool {
+/// Whether the pod can run on a node.
+fn can_run_on(pod: &Value, node: &Value) -> bool {
     let conditions = meta::entries(node, "/status/conditions");
     let is_ready = conditions
         .iter()
@@ -127,7 +127,7 @@ fn tolerates(toleration: &Value, taint: &Value) -> bool {
     effect_fits && key_fits && value_fits && key_is_said
 }
 
-fn tell(shared: &Shared, store: &mut Store, pod: &Value, node: &str) {
+fn record_event(shared: &Shared, store: &mut Store, pod: &Value, node: &str) {
     let now = shared.clock.now();
     let (namespace, name) = (meta::namespace(pod), meta::name(pod));
     let mut dice = shared.dice();
@@ -159,7 +159,7 @@ fn tell(shared: &Shared, store: &mut Store, pod: &Value, node: &str) {
     );
 }
 
-fn say_unschedulable(shared: &Shared, store: &mut Store, pod: &Value, message: &str) {
+fn set_unschedulable(shared: &Shared, store: &mut Store, pod: &Value, message: &str) {
     let mut conditions = meta::entries(pod, "/status/conditions").to_vec();
     let said = conditions
         .iter()

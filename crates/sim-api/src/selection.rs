@@ -1,4 +1,4 @@
-//! Which objects of a collection are wanted: namespace, label selector, field selector.
+//! Selection of objects in a collection: namespace, label selector, field selector.
 
 mod field;
 mod label;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use self::{field::FieldSelector, label::LabelSelector};
 use crate::{StatusError, meta, query::Query, route::Target};
 
-/// The objects a request asks for.
+/// The selection of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
     namespace: Option<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Reads `labelSelector` and `fieldSelector`.
+    /// Parses `labelSelector` and `fieldSelector`.
     pub(crate) fn read(target: &Target, query: &Query) -> Result<Self, StatusError> {
         let labels = LabelSelector::parse(query.text("labelSelector"));
         let fields = FieldSelector::parse(target.kind, query.text("fieldSelector"));
@@ -30,20 +30,20 @@ impl Selection {
         })
     }
 
-    /// True for an object that is wanted.
-    pub(crate) fn admits(&self, object: &Value) -> bool {
+    /// Whether an object is selected.
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         let is = |wanted: &Option<String>, found: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == found)
         };
         is(&self.namespace, meta::namespace(object))
             && is(&self.name, meta::name(object))
-            && self.fields.admits(object)
-            && self.labels.admits(object)
+            && self.fields.matches(object)
+            && self.labels.matches(object)
     }
 }
 
-/// The value that a field selector requires of a label, as the authorizer of nodes reads it; a selector that
-/// can't be read requires nothing.
+/// The value that a field selector requires of a label, as the node authorizer parses it; an invalid
+/// selector requires nothing.
 pub(crate) fn required(query: &Query, label: &str) -> Option<String> {
     let terms = field::terms(query.text("fieldSelector")).ok()?;
     let mut found = terms.into_iter().filter(|term| term.equal);
@@ -59,12 +59,12 @@ mod tests {
     use super::*;
     use crate::Kind;
 
-    fn admits(fields: &str, labels: &str) -> Result<bool, StatusError> {
+    fn matches(fields: &str, labels: &str) -> Result<bool, StatusError> {
         let pods = Kind::of("pods").unwrap();
         let query = format!("fieldSelector={fields}&labelSelector={labels}");
         let query = Query::parse(Some(&query)).unwrap();
         let selection = Selection::read(&Target::collection(pods, Some("a")), &query)?;
-        Ok(selection.admits(&json!({
+        Ok(selection.matches(&json!({
             "metadata": { "name": "x", "namespace": "a", "labels": { "app": "web" } },
             "spec": { "nodeName": "n", "hostNetwork": true },
             "status": { "phase": "Running" },
@@ -83,20 +83,20 @@ mod tests {
             ("metadata.name=x", "app=web", true),
             ("metadata.name=x", "app!=web", false),
         ] {
-            assert_eq!(admits(fields, labels), Ok(wanted), "{fields} {labels}");
+            assert_eq!(matches(fields, labels), Ok(wanted), "{fields} {labels}");
         }
         for (fields, labels) in [
             ("spec.image=x", ""),
             ("spec.nodeName", ""),
             ("", "a%3Db%2C"),
         ] {
-            let error = admits(fields, labels).unwrap_err();
+            let error = matches(fields, labels).unwrap_err();
             assert_eq!(error.code, 400, "{fields} {labels}");
         }
     }
 
     #[test]
-    fn only_a_term_that_requires_equality_restricts() {
+    fn only_equality_terms_restrict_a_selection() {
         for (selector, wanted) in [
             ("spec.nodeName%3Dn", Some("n")),
             ("status.phase!%3DFailed,spec.nodeName%3D%3Dn", Some("n")),

@@ -1,4 +1,4 @@
-//! The accept loop and the connections: each is served, frozen, left hanging or closed as the faults say.
+//! The accept loop and the connections: each is served, frozen, hung or closed by faults.
 
 use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::{
     state::Shared,
 };
 
-/// How long a released port may take to become free.
+/// Time between two attempts to bind a port that is still in use.
 const REBIND: Duration = Duration::from_millis(50);
 
 /// Serves until it is dropped.
@@ -35,33 +35,33 @@ pub(crate) async fn serve(
         return;
     };
     let mut listener = Some(listener);
-    let mut wires = shared.faults.wires();
+    let mut connection_faults = shared.faults.connection_faults();
     let mut connections = JoinSet::new();
     loop {
-        if wires.borrow_and_update().down {
+        if connection_faults.borrow_and_update().down {
             listener = None;
         } else if listener.is_none() {
             listener = rebind(address).await;
         }
         shared.faults.listening.send_replace(listener.is_some());
-        // All branches may be dropped: nothing is taken before they are ready.
+        // Cancel safety: no branch takes anything before it is ready.
         tokio::select! {
             accepted = accept(listener.as_ref()) => match accepted {
                 Ok(stream) => {
-                    // Small answers must not wait for others.
+                    // Small responses must not be delayed.
                     let _ = stream.set_nodelay(true);
                     connections.spawn(connection(Arc::clone(&shared), stream, tls.clone()));
                 }
                 Err(error) => tracing::debug!(%error, "Cannot accept a connection"),
             },
             Some(stream) = inbox.recv() => {
-                // Who comes while it is down finds the connection closed.
-                if !wires.borrow().down {
+                // A connection while the server is down is closed.
+                if !connection_faults.borrow().down {
                     connections.spawn(connection(Arc::clone(&shared), stream, None));
                 }
             }
             Some(_) = connections.join_next() => {}
-            _ = wires.changed() => {}
+            _ = connection_faults.changed() => {}
         }
     }
 }
@@ -90,18 +90,18 @@ where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let number = shared.faults.connected();
-    let wires = shared.faults.wires();
+    let connection_faults = shared.faults.connection_faults();
     match tls {
         None => {
             let client = Arc::new(Client::default());
             let work = requests(&shared, stream, &client);
-            while_wired(work, wires, number, &client).await;
+            run_unless_faulty(work, connection_faults, number, &client).await;
         }
         Some(tls) => {
             let before = Arc::new(Client::default());
             let mut secured = None;
             let handshake = async { secured = tls.accept(stream).await.ok() };
-            while_wired(handshake, wires.clone(), number, &before).await;
+            run_unless_faulty(handshake, connection_faults.clone(), number, &before).await;
             let Some(stream) = secured else { return };
             let shown = stream.get_ref().1.peer_certificates();
             let certified = shown.and_then(|chain| authority::user_of(chain.first()?));
@@ -110,7 +110,7 @@ where
                 ..Client::default()
             });
             let work = requests(&shared, stream, &client);
-            while_wired(work, wires, number, &client).await;
+            run_unless_faulty(work, connection_faults, number, &client).await;
         }
     }
 }
@@ -121,7 +121,7 @@ where
 {
     let service = service_fn(|request| answer(Arc::clone(shared), Arc::clone(client), request));
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    // Idle connections are kept.
+    // Idle connections stay open.
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -139,24 +139,24 @@ where
     }
 }
 
-/// Goes on with the work while the connection's wire is well. A frozen or hung wire is one whose work is
-/// not gone on with: the machine still takes bytes for it, and nobody answers.
-async fn while_wired(
+/// Runs the work unless the connection has a fault. The work of a frozen or hung connection is not
+/// polled: the kernel still accepts data, but nothing responds.
+async fn run_unless_faulty(
     work: impl Future<Output = ()>,
-    mut wires: tokio::sync::watch::Receiver<crate::fault::Wires>,
+    mut connection_faults: tokio::sync::watch::Receiver<crate::fault::ConnectionFaults>,
     number: u64,
     client: &Client,
 ) {
     let mut work = pin!(work);
     loop {
-        let now = *wires.borrow_and_update();
+        let now = *connection_faults.borrow_and_update();
         if number <= now.closed {
             return;
         }
         let is_silent = now.frozen || number <= now.hung;
         tokio::select! {
             biased;
-            changed = wires.changed() => if changed.is_err() {
+            changed = connection_faults.changed() => if changed.is_err() {
                 return;
             },
             () = client.cut.notified() => return,

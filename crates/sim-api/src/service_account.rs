@@ -1,4 +1,4 @@
-//! What tokens of service accounts say, and when they are good. Source of rules and texts: upstream's
+//! Claims of service account tokens, and their validation. Source of rules and texts: upstream's
 //! `pkg/serviceaccount/claims.go`.
 
 use jiff::{SignedDuration, Timestamp};
@@ -6,26 +6,26 @@ use serde_json::{Value, json};
 
 use crate::{access::AUDIENCE, meta, store::Store, user::User};
 
-/// How far clocks may differ: a token is good so much longer than it says, and so is one whose object is being
-/// deleted.
+/// Leeway for clock skew: a token is valid this much longer than its expiry, and than the deletion of its
+/// bound object.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
 const GONE: &str = "service account token has been invalidated";
 
-/// What a token is made for.
+/// Parameters of a new token.
 pub(crate) struct TokenSpec<'a> {
     pub(crate) account: &'a Value,
     pub(crate) audiences: &'a [String],
-    /// Pod, secret or node that it lives with.
+    /// Pod, secret or node to which it is bound.
     pub(crate) bound: Option<&'a Value>,
     /// The node of that pod, if known.
     pub(crate) node: Option<Value>,
     pub(crate) now: Timestamp,
-    /// Seconds that it is good for.
+    /// Lifetime in seconds.
     pub(crate) seconds: i64,
-    /// Seconds after which its use is reported, if it is good for longer than was asked.
+    /// Seconds after which its use is reported, if its lifetime was extended.
     pub(crate) warn_after: Option<i64>,
-    /// What tells it from all others.
+    /// Its unique identifier.
     pub(crate) id: String,
 }
 
@@ -59,7 +59,7 @@ impl TokenSpec<'_> {
     }
 }
 
-/// Name and UID; a UID that is not known is left out.
+/// Name and UID; an unknown UID is omitted.
 fn reference(object: &Value) -> Value {
     let mut reference = json!({ "name": meta::name(object) });
     if !meta::uid(object).is_empty() {
@@ -68,7 +68,7 @@ fn reference(object: &Value) -> Value {
     reference
 }
 
-/// Whom a token is for.
+/// The audiences of a token.
 pub(crate) fn audiences(claims: &Value) -> Vec<String> {
     let audiences = meta::entries(claims, "/aud").iter();
     audiences
@@ -76,8 +76,8 @@ pub(crate) fn audiences(claims: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The user of a token, if it is good now: it has not expired, and its account and the object it is bound to are
-/// the ones that they were.
+/// The user of a token, if it is valid now: it has not expired, and its account and its bound object still
+/// exist with the same UIDs.
 pub(crate) fn validate(claims: &Value, store: &Store, now: Timestamp) -> Result<User, String> {
     let seconds = |key: &str| claims[key].as_i64().unwrap_or(0);
     if (now - LEEWAY).as_second() > seconds("exp") {
@@ -103,7 +103,7 @@ pub(crate) fn validate(claims: &Value, store: &Store, now: Timestamp) -> Result<
             "service account {namespace}/{name} has been deleted"
         ));
     }
-    // The node of a token that is bound to a pod is only told.
+    // The node of a token that is bound to a pod is only informational.
     let is_pod_bound = about.get("pod").is_some();
     for (key, plural, namespace) in [
         ("secret", "secrets", namespace),
@@ -128,7 +128,7 @@ pub(crate) fn validate(claims: &Value, store: &Store, now: Timestamp) -> Result<
     Ok(user(claims))
 }
 
-/// Its deletion was due more than the leeway ago.
+/// Whether its deletion was due longer ago than the leeway.
 fn is_gone(object: &Value, now: Timestamp) -> bool {
     let deleted = meta::text(object, "/metadata/deletionTimestamp").parse::<Timestamp>();
     deleted.is_ok_and(|deleted| deleted < now - LEEWAY)

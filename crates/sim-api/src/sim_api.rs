@@ -1,4 +1,4 @@
-//! The front of a running server: what tests hold.
+//! Handle of a running server, for tests.
 
 mod faults;
 mod objects;
@@ -19,20 +19,20 @@ use crate::{
     strategy,
 };
 
-pub use self::{faults::Restart, objects::NotSeen};
+pub use self::{faults::Restart, objects::WaitTimeout};
 
-/// Why a server could not be started.
+/// Why a server can't be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The address can't be listened on.
+    /// The server can't listen on the address.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The certificates can't be made.
+    /// The certificates can't be created.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
 }
@@ -46,17 +46,17 @@ pub struct SimApi {
     inbox: mpsc::UnboundedSender<DuplexStream>,
 }
 
-/// Bytes that an in-memory connection holds on its way in either direction.
+/// Buffer of an in-memory connection in each direction, in bytes.
 const PIPE: usize = 256 * 1024;
 
-/// Namespaces that are there from the beginning.
+/// Initial namespaces.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 impl SimApi {
     /// Starts a server.
     ///
     /// # Errors
-    /// The address can't be listened on, or no certificate can be made.
+    /// The server can't listen on the address, or a certificate can't be created.
     pub async fn start(config: SimApiConfig) -> Result<Self, StartError> {
         let clock = Clock::new(config.start);
         let authority = Authority::new(clock.now())?;
@@ -74,7 +74,7 @@ impl SimApi {
         };
         let tls = config.tls;
         let shared = Arc::new(Shared::new(config, authority));
-        furnish(&shared, address);
+        create_initial_objects(&shared, address);
         let (inbox, received) = mpsc::unbounded_channel();
         let tasks = vec![
             tokio::spawn(serve::serve(
@@ -95,7 +95,7 @@ impl SimApi {
         })
     }
 
-    /// Where it is: `http://127.0.0.1:40123`.
+    /// Its URL, such as `http://127.0.0.1:40123`.
     #[must_use]
     pub fn url(&self) -> String {
         let scheme = if self.tls { "https" } else { "http" };
@@ -108,12 +108,12 @@ impl SimApi {
         self.address
     }
 
-    /// A connection that needs no network, for tests with paused time. It speaks plain HTTP, of version
-    /// 1.1 or 2 as the client begins.
+    /// A connection that needs no network, for tests with paused time. It is HTTP 1.1 or 2 without TLS,
+    /// as the client chooses.
     #[must_use]
     pub fn connect(&self) -> DuplexStream {
         let (ours, theirs) = tokio::io::duplex(PIPE);
-        // Without a receiver the server is gone, and the client sees the end.
+        // Without a receiver the server is gone, and the client's connection is closed.
         let _ = self.inbox.send(ours);
         theirs
     }
@@ -124,10 +124,10 @@ impl SimApi {
         self.shared.authority.pem()
     }
 
-    /// A client certificate of a user. Only the first group is in it.
+    /// A client certificate of a user, with the first group only.
     ///
     /// # Errors
-    /// The certificate can't be made.
+    /// The certificate can't be created.
     pub fn client_certificate(
         &self,
         user: &User,
@@ -136,10 +136,10 @@ impl SimApi {
         self.shared.authority.client(user, self.now(), lifetime)
     }
 
-    /// A serving certificate for those names and addresses, signed by the same authority.
+    /// A serving certificate for these names and addresses, signed by the same authority.
     ///
     /// # Errors
-    /// The certificate can't be made.
+    /// The certificate can't be created.
     pub fn server_certificate(
         &self,
         names: &[&str],
@@ -167,23 +167,23 @@ impl SimApi {
         self.shared.configure(change);
     }
 
-    /// Makes a bearer token good for a user, for requests and for token reviews.
+    /// Adds a bearer token of a user, for requests and for token reviews.
     pub fn add_token(&self, token: &str, user: User) {
         self.shared.access().add_token(token, user);
     }
 
-    /// Makes a bearer token bad.
+    /// Removes a bearer token.
     pub fn remove_token(&self, token: &str) {
         self.shared.access().remove_token(token);
     }
 
-    /// Adds to who may do what. Reviews forbid what no rule allows, except to masters; requests to the
-    /// server itself are only forbidden by rules.
+    /// Adds an access rule. Reviews deny what no rule allows, except to `system:masters`; requests to
+    /// the server itself are denied only by rules.
     pub fn add_access_rule(&self, rule: AccessRule) {
         self.shared.access().add_rule(rule);
     }
 
-    /// Sets who may do what.
+    /// Sets the access rules.
     pub fn set_access_rules(&self, rules: Vec<AccessRule>) {
         self.shared.access().set_rules(rules);
     }
@@ -195,7 +195,7 @@ impl Drop for SimApi {
     }
 }
 
-/// What the server's certificate is for.
+/// Names and addresses of the server's certificate.
 fn server_names(address: SocketAddr, more: &[String]) -> Vec<String> {
     let mut names = vec![
         "localhost".to_owned(),
@@ -211,8 +211,8 @@ fn server_names(address: SocketAddr, more: &[String]) -> Vec<String> {
     names
 }
 
-/// Makes what every cluster has.
-fn furnish(shared: &Shared, address: SocketAddr) {
+/// Creates the objects that every cluster has.
+fn create_initial_objects(shared: &Shared, address: SocketAddr) {
     let now = shared.clock.now();
     shared.with_store(|store| {
         let mut dice = shared.dice();
@@ -232,7 +232,7 @@ fn furnish(shared: &Shared, address: SocketAddr) {
                     "status": { "phase": "Active" },
                 }),
             );
-            strategy::furnish_namespace(name, &shared.authority, store, &mut dice, now);
+            strategy::create_namespace_objects(name, &shared.authority, store, &mut dice, now);
         }
         let mut service = serde_json::json!({
             "apiVersion": "v1",

@@ -1,4 +1,4 @@
-//! What all tasks of a server share.
+//! State that all tasks of a server share.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,26 +17,27 @@ use crate::{
     store::{Objects, Store},
 };
 
-/// A part of the server that knows pods from a cache of its own, which lags behind what is stored.
+/// A part of the server with its own pod cache, which lags behind the storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodCache {
-    /// The authorizer of nodes: which secrets, maps and service accounts the pods of a node name.
+    /// The node authorizer: which secrets, config maps and service accounts the pods of a node
+    /// reference.
     Authorizer,
     /// NodeRestriction: for which pods a node gets tokens, and which it may delete.
     NodeRestriction,
 }
 
-/// The server's state. Locks are taken in the order of the fields and never across a wait.
+/// The server's state. Locks are taken in the order of the fields and never held across an await.
 pub(crate) struct Shared {
     config: Mutex<SimApiConfig>,
     store: Mutex<Store>,
     dice: Mutex<Dice>,
     access: Mutex<Access>,
     oracle: Mutex<Oracle>,
-    /// The pods that parts of the server continue to know, while their caches are held.
+    /// The contents of frozen pod caches.
     held: Mutex<BTreeMap<PodCache, Objects>>,
-    /// When the server came back, if it was away.
-    back_since: Mutex<Option<Instant>>,
+    /// When the server was restarted, if it was.
+    restarted_at: Mutex<Option<Instant>>,
     pub(crate) faults: Faults,
     pub(crate) clock: Clock,
     pub(crate) authority: Authority,
@@ -54,7 +55,7 @@ impl Shared {
             access: Mutex::new(Access::new(config.seed)),
             oracle: Mutex::new(Oracle::new(config.remembered_requests)),
             held: Mutex::default(),
-            back_since: Mutex::new(None),
+            restarted_at: Mutex::new(None),
             faults: Faults::new(config.seed),
             clock: Clock::new(config.start),
             authority,
@@ -62,7 +63,7 @@ impl Shared {
         }
     }
 
-    /// The settings now.
+    /// The current settings.
     pub(crate) fn config(&self) -> SimApiConfig {
         self.config.lock().clone()
     }
@@ -70,11 +71,11 @@ impl Shared {
     /// Changes settings.
     pub(crate) fn configure(&self, change: impl FnOnce(&mut SimApiConfig)) {
         change(&mut self.config.lock());
-        // Those who depend on settings look again.
+        // Wakes tasks that depend on settings.
         self.changed.send_modify(|_| {});
     }
 
-    /// Reads or writes objects; wakes those who wait for changes.
+    /// Reads or writes objects, and wakes tasks that wait for changes.
     pub(crate) fn with_store<R>(&self, act: impl FnOnce(&mut Store) -> R) -> R {
         let mut store = self.store.lock();
         let result = act(&mut store);
@@ -88,7 +89,7 @@ impl Shared {
         result
     }
 
-    /// Tells when something changed.
+    /// Notifies of changes.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -101,12 +102,12 @@ impl Shared {
         self.access.lock()
     }
 
-    /// Notes that the server came back.
-    pub(crate) fn came_back(&self) {
-        *self.back_since.lock() = Some(Instant::now());
+    /// Records a restart of the server.
+    pub(crate) fn mark_restarted(&self) {
+        *self.restarted_at.lock() = Some(Instant::now());
     }
 
-    /// A part of the server learns nothing of pods from now on.
+    /// Freezes a pod cache.
     pub(crate) fn hold(&self, cache: PodCache) {
         self.with_store(|store| {
             let pods = store.collection("pods");
@@ -114,12 +115,12 @@ impl Shared {
         });
     }
 
-    /// A part of the server knows all pods again.
+    /// Unfreezes a pod cache.
     pub(crate) fn release(&self, cache: PodCache) {
         self.held.lock().remove(&cache);
     }
 
-    /// A pod as NodeRestriction knows it.
+    /// A pod in the cache of NodeRestriction.
     pub(crate) fn pod_for_admission(
         &self,
         store: &Store,
@@ -135,10 +136,10 @@ impl Shared {
         }
     }
 
-    /// The pods that the server relates to nodes by now.
+    /// The pods in the cache of the node authorizer.
     pub(crate) fn related_pods(&self) -> Vec<Arc<Value>> {
         let delay = self.config().relations_after;
-        let since = *self.back_since.lock();
+        let since = *self.restarted_at.lock();
         if since.is_some_and(|since| since.elapsed() < delay) {
             return Vec::new();
         }
@@ -150,7 +151,7 @@ impl Shared {
         pods.into_values().collect()
     }
 
-    /// Caches of pods hold what was stored at this time.
+    /// The time at which the pod caches were up to date.
     fn known_until(&self) -> Instant {
         let now = Instant::now();
         now.checked_sub(self.config().cache_lag).unwrap_or(now)

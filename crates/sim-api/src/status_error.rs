@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::Kind;
 
-/// A request that was refused.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} ({code}): {message}")]
 pub struct StatusError {
@@ -13,14 +13,14 @@ pub struct StatusError {
     pub code: u16,
     /// The machine-readable reason, such as `AlreadyExists`.
     pub reason: String,
-    /// What a person reads.
+    /// The human-readable message.
     pub message: String,
     /// Seconds after which the client may try again.
     pub retry_after: Option<u32>,
     details: Option<Box<Details>>,
 }
 
-/// What an error is about.
+/// The object and fields of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Details {
     kind: &'static str,
@@ -29,7 +29,7 @@ struct Details {
     causes: Vec<FieldError>,
 }
 
-/// A field that is wrong.
+/// An invalid field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldError {
     pub(crate) reason: &'static str,
@@ -72,7 +72,7 @@ impl FieldError {
 }
 
 impl StatusError {
-    /// Any code, with the reason that goes with it.
+    /// An error with any code and reason.
     pub(crate) fn new(code: StatusCode, reason: &str, message: impl Into<String>) -> Self {
         Self {
             code: code.as_u16(),
@@ -136,7 +136,7 @@ impl StatusError {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, name)
     }
 
-    /// The object is at another version than the request says.
+    /// The object has another version than the request.
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version \
                    and try again";
@@ -159,7 +159,7 @@ impl StatusError {
         let message = format!("{qualified} {name:?} is invalid: {all}");
         let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
         error.details = Some(Box::new(Details {
-            // Here the API server names the kind, not the plural.
+            // Here the API server uses the kind, not the plural.
             kind: kind.kind,
             group: kind.group,
             name: name.to_owned(),
@@ -205,7 +205,7 @@ impl StatusError {
         error
     }
 
-    /// The error that the code stands for, as a loaded or broken server answers it.
+    /// The error of a code, as an overloaded or failing server sends it.
     pub(crate) fn of_code(code: StatusCode, retry_after: Option<u32>, kind: Option<&Kind>) -> Self {
         let (reason, message) = match code.as_u16() {
             401 => ("Unauthorized", "Unauthorized".to_owned()),

@@ -1,7 +1,7 @@
-//! What is kept: objects by collection, and the changes that led here, each with its resource version.
+//! The storage: objects by collection, and the history of changes, each with its resource version.
 //!
-//! Versions are handed out one by one, so the history has no gaps: what happened after a version is
-//! found by counting. Compaction forgets the oldest part; requests for it get 410 Gone.
+//! Versions are consecutive, so the position of a version in the history can be computed.
+//! Compaction removes the oldest part; requests for it get 410 Gone.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -25,31 +25,31 @@ pub(crate) struct Change {
     at: Instant,
     pub(crate) storage: &'static str,
     pub(crate) key: Key,
-    /// The object before; none if it was made.
+    /// The object before; `None` if it was created.
     pub(crate) old: Option<Arc<Value>>,
     /// The object after. For a removal, its last state with the removal's version.
     pub(crate) new: Arc<Value>,
     pub(crate) removed: bool,
 }
 
-/// The version is older than what is remembered.
+/// The version is older than the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Compacted {
-    /// The oldest version that can be asked for.
+    /// The oldest available version.
     pub(crate) oldest: u64,
 }
 
-/// All objects and the recent past.
+/// All objects and the recent history.
 #[derive(Debug)]
 pub(crate) struct Store {
     collections: BTreeMap<&'static str, Objects>,
     history: VecDeque<Change>,
     version: u64,
-    /// Changes that are remembered.
+    /// Maximum number of changes in the history.
     remembered: usize,
 }
 
-/// A version that no client has seen before.
+/// The version before the first change.
 const FIRST_VERSION: u64 = 100;
 
 impl Store {
@@ -84,7 +84,7 @@ impl Store {
         self.collections.get(storage).into_iter().flatten()
     }
 
-    /// True when a namespace holds anything.
+    /// Whether a namespace has no objects.
     pub(crate) fn is_namespace_empty(&self, namespace: &str) -> bool {
         self.collections
             .values()
@@ -96,7 +96,7 @@ impl Store {
         self.collections.get(storage).cloned().unwrap_or_default()
     }
 
-    /// A collection as it was at a version.
+    /// A collection at a version.
     pub(crate) fn at(&self, storage: &str, version: u64) -> Result<Objects, Compacted> {
         let mut objects = self.collection(storage);
         for change in self.since(version)?.rev() {
@@ -105,7 +105,7 @@ impl Store {
         Ok(objects)
     }
 
-    /// A collection as it was at a time, as far as changes are remembered.
+    /// A collection at a time, as far as the history reaches.
     pub(crate) fn collection_then(&self, storage: &str, time: Instant) -> Objects {
         let mut objects = self.collection(storage);
         for change in self.after(time) {
@@ -114,7 +114,7 @@ impl Store {
         objects
     }
 
-    /// An object as it was at a time, as far as changes are remembered.
+    /// An object at a time, as far as the history reaches.
     pub(crate) fn get_then(
         &self,
         storage: &str,
@@ -149,12 +149,12 @@ impl Store {
         Ok(self.history.range(skipped..))
     }
 
-    /// The oldest version that can be asked for.
+    /// The oldest available version.
     fn oldest(&self) -> u64 {
         self.version - self.history.len() as u64
     }
 
-    /// Writes an object under its name and gives it its version.
+    /// Stores an object under its name with a new version.
     pub(crate) fn put(&mut self, storage: &'static str, mut object: Value) -> Arc<Value> {
         let version = self.next_version();
         object["metadata"]["resourceVersion"] = version.to_string().into();
@@ -174,7 +174,7 @@ impl Store {
         new
     }
 
-    /// Removes an object and tells its last state.
+    /// Removes an object and returns its last state.
     pub(crate) fn remove(
         &mut self,
         storage: &'static str,
@@ -211,13 +211,13 @@ impl Store {
         }
     }
 
-    /// Forgets all changes so far: only the present can be asked for.
+    /// Removes the whole history: only the current version is available.
     pub(crate) fn compact(&mut self) {
         self.history.clear();
     }
 }
 
-/// Puts the objects of a collection back to what they were before a change.
+/// Reverts a change of a collection.
 fn undo(change: &Change, storage: &str, objects: &mut Objects) {
     if change.storage != storage {
         return;
@@ -228,7 +228,7 @@ fn undo(change: &Change, storage: &str, objects: &mut Objects) {
     };
 }
 
-/// Where an object is kept.
+/// The key of an object.
 pub(crate) fn key(object: &Value) -> Key {
     (
         crate::meta::namespace(object).to_owned(),

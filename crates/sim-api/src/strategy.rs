@@ -1,4 +1,4 @@
-//! What is special about each kind: defaults, what may change, what follows.
+//! Strategies of kinds: defaults, validation, and effects of changes.
 
 mod certificate;
 mod event;
@@ -20,11 +20,11 @@ use crate::{
 };
 
 pub(crate) use self::{
-    name::check as check_name, namespace::furnish as furnish_namespace, node::NOT_READY,
-    node_restriction::delete as check_node_may_delete, pod::bind as bind_pod,
+    name::check as check_name, namespace::create_default_objects as create_namespace_objects,
+    node::NOT_READY, node_restriction::delete as check_node_may_delete, pod::bind as bind_pod,
 };
 
-/// What decisions are made from.
+/// Inputs of the strategies.
 pub(crate) struct Context<'a> {
     pub(crate) user: &'a User,
     pub(crate) config: &'a SimApiConfig,
@@ -33,7 +33,7 @@ pub(crate) struct Context<'a> {
     pub(crate) dice: &'a mut Dice,
 }
 
-/// Completes and checks a new object.
+/// Sets defaults of a new object and validates it.
 pub(crate) fn before_create(
     kind: &'static Kind,
     object: &mut Value,
@@ -43,7 +43,7 @@ pub(crate) fn before_create(
         "pods" => pod::before_create(kind, object, context)?,
         "nodes" => {
             node::before_create(object, context);
-            node::as_kept(object);
+            node::set_stored_defaults(object);
         }
         "events" => event::before_create(kind, object)?,
         "leases" => lease::check(kind, object)?,
@@ -59,7 +59,7 @@ pub(crate) fn before_create(
     Ok(())
 }
 
-/// What follows a creation.
+/// Effects of a creation.
 pub(crate) fn after_create(
     shared: &Shared,
     kind: &'static Kind,
@@ -69,13 +69,19 @@ pub(crate) fn after_create(
     now: Timestamp,
 ) {
     match kind.storage {
-        "namespaces" => namespace::furnish(meta::name(object), &shared.authority, store, dice, now),
+        "namespaces" => namespace::create_default_objects(
+            meta::name(object),
+            &shared.authority,
+            store,
+            dice,
+            now,
+        ),
         "certificatesigningrequests" => certificate::sign(shared, object, store),
         _ => {}
     }
 }
 
-/// Keeps what this request can't change, and checks the rest.
+/// Restores the fields that this request can't change, and validates the others.
 pub(crate) fn before_update(
     kind: &'static Kind,
     subresource: &str,
@@ -94,13 +100,13 @@ pub(crate) fn before_update(
             return certificate::before_update(kind, subresource, old, new, context);
         }
         ("namespaces", "finalize") => {
-            meta::carry(new, old, "status");
+            meta::copy_field(new, old, "status");
             return Ok(());
         }
         ("events", "") => event::before_update(kind, old, new)?,
         ("leases", "") => lease::check(kind, new)?,
         ("secrets", "") => secret::before_update(old, new),
-        ("nodes", _) => node::as_kept(new),
+        ("nodes", _) => node::set_stored_defaults(new),
         _ => {}
     }
     if ["configmaps", "secrets"].contains(&kind.storage) {
@@ -108,12 +114,12 @@ pub(crate) fn before_update(
     }
     match subresource {
         "status" => {
-            meta::carry(new, old, "spec");
+            meta::copy_field(new, old, "spec");
             Ok(())
         }
         "" => {
             if kind.has("status") {
-                meta::carry(new, old, "status");
+                meta::copy_field(new, old, "status");
             }
             Ok(())
         }
@@ -135,14 +141,14 @@ fn immutable(kind: &Kind, old: &Value, new: &Value) -> Result<(), StatusError> {
     Err(StatusError::invalid(kind, meta::name(old), vec![cause]))
 }
 
-/// What follows an update.
+/// Effects of an update.
 pub(crate) fn after_update(shared: &Shared, kind: &Kind, object: &Value, store: &mut Store) {
     if kind.is("certificatesigningrequests") {
         certificate::sign(shared, object, store);
     }
 }
 
-/// What follows a removal.
+/// Effects of a removal.
 pub(crate) fn after_delete(kind: &Kind, object: &Value, store: &mut Store) {
     let namespace = meta::namespace(object);
     let is_ending = store
@@ -153,15 +159,15 @@ pub(crate) fn after_delete(kind: &Kind, object: &Value, store: &mut Store) {
     }
 }
 
-/// True when an object that is being deleted and has no finalizers left goes by that alone.
-pub(crate) fn may_vanish(kind: &Kind, object: &Value, store: &Store) -> bool {
+/// Whether an object that is being deleted is removed as soon as it has no finalizers.
+pub(crate) fn can_be_removed(kind: &Kind, object: &Value, store: &Store) -> bool {
     if kind.is("namespaces") {
         return store.is_namespace_empty(meta::name(object));
     }
     true
 }
 
-/// Counts `metadata.generation` up, for kinds that have one.
+/// Increments `metadata.generation`, for kinds that have one.
 pub(crate) fn next_generation(object: &mut Value) {
     if let Some(generation) = meta::number(object, "/metadata/generation").filter(|n| *n > 0) {
         object["metadata"]["generation"] = json!(generation + 1);

@@ -1,4 +1,4 @@
-//! What is created below an object: bindings, evictions, tokens.
+//! Subresources that are created: bindings, evictions, tokens.
 
 mod token;
 
@@ -14,7 +14,7 @@ use crate::{
     verb::{DeleteOptions, delete_object},
 };
 
-/// Does what is asked of an object.
+/// Handles the creation of a subresource.
 pub(crate) fn create(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
     match (request.kind().storage, request.target.subresource()) {
         ("pods", "binding") => bind(shared, request),

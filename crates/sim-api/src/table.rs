@@ -1,5 +1,4 @@
-//! Tables: objects as rows that kubectl prints. Source of columns and cells: upstream's
-//! `printers/internalversion`.
+//! Tables for kubectl. Source of columns and cells: upstream's `printers/internalversion`.
 
 mod age;
 mod column;
@@ -15,7 +14,7 @@ use self::{
     column::{Column, Row},
     columns::columns,
 };
-use crate::{Kind, form::Include};
+use crate::{Kind, negotiation::Include};
 
 /// The rows of objects, in the core form for events.
 pub(crate) fn table(

@@ -1,4 +1,4 @@
-//! The server as its clients see it: over connections in memory, with paused time.
+//! The server, tested by clients over in-memory connections with paused time.
 
 mod caches;
 mod certificates;
@@ -22,19 +22,19 @@ use serde_json::{Value, json};
 use self::client::TestClient;
 use crate::{SimApi, SimApiConfig, User};
 
-/// A server with the settings of tests.
+/// A server with settings for tests.
 async fn server() -> SimApi {
     SimApi::start(SimApiConfig::default()).await.unwrap()
 }
 
-/// A server and a client of it that is an administrator.
+/// A server and an administrator's client.
 async fn pair() -> (SimApi, TestClient) {
     let api = server().await;
     let client = TestClient::new(&api).await;
     (api, client)
 }
 
-/// A client that is a node.
+/// A node's client.
 async fn node_client(api: &SimApi, node: &str) -> TestClient {
     api.add_token(node, User::node(node));
     TestClient::new(api).await.with_token(node)

@@ -1,10 +1,10 @@
-//! Who asks.
+//! Users.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// A user as the server knows one.
+/// A user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct User {
     /// The name, such as `system:node:worker-1`.
@@ -13,12 +13,12 @@ pub struct User {
     pub uid: String,
     /// The groups, such as `system:nodes`.
     pub groups: Vec<String>,
-    /// Whatever else is known.
+    /// Extra attributes.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// A user of groups.
+    /// A user with groups.
     #[must_use]
     pub fn new(name: &str, groups: &[&str]) -> Self {
         Self {
@@ -28,25 +28,25 @@ impl User {
         }
     }
 
-    /// The user that a node is.
+    /// The user of a node.
     #[must_use]
     pub fn node(node: &str) -> Self {
         Self::new(&format!("system:node:{node}"), &["system:nodes"])
     }
 
-    /// A user who may do everything.
+    /// An administrator.
     #[must_use]
     pub fn admin() -> Self {
         Self::new("admin", &["system:masters"])
     }
 
-    /// Nobody in particular.
+    /// The anonymous user.
     #[must_use]
     pub fn anonymous() -> Self {
         Self::new("system:anonymous", &["system:unauthenticated"])
     }
 
-    /// The node that this user is.
+    /// The node of this user, if it is one.
     #[must_use]
     pub fn node_name(&self) -> Option<&str> {
         if !self.is_in("system:nodes") {
@@ -55,18 +55,18 @@ impl User {
         self.name.strip_prefix("system:node:")
     }
 
-    /// True for a member of that group.
+    /// Whether the user is a member of this group.
     #[must_use]
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|found| found == group)
     }
 
-    /// True unless it is nobody in particular.
+    /// Whether the user is not anonymous.
     pub(crate) fn is_authenticated(&self) -> bool {
         !self.is_in("system:unauthenticated")
     }
 
-    /// With the group that all users are in who proved who they are.
+    /// Adds the group of all authenticated users.
     pub(crate) fn authenticated(mut self) -> Self {
         const ALL: &str = "system:authenticated";
         if self.is_authenticated() && !self.is_in(ALL) {

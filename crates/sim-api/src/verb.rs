@@ -1,4 +1,4 @@
-//! What is done for each verb. All of it happens under the store's lock and waits for nothing.
+//! Execution of each verb, under the store's lock and without waiting.
 
 mod change;
 mod create;
@@ -11,7 +11,7 @@ mod watch;
 use serde_json::Value;
 
 use crate::{
-    StatusError, event_form,
+    StatusError, event_conversion,
     request::{Request, Verb},
     selection::Selection,
     state::Shared,
@@ -22,11 +22,11 @@ pub(crate) use self::{
     watch::Watch,
 };
 
-/// What a request is answered with.
+/// Result of a request.
 pub(crate) enum Reply {
-    /// An object or a list, and whether it was made just now.
+    /// An object or a list, and whether it was created by the request.
     Object { value: Value, created: bool },
-    /// Changes as they come.
+    /// A stream of changes.
     Watch(Box<Watch>),
 }
 
@@ -46,7 +46,7 @@ impl Reply {
     }
 }
 
-/// Does what is asked; subresources that are streams are answered elsewhere.
+/// Executes a request; streaming subresources are handled elsewhere.
 pub(crate) fn answer(shared: &Shared, request: &Request) -> Result<Reply, StatusError> {
     let kind = request.kind();
     if kind.is_review && request.verb != Verb::Create {
@@ -78,5 +78,8 @@ fn get(shared: &Shared, request: &Request) -> Result<Reply, StatusError> {
             .cloned()
     });
     let object = found.ok_or_else(|| StatusError::not_found(target.kind, target.name()))?;
-    Ok(Reply::ok(event_form::shown(target.kind, &object)))
+    Ok(Reply::ok(event_conversion::from_storage(
+        target.kind,
+        &object,
+    )))
 }

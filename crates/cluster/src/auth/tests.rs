@@ -337,10 +337,10 @@ fn an_answer_that_cannot_be_read_is_no_judgement() {
     });
     let keep = ["/metadata"];
     for seed in 0..500 {
-        let (nulls, absent) = sim_api::odd::with_nulls(seed, &review, &keep);
+        let (nulls, absent) = sim_api::malformed::with_nulls(seed, &review, &keep);
         let read = |review| super::tokens::owner(review).unwrap();
         assert_eq!(read(&nulls), read(&absent), "{seed}");
-        let (wrong, absent, pointer) = sim_api::odd::with_wrong_type(seed, &review, &keep);
+        let (wrong, absent, pointer) = sim_api::malformed::with_wrong_type(seed, &review, &keep);
         match super::tokens::owner(&wrong) {
             Ok(owner) => {
                 assert_eq!(pointer, "/status/error", "a field that nobody reads");

@@ -3,7 +3,7 @@
 use rubelet_api::{pod::PodSpec, status::PodStatus, wire::status_from_json};
 use rubelet_kube::Change;
 use serde_json::{Value, json, value::RawValue};
-use sim_api::odd::{with_nulls, with_wrong_type};
+use sim_api::malformed::{with_nulls, with_wrong_type};
 
 use super::{
     readiness_gates::ReadinessGates,

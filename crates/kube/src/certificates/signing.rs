@@ -294,7 +294,7 @@ fn unavailable(source: ApiError) -> SigningError {
 #[cfg(test)]
 mod tests {
     use rubelet_yaml::read_value;
-    use sim_api::odd::{with_nulls, with_wrong_type};
+    use sim_api::malformed::{with_nulls, with_wrong_type};
 
     use super::*;
 

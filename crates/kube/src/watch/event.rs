@@ -210,8 +210,8 @@ mod tests {
         let keep = ["/type"];
         for seed in 0..500 {
             let odd = |full| {
-                let (nulls, absent) = sim_api::odd::with_nulls(seed, full, &keep);
-                let (wrong, ..) = sim_api::odd::with_wrong_type(seed, full, &keep);
+                let (nulls, absent) = sim_api::malformed::with_nulls(seed, full, &keep);
+                let (wrong, ..) = sim_api::malformed::with_wrong_type(seed, full, &keep);
                 [nulls, absent, wrong].map(|event| read(&event.to_string()))
             };
             for event in odd(&bookmark) {

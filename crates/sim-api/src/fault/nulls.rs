@@ -1,9 +1,9 @@
-//! Answers in which null stands for whatever is empty or absent, as Go programs may write it.
+//! Responses with null for everything that is empty or absent, as Go programs may write them.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-/// Fields that get a null where they are absent, by the field that holds them.
+/// Fields that are set to null if they are absent, by their parent field.
 const ABSENT: &[(&str, &[&str])] = &[
     (
         "metadata",
@@ -85,17 +85,17 @@ const ABSENT: &[(&str, &[&str])] = &[
     ("images", &["names", "sizeBytes"]),
 ];
 
-/// Writes null for what is empty or absent, all the way down.
-pub(crate) fn spread(value: &mut Value) {
+/// Replaces empty and absent fields by null, recursively.
+pub(crate) fn insert_nulls(value: &mut Value) {
     below("", value);
 }
 
-/// The same for a line of a watch.
-pub(crate) fn in_line(line: &Bytes) -> Bytes {
+/// The same for an event of a watch.
+pub(crate) fn insert_nulls_in_line(line: &Bytes) -> Bytes {
     let Ok(mut event) = serde_json::from_slice::<Value>(line) else {
         return line.clone();
     };
-    spread(&mut event);
+    insert_nulls(&mut event);
     format!("{event}\n").into()
 }
 
@@ -138,12 +138,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_empty_or_absent_becomes_null() {
+    fn empty_and_absent_fields_become_null() {
         let line = json!({"type": "ADDED", "object": {
             "metadata": {"name": "a", "labels": {}},
             "status": {"images": [{"names": []}], "phase": "", "conditions": []},
         }});
-        let read: Value = serde_json::from_slice(&in_line(&line.to_string().into())).unwrap();
+        let read: Value =
+            serde_json::from_slice(&insert_nulls_in_line(&line.to_string().into())).unwrap();
         let object = &read["object"];
         assert_eq!(object["metadata"]["name"], "a");
         let fields = object["metadata"].as_object().unwrap();
@@ -151,6 +152,6 @@ mod tests {
         let image = object["status"]["images"][0].as_object().unwrap();
         assert!(image["names"].is_null() && image["sizeBytes"].is_null());
         assert!(object["status"]["phase"].is_null());
-        assert_eq!(in_line(&Bytes::from("half")), "half");
+        assert_eq!(insert_nulls_in_line(&Bytes::from("half")), "half");
     }
 }

@@ -1,4 +1,4 @@
-//! Rules as they are written.
+//! Parser of rules.
 
 use std::{str::FromStr, time::Duration};
 
@@ -6,7 +6,7 @@ use rubelet_base::duration::parse_go;
 
 use super::{Fault, Rule};
 
-/// A text that is no rule.
+/// A text that is not a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the rule {rule:?}: {what}")]
 pub struct RuleError {
@@ -14,7 +14,7 @@ pub struct RuleError {
     what: String,
 }
 
-/// What a watch does before it stalls or ends, unless it is said.
+/// Default time before a watch stalls or ends.
 const AFTER: Duration = Duration::from_secs(10);
 
 const VERBS: [&str; 11] = [
@@ -54,7 +54,7 @@ fn read(text: &str) -> Result<Rule, String> {
     let (mut fault, mut retry_after) = (None, None);
     for word in words {
         if fault.is_some() {
-            return Err(format!("{word:?} stands after the fault"));
+            return Err(format!("{word:?} comes after the fault"));
         }
         let (key, value) = match word.split_once('=') {
             Some((key, value)) => (key, Some(value)),
@@ -112,7 +112,7 @@ fn read_fault(key: &str, value: Option<&str>) -> Result<Fault, String> {
         ("nulls", None) => Fault::Nulls,
         _ => {
             return Err(format!(
-                "{key:?} is no condition (name, user, chance, skip, times, retry-after) and no fault \
+                "{key:?} is neither a condition (name, user, chance, skip, times, retry-after) nor a fault \
                  (delay=, code=, lost, cut, cut-after, cut-body, hang, stall, end, expire, nulls)"
             ));
         }
@@ -126,7 +126,7 @@ fn time(text: &str) -> Result<Duration, String> {
 
 fn code(text: &str) -> Result<u16, String> {
     let code = text.parse().ok().filter(|code| (400..600).contains(code));
-    code.ok_or_else(|| format!("{text:?} is no status code of an error"))
+    code.ok_or_else(|| format!("{text:?} is not a status code of an error"))
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -135,7 +135,7 @@ fn share(text: &str) -> Result<f64, String> {
         None => text.parse().ok(),
     };
     let share = share.filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| format!("{text:?} is no share such as 5% or 0.05"))
+    share.ok_or_else(|| format!("{text:?} is not a share such as 5% or 0.05"))
 }
 
 fn whole<T: FromStr>(key: &str, text: &str) -> Result<T, String> {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_read_as_they_are_shown() {
+    fn rules_are_parsed_as_they_display() {
         for text in [
             "* * delay=5ms",
             "write * delay=5ms..1s",
@@ -170,16 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn broken_rules_are_refused_with_what_is_wrong() {
+    fn invalid_rules_are_refused_with_the_problem() {
         for (text, what) in [
             ("", "it must be VERB RESOURCE"),
             ("grab pods cut", "\"grab\" is not one of"),
             ("get pods", "it has no fault"),
-            ("get pods code=200", "no status code of an error"),
-            ("get pods chance=7 cut", "no share"),
-            ("get pods cut times=2", "stands after the fault"),
+            ("get pods code=200", "not a status code of an error"),
+            ("get pods chance=7 cut", "not a share"),
+            ("get pods cut times=2", "comes after the fault"),
             ("get pods retry-after=1 cut", "goes with code only"),
-            ("get pods explode", "no fault"),
+            ("get pods explode", "nor a fault"),
             ("get pods delay=5", "delay"),
             ("get pods times=x cut", "whole number"),
         ] {

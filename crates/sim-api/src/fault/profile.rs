@@ -1,24 +1,24 @@
-//! Mixes of rules that have a name.
+//! Profiles: named sets of rules.
 
 use super::Rule;
 
-/// The profiles: name, and what they do.
+/// The profiles: name and description.
 pub const PROFILES: [(&str, &str); 4] = [
     (
         "slow",
-        "every answer takes its time; writes take longer than reads, as with a slow disk",
+        "all responses are slow; writes are slower than reads, as with a slow disk",
     ),
     (
         "busy",
-        "429 with Retry-After, conflicts and server errors now and then",
+        "some requests fail with 429 and Retry-After, a conflict or a server error",
     ),
     (
         "flaky",
-        "connections cut before, after and in the middle of answers; watches that end early",
+        "connections are closed before, after and in the middle of responses; watches end early",
     ),
     (
         "rough",
-        "all of those, and watches that stall or expire, and requests that hang",
+        "all of these, and watches that stall or expire, and requests that hang",
     ),
 ];
 
@@ -60,7 +60,7 @@ pub fn profile(name: &str) -> Option<Vec<Rule>> {
     let rules = parts.iter().copied().flatten();
     Some(
         rules
-            .map(|rule| rule.parse().expect("all rules are read by a test"))
+            .map(|rule| rule.parse().expect("a test parses all rules"))
             .collect(),
     )
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_profiles_can_be_had() {
+    fn all_profiles_are_valid() {
         for (name, _) in PROFILES {
             assert!(!profile(name).expect(name).is_empty());
         }

@@ -1,78 +1,79 @@
-//! One rule: which requests, when, and what happens to them.
+//! A rule: requests, conditions and a fault.
 
 use std::{fmt, time::Duration};
 
 use crate::{route::Target, user::User};
 
-/// What happens to a request.
+/// A fault of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// It is answered later.
+    /// The response is delayed.
     Delay {
-        /// At least so much later.
+        /// Minimum delay.
         from: Duration,
-        /// At most.
+        /// Maximum delay.
         to: Duration,
     },
-    /// It is not done and answered with an error.
+    /// The request is not executed and fails with an error.
     Code {
         /// The status code.
         code: u16,
-        /// The header of that name, in seconds.
+        /// Value of the header Retry-After, in seconds.
         retry_after: Option<u32>,
     },
-    /// It is done and answered with an error.
+    /// The request is executed and fails with an error.
     Lost {
         /// The status code.
         code: u16,
     },
-    /// It is not done and its connection closed.
+    /// The request is not executed and the connection is closed.
     Cut,
-    /// It is done and its connection closed before the answer.
+    /// The request is executed and the connection is closed before the response.
     CutAfter,
-    /// It is done and its connection closed in the middle of the answer.
+    /// The request is executed and the connection is closed in the middle of the response.
     CutBody,
-    /// It is not done and never answered; other requests of the connection are.
+    /// The request is not executed and has no response; other requests of the connection are
+    /// served.
     Hang,
-    /// A watch that sends nothing more after that time, and does not end either.
+    /// The watch sends nothing after this time, and does not end.
     Stall {
         /// After this time.
         after: Duration,
     },
-    /// A watch that ends well after that time.
+    /// The watch ends without an error after this time.
     End {
         /// After this time.
         after: Duration,
     },
-    /// A watch or list that is told that its resource version is too old.
+    /// The watch or list fails because its resource version is too old.
     Expire,
-    /// It is done, and the answer has a null for all that is empty or absent.
+    /// The request is executed, and the response has null for everything that is empty or absent.
     Nulls,
 }
 
-/// A fault, and for which requests. Written as `VERB RESOURCE [CONDITION...] FAULT`.
+/// A fault, and the requests to which it applies. Syntax: `VERB RESOURCE [CONDITION...] FAULT`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     /// A verb of the API, `read`, `write` or `*`.
     pub verb: String,
-    /// A plural, perhaps with a subresource; each `*` stands for any text.
+    /// A plural, optionally with a subresource; each `*` matches any text.
     pub resource: String,
-    /// Only objects of that name.
+    /// Only objects of this name.
     pub name: Option<String>,
-    /// Only requests of that user.
+    /// Only requests of this user.
     pub user: Option<String>,
-    /// Of the requests that are meant, from 0 to 1.
+    /// Share of the matching requests, from 0 to 1.
     pub share: f64,
-    /// Not the first so many.
+    /// Number of matching requests that are skipped at first.
     pub skip: u64,
-    /// At most so many.
+    /// Maximum number of faults.
     pub times: Option<u64>,
-    /// What happens.
+    /// The fault.
     pub fault: Fault,
 }
 
 impl Rule {
-    /// A fault of every request of that verb and resource.
+    /// A fault of all requests of this verb and resource.
     #[must_use]
     pub fn new(verb: &str, resource: &str, fault: Fault) -> Self {
         Self {
@@ -87,13 +88,13 @@ impl Rule {
         }
     }
 
-    /// The same for that share of the requests.
+    /// The same for this share of the requests.
     #[must_use]
     pub fn share(self, share: f64) -> Self {
         Self { share, ..self }
     }
 
-    /// The same, so many times at most.
+    /// The same, at most this many times.
     #[must_use]
     pub fn times(self, times: u64) -> Self {
         Self {
@@ -102,8 +103,8 @@ impl Rule {
         }
     }
 
-    /// True for a request that the rule is about.
-    pub(super) fn means(&self, verb: &str, target: &Target, user: &User) -> bool {
+    /// Whether the rule applies to a request.
+    pub(super) fn matches(&self, verb: &str, target: &Target, user: &User) -> bool {
         let is_read = ["get", "list", "watch"].contains(&verb);
         let verb_fits = match self.verb.as_str() {
             "*" => true,
@@ -116,7 +117,7 @@ impl Rule {
         verb_fits
             && (!is_stream || verb == "watch")
             && (self.fault != Fault::Expire || can_expire)
-            && fits(&self.resource, &target.resource())
+            && glob(&self.resource, &target.resource())
             && self
                 .name
                 .as_deref()
@@ -124,12 +125,12 @@ impl Rule {
             && self
                 .user
                 .as_ref()
-                .is_none_or(|wanted| fits(wanted, &user.name))
+                .is_none_or(|wanted| glob(wanted, &user.name))
     }
 }
 
-/// True when the text fits a pattern in which each `*` stands for any text.
-fn fits(pattern: &str, text: &str) -> bool {
+/// Whether a text matches a pattern in which each `*` matches any text.
+fn glob(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == text;
     };
@@ -192,7 +193,7 @@ mod tests {
     use crate::Kind;
 
     #[test]
-    fn patterns_fit_whole_texts() {
+    fn patterns_match_whole_texts() {
         for (pattern, text, fit) in [
             ("*", "pods", true),
             ("pods", "pods/status", false),
@@ -201,17 +202,17 @@ mod tests {
             ("p*s/s*s", "pods/status", true),
             ("p*x", "pods", false),
         ] {
-            assert_eq!(fits(pattern, text), fit, "{pattern} {text}");
+            assert_eq!(glob(pattern, text), fit, "{pattern} {text}");
         }
     }
 
     #[test]
-    fn a_rule_means_its_own_requests_only() {
+    fn a_rule_applies_to_its_own_requests_only() {
         let pods = Kind::of("pods").unwrap();
         let mut target = Target::object(pods, "a", "web");
         target.subresource = Some("status".to_owned());
         let node = User::node("n");
-        for (rule, verb, means) in [
+        for (rule, verb, matches) in [
             ("write pods/status code=500", "patch", true),
             ("read pods/status code=500", "patch", false),
             ("* pods code=500", "patch", false),
@@ -222,7 +223,7 @@ mod tests {
             ("* * expire", "list", true),
         ] {
             let rule: Rule = rule.parse().unwrap();
-            assert_eq!(rule.means(verb, &target, &node), means, "{rule}");
+            assert_eq!(rule.matches(verb, &target, &node), matches, "{rule}");
         }
     }
 }

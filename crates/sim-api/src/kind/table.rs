@@ -1,4 +1,4 @@
-//! All kinds.
+//! The table of all kinds.
 
 use super::Kind;
 
@@ -19,7 +19,7 @@ const PLAIN: Kind = Kind {
 
 const STATUS: &str = "status";
 
-/// What events can be selected by, in the core form they are kept in.
+/// Field selectors of events, in the core form in which they are stored.
 const EVENT_FIELDS: &[(&str, &str)] = &[
     ("involvedObject.kind", "/involvedObject/kind"),
     ("involvedObject.namespace", "/involvedObject/namespace"),
@@ -42,7 +42,7 @@ const EVENT_FIELDS: &[(&str, &str)] = &[
     ("type", "/type"),
 ];
 
-/// Everything that is served, in the order of discovery.
+/// All kinds, in the order of discovery.
 pub const KINDS: &[Kind] = &[
     Kind {
         plural: "configmaps",

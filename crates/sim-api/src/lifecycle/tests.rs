@@ -17,7 +17,7 @@ fn after(seconds: i64, node: Value) -> Value {
     let mut store = Store::new(10);
     store.put("nodes", node);
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    look(
+    reconcile(
         &mut store,
         &mut Leases::new(),
         start + SignedDuration::from_secs(seconds),
@@ -46,7 +46,7 @@ fn taints_follow_the_conditions_and_the_lease() {
 }
 
 #[test]
-fn a_node_whose_clock_is_wrong_is_lost_when_its_lease_stands_still() {
+fn a_node_with_a_wrong_clock_is_lost_without_renewals() {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let at = |seconds| start + SignedDuration::from_secs(seconds);
     for skew in [-600, 0, 600] {
@@ -60,7 +60,7 @@ fn a_node_whose_clock_is_wrong_is_lost_when_its_lease_stands_still() {
                     "spec": { "renewTime": clock::micros(at(seconds + skew)) },
                 }),
             );
-            look(&mut store, &mut leases, at(now));
+            reconcile(&mut store, &mut leases, at(now));
             let node = store.get("nodes", "", "n").unwrap();
             node["status"]["conditions"][0]["status"].clone()
         };

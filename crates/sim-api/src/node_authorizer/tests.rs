@@ -38,18 +38,18 @@ fn pods() -> Vec<Value> {
     ]
 }
 
-fn said(user: &User, verb: Verb, path: &str) -> Option<String> {
+fn denial_of(user: &User, verb: Verb, path: &str) -> Option<String> {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let Ok(Route::Objects(target)) = route(path) else {
         panic!("{path} is no path of objects")
     };
     let query = Query::parse(Some(query)).unwrap();
     let pods = || pods().into_iter().map(Arc::new).collect();
-    objection(user, verb, &target, &query, pods)
+    denial(user, verb, &target, &query, pods)
 }
 
 #[test]
-fn a_node_reads_its_own_object_its_pods_and_what_they_name() {
+fn a_node_reads_itself_its_pods_and_what_they_reference() {
     use Verb::{Create, Get, List, Watch};
     let node = User::node("n");
     let none = "no relationship found between node 'n' and this object";
@@ -119,16 +119,19 @@ fn a_node_reads_its_own_object_its_pods_and_what_they_name() {
         ),
     ] {
         assert_eq!(
-            said(&node, verb, path).as_deref(),
+            denial_of(&node, verb, path).as_deref(),
             wanted,
             "{verb:?} {path}"
         );
     }
     let admin = User::admin();
-    assert_eq!(said(&admin, List, "/api/v1/namespaces/a/secrets"), None);
+    assert_eq!(
+        denial_of(&admin, List, "/api/v1/namespaces/a/secrets"),
+        None
+    );
 }
 #[test]
-fn a_node_keeps_its_own_objects_and_does_what_all_nodes_may() {
+fn a_node_writes_its_own_objects_and_uses_node_rules() {
     use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
     let node = User::node("n");
     let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
@@ -196,7 +199,7 @@ fn a_node_keeps_its_own_objects_and_does_what_all_nodes_may() {
         (Get, "/api/v1/namespaces/a", Some("")),
     ] {
         assert_eq!(
-            said(&node, verb, path).as_deref(),
+            denial_of(&node, verb, path).as_deref(),
             wanted,
             "{verb:?} {path}"
         );

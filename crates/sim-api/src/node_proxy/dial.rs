@@ -18,10 +18,10 @@ use crate::{
     user::User,
 };
 
-/// What a node has to answer a connection in.
+/// Timeout of connecting to a node.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
 
-/// Where a node's server is.
+/// Address of a node's server.
 pub(super) fn address(shared: &Shared, node: &str) -> Result<(String, u16), StatusError> {
     let kind = Kind::of("nodes").expect("it is in the table");
     let found = shared.with_store(|store| store.get("nodes", "", node).cloned());
@@ -55,7 +55,7 @@ pub(super) async fn connect(
 ) -> io::Result<TlsStream<TcpStream>> {
     let connecting = TcpStream::connect((host, port));
     let stream = tokio::time::timeout(CONNECT, connecting).await??;
-    // Small frames of a session must not wait for others.
+    // Small frames of a session must not be delayed.
     stream.set_nodelay(true)?;
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     let config = node_client_config(shared).map_err(io::Error::other)?;
@@ -63,8 +63,8 @@ pub(super) async fn connect(
     tokio::time::timeout(CONNECT, connecting).await?
 }
 
-/// Shows the certificate of an administrator; takes any of the node, as an API server does that is
-/// given no authority for them.
+/// Uses the certificate of an administrator; accepts any certificate of the node, like an API
+/// server without a CA for them.
 fn node_client_config(shared: &Shared) -> Result<ClientConfig, String> {
     let user = User::new("kube-apiserver-kubelet-client", &["system:masters"]);
     let hour = Duration::from_secs(3600);

@@ -25,21 +25,21 @@ use crate::{
     state::Shared,
 };
 
-/// What passes bytes in both directions, to be run once the answer is sent.
+/// Copies bytes in both directions; run after the response is sent.
 pub(crate) type Session = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The protocols of WebSockets that the API server translates for a node that does not know them.
+/// WebSocket protocols that the API server translates for a node that does not support them.
 const TRANSLATED: [&str; 2] = ["v5.channel.k8s.io", "SPDY/3.1+portforward.k8s.io"];
 
-/// What a node declares that knows them.
+/// Feature that a node declares if it supports them.
 const FEATURE: &str = "ExtendWebSocketsToKubelet";
 
-/// True for the subresource of a pod that opens a session.
+/// Whether a subresource of a pod opens a session.
 pub(crate) fn is_session(subresource: &str) -> bool {
     ["attach", "exec", "portforward"].contains(&subresource)
 }
 
-/// Asks the pod's node for a session. A refusal of the node is the answer as it is, without a session.
+/// Opens a session with the pod's node. An error of the node is passed on, without a session.
 pub(crate) async fn open(
     shared: &Shared,
     request: &Request,
@@ -84,12 +84,12 @@ pub(crate) async fn open(
     Ok((response, session))
 }
 
-/// An error that upstream gives no reason.
+/// An error without a reason, as upstream.
 fn failed(message: String) -> StatusError {
     StatusError::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
 }
 
-/// The path and query on the node, in the kubelet's words; the query is sorted as Go sorts it.
+/// The path and query of the kubelet's API; the query is sorted as in Go.
 fn path(pod: &Value, request: &Request) -> Result<String, StatusError> {
     let (target, query) = (&request.target, &request.query);
     let (namespace, name) = (target.namespace(), target.name());
@@ -127,7 +127,7 @@ fn path(pod: &Value, request: &Request) -> Result<String, StatusError> {
     Ok(path)
 }
 
-/// A boolean as options of a connection have it: only `false` and `0` are false.
+/// A boolean option of a connection: only `false` and `0` are false.
 fn is_set(query: &Query, option: &str) -> bool {
     let value = query.get(option);
     value.is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
@@ -155,7 +155,7 @@ fn needs_translation(shared: &Shared, node: &str, headers: &HeaderMap) -> bool {
     is_websocket && is_new && !declares()
 }
 
-/// The words of a header whose values are lists.
+/// The values of a header with lists.
 fn values(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
     let values = headers.get_all(name).into_iter();
     let values = values.filter_map(|value| value.to_str().ok());
@@ -201,7 +201,7 @@ async fn send(
     sender.send_request(sent).await.map_err(io::Error::other)
 }
 
-/// Copies until one side ends, then closes both, as upstream does.
+/// Copies until one side closes, then closes both, as upstream does.
 async fn pass_through(client: OnUpgrade, node: OnUpgrade) {
     let (client, node): (Upgraded, Upgraded) = match tokio::try_join!(client, node) {
         Ok(both) => both,
@@ -212,7 +212,7 @@ async fn pass_through(client: OnUpgrade, node: OnUpgrade) {
     };
     let (mut from_client, mut to_client) = split(TokioIo::new(client));
     let (mut from_node, mut to_node) = split(TokioIo::new(node));
-    // What the side that ends has sent is written by then; the other one is told to end.
+    // Everything that the closing side sent is written by then; the other side is shut down.
     let ended = tokio::select! {
         ended = copy(&mut from_client, &mut to_node) => ended,
         ended = copy(&mut from_node, &mut to_client) => ended,
@@ -221,6 +221,6 @@ async fn pass_through(client: OnUpgrade, node: OnUpgrade) {
         tracing::debug!(%error, "A session broke");
     }
     let closing = async { tokio::join!(to_client.shutdown(), to_node.shutdown()) };
-    // The connections are dropped anyhow.
+    // The connections are dropped in any case.
     let _ = tokio::time::timeout(dial::CONNECT, closing).await;
 }

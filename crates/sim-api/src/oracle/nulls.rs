@@ -1,26 +1,26 @@
-//! Nulls that a node writes. Pure.
+//! Nulls in requests of a node. Pure.
 //!
-//! Go programs write null for what is empty. The API server keeps it for a while, and who reads it as a list
-//! or a map fails on it. This product writes none, and this server refuses its requests that hold one.
+//! Go programs write null for empty values. The API server stores it, and clients that expect a list or a
+//! map fail on it. The agent writes none, and this server refuses requests of the agent that contain one.
 
 use serde_json::Value;
 
-/// How the user agent of the product begins. kubectl and kubelets may write null.
+/// Prefix of the agent's user agent. kubectl and kubelets may write null.
 const STRICT: &str = "rubelet/";
 
-/// Media types in which null has a meaning: it deletes the field. The agent needs that in the patch of a pod's
-/// status only (`cluster/src/status/patch.rs`).
+/// Media types in which null deletes a field. The agent uses that only in the patch of a pod's status
+/// (`cluster/src/status/patch.rs`).
 const MERGE: [&str; 2] = [
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
 ];
 
-/// The field that is null in a body and must not be, such as `status.images[0].names`.
+/// The field of a body that is null and must not be, such as `status.images[0].names`.
 pub(crate) fn written_null(agent: &str, media_type: &str, body: &[u8]) -> Option<String> {
     if !agent.starts_with(STRICT) || !media_type.ends_with("json") {
         return None;
     }
-    // What is no JSON is refused elsewhere.
+    // Invalid JSON is refused elsewhere.
     let body = serde_json::from_slice(body).ok()?;
     below(&body, MERGE.contains(&media_type), "")
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::written_null;
 
     #[test]
-    fn null_is_found_unless_it_deletes() {
+    fn null_is_found_unless_it_deletes_a_field() {
         let (object, merge) = ("application/json", "application/merge-patch+json");
         let json_patch = "application/json-patch+json";
         for (agent, media_type, body, found) in [

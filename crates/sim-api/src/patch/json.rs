@@ -1,24 +1,24 @@
-//! JSON patch (RFC 6902), by the crate `json-patch`, with what upstream's library does differently:
-//! `replace` also sets a field that is not there, a `test` for null holds for a missing field, and a `copy` of a
-//! missing field is a null.
+//! JSON patch (RFC 6902) with the crate `json-patch` and the deviations of upstream's library: `replace` also
+//! sets a missing field, a `test` for null succeeds for a missing field, and a `copy` of a missing field is
+//! null.
 
 use json_patch::{AddOperation, PatchOperation};
 use serde_json::Value;
 
 use super::PatchError;
 
-/// Operations in one patch.
-const MOST_OPERATIONS: usize = 10_000;
+/// Maximum number of operations in one patch.
+const MAX_OPERATIONS: usize = 10_000;
 
-/// Bytes that all copies of one patch may add.
-const MOST_COPIED: usize = 3 * 1024 * 1024;
+/// Maximum number of bytes that all copies of one patch add.
+const MAX_COPIED: usize = 3 * 1024 * 1024;
 
 pub(super) fn apply(object: &Value, body: &[u8]) -> Result<Value, PatchError> {
     let operations: Vec<PatchOperation> = serde_json::from_slice(body)
         .map_err(|error| PatchError::Malformed(format!("error decoding patch: {error}")))?;
-    if operations.len() > MOST_OPERATIONS {
+    if operations.len() > MAX_OPERATIONS {
         return Err(PatchError::TooLarge(format!(
-            "The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",
+            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
             operations.len()
         )));
     }
@@ -31,18 +31,18 @@ pub(super) fn apply(object: &Value, body: &[u8]) -> Result<Value, PatchError> {
         if let PatchOperation::Copy(copy) = &operation {
             let value = object.pointer(copy.from.as_str());
             copied += value.map_or(0, |value| value.to_string().len());
-            if copied > MOST_COPIED {
-                let message = format!("the copies add more than {MOST_COPIED} bytes");
-                return Err(PatchError::Unfit(message));
+            if copied > MAX_COPIED {
+                let message = format!("the copies add more than {MAX_COPIED} bytes");
+                return Err(PatchError::Inapplicable(message));
             }
         }
         json_patch::patch(&mut object, &[operation])
-            .map_err(|error| PatchError::Unfit(error.to_string()))?;
+            .map_err(|error| PatchError::Inapplicable(error.to_string()))?;
     }
     Ok(object)
 }
 
-/// The operation that has the effect of upstream's; `None` if it has none.
+/// The operation with the effect that upstream's library has; `None` if it has no effect.
 fn as_upstream(object: &Value, operation: PatchOperation) -> Option<PatchOperation> {
     let is_missing_field = |path: &str| {
         let holder = path.rsplit_once('/').map(|(holder, _)| holder);

@@ -1,17 +1,17 @@
-//! Which lists a strategic merge patch merges, and by which key. All other lists are replaced as a whole.
-//! Source: the tags `patchStrategy` and `patchMergeKey` of the API's types.
+//! Lists that a strategic merge patch merges, and their keys. All other lists are replaced. Source: the
+//! tags `patchStrategy` and `patchMergeKey` of the API's types.
 
 use crate::Kind;
 
-/// The fields of a type that a patch treats in a way of their own, or that hold such.
+/// The fields of a type that have a merge strategy, or that contain such fields.
 pub(super) type Schema = &'static [(&'static str, Field)];
 
-/// How a patch changes a field.
+/// Merge strategy of a field.
 #[derive(Debug)]
 pub(super) enum Field {
-    /// A list of objects that are identified by a key.
+    /// A list of objects that are merged by a key.
     Keyed(&'static str, Schema),
-    /// A list of plain values, each at most once.
+    /// A list of primitive values, without duplicates.
     Set,
     /// An object.
     Object(Schema),
@@ -32,7 +32,7 @@ pub(super) fn of_kind(kind: &Kind) -> Schema {
     }
 }
 
-/// What is known of a field.
+/// The merge strategy of a field.
 pub(super) fn field(schema: Schema, name: &str) -> Option<&'static Field> {
     let mut fields = schema.iter();
     fields
@@ -45,7 +45,7 @@ const META: (&str, Field) = (
     Object(&[("finalizers", Set), ("ownerReferences", Keyed("uid", &[]))]),
 );
 
-/// `status` with nothing but conditions.
+/// A `status` with conditions only.
 const CONDITIONS: (&str, Field) = ("status", Object(&[("conditions", Keyed("type", &[]))]));
 
 const OTHER: Schema = &[META];

@@ -1,4 +1,4 @@
-//! Strategic merge patch: objects field by field, some lists entry by entry, and directives.
+//! Strategic merge patch: merges objects by field, some lists by entry, and supports directives.
 
 mod list;
 
@@ -17,8 +17,8 @@ const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 
 type Fields = Map<String, Value>;
 
-/// The object after the patch. Directives that have no meaning where they stand are gone afterwards, as
-/// after decoding into a type that has no such field.
+/// Applies the patch. Directives at other places are removed afterwards, as by decoding into a type
+/// without such a field.
 pub(super) fn apply(kind: &Kind, object: &Value, body: &[u8]) -> Result<Value, PatchError> {
     let (Value::Object(old), Value::Object(patch)) = (object.clone(), decoded(body)?) else {
         return Err(malformed("invalid JSON document"));
@@ -83,7 +83,7 @@ fn merge(mut old: Fields, mut patch: Fields, schema: Schema) -> Result<Fields, P
     Ok(old)
 }
 
-/// Takes the fields out whose names begin with a prefix, by what follows it.
+/// Removes the fields whose names begin with a prefix. Returns them by the rest of their names.
 fn drain(patch: &mut Fields, prefix: &str) -> Vec<(String, Value)> {
     let keys: Vec<String> = patch
         .keys()
@@ -97,7 +97,7 @@ fn drain(patch: &mut Fields, prefix: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Clears what is not named. All that the patch sets must be named.
+/// Removes fields that `kept` does not name. It must name all fields that the patch sets.
 fn retain(old: &mut Fields, patch: &Fields, kept: &Value) -> Result<(), PatchError> {
     let bad = || malformed("invalid patch format of retainKeys");
     let kept = kept.as_array().ok_or_else(bad)?;
@@ -112,8 +112,8 @@ fn retain(old: &mut Fields, patch: &Fields, kept: &Value) -> Result<(), PatchErr
     Ok(())
 }
 
-/// A value of the patch for a field that was not there: without nulls, and without objects that carry a
-/// directive. `None` for an object that carries one itself.
+/// A value of the patch for a missing field: without nulls, and without objects that contain a
+/// directive. `None` for an object that contains one itself.
 fn new_value(value: Value) -> Option<Value> {
     Some(match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => return None,
@@ -127,7 +127,7 @@ fn new_value(value: Value) -> Option<Value> {
     })
 }
 
-/// Removes the names of directives, which no type has as a field.
+/// Removes directives, which are not fields of any type.
 fn drop_directives(value: &mut Value) {
     match value {
         Value::Object(fields) => {

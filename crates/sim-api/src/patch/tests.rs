@@ -1,4 +1,4 @@
-//! Patches: what upstream documents, and that the product's own server gives the same answers.
+//! Patches: the behaviour that upstream documents, and agreement with the product's own server.
 
 mod random;
 mod strategic;
@@ -14,7 +14,7 @@ fn after(object: &Value, media_type: &str, patch: &Value) -> Result<Value, Statu
 }
 
 #[test]
-fn operations_of_a_json_patch_are_applied_in_order_or_not_at_all() {
+fn a_json_patch_is_applied_in_order_or_not_at_all() {
     let object = json!({ "a": { "b": [1, 2] }, "c/d": "x", "n": null });
     for (patch, wanted) in [
         (
@@ -29,7 +29,7 @@ fn operations_of_a_json_patch_are_applied_in_order_or_not_at_all() {
             json!([{ "op": "copy", "from": "/a/b/1", "path": "/a/b/0" }]),
             Some(json!({ "a": { "b": [2, 1, 2] }, "c/d": "x", "n": null })),
         ),
-        // What upstream's library takes beyond the RFC.
+        // What upstream's library accepts beyond the RFC.
         (
             json!([{ "op": "replace", "path": "/a/new", "value": 1 }]),
             Some(json!({ "a": { "b": [1, 2], "new": 1 }, "c/d": "x", "n": null })),
@@ -71,7 +71,7 @@ fn operations_of_a_json_patch_are_applied_in_order_or_not_at_all() {
 }
 
 #[test]
-fn a_merge_patch_replaces_lists_and_removes_what_is_null() {
+fn a_merge_patch_replaces_lists_and_removes_nulls() {
     let object = json!({ "a": { "b": [1, 2], "c": 1 }, "d": 1 });
     let patch = json!({ "a": { "b": [3], "c": null }, "e": { "f": null, "g": 1 } });
     assert_eq!(

@@ -1,4 +1,4 @@
-//! From protobuf to JSON.
+//! Decodes protobuf to JSON.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{base64, clock};
 
-/// The fields of a message that the schema names. Empty texts and times are left out, as JSON has them.
+/// Decodes the fields that are in the schema. Empty strings and times are omitted, as in JSON.
 pub(super) fn object(message: &Message, mut bytes: &[u8]) -> Option<Value> {
     let mut object = Map::new();
     while !bytes.is_empty() {
@@ -22,7 +22,7 @@ pub(super) fn object(message: &Message, mut bytes: &[u8]) -> Option<Value> {
             _ => value(&field.kind, &wire)?,
         };
         let (Some(name), Some(found)) = (field.name, &found) else {
-            // The fields are those of the object.
+            // The fields belong to the object itself.
             if let (None, Some(Value::Object(fields))) = (field.name, found) {
                 object.extend(fields);
             }
@@ -49,7 +49,7 @@ pub(super) fn object(message: &Message, mut bytes: &[u8]) -> Option<Value> {
     Some(Value::Object(object))
 }
 
-/// The value, if there is one; fails where it is broken.
+/// The value, if there is one; fails if it is invalid.
 fn value(kind: &Type, wire: &Wire<'_>) -> Option<Option<Value>> {
     Some(match (kind, wire) {
         (Type::Number, Wire::Number(number)) => Some(number.cast_signed().into()),
@@ -122,7 +122,7 @@ fn time(kind: &Type, bytes: &[u8]) -> Option<Option<String>> {
     let time = Timestamp::from_second(seconds)
         .ok()
         .and_then(|time| time.checked_add(SignedDuration::from_nanos(nanos)).ok());
-    // The zero time of Go means none, and so does a message without fields.
+    // Go's zero time means none, and so does a message without fields.
     let time = time.filter(|time| *time > Timestamp::UNIX_EPOCH);
     Some(time.map(|time| match kind {
         Type::MicroTime => clock::micros(time),

@@ -1,4 +1,4 @@
-//! From JSON to protobuf.
+//! Encodes JSON as protobuf.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::base64;
 
-/// The fields of an object that the schema names, in the order of their numbers. What has another type is left out, as
-/// typed objects have no place for it.
+/// Encodes the fields that are in the schema, in the order of their numbers. Values of another type are
+/// omitted, because typed objects can't hold them.
 pub(super) fn object(message: &Message, object: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     for field in message {
@@ -67,7 +67,7 @@ fn one(bytes: &mut Vec<u8>, field: &Field, value: &Value) {
     }
 }
 
-/// A value that has a length on the wire.
+/// A length-delimited value.
 fn of_length(kind: &Type, value: &Value) -> Option<Vec<u8>> {
     let text = value.as_str();
     match kind {
@@ -109,7 +109,7 @@ fn within(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     bytes
 }
 
-/// A time, cut to so many nanoseconds.
+/// A time, truncated to a unit in nanoseconds.
 fn time(text: &str, unit: i32) -> Option<Vec<u8>> {
     let time: Timestamp = text.parse().ok()?;
     let nanos = time.subsec_nanosecond() / unit * unit;

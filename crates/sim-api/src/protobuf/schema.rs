@@ -1,9 +1,10 @@
-//! Which fields the messages have. The tables in `messages/` are data: number, name in JSON and type of each field, from
-//! the API's published `.proto` files of Kubernetes 1.36.
+//! Fields of the messages. The tables in `messages/` are data: number, name in JSON and type of each field,
+//! from the API's published `.proto` files of Kubernetes 1.36.
 //!
-//! Types: `s` text, `n` whole number, `b` boolean, `y` bytes (base64 in JSON), `time` and `micro` (texts in JSON),
-//! `quantity`, `intstr`, `fields` (JSON inside), `texts` (a list of them), or a message; in `[]` a list, in `{}` a map from texts. A field named `^`
-//! holds fields that JSON has in the object itself.
+//! Types: `s` text, `n` whole number, `b` boolean, `y` bytes (base64 in JSON), `time` and `micro` (texts in
+//! JSON), `quantity`, `intstr`, `fields` (JSON inside), `texts` (a list of them), or a message; in `[]` a
+//! list, in `{}` a map from texts. A field named `^` contains fields that in JSON belong to the object
+//! itself.
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
@@ -16,13 +17,13 @@ pub(super) type Message = Vec<Field>;
 #[derive(Debug, Clone)]
 pub(super) struct Field {
     pub(super) number: u64,
-    /// The name in JSON; `None` if its fields are those of the object.
+    /// The name in JSON; `None` if its fields belong to the object itself.
     pub(super) name: Option<&'static str>,
     pub(super) shape: Shape,
     pub(super) kind: Type,
 }
 
-/// How often a field may occur.
+/// Multiplicity of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     One,
@@ -30,7 +31,7 @@ pub(super) enum Shape {
     Map,
 }
 
-/// What one value is.
+/// Type of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Type {
     Text,
@@ -42,7 +43,7 @@ pub(super) enum Type {
     Quantity,
     IntOrString,
     Json,
-    /// A list of texts where only one value can stand, as in a map.
+    /// A list of strings as a single value, as in a map.
     Texts,
     Message(String),
 }
@@ -62,7 +63,8 @@ pub(super) fn message(name: &str) -> Option<&'static Message> {
     MESSAGES.get_or_init(read).get(name)
 }
 
-/// The message of a kind. Where two groups have a kind of that name, the message of the newer one begins with its group.
+/// The message of a kind. If two groups have a kind of this name, the name of the newer one's message begins
+/// with the group.
 pub(super) fn of_kind(api_version: &str, kind: &str) -> Option<&'static Message> {
     let group = api_version.split(['.', '/']).next().unwrap_or_default();
     message(&format!("{group}.{kind}")).or_else(|| message(kind))
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_message_that_a_field_names_is_there() {
+    fn every_message_that_a_field_names_exists() {
         let messages = read();
         assert!(messages.len() > 200, "{}", messages.len());
         for (name, fields) in &messages {
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_that_is_served_has_a_message_and_a_list() {
+    fn every_served_kind_has_a_message_and_a_list() {
         for kind in KINDS {
             let of = |name: &str| of_kind(&kind.api_version(), name).is_some();
             assert!(of(kind.kind), "{}", kind.kind);

@@ -1,4 +1,4 @@
-//! Objects as protobuf: bytes made by hand, and every field of every kind there and back.
+//! Protobuf encoding: hand-written bytes, and round trips of every field of every kind.
 
 use serde_json::{Map, json};
 
@@ -27,7 +27,7 @@ fn body(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_config_map_is_these_bytes() {
+fn a_config_map_has_the_expected_bytes() {
     let metadata = field(1, b"cm");
     let pair = |key: &[u8], value: &[u8]| [field(1, key), field(2, value)].concat();
     let raw = [
@@ -48,7 +48,7 @@ fn a_config_map_is_these_bytes() {
 }
 
 #[test]
-fn values_that_json_writes_as_texts_have_forms_of_their_own() {
+fn times_quantities_and_ports_have_their_own_messages() {
     // 2026-01-01T00:00:00Z is 1767225600 s, in seven bits each: 0x80 0xf2 0xd6 0xca 0x06.
     let seconds = [0x08, 0x80, 0xf2, 0xd6, 0xca, 0x06];
     // 5000 ns: 0x88 0x27.
@@ -87,7 +87,7 @@ fn values_that_json_writes_as_texts_have_forms_of_their_own() {
     }
 }
 
-/// An object with all fields of a message; not those that are nested too deep to matter.
+/// An object with all fields of a message, down to a limited depth.
 fn full(name: &str, depth: usize) -> Value {
     let mut object = Map::new();
     for field in message(name).unwrap() {
@@ -127,7 +127,7 @@ fn sample(field: &Field, depth: usize) -> Option<Value> {
 }
 
 #[test]
-fn every_field_of_every_kind_comes_back() {
+fn every_field_of_every_kind_survives_a_round_trip() {
     for kind in KINDS {
         let api_version = kind.api_version();
         let name = match of_kind(&api_version, kind.kind) {
@@ -158,14 +158,14 @@ fn every_field_of_every_kind_comes_back() {
 }
 
 #[test]
-fn broken_bodies_and_other_kinds_are_refused() {
+fn invalid_bodies_and_other_kinds_are_refused() {
     let good = write(&json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "web" },
         "spec": { "containers": [{ "name": "a" }] },
     }))
     .unwrap();
     for end in 0..good.len() {
-        // Whatever comes of a part, it is no panic.
+        // A truncated body must not cause a panic.
         let _ = read(&good[..end]);
     }
     assert!(read(b"{}").is_err());

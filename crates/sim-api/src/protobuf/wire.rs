@@ -1,11 +1,11 @@
-//! The wire format of protobuf: numbers of variable length, and fields by number.
+//! The wire format of protobuf: varints, and fields by number.
 
 /// One encoded value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire<'a> {
     Number(u64),
     Bytes(&'a [u8]),
-    /// Of a fixed length; no field that is read has such.
+    /// A fixed-length value, which no field of the schema has.
     Other,
 }
 
@@ -50,7 +50,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Appends a number.
+/// Appends a varint.
 fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push((number & 0x7f) as u8 | 0x80);
@@ -59,13 +59,13 @@ fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Appends a field that is a number.
+/// Appends a varint field.
 pub(super) fn put_number(bytes: &mut Vec<u8>, field: u64, number: u64) {
     put_varint(bytes, field << 3);
     put_varint(bytes, number);
 }
 
-/// Appends a field of a length: text, bytes or a message.
+/// Appends a length-delimited field: string, bytes or message.
 pub(super) fn put_bytes(bytes: &mut Vec<u8>, field: u64, value: &[u8]) {
     put_varint(bytes, field << 3 | 2);
     put_varint(bytes, value.len() as u64);

@@ -19,7 +19,7 @@ fn shown(path: &str) -> String {
 }
 
 #[test]
-fn paths_are_understood() {
+fn paths_are_routed() {
     for (path, meaning) in [
         ("/api/v1/pods", "pods. ns= name= sub= rest="),
         (

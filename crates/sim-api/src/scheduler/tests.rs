@@ -21,7 +21,7 @@ fn taints_are_tolerated_as_documented() {
 }
 
 #[test]
-fn a_claim_that_is_not_there_keeps_a_pod_from_every_node() {
+fn a_pod_with_a_missing_claim_is_not_scheduled() {
     for (volume, reason) in [
         (json!({ "name": "v", "emptyDir": {} }), None),
         (
@@ -48,7 +48,7 @@ fn pods_go_to_nodes_that_are_ready_and_selected() {
         })
     };
     let pod = |disk: &str| json!({ "spec": { "nodeSelector": { "disk": disk } } });
-    assert!(fits(&pod("ssd"), &node("True")));
-    assert!(!fits(&pod("ssd"), &node("Unknown")));
-    assert!(!fits(&pod("hdd"), &node("True")));
+    assert!(can_run_on(&pod("ssd"), &node("True")));
+    assert!(!can_run_on(&pod("ssd"), &node("Unknown")));
+    assert!(!can_run_on(&pod("hdd"), &node("True")));
 }

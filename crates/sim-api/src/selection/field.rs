@@ -1,4 +1,4 @@
-//! Field selectors: terms `label=value`, `label==value` and `label!=value` that must all hold.
+//! Field selectors: terms `label=value`, `label==value` and `label!=value` that must all match.
 //!
 //! Source of the syntax, the labels and the texts: apimachinery's `fields.ParseSelector` and upstream's
 //! `ToSelectableFields` and field label conversions.
@@ -15,11 +15,11 @@ pub(super) struct Term {
     pub(super) equal: bool,
 }
 
-/// Terms that must all hold, and where their values stand.
+/// Terms that must all match, and the pointers to their values.
 #[derive(Debug, Clone)]
 pub(super) struct FieldSelector(Vec<(&'static str, Term)>);
 
-/// Fields that are `true` or `false`, never empty.
+/// Boolean fields, which are never empty.
 const BOOLEANS: [&str; 2] = ["/spec/hostNetwork", "/spec/unschedulable"];
 
 impl FieldSelector {
@@ -29,7 +29,7 @@ impl FieldSelector {
         places.collect::<Result<_, String>>().map(Self)
     }
 
-    pub(super) fn admits(&self, object: &Value) -> bool {
+    pub(super) fn matches(&self, object: &Value) -> bool {
         let mut terms = self.0.iter();
         terms.all(|(place, term)| (selectable(object, place) == term.value) == term.equal)
     }
@@ -60,7 +60,7 @@ pub(super) fn terms(text: &str) -> Result<Vec<Term>, String> {
         .collect()
 }
 
-/// The parts between commas; a comma behind a backslash is part of a value.
+/// Splits at commas; a comma after a backslash is part of a value.
 fn split_unescaped(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut escaped) = (0, false);
@@ -122,13 +122,13 @@ fn place(kind: &'static Kind, label: &str) -> Result<&'static str, String> {
     })
 }
 
-/// The text that a field is compared as.
+/// The text with which a field is compared.
 fn selectable(object: &Value, place: &str) -> String {
     match object.pointer(place) {
         Some(Value::String(text)) if !text.is_empty() => text.clone(),
         Some(other @ (Value::Bool(_) | Value::Number(_))) => other.to_string(),
         _ if BOOLEANS.contains(&place) => "false".to_owned(),
-        // Newer events name their source elsewhere.
+        // Newer events have their source in another field.
         _ if place == "/source/component" => meta::text(object, "/reportingComponent").to_owned(),
         _ => String::new(),
     }
@@ -140,9 +140,9 @@ mod tests {
 
     use super::*;
 
-    fn admits(plural: &str, selector: &str, object: &Value) -> Result<bool, String> {
+    fn matches(plural: &str, selector: &str, object: &Value) -> Result<bool, String> {
         let kind = Kind::of(plural).unwrap();
-        FieldSelector::parse(kind, selector).map(|parsed| parsed.admits(object))
+        FieldSelector::parse(kind, selector).map(|parsed| parsed.matches(object))
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             ("nodes", "spec.unschedulable=", false),
             ("pods", "spec.hostNetwork!=true", true),
         ] {
-            assert_eq!(admits(plural, selector, &event), Ok(wanted), "{selector}");
+            assert_eq!(matches(plural, selector, &event), Ok(wanted), "{selector}");
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
                  \"metadata.namespace\"",
             ),
         ] {
-            let error = admits(plural, selector, &json!({})).unwrap_err();
+            let error = matches(plural, selector, &json!({})).unwrap_err();
             assert_eq!(error, message, "{selector}");
         }
     }

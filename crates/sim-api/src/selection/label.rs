@@ -1,11 +1,11 @@
-//! Label selectors: requirements on labels that must all hold.
+//! Label selectors: requirements on labels that must all be met.
 //!
-//! Source of the grammar and the texts: apimachinery's `labels.Parse`. A text is cut into words and signs first;
-//! `in` and `notin` are operators only where one can stand.
+//! Source of the grammar and the texts: apimachinery's `labels.Parse`. A text is first split into words and
+//! symbols; `in` and `notin` are operators only where an operator is allowed.
 
 use serde_json::Value;
 
-/// Requirements that must all hold.
+/// Requirements that must all be met.
 #[derive(Debug, Clone)]
 pub(super) struct LabelSelector(Vec<Requirement>);
 
@@ -54,7 +54,7 @@ impl LabelSelector {
         Ok(Self(requirements))
     }
 
-    pub(super) fn admits(&self, object: &Value) -> bool {
+    pub(super) fn matches(&self, object: &Value) -> bool {
         let labels = &object["metadata"]["labels"];
         self.0.iter().all(|requirement| {
             let value = labels.get(&requirement.key).and_then(Value::as_str);
@@ -73,7 +73,7 @@ impl LabelSelector {
 
 const SIGNS: [char; 7] = ['=', '!', '(', ')', ',', '>', '<'];
 
-/// Words and signs; two signs that belong together are one token.
+/// Words and symbols; two symbols that belong together are one token.
 fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
@@ -167,7 +167,7 @@ fn number(tokens: &mut Tokens<'_, '_>) -> Result<i64, String> {
     })
 }
 
-/// What is in parentheses; nothing between commas is an empty value.
+/// The values in parentheses; an empty text between commas is an empty value.
 fn values(tokens: &mut Tokens<'_, '_>) -> Result<Vec<String>, String> {
     match tokens.next() {
         "(" => {}
@@ -199,7 +199,7 @@ fn values(tokens: &mut Tokens<'_, '_>) -> Result<Vec<String>, String> {
     }
 }
 
-/// Letters or digits at both ends, and between them also `-`, `_` and `.`.
+/// Letters or digits at both ends, and in between also `-`, `_` and `.`.
 fn is_name(text: &str, longest: usize) -> bool {
     let is_inner = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     let is_end = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
@@ -221,7 +221,7 @@ fn check_key(key: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "key: Invalid value: {key:?}: it is no name of a label"
+        "key: Invalid value: {key:?}: it is not a label name"
     ))
 }
 
@@ -230,7 +230,7 @@ fn checked_value(value: &str) -> Result<String, String> {
         return Ok(value.to_owned());
     }
     Err(format!(
-        "values[0]: Invalid value: {value:?}: it is no value of a label"
+        "values[0]: Invalid value: {value:?}: it is not a label value"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Faults, switched while the server runs.
+//! Faults, controlled while the server runs.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use jiff::SignedDuration;
 use super::SimApi;
 use crate::{fault::Rule, state::PodCache};
 
-/// How the server comes back.
+/// Options of a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Restart {
-    /// How long nobody listens.
+    /// How long the server is down.
     pub down: Duration,
-    /// Forgets the changes so far: older watches get 410 Gone.
+    /// Compacts the history: older watches get 410 Gone.
     pub lose_history: bool,
 }
 
 impl SimApi {
-    /// Adds a rule; all rules are asked in the order they were added.
+    /// Adds a rule; rules are checked in the order in which they were added.
     pub fn add_fault(&self, rule: Rule) {
         self.shared.faults.add(rule);
     }
@@ -27,30 +27,30 @@ impl SimApi {
         self.shared.faults.clear();
     }
 
-    /// Each rule and how often it hit.
+    /// Each rule with the number of its faults.
     #[must_use]
     pub fn fault_hits(&self) -> Vec<(String, u64)> {
         self.shared.faults.hits()
     }
 
-    /// Sets how far the server's clock is off.
+    /// Sets the skew of the server's clock.
     pub fn set_clock_skew(&self, skew: SignedDuration) {
         self.shared.clock.set_skew(skew);
     }
 
-    /// Forgets the changes so far, as etcd does every five minutes.
+    /// Compacts the history, as the API server does with etcd every five minutes.
     pub fn compact(&self) {
         self.shared.with_store(|store| store.compact());
     }
 
-    /// A part of the server learns nothing of pods from now on, until [`Self::release_pods`]. A pod that is
-    /// bound meanwhile is without a node for it, and one that is made is not there: it refuses nodes what
-    /// a real server refuses for a moment ([`SimApiConfig::cache_lag`](crate::SimApiConfig::cache_lag)). What is stored, and what watches tell, continues.
+    /// Freezes a pod cache of the server until [`Self::release_pods`]. In it a pod that is bound later has no
+    /// node, and a new one does not exist: the server denies nodes what a real server denies for a moment
+    /// ([`SimApiConfig::cache_lag`](crate::SimApiConfig::cache_lag)). Storage and watches are not affected.
     pub fn hold_pods(&self, cache: PodCache) {
         self.shared.hold(cache);
     }
 
-    /// A part of the server knows all pods again.
+    /// Unfreezes a pod cache.
     pub fn release_pods(&self, cache: PodCache) {
         self.shared.release(cache);
     }
@@ -59,38 +59,42 @@ impl SimApi {
     pub fn disconnect(&self) {
         self.shared
             .faults
-            .rewire(|wires, newest| wires.closed = newest);
+            .update_connections(|connection_faults, newest| connection_faults.closed = newest);
     }
 
-    /// All connections stay open and are never served again, as when a firewall forgets them. New ones
-    /// are served.
+    /// All connections stay open but are not served any more, as if a firewall had dropped their
+    /// state. New ones are served.
     pub fn hang_connections(&self) {
         self.shared
             .faults
-            .rewire(|wires, newest| wires.hung = newest);
+            .update_connections(|connection_faults, newest| connection_faults.hung = newest);
     }
 
-    /// While frozen, connections are taken and nothing is read or answered.
+    /// While frozen, connections are accepted, but nothing is read or sent.
     pub fn set_frozen(&self, frozen: bool) {
-        self.shared.faults.rewire(|wires, _| wires.frozen = frozen);
+        self.shared
+            .faults
+            .update_connections(|connection_faults, _| connection_faults.frozen = frozen);
     }
 
-    /// While down, all connections are closed and none is taken.
+    /// While down, all connections are closed and none is accepted.
     pub fn set_down(&self, down: bool) {
         if !down {
-            self.shared.came_back();
+            self.shared.mark_restarted();
         }
-        self.shared.faults.rewire(|wires, newest| {
-            wires.down = down;
-            wires.closed = newest;
-        });
+        self.shared
+            .faults
+            .update_connections(|connection_faults, newest| {
+                connection_faults.down = down;
+                connection_faults.closed = newest;
+            });
     }
 
-    /// Stops and comes back with the same objects on the same address; returns once it listens again.
+    /// Restarts with the same objects on the same address; returns when it listens again.
     pub async fn restart(&self, restart: Restart) {
         let mut listening = self.shared.faults.listening.subscribe();
         self.set_down(true);
-        // The sender lives as long as this server.
+        // The sender lives as long as the server.
         let _ = listening.wait_for(|listening| !listening).await;
         tokio::time::sleep(restart.down).await;
         if restart.lose_history {

@@ -1,4 +1,4 @@
-//! Objects, read and written in this process as an administrator: no connection, no fault, no record.
+//! Access to objects within this process as an administrator: without connection, faults or record.
 
 use std::time::Duration;
 
@@ -7,9 +7,8 @@ use serde_json::Value;
 
 use super::SimApi;
 use crate::{
-    Kind, StatusError, event_form,
-    form::Form,
-    meta,
+    Kind, StatusError, event_conversion, meta,
+    negotiation::ResponseFormat,
     query::Query,
     request::{Request, Verb},
     route::Target,
@@ -17,35 +16,35 @@ use crate::{
     verb::{self, Reply},
 };
 
-/// What was waited for did not come in time.
+/// A condition was not met in time.
 #[derive(Debug, thiserror::Error)]
-#[error("{what} was not as wanted within {limit:?}; the last state was {last}")]
-pub struct NotSeen {
+#[error("{what} did not meet the condition within {limit:?}; last state: {last}")]
+pub struct WaitTimeout {
     what: String,
     limit: Duration,
     last: String,
 }
 
 impl SimApi {
-    /// Makes an object; its `metadata.namespace` says where, `default` if it is empty.
+    /// Creates an object in its `metadata.namespace`, by default in `default`.
     ///
     /// # Errors
-    /// As the API server refuses it. `resource` is a plural, or `plural.group`.
+    /// Those of the API server. `resource` is a plural, or `plural.group`.
     pub fn create(&self, resource: &str, object: &Value) -> Result<Value, StatusError> {
         let kind = kind(resource)?;
-        let target = Target::collection(kind, home(kind, meta::namespace(object)));
+        let target = Target::collection(kind, namespace_of(kind, meta::namespace(object)));
         self.act(Verb::Create, target, "", object.to_string())
     }
 
-    /// The object, if it is there.
+    /// The object, if it exists.
     #[must_use]
     pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
         let kind = Kind::of(resource)?;
-        let namespace = home(kind, namespace).unwrap_or_default();
+        let namespace = namespace_of(kind, namespace).unwrap_or_default();
         let found = self
             .shared
             .with_store(|store| store.get(kind.storage, namespace, name).cloned());
-        found.map(|object| event_form::shown(kind, &object))
+        found.map(|object| event_conversion::from_storage(kind, &object))
     }
 
     /// All objects of a resource, in all namespaces.
@@ -59,23 +58,24 @@ impl SimApi {
             .with_store(|store| store.list(kind.storage, None));
         let objects = objects.iter();
         objects
-            .map(|object| event_form::shown(kind, object))
+            .map(|object| event_conversion::from_storage(kind, object))
             .collect()
     }
 
     /// Replaces an object.
     ///
     /// # Errors
-    /// As the API server refuses it.
+    /// Those of the API server.
     pub fn update(&self, resource: &str, object: &Value) -> Result<Value, StatusError> {
         let target = target(resource, meta::namespace(object), meta::name(object))?;
         self.act(Verb::Update, target, "", object.to_string())
     }
 
-    /// Changes an object by a strategic merge patch. `resource` may name a part: `pods/status`.
+    /// Changes an object with a strategic merge patch. `resource` may have a subresource:
+    /// `pods/status`.
     ///
     /// # Errors
-    /// As the API server refuses it.
+    /// Those of the API server.
     pub fn patch(
         &self,
         resource: &str,
@@ -88,10 +88,10 @@ impl SimApi {
         self.act(Verb::Patch, target, media_type, patch.to_string())
     }
 
-    /// Deletes an object, or begins to; `grace` in seconds.
+    /// Deletes an object, perhaps gracefully; `grace` in seconds.
     ///
     /// # Errors
-    /// As the API server refuses it.
+    /// Those of the API server.
     pub fn delete(
         &self,
         resource: &str,
@@ -110,7 +110,7 @@ impl SimApi {
     /// Binds a pod to a node.
     ///
     /// # Errors
-    /// As the API server refuses it.
+    /// Those of the API server.
     pub fn bind(&self, namespace: &str, name: &str, node: &str) -> Result<(), StatusError> {
         let target = target("pods/binding", namespace, name)?;
         let body = serde_json::json!({ "target": { "kind": "Node", "name": node } });
@@ -124,22 +124,22 @@ impl SimApi {
         self.shared.with_store(|store| store.version())
     }
 
-    /// Waits until an object is as wanted; `None` stands for one that is not there.
+    /// Waits until an object meets a condition; `None` means that it does not exist.
     ///
     /// # Errors
-    /// It was not so in time; tells the last state.
+    /// The condition was not met in time; the error has the last state.
     pub async fn wait_for(
         &self,
         (resource, namespace, name): (&str, &str, &str),
         limit: Duration,
         wanted: impl Fn(Option<&Value>) -> bool,
-    ) -> Result<Option<Value>, NotSeen> {
+    ) -> Result<Option<Value>, WaitTimeout> {
         let mut changes = self.shared.changes();
         let waiting = async {
             loop {
                 changes.mark_unchanged();
                 let found = self.get(resource, namespace, name);
-                // The sender lives as long as this server.
+                // The sender lives as long as the server.
                 if wanted(found.as_ref()) || changes.changed().await.is_err() {
                     return found;
                 }
@@ -147,7 +147,7 @@ impl SimApi {
         };
         match tokio::time::timeout(limit, waiting).await {
             Ok(found) => Ok(found),
-            Err(_) => Err(NotSeen {
+            Err(_) => Err(WaitTimeout {
                 what: format!("{resource} {namespace}/{name}"),
                 limit,
                 last: self
@@ -171,7 +171,7 @@ impl SimApi {
             query: Query::default(),
             media_type: media_type.to_owned(),
             body: Bytes::from(body),
-            form: Form::Object,
+            format: ResponseFormat::Object,
         };
         match verb::answer(&self.shared, &request)? {
             Reply::Object { value, .. } => Ok(value),
@@ -184,8 +184,8 @@ fn kind(resource: &str) -> Result<&'static Kind, StatusError> {
     Kind::of(resource).ok_or_else(StatusError::unknown_path)
 }
 
-/// The namespace of an object of that kind: the default one unless another is named.
-fn home<'a>(kind: &Kind, namespace: &'a str) -> Option<&'a str> {
+/// The namespace of an object of this kind, by default `default`.
+fn namespace_of<'a>(kind: &Kind, namespace: &'a str) -> Option<&'a str> {
     match namespace {
         _ if !kind.namespaced => None,
         "" => Some("default"),
@@ -199,7 +199,7 @@ fn target(resource: &str, namespace: &str, name: &str) -> Result<Target, StatusE
         None => (resource, None),
     };
     let kind = kind(plural)?;
-    let namespace = home(kind, namespace).unwrap_or_default();
+    let namespace = namespace_of(kind, namespace).unwrap_or_default();
     Ok(Target {
         subresource: part.map(str::to_owned),
         ..Target::object(kind, namespace, name)

@@ -1,4 +1,4 @@
-//! What was asked, and what went wrong.
+//! Requests and violations.
 
 use std::sync::Arc;
 
@@ -8,19 +8,20 @@ use super::SimApi;
 use crate::oracle::{Counts, RequestRecord, Violation};
 
 impl SimApi {
-    /// The requests that are remembered, oldest first.
+    /// The recorded requests, oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<RequestRecord> {
         self.shared.oracle().requests().cloned().collect()
     }
 
-    /// How many of the remembered requests are such.
+    /// Number of recorded requests that match.
     pub fn count(&self, wanted: impl Fn(&RequestRecord) -> bool) -> usize {
         let oracle = self.shared.oracle();
         oracle.requests().filter(|request| wanted(request)).count()
     }
 
-    /// How often each verb, resource and status code came, since the start or [`SimApi::forget_requests`].
+    /// Number of requests by verb, resource and status code, since the start or
+    /// [`SimApi::forget_requests`].
     #[must_use]
     pub fn request_counts(&self) -> Counts {
         self.shared.oracle().counts().clone()
@@ -31,14 +32,14 @@ impl SimApi {
         self.shared.oracle().forget();
     }
 
-    /// What happened that must not: statuses that moved backwards, pods removed while they ran,
-    /// nulls written by the agent.
+    /// Violations of invariants: statuses that went backwards, pods removed while they ran, nulls
+    /// written by the agent.
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         self.shared.oracle().violations().to_vec()
     }
 
-    /// Asks before a node removes a pod for good; an answer is recorded as a violation.
+    /// Calls `hook` before a node removes a pod; its result is recorded as a violation.
     pub fn on_node_delete(&self, hook: impl Fn(&Value) -> Option<String> + Send + Sync + 'static) {
         self.shared.oracle().delete_hook = Some(Arc::new(hook));
     }

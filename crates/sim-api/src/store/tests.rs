@@ -15,7 +15,7 @@ fn names(objects: &Objects) -> Vec<&str> {
 }
 
 #[test]
-fn the_past_can_be_listed_and_followed_until_it_is_compacted() {
+fn earlier_versions_are_available_until_compaction() {
     let mut store = Store::new(100);
     store.put("pods", pod("one", 1));
     let first = store.version();
@@ -38,7 +38,7 @@ fn the_past_can_be_listed_and_followed_until_it_is_compacted() {
 }
 
 #[test]
-fn only_so_many_changes_are_remembered() {
+fn the_number_of_remembered_changes_is_limited() {
     let mut store = Store::new(3);
     for label in 0..10 {
         store.put("pods", pod("one", label));
@@ -49,7 +49,7 @@ fn only_so_many_changes_are_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_there_at_a_time_is_found_as_it_was() {
+async fn objects_at_an_earlier_time_are_found() {
     const SECOND: Duration = Duration::from_secs(1);
     let mut store = Store::new(100);
     let before = Instant::now();

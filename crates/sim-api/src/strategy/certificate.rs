@@ -1,5 +1,5 @@
-//! Certificate requests: who asks is written down, approval is a part of its own, and what is approved
-//! is signed at once. Sources: upstream's strategy, approver and signer of certificate requests.
+//! Certificate requests: the requester is recorded, approval is a subresource, and approved requests
+//! are signed immediately. Sources: upstream's strategy, approver and signer of certificate requests.
 
 use std::time::Duration;
 
@@ -83,11 +83,11 @@ pub(super) fn before_update(
     new: &mut Value,
     context: &Context<'_>,
 ) -> Result<(), StatusError> {
-    meta::carry(new, old, "spec");
+    meta::copy_field(new, old, "spec");
     match subresource {
         "approval" => {
             let conditions = new["status"]["conditions"].take();
-            meta::carry(new, old, "status");
+            meta::copy_field(new, old, "status");
             meta::fields(new, "status").insert("conditions".to_owned(), conditions);
             let now = clock::seconds(context.now);
             let conditions = new["status"]["conditions"].as_array_mut();
@@ -107,7 +107,7 @@ pub(super) fn before_update(
         }
         "status" => Ok(()),
         "" => {
-            meta::carry(new, old, "status");
+            meta::copy_field(new, old, "status");
             Ok(())
         }
         _ => Err(StatusError::method_not_allowed()),
@@ -127,7 +127,7 @@ fn request(object: &Value) -> Option<Vec<u8>> {
     base64::decode(meta::text(object, "/spec/request"))
 }
 
-/// Signs what is approved and not yet signed, or says why it can't be.
+/// Signs an approved request that is not signed yet, or records why that fails.
 pub(super) fn sign(shared: &Shared, object: &Value, store: &mut Store) {
     let is_open = meta::text(object, "/status/certificate").is_empty() && !has(object, "Failed");
     if !has(object, "Approved") || has(object, "Denied") || !is_open {
@@ -136,7 +136,7 @@ pub(super) fn sign(shared: &Shared, object: &Value, store: &mut Store) {
     let purpose = match signer(object) {
         CLIENT_KUBELET | CLIENT => Purpose::Client,
         SERVING => Purpose::Server,
-        // Signers of others.
+        // Other signers.
         _ => return,
     };
     let now = shared.clock.now();
@@ -173,9 +173,9 @@ pub(super) fn sign(shared: &Shared, object: &Value, store: &mut Store) {
     store.put("certificatesigningrequests", object);
 }
 
-/// What the signers of nodes' certificates insist on.
+/// Requirements of the signers of nodes' certificates.
 fn check(object: &Value, request: &[u8]) -> Result<(), &'static str> {
-    let subject = authority::subject(request).map_err(|_| "the request can't be read")?;
+    let subject = authority::subject(request).map_err(|_| "the request can't be parsed")?;
     let Subject {
         common_name,
         organization,

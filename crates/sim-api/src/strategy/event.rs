@@ -1,5 +1,5 @@
-//! Events, in the core form they are kept in. Source of checks and texts: upstream's `validation/events.go`: those of
-//! the newer group are checked more strictly, and hardly anything of them can change.
+//! Events, in the core form in which they are stored. Source of checks and texts: upstream's
+//! `validation/events.go`: events of the newer group are validated more strictly, and are nearly immutable.
 
 use serde_json::{Value, json};
 
@@ -91,7 +91,8 @@ fn series(event: &Value) -> Vec<FieldError> {
     causes
 }
 
-/// What holds in both groups. An event with `eventTime` is of the newer form, wherever it was sent.
+/// Rules of both groups. An event with `eventTime` has the newer form, whatever group it was sent
+/// to.
 fn both(kind: &Kind, event: &Value) -> Vec<FieldError> {
     let mut causes = Vec::new();
     let own = meta::namespace(event);

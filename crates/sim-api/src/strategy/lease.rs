@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{Kind, StatusError, meta, status_error::FieldError};
 
-/// Refuses numbers that mean nothing.
+/// Refuses invalid numbers.
 pub(super) fn check(kind: &Kind, lease: &Value) -> Result<(), StatusError> {
     let mut causes = Vec::new();
     for (field, least, why) in [

@@ -1,10 +1,10 @@
-//! What objects may be called.
+//! Names of objects.
 
 use serde_json::Value;
 
 use crate::{Kind, StatusError, meta, status_error::FieldError};
 
-/// Refuses a name that the API server would not take.
+/// Refuses a name that the API server does not accept.
 pub(crate) fn check(kind: &Kind, object: &Value) -> Result<(), StatusError> {
     let name = meta::name(object);
     let refused = |message: &str| {
@@ -15,7 +15,7 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Result<(), StatusError> {
         let cause = FieldError::required("metadata.name", "name or generateName is required");
         return Err(StatusError::invalid(kind, "", vec![cause]));
     }
-    // Names of certificate requests and leases are anything that fits into a path.
+    // Names of certificate requests and leases can be any valid path segment.
     if name.contains(['/', '%']) || name == "." || name == ".." {
         return refused("may not contain '/' or '%', and may not be '.' or '..'");
     }
@@ -31,7 +31,7 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Result<(), StatusError> {
     Ok(())
 }
 
-/// True for what RFC 1123 lets a host be called, in lower case.
+/// Whether a name is a lower-case RFC 1123 subdomain.
 fn is_subdomain(name: &str) -> bool {
     let is_end = |byte: Option<u8>| {
         byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_hosts() {
+    fn names_are_rfc_1123_subdomains() {
         for name in ["a", "web-1", "a.b-c.d", "1"] {
             assert!(is_subdomain(name), "{name}");
         }

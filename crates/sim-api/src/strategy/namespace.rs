@@ -1,4 +1,4 @@
-//! Namespaces, and what each is furnished with.
+//! Namespaces, and the objects that each of them has by default.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,9 +13,9 @@ pub(super) fn before_create(object: &mut Value) {
     meta::fields(metadata, "labels").insert("kubernetes.io/metadata.name".to_owned(), name.into());
 }
 
-/// Makes the default service account and the config map with the authority's certificate, as the
+/// Creates the default service account and the config map with the authority's certificate, as the
 /// controllers do in every namespace.
-pub(crate) fn furnish(
+pub(crate) fn create_default_objects(
     namespace: &str,
     authority: &Authority,
     store: &mut Store,

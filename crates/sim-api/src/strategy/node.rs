@@ -36,10 +36,9 @@ pub(super) fn before_create(object: &mut Value, context: &Context<'_>) {
     }
 }
 
-/// What the API server keeps is not what was sent: what can be allocated is all that there is, unless it
-/// is said (upstream: `SetDefaults_NodeStatus`), and an empty list that Go's type does not omit comes back
-/// as null.
-pub(super) fn as_kept(object: &mut Value) {
+/// Differences between the stored object and the sent one: allocatable defaults to capacity (upstream:
+/// `SetDefaults_NodeStatus`), and an empty list that Go's type does not omit becomes null.
+pub(super) fn set_stored_defaults(object: &mut Value) {
     if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut)
         && status.get("allocatable").is_none_or(Value::is_null)
         && let Some(capacity) = status.get("capacity").filter(|all| !all.is_null()).cloned()

@@ -1,5 +1,5 @@
-//! Nodes may only change what is theirs. Source of the rules and texts: upstream's admission plugin
-//! NodeRestriction.
+//! NodeRestriction: nodes may only change their own objects. Source of the rules and texts:
+//! upstream's admission plugin NodeRestriction.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Pods: what is set, what may change and by which path.
+//! Pods: defaults, and which fields each path may change.
 
 mod addresses;
 mod admission;
@@ -34,9 +34,9 @@ pub(super) fn before_create(
     Ok(())
 }
 
-/// The pod itself: its status is another path's.
+/// The pod itself: its status has another path.
 pub(super) fn before_update(kind: &Kind, old: &Value, new: &mut Value) -> Result<(), StatusError> {
-    meta::carry(new, old, "status");
+    meta::copy_field(new, old, "status");
     defaults::complete(new);
     let causes = spec_change::check(old, new);
     if !causes.is_empty() {
@@ -48,18 +48,18 @@ pub(super) fn before_update(kind: &Kind, old: &Value, new: &mut Value) -> Result
     Ok(())
 }
 
-/// The status: all else stays, but for labels and annotations.
+/// The status: everything else is unchanged, except for labels and annotations.
 pub(super) fn before_status(kind: &Kind, old: &Value, new: &mut Value) -> Result<(), StatusError> {
-    meta::carry(new, old, "spec");
+    meta::copy_field(new, old, "spec");
     let (from, to) = (&old["metadata"], &mut new["metadata"]);
-    meta::carry(to, from, "ownerReferences");
+    meta::copy_field(to, from, "ownerReferences");
     let status = meta::fields(new, "status");
     let (before, generation) = (&old["status"], "observedGeneration");
     if status.get("qosClass").is_none_or(|class| class == "") {
-        meta::carry(&mut new["status"], before, "qosClass");
+        meta::copy_field(&mut new["status"], before, "qosClass");
     }
     if new["status"].get(generation).is_none() {
-        meta::carry(&mut new["status"], before, generation);
+        meta::copy_field(&mut new["status"], before, generation);
     }
     addresses::complete(&mut new["status"]);
     let mut causes = transition::check(old, new);
@@ -89,7 +89,7 @@ pub(super) fn before_status(kind: &Kind, old: &Value, new: &mut Value) -> Result
     Ok(())
 }
 
-/// Ephemeral containers can be added, and never changed or removed.
+/// Ephemeral containers can be added, but not changed or removed.
 pub(super) fn before_ephemeral(
     kind: &Kind,
     old: &Value,
@@ -98,8 +98,8 @@ pub(super) fn before_ephemeral(
     const LIST: &str = "/spec/ephemeralContainers";
     let wanted = meta::entries(new, LIST).to_vec();
     let mut kept = old.clone();
-    meta::carry(&mut kept["metadata"], &new["metadata"], "labels");
-    meta::carry(&mut kept["metadata"], &new["metadata"], "annotations");
+    meta::copy_field(&mut kept["metadata"], &new["metadata"], "labels");
+    meta::copy_field(&mut kept["metadata"], &new["metadata"], "annotations");
     *new = kept;
     new["spec"]["ephemeralContainers"] = wanted.into();
     defaults::complete(new);

@@ -10,11 +10,11 @@ pub(super) fn before_create(object: &mut Value) {
 }
 
 pub(super) fn before_update(old: &Value, new: &mut Value) {
-    meta::carry(new, old, "type");
+    meta::copy_field(new, old, "type");
     take_texts(new);
 }
 
-/// `stringData` is written only: it goes into `data`.
+/// `stringData` is write-only: it is moved to `data`.
 fn take_texts(object: &mut Value) {
     let texts = object
         .as_object_mut()

@@ -1,4 +1,4 @@
-//! Services: each gets an address that no other has.
+//! Services: each gets a unique cluster IP.
 
 use std::net::Ipv4Addr;
 

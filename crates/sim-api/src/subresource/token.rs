@@ -9,20 +9,20 @@ use crate::{
     status_error::FieldError, store::Store,
 };
 
-/// Seconds: the shortest life a token can be asked for, the longest, and the one it gets if none is asked for.
-const SHORTEST: i64 = 600;
-const LONGEST: i64 = 1 << 32;
-const USUAL: i64 = 3600;
+/// Minimum, maximum and default lifetime of a token, in seconds.
+const MIN_SECONDS: i64 = 600;
+const MAX_SECONDS: i64 = 1 << 32;
+const DEFAULT_SECONDS: i64 = 3600;
 
-/// A token of a pod that is asked for with this life is good for a year: it is what pods get by themselves, and not
-/// all programs read it again. After the life that was asked for, its use is counted.
-const EXTENDED: i64 = 3607;
+/// A pod's token that is requested with this lifetime is valid for a year: it is the one that is mounted into
+/// pods, and some programs don't reload it. Use after the requested lifetime is counted.
+const EXTENDED_SECONDS: i64 = 3607;
 const YEAR: i64 = 365 * 24 * 3600;
 
-/// The verb by which a node may be let ask for audiences that its pods do not name; the resource is the audience.
+/// The verb that allows a node to request audiences that its pods do not name; the resource is the audience.
 const AUDIENCE_VERB: &str = "request-serviceaccounts-token-audience";
 
-/// The request as errors name it.
+/// The kind of the request, for errors.
 const TOKEN_REQUEST: Kind = Kind {
     group: "authentication.k8s.io",
     version: "v1",
@@ -52,7 +52,7 @@ pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, Status
     if let Some(node) = request.user.node_name().filter(|_| config.node_restriction) {
         let place = (kind, namespace, name);
         let granted = audiences.first().is_some_and(|audience| {
-            // Rules of the model have no place for the account's name.
+            // Access rules of the model can't contain the account's name.
             let access = shared.access();
             access.is_granted(&request.user, AUDIENCE_VERB, audience)
         });
@@ -62,7 +62,7 @@ pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, Status
     if audiences.is_empty() {
         audiences.clone_from(&config.audiences);
     }
-    let mut seconds = meta::number(&wanted, "/spec/expirationSeconds").unwrap_or(USUAL);
+    let mut seconds = meta::number(&wanted, "/spec/expirationSeconds").unwrap_or(DEFAULT_SECONDS);
     let (account, bound, node) = shared.with_store(|store| {
         let account = store.get("serviceaccounts", namespace, name).cloned();
         let account = account.ok_or_else(|| StatusError::not_found(kind, name))?;
@@ -83,7 +83,7 @@ pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, Status
     }
     let is_of_pod = bound.as_ref().is_some_and(|bound| bound["kind"] == "Pod");
     let is_own = audiences.iter().all(|one| config.audiences.contains(one));
-    let is_extended = is_of_pod && is_own && seconds == EXTENDED;
+    let is_extended = is_of_pod && is_own && seconds == EXTENDED_SECONDS;
     let now = shared.clock.now();
     let id = shared.dice().uid();
     let token = TokenSpec {
@@ -114,7 +114,7 @@ pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, Status
     Ok(wanted)
 }
 
-/// Name and namespace in the body are those of the path, if they are there.
+/// Name and namespace in the body must be those of the path, if they are set.
 fn check_place(wanted: &Value, key: &str, expected: &str, name: &str) -> Result<(), StatusError> {
     let found = meta::text(&wanted["metadata"], &format!("/{key}"));
     if found.is_empty() || found == expected {
@@ -139,15 +139,16 @@ fn check_uid(wanted: &Value, account: &Value) -> Result<(), StatusError> {
 
 fn check_life(seconds: i64) -> Result<(), StatusError> {
     let why = match seconds {
-        ..SHORTEST => "may not specify a duration less than 10 minutes",
-        SHORTEST..=LONGEST => return Ok(()),
+        ..MIN_SECONDS => "may not specify a duration less than 10 minutes",
+        MIN_SECONDS..=MAX_SECONDS => return Ok(()),
         _ => "may not specify a duration larger than 2^32 seconds",
     };
     let cause = FieldError::invalid("spec.expirationSeconds", &seconds.into(), why);
     Err(StatusError::invalid(&TOKEN_REQUEST, "", vec![cause]))
 }
 
-/// A node gets tokens for pods that run on it, and for an audience that these pods name or that it is granted.
+/// A node gets tokens for pods that run on it, and for an audience that the pod names or that the node is
+/// granted.
 fn check_node(
     shared: &Shared,
     store: &Store,
@@ -186,7 +187,7 @@ fn check_node(
     ))
 }
 
-/// Whether a volume of the pod is for that audience: by itself, or by the driver that it uses.
+/// Whether a volume of the pod, or its CSI driver, names this audience.
 fn names_audience(store: &Store, pod: &Value, audience: &str) -> bool {
     let has = |entries: &[Value], place: &str| {
         let mut entries = entries.iter();
@@ -243,7 +244,7 @@ fn bound_object(
     }
     let uid = meta::text(reference, "/uid");
     if !uid.is_empty() && uid != meta::uid(found) {
-        // Here the API server names the kind, not the plural.
+        // Here the API server uses the kind, not the plural.
         let named = Kind {
             plural: kind.kind,
             ..*kind
@@ -253,7 +254,7 @@ fn bound_object(
     Ok(Value::clone(found))
 }
 
-/// The node of a pod; of one that is not there only the name is known.
+/// The node of a pod; if it does not exist, only with its name.
 fn node_of(store: &Store, pod: &Value) -> Option<Value> {
     let name = meta::text(pod, "/spec/nodeName");
     if name.is_empty() || pod["kind"] != "Pod" {

@@ -3,8 +3,7 @@
 
 use jiff::Timestamp;
 
-/// How each length of time up to a bound in seconds is shown: in units of so many seconds, and with the rest in
-/// units of so many.
+/// Format of durations up to a bound in seconds: the unit, and the unit of the remainder.
 const STEPS: &[(i128, Unit, Option<Unit>)] = &[
     (2 * 60, SECOND, None),
     (10 * 60, MINUTE, Some(SECOND)),
@@ -25,7 +24,7 @@ const HOUR: Unit = (3600, 'h');
 const DAY: Unit = (86_400, 'd');
 const YEAR: Unit = (365 * 86_400, 'y');
 
-/// How long ago that was.
+/// Time since then.
 pub(super) fn since(then: Option<Timestamp>, now: Timestamp) -> String {
     match then {
         None => "<unknown>".to_owned(),
@@ -33,10 +32,10 @@ pub(super) fn since(then: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-/// A length of time in milliseconds.
+/// Formats a duration in milliseconds.
 pub(super) fn human(millis: i128) -> String {
     let seconds = millis / 1000;
-    // Clocks differ a little.
+    // Tolerates clock skew.
     if seconds < -1 {
         return "<invalid>".to_owned();
     }

@@ -1,4 +1,4 @@
-//! One column of a table, and what its cells are made from.
+//! Columns of tables.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::age;
 use crate::meta;
 
-/// What a cell is made from.
+/// Input of a row's cells.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a> {
     pub(super) object: &'a Value,
@@ -23,7 +23,7 @@ impl<'a> Row<'a> {
         or(self.text(place), "<none>")
     }
 
-    /// Time since the one that is there.
+    /// Time since the timestamp in the field.
     pub(super) fn since(self, place: &str) -> String {
         age::since(self.text(place).parse().ok(), self.now)
     }

@@ -1,4 +1,4 @@
-//! Events as rows.
+//! Columns of events.
 
 use serde_json::Value;
 

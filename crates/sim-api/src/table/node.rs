@@ -1,4 +1,4 @@
-//! Nodes as rows.
+//! Columns of nodes.
 
 use std::collections::BTreeSet;
 

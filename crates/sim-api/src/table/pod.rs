@@ -1,4 +1,4 @@
-//! Pods as rows: how many containers are ready, what keeps the pod from running, and restarts.
+//! Columns of pods: ready containers, the reason why the pod does not run, and restarts.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -49,7 +49,7 @@ fn is_true(pod: &Value, condition: &str) -> bool {
     found.is_some_and(|found| found["status"] == "True")
 }
 
-/// What the cells of a pod are made from.
+/// Input of a pod's cells.
 struct Summary {
     ready: usize,
     containers: usize,
@@ -128,7 +128,7 @@ impl Summary {
         summary
     }
 
-    /// The first container that has something to say wins, so they are gone through from the last one.
+    /// The first container with a reason wins, so they are visited in reverse order.
     fn add_regular(&mut self, pod: &Value) {
         let (mut is_running, mut failed) = (false, None);
         for status in entries(pod, "/status/containerStatuses").iter().rev() {
@@ -171,7 +171,7 @@ fn first_reason(pod: &Value) -> String {
     .to_owned()
 }
 
-/// What keeps an init container from ending; `None` for nothing in particular.
+/// Why an init container has not completed; `None` for no particular reason.
 fn init_reason(status: &Value) -> Option<String> {
     let state = &status["state"];
     if state["terminated"].is_object() {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Columns and cells of an object that was made an hour before.
+/// Columns and cells of an object that was created an hour ago.
 fn row(plural: &str, object: Value) -> Vec<(String, Value)> {
     let mut object = object;
     object["metadata"]["creationTimestamp"] = "2026-03-01T11:00:00Z".into();
@@ -59,7 +59,7 @@ fn a_node_is_a_row_with_its_state() {
 }
 
 #[test]
-fn the_status_of_a_pod_is_the_first_thing_that_keeps_it_from_running() {
+fn the_status_of_a_pod_is_the_first_reason() {
     let ended = |code: i64, reason: &str| json!({ "state": { "terminated": { "exitCode": code, "reason": reason } } });
     let up = json!({ "ready": true, "state": { "running": {} } });
     let waits = |reason: &str| json!({ "state": { "waiting": { "reason": reason } } });
@@ -127,7 +127,7 @@ fn the_status_of_a_pod_is_the_first_thing_that_keeps_it_from_running() {
 }
 
 #[test]
-fn sidecars_count_as_containers_and_restarts_say_when() {
+fn sidecars_are_counted_and_restarts_have_a_time() {
     let pod = json!({
         "spec": {
             "initContainers": [{ "name": "s", "restartPolicy": "Always" }, { "name": "i" }],
@@ -152,7 +152,7 @@ fn sidecars_count_as_containers_and_restarts_say_when() {
 }
 
 #[test]
-fn events_in_both_forms_give_the_same_row() {
+fn events_of_both_groups_have_the_same_row() {
     let object = json!({ "kind": "Pod", "name": "web", "fieldPath": "spec.containers{a}" });
     let older = json!({
         "metadata": { "name": "web.1" }, "involvedObject": object,
@@ -178,7 +178,7 @@ fn events_in_both_forms_give_the_same_row() {
 }
 
 #[test]
-fn other_kinds_have_the_columns_that_kubectl_shows() {
+fn other_kinds_have_the_columns_of_kubectl() {
     for (plural, object, column, wanted) in [
         (
             "configmaps",
@@ -224,7 +224,7 @@ fn other_kinds_have_the_columns_that_kubectl_shows() {
 }
 
 #[test]
-fn ages_read_as_kubectl_prints_them() {
+fn ages_are_formatted_as_in_kubectl() {
     const DAY: i128 = 86_400;
     for (seconds, text) in [
         (-2, "<invalid>"),

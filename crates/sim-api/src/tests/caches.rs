@@ -1,4 +1,4 @@
-//! A server whose parts know less than it has stored.
+//! Pod caches that lag behind the storage.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{PodCache, SimApi};
 
 const TOKENS: &str = "/api/v1/namespaces/default/serviceaccounts/default/token";
 
-/// A server with a pod of no node that names a map, and what a node asks for it: a token.
+/// A server with an unbound pod that references a config map, and a node's token request for it.
 async fn server() -> (SimApi, Value) {
     let (api, _) = pair().await;
     api.configure(|config| {
@@ -41,7 +41,7 @@ async fn bind(api: &SimApi) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_was_bound_a_moment_ago_is_on_no_node_for_caches_that_lag() {
+async fn a_pod_that_was_just_bound_has_no_node_in_lagging_caches() {
     let (api, request) = server().await;
     for cache in [PodCache::Authorizer, PodCache::NodeRestriction] {
         api.hold_pods(cache);
@@ -74,7 +74,7 @@ async fn a_pod_that_was_bound_a_moment_ago_is_on_no_node_for_caches_that_lag() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_was_made_a_moment_ago_is_not_there_for_caches_that_lag() {
+async fn a_new_pod_does_not_exist_in_lagging_caches() {
     let (api, mut request) = server().await;
     api.hold_pods(PodCache::NodeRestriction);
     let new = api.create("pods", &super::pod_on("new", "n")).unwrap();
@@ -90,7 +90,7 @@ async fn a_pod_that_was_made_a_moment_ago_is_not_there_for_caches_that_lag() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn caches_lag_by_a_set_time_behind_what_is_bound_and_removed() {
+async fn caches_lag_by_the_configured_time() {
     const LAG: Duration = Duration::from_millis(20);
     let (api, request) = server().await;
     let mut node = node_client(&api, "n").await;
@@ -104,7 +104,7 @@ async fn caches_lag_by_a_set_time_behind_what_is_bound_and_removed() {
     assert_eq!((code, pods["items"].as_array().unwrap().len()), (200, 1));
     assert_eq!(node.get(map).await.0, 403);
     assert_eq!(node.post(TOKENS, &request).await.0, 403);
-    // One that the authorizer knows, with a token that only NodeRestriction can refuse.
+    // A pod that the authorizer knows, with a token that only NodeRestriction can deny.
     api.configure(|config| config.node_authorization = false);
     let (code, answer) = node.post(TOKENS, &request).await;
     assert_eq!(code, 403);

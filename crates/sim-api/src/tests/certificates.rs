@@ -1,4 +1,4 @@
-//! Certificate requests, and TLS with what comes of them.
+//! Certificate requests, and TLS with the issued certificates.
 
 use std::{sync::Arc, time::Duration};
 
@@ -61,7 +61,7 @@ async fn a_request_is_signed_once_it_is_approved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_of_nodes_can_be_approved_automatically_and_bad_ones_fail() {
+async fn requests_of_nodes_can_be_approved_automatically() {
     let api = server().await;
     api.configure(|config| config.approval = Approval::Clients);
     let key = KeyPair::generate().unwrap();
@@ -84,7 +84,7 @@ async fn requests_of_nodes_can_be_approved_automatically_and_bad_ones_fail() {
 }
 
 #[tokio::test]
-async fn a_client_certificate_proves_who_one_is() {
+async fn a_client_certificate_authenticates() {
     let config = SimApiConfig {
         tls: true,
         authenticate: true,

@@ -1,10 +1,10 @@
-//! What the server refuses of leases, events and statuses.
+//! Validation of leases, events and statuses.
 
 use serde_json::{Value, json};
 
 use super::{PODS, pair, pod_on};
 
-/// The field that the first cause names.
+/// The field of the first cause.
 fn field(answer: &Value) -> &str {
     answer["details"]["causes"][0]["field"]
         .as_str()
@@ -12,7 +12,7 @@ fn field(answer: &Value) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leases_with_numbers_that_mean_nothing_are_refused() {
+async fn leases_with_invalid_numbers_are_refused() {
     let (_api, mut client) = pair().await;
     let path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
     let lease = |spec: Value| json!({ "metadata": { "name": "n" }, "spec": spec });
@@ -28,7 +28,7 @@ async fn leases_with_numbers_that_mean_nothing_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_are_checked_by_the_group_that_they_are_sent_to() {
+async fn events_are_validated_by_their_group() {
     let (_api, mut client) = pair().await;
     const CORE: &str = "/api/v1/namespaces/default/events";
     const NEWER: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
@@ -105,7 +105,7 @@ async fn events_are_checked_by_the_group_that_they_are_sent_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_is_completed_and_checked() {
+async fn a_status_is_completed_and_validated() {
     let (api, mut client) = pair().await;
     api.create("pods", &pod_on("web", "n")).unwrap();
     let path = format!("{PODS}/web/status");
@@ -124,7 +124,7 @@ async fn a_status_is_completed_and_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_node_can_allocate_is_all_that_it_has_unless_it_is_said() {
+async fn allocatable_of_a_node_defaults_to_its_capacity() {
     let (_api, mut client) = pair().await;
     const NODES: &str = "/api/v1/nodes";
     let allocatable = |node: &Value| node["status"]["allocatable"].clone();

@@ -1,4 +1,4 @@
-//! A client that says exactly what a test wants.
+//! A client with full control over requests.
 
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ impl TestClient {
             .await
     }
 
-    /// Begins a watch, which takes the connection.
+    /// Starts a watch, which consumes the connection.
     pub(super) async fn watch(mut self, path: &str) -> Lines {
         let response = self
             .try_send(Method::GET, path, "", String::new())
@@ -127,7 +127,7 @@ impl TestClient {
     }
 }
 
-/// The lines of a watch.
+/// The events of a watch.
 pub(super) struct Lines {
     body: Incoming,
     read: Vec<u8>,
@@ -148,7 +148,7 @@ impl Lines {
     }
 
     /// Type and name of the next event.
-    pub(super) async fn told(&mut self) -> (String, String) {
+    pub(super) async fn next_type_and_name(&mut self) -> (String, String) {
         let event = self.next().await.expect("the watch ended");
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
         (
@@ -157,7 +157,7 @@ impl Lines {
         )
     }
 
-    /// True when nothing comes for that long.
+    /// Whether nothing arrives for this time.
     pub(super) async fn is_silent(&mut self, time: Duration) -> bool {
         tokio::time::timeout(time, self.next()).await.is_err()
     }

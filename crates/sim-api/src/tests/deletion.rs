@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{PODS, node_client, pair, pod, pod_on};
 
 #[tokio::test(start_paused = true)]
-async fn a_bound_pod_stays_until_its_node_lets_it_go() {
+async fn a_bound_pod_stays_until_its_node_removes_it() {
     let (api, mut client) = pair().await;
     let mut node = node_client(&api, "n").await;
     let made = api.create("pods", &pod_on("web", "n")).unwrap();
@@ -40,7 +40,7 @@ async fn a_bound_pod_stays_until_its_node_lets_it_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_node_has_or_has_ended_goes_at_once() {
+async fn unbound_and_finished_pods_are_removed_immediately() {
     let (api, mut client) = pair().await;
     api.create("pods", &pod("free")).unwrap();
     api.create("pods", &pod_on("done", "n")).unwrap();
@@ -59,7 +59,7 @@ async fn what_no_node_has_or_has_ended_goes_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_removes_a_running_pod_is_found_out() {
+async fn a_node_that_removes_a_running_pod_is_a_violation() {
     let (api, _) = pair().await;
     let mut node = node_client(&api, "n").await;
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -104,7 +104,7 @@ async fn finalizers_hold_an_object_until_they_are_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_goes_once_its_last_pod_is_gone() {
+async fn a_namespace_is_removed_after_its_last_pod() {
     let (api, mut client) = pair().await;
     api.create("namespaces", &json!({ "metadata": { "name": "other" } }))
         .unwrap();

@@ -1,4 +1,4 @@
-//! What goes wrong on request.
+//! Injected faults.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn fails(client: &mut TestClient, path: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_come_as_often_as_asked_and_say_when_to_try_again() {
+async fn errors_have_their_count_and_retry_after() {
     let (api, mut client) = pair().await;
     rule(&api, "create pods times=1 retry-after=2 code=429");
     let answer = client
@@ -44,7 +44,7 @@ async fn errors_come_as_often_as_asked_and_say_when_to_try_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_one_of_work_that_was_done() {
+async fn a_lost_response_has_its_effect() {
     let (api, mut client) = pair().await;
     rule(&api, "create pods times=1 lost");
     assert_eq!(client.post(PODS, &pod("web")).await.0, 504);
@@ -58,7 +58,7 @@ async fn a_lost_answer_is_one_of_work_that_was_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connections_are_cut_before_and_in_the_middle_of_answers() {
+async fn connections_are_cut_before_and_during_responses() {
     let api = server().await;
     rule(&api, "get namespaces times=1 cut");
     let mut client = TestClient::new(&api).await;
@@ -80,7 +80,7 @@ async fn connections_are_cut_before_and_in_the_middle_of_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_are_slow_while_reads_are_quick() {
+async fn writes_can_be_slow_while_reads_are_fast() {
     let (api, mut client) = pair().await;
     let delay = Duration::from_secs(3);
     api.add_fault(Rule::new(
@@ -99,7 +99,7 @@ async fn writes_are_slow_while_reads_are_quick() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stalled_watch_neither_tells_nor_ends() {
+async fn a_stalled_watch_sends_nothing_and_does_not_end() {
     let api = server().await;
     api.configure(|config| config.scheduler = false);
     rule(&api, "watch pods stall=1s");
@@ -108,7 +108,7 @@ async fn a_stalled_watch_neither_tells_nor_ends() {
         .watch("/api/v1/pods?watch=1&timeoutSeconds=60")
         .await;
     api.create("pods", &pod("early")).unwrap();
-    assert_eq!(lines.told().await.1, "early");
+    assert_eq!(lines.next_type_and_name().await.1, "early");
     tokio::time::sleep(Duration::from_secs(2)).await;
     api.create("pods", &pod("late")).unwrap();
     assert!(lines.is_silent(Duration::from_secs(3600)).await);
@@ -146,7 +146,7 @@ async fn a_hung_connection_stays_silent_and_new_ones_are_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frozen_server_answers_once_it_thaws() {
+async fn a_frozen_server_responds_after_it_thaws() {
     let (api, mut client) = pair().await;
     api.set_frozen(true);
     let waiting = client.get("/healthz");
@@ -161,7 +161,7 @@ async fn a_frozen_server_answers_once_it_thaws() {
 }
 
 #[tokio::test]
-async fn a_restart_closes_connections_and_may_forget_the_past() {
+async fn a_restart_closes_connections_and_may_compact_history() {
     let api = server().await;
     let since = api.version();
     api.create("pods", &pod("web")).unwrap();
@@ -190,7 +190,7 @@ async fn a_restart_closes_connections_and_may_forget_the_past() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn statuses_that_move_backwards_are_recorded_or_refused() {
+async fn backward_transitions_are_recorded_or_refused() {
     let (api, mut client) = pair().await;
     api.create("pods", &pod_on("web", "n")).unwrap();
     let path = format!("{PODS}/web/status");
@@ -226,7 +226,7 @@ async fn statuses_that_move_backwards_are_recorded_or_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_skewed_clock_shows_in_what_is_made() {
+async fn a_skewed_clock_is_visible_in_new_objects() {
     let (api, mut client) = pair().await;
     let before = api.now();
     api.set_clock_skew(jiff::SignedDuration::from_hours(-2));
@@ -240,7 +240,7 @@ async fn a_skewed_clock_shows_in_what_is_made() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_with_nulls_are_those_of_work_that_was_done() {
+async fn a_request_whose_response_has_nulls_is_executed() {
     let (api, mut client) = pair().await;
     rule(&api, "* pods nulls");
     let (code, made) = client.post(PODS, &pod("web")).await;

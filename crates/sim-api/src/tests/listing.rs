@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{PODS, TestClient, pair, pod, pod_on, ready_node};
 
 #[tokio::test(start_paused = true)]
-async fn a_long_list_comes_in_parts_of_one_version() {
+async fn chunks_of_a_list_have_one_version() {
     let (api, mut client) = pair().await;
     for name in ["a", "b", "c", "d", "e"] {
         api.create("pods", &pod(name)).unwrap();
@@ -14,7 +14,7 @@ async fn a_long_list_comes_in_parts_of_one_version() {
     assert_eq!(first["items"].as_array().unwrap().len(), 2);
     assert_eq!(first["metadata"]["remainingItemCount"], 3);
     let next = first["metadata"]["continue"].as_str().unwrap();
-    // What changes meanwhile is not in the list.
+    // Later changes are not in the list.
     api.delete("pods", "", "d", Some(0)).unwrap();
     let (_, rest) = client
         .get(&format!("{PODS}?limit=10&continue={next}"))
@@ -64,7 +64,7 @@ async fn pods_are_listed_by_node_and_phase() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tables_are_given_to_who_asks_for_them() {
+async fn tables_are_served_on_request() {
     let (api, _) = pair().await;
     api.create("nodes", &ready_node("n")).unwrap();
     let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";

@@ -1,4 +1,4 @@
-//! Logs, which come from the node.
+//! Logs, which are proxied from the node.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{PODS, TestClient, pod_on, server};
 use crate::{SimApi, authority, base64};
 
-/// How a node speaks TLS.
+/// TLS configuration of a node.
 pub(super) fn node_tls(api: &SimApi) -> TlsAcceptor {
     let identity = api
         .server_certificate(&["127.0.0.1"], Duration::from_secs(3600))
@@ -45,7 +45,7 @@ pub(super) fn node_tls(api: &SimApi) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// A node that answers one request with its own first line and the name of who asks.
+/// A node that responds to one request with its request line and the name of the user.
 async fn node(api: &SimApi) -> u16 {
     let acceptor = node_tls(api);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -69,7 +69,7 @@ async fn node(api: &SimApi) -> u16 {
     port
 }
 
-/// Adds a node whose server is at that port, and which declares these features.
+/// Adds a node whose server has this port, and which declares these features.
 pub(super) fn add_node(api: &SimApi, port: u16, features: &[&str]) {
     let node = json!({
         "metadata": { "name": "n" },
@@ -82,7 +82,7 @@ pub(super) fn add_node(api: &SimApi, port: u16, features: &[&str]) {
     api.create("nodes", &node).unwrap();
 }
 
-/// What a node says it was asked, when the server is asked for that path.
+/// The request that a node receives for a path of the API server.
 async fn asked(path: &str) -> String {
     let api = server().await;
     let port = node(&api).await;
@@ -99,7 +99,7 @@ async fn asked(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_log_is_read_from_the_pod_s_node_as_the_server() {
+async fn a_log_is_proxied_from_the_node_of_the_pod() {
     let path = format!("{PODS}/web/log?tailLines=3&sinceTime=2026-01-01T00:00:00Z&pretty=true");
     assert_eq!(
         asked(&path).await,
@@ -109,7 +109,7 @@ async fn a_log_is_read_from_the_pod_s_node_as_the_server() {
 }
 
 #[tokio::test]
-async fn what_is_asked_of_a_node_s_port_reaches_it_with_its_query() {
+async fn proxied_requests_reach_the_node_with_their_query() {
     assert_eq!(
         asked("/api/v1/nodes/n/proxy/pods?mine=a%2Bb").await,
         "GET /pods?mine=a%2Bb HTTP/1.1 by kube-apiserver-kubelet-client"
@@ -117,7 +117,7 @@ async fn what_is_asked_of_a_node_s_port_reaches_it_with_its_query() {
 }
 
 #[tokio::test]
-async fn the_container_must_be_clear() {
+async fn the_container_must_be_unambiguous() {
     let api = server().await;
     let mut pod = pod_on("web", "n");
     pod["spec"]["containers"] = json!([

@@ -1,4 +1,4 @@
-//! Answers in protobuf, for clients that ask for it.
+//! Responses in protobuf, for clients that accept it.
 
 use http::{Method, header};
 use http_body_util::BodyExt as _;
@@ -13,7 +13,7 @@ async fn client(api: &SimApi) -> TestClient {
     TestClient::new(api).await.accepting(ACCEPT)
 }
 
-/// Code, media type and object of an answer.
+/// Code, media type and object of a response.
 async fn answer(client: &mut TestClient, method: Method, path: &str, body: Value) -> (u16, Value) {
     let body = match body {
         Value::Null => String::new(),
@@ -33,7 +33,7 @@ async fn answer(client: &mut TestClient, method: Method, path: &str, body: Value
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_lists_and_errors_are_the_same_in_both_forms() {
+async fn objects_lists_and_errors_are_the_same_in_protobuf() {
     let (api, mut json_client) = pair().await;
     let mut client = client(&api).await;
     api.create("nodes", &ready_node("n")).unwrap();
@@ -61,7 +61,7 @@ async fn objects_lists_and_errors_are_the_same_in_both_forms() {
     ] {
         let (code, same) = answer(&mut client, Method::GET, path, Value::Null).await;
         let (json_code, mut wanted) = json_client.get(path).await;
-        // A list without entries has none on the wire.
+        // An empty list is not encoded.
         if wanted["items"] == json!([]) {
             wanted.as_object_mut().unwrap().remove("items");
         }
@@ -102,7 +102,7 @@ async fn a_watch_sends_frames() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_form_that_can_t_be_had_is_refused() {
+async fn an_unsupported_format_is_refused() {
     let api = server().await;
     let mut client = TestClient::new(&api).await.accepting("application/yaml");
     let (code, error) = client.get(PODS).await;

@@ -10,7 +10,7 @@ const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews
 const TOKENS: &str = "/api/v1/namespaces/default/serviceaccounts/default/token";
 
 #[tokio::test(start_paused = true)]
-async fn a_service_account_s_token_is_known_until_it_runs_out() {
+async fn a_service_account_token_is_valid_until_it_expires() {
     let (api, mut client) = pair().await;
     let pod = api.create("pods", &pod("web")).unwrap();
     let bound = |uid: &Value| {
@@ -53,7 +53,7 @@ async fn a_service_account_s_token_is_known_until_it_runs_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_decide_who_may_do_what() {
+async fn access_rules_decide_requests_and_reviews() {
     let (api, mut client) = pair().await;
     api.add_token("t", User::new("ann", &["ops"]));
     api.add_access_rule(AccessRule::allow("ann", "get", "nodes/metrics"));
@@ -84,7 +84,7 @@ async fn tests_decide_who_may_do_what() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_not_known_is_kept_out_when_asked_to() {
+async fn unauthenticated_clients_are_refused_if_configured() {
     let api = server().await;
     api.configure(|config| config.authenticate = true);
     let mut nobody = TestClient::new(&api).await;

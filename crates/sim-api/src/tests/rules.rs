@@ -1,4 +1,4 @@
-//! The scheduler, the node lifecycle and what nodes may do.
+//! The scheduler, the node lifecycle and the permissions of nodes.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn a_pod_whose_claim_is_missing_is_not_bound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_is_tainted_until_it_is_ready_and_lost_with_its_lease() {
+async fn a_node_is_tainted_until_ready_and_when_its_lease_expires() {
     let (api, _) = pair().await;
     api.configure(|config| config.node_lifecycle = true);
     let node = api
@@ -85,7 +85,7 @@ async fn a_node_is_tainted_until_it_is_ready_and_lost_with_its_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_changes_only_what_is_its_own() {
+async fn a_node_changes_only_its_own_objects() {
     let (api, _) = pair().await;
     for name in ["n", "m"] {
         api.create("nodes", &ready_node(name)).unwrap();
@@ -120,7 +120,7 @@ async fn a_node_changes_only_what_is_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_reads_what_its_pods_name_once_the_server_knows_them() {
+async fn a_node_reads_what_its_known_pods_reference() {
     let (api, _) = pair().await;
     api.configure(|config| {
         config.authenticate = true;
@@ -156,7 +156,7 @@ async fn a_node_reads_what_its_pods_name_once_the_server_knows_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_get_the_token_volume_of_their_account_when_asked() {
+async fn pods_get_a_token_volume_if_configured() {
     let (api, mut client) = pair().await;
     api.configure(|config| config.service_account_volumes = true);
     let (_, made) = client.post(PODS, &pod("web")).await;
@@ -182,7 +182,7 @@ async fn pods_get_the_token_volume_of_their_account_when_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn services_and_secrets_are_completed() {
+async fn services_and_secrets_get_defaults() {
     let (api, _) = pair().await;
     let service =
         |name: &str| json!({ "metadata": { "name": name }, "spec": { "ports": [{ "port": 80 }] } });
@@ -201,7 +201,7 @@ async fn services_and_secrets_are_completed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ephemeral_containers_are_added_and_never_taken_away() {
+async fn ephemeral_containers_are_added_and_never_removed() {
     let (api, mut client) = pair().await;
     api.create("pods", &pod_on("web", "n")).unwrap();
     let path = format!("{PODS}/web/ephemeralcontainers");
@@ -221,7 +221,7 @@ async fn ephemeral_containers_are_added_and_never_taken_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_of_a_node_that_is_gone_are_removed_after_a_while() {
+async fn pods_of_a_deleted_node_are_removed_after_a_while() {
     let (api, _) = pair().await;
     api.configure(|config| {
         config.node_lifecycle = true;

@@ -19,8 +19,8 @@ const SPDY: &str = "connection: Upgrade\r\nupgrade: SPDY/3.1\r\n";
 const UPGRADED: &str =
     "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: SPDY/3.1\r\n\r\n";
 
-/// A node that answers one request with that head, sends back what comes until `end`, and closes the
-/// connection; the head of the request.
+/// A node that responds to one request with these headers, echoes data until `end`, and closes the
+/// connection. Returns the headers of the request.
 async fn node(api: &SimApi, features: &[&str], answer: &'static str) -> JoinHandle<String> {
     let acceptor = node_tls(api);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -54,7 +54,7 @@ async fn head(stream: &mut (impl tokio::io::AsyncBufRead + Unpin)) -> String {
     head
 }
 
-/// Sends a request, and reads the head of its answer.
+/// Sends a request, and reads the headers of the response.
 async fn asked(api: &SimApi, request: &str, headers: &str) -> (BufReader<DuplexStream>, String) {
     let mut stream = BufReader::new(api.connect());
     let text = format!("{request} HTTP/1.1\r\nhost: sim\r\n{headers}\r\n");
@@ -64,7 +64,7 @@ async fn asked(api: &SimApi, request: &str, headers: &str) -> (BufReader<DuplexS
 }
 
 #[tokio::test]
-async fn a_session_is_passed_through_in_both_directions_until_the_node_ends_it() {
+async fn a_session_is_passed_through_until_the_node_closes_it() {
     for (path, sent) in [
         (
             "exec?command=sh&command=-c&command=echo%20a%26b&stdin=true&stdout=TRUE&stderr=false&tty=0",
@@ -108,7 +108,7 @@ async fn a_session_is_passed_through_in_both_directions_until_the_node_ends_it()
 }
 
 #[tokio::test]
-async fn a_node_s_refusal_is_the_answer_and_credentials_stay_here() {
+async fn an_error_of_the_node_is_passed_on_without_credentials() {
     let api = server().await;
     api.add_token("secret-token", User::admin());
     let refusal =
@@ -125,7 +125,7 @@ async fn a_node_s_refusal_is_the_answer_and_credentials_stay_here() {
 }
 
 #[tokio::test]
-async fn a_websocket_needs_a_node_that_declares_that_it_knows_them() {
+async fn a_websocket_needs_a_node_that_declares_support() {
     let headers = "connection: upgrade\r\nupgrade: websocket\r\n\
                    sec-websocket-protocol: v5.channel.k8s.io, v4.channel.k8s.io\r\n";
     for (features, code) in [
@@ -140,7 +140,7 @@ async fn a_websocket_needs_a_node_that_declares_that_it_knows_them() {
 }
 
 #[tokio::test]
-async fn a_session_that_can_not_be_is_refused_before_the_node_is_asked() {
+async fn an_invalid_session_is_refused_without_the_node() {
     let api = server().await;
     api.add_token("reader", User::new("reader", &[]));
     api.add_access_rule(AccessRule::deny("reader", "create", "pods/exec"));

@@ -1,5 +1,5 @@
-//! Many clients at once under all faults: the server stays whole, and who follows it as a client must
-//! ends with what it holds.
+//! Many concurrent clients with all faults: the server stays consistent, and a client that lists and
+//! watches correctly converges to its state.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{PODS, TestClient, pod_on, server};
 use crate::{SimApi, dice::Dice, profile};
 
-/// Names and versions.
+/// Versions by name.
 type Known = BTreeMap<String, String>;
 
 fn entry(object: &Value) -> (String, String) {
@@ -22,7 +22,7 @@ fn entry(object: &Value) -> (String, String) {
     (text("name"), text("resourceVersion"))
 }
 
-/// Creates, changes and deletes pods of a few names, and does not care what comes of it.
+/// Creates, changes and deletes pods with a few names, and ignores the results.
 async fn write(api: &SimApi, seed: u64) {
     let mut dice = Dice::new(seed);
     let mut client = TestClient::new(api).await;
@@ -49,7 +49,7 @@ async fn write(api: &SimApi, seed: u64) {
         let sent = client.try_send(method, &path, media_type, body.to_string());
         let limit = Duration::from_secs(5);
         let is_well = matches!(tokio::time::timeout(limit, sent).await, Ok(Ok(_)));
-        // Each answer's body is left unread, so the connection can't be used again.
+        // The body of a response is not read, so the connection can't be reused.
         client = TestClient::new(api).await;
         if !is_well {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -57,7 +57,7 @@ async fn write(api: &SimApi, seed: u64) {
     }
 }
 
-/// One list and one watch; false if it has to start again.
+/// One list and one watch; false if it must start again.
 async fn follow_once(api: &SimApi, known: &mut Known, last: Option<u64>) -> Option<bool> {
     let limit = Duration::from_secs(20);
     let mut client = TestClient::new(api).await;
@@ -86,7 +86,7 @@ async fn follow_once(api: &SimApi, known: &mut Known, last: Option<u64>) -> Opti
         }
         let mut body = answer.into_body();
         let mut read = Vec::new();
-        // A watch that says nothing for long is given up: it may have stalled.
+        // A watch that is silent for long is abandoned: it may have stalled.
         while let Ok(Some(Ok(frame))) =
             tokio::time::timeout(limit, http_body_util::BodyExt::frame(&mut body)).await
         {
@@ -113,7 +113,7 @@ async fn follow_once(api: &SimApi, known: &mut Known, last: Option<u64>) -> Opti
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_patient_client_ends_with_what_the_server_holds() {
+async fn a_client_that_retries_converges_to_the_server() {
     for seed in 1..=8 {
         let api = server().await;
         api.configure(|config| config.bookmark_every = Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: audiences, bound objects, lives, and what nodes may ask for.
+//! Service account tokens: audiences, bound objects, lifetimes, and requests of nodes.
 
 use std::time::Duration;
 
@@ -30,14 +30,14 @@ async fn review(client: &mut TestClient, token: &str, audiences: &[&str]) -> Val
     answer["status"].clone()
 }
 
-/// The code that a request with that token gets.
+/// The status code of a request with this token.
 async fn code_for(api: &SimApi, token: &str) -> u16 {
     let mut client = TestClient::new(api).await.with_token(token);
     client.get(PODS).await.0
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_good_for_its_audiences_only() {
+async fn a_token_is_valid_for_its_audiences_only() {
     let (api, mut client) = pair().await;
     api.configure(|config| config.audiences = vec!["api".to_owned(), "old-api".to_owned()]);
     let (_, made) = client.post(TOKENS, &json!({ "spec": {} })).await;
@@ -57,7 +57,7 @@ async fn a_token_is_good_for_its_audiences_only() {
         "[invalid bearer token, token audiences [\"x\"] is invalid for the target audiences \
          [\"api\" \"old-api\"]]"
     );
-    // A token that knows no audience is for the server.
+    // A token without audiences is for the server.
     api.add_token("plain", User::new("ann", &[]));
     assert_eq!(
         review(&mut client, "plain", &["api"]).await["audiences"],
@@ -74,7 +74,7 @@ async fn a_token_is_good_for_its_audiences_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_dies_with_what_it_is_bound_to() {
+async fn a_token_is_invalid_without_its_bound_object() {
     let (api, mut client) = pair().await;
     let node = api.create("nodes", &ready_node("n")).unwrap();
     let pod = api.create("pods", &pod_on("web", "n")).unwrap();
@@ -102,7 +102,7 @@ async fn a_token_dies_with_what_it_is_bound_to() {
             "[invalid bearer token, service account token has been invalidated]"
         );
     }
-    // One of the same name is another one.
+    // An object of the same name is another object.
     let first = api.create("pods", &super::pod("again")).unwrap();
     let token = token(
         &mut client,
@@ -122,7 +122,7 @@ async fn a_token_dies_with_what_it_is_bound_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_of_a_pod_says_pod_and_node() {
+async fn a_token_of_a_pod_has_pod_and_node_claims() {
     let (api, mut client) = pair().await;
     let node = api.create("nodes", &ready_node("n")).unwrap();
     let uid = |object: &Value| json!([object["metadata"]["uid"]]);
@@ -140,7 +140,7 @@ async fn a_token_of_a_pod_says_pod_and_node() {
             .unwrap()
             .starts_with("JTI=")
     );
-    // Of a node that is not there only the name is known.
+    // Of a missing node only the name is known.
     let lost = api.create("pods", &pod_on("lost", "gone")).unwrap();
     let token_of_lost = token(
         &mut client,
@@ -156,7 +156,7 @@ async fn a_token_of_a_pod_says_pod_and_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lives_are_bounded_and_those_of_pods_extended() {
+async fn lifetimes_are_limited_and_those_of_pods_extended() {
     let (api, mut client) = pair().await;
     let web = api.create("pods", &pod("web")).unwrap();
     let usual = json!({ "boundObjectRef": bound(&web, "Pod"), "expirationSeconds": 3607 });
@@ -183,7 +183,7 @@ async fn lives_are_bounded_and_those_of_pods_extended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_token_can_t_be_made_for_is_refused_in_upstream_s_words() {
+async fn invalid_token_requests_are_refused_as_by_upstream() {
     let (api, mut client) = pair().await;
     let web = api.create("pods", &pod("web")).unwrap();
     let mut other = pod("other");
@@ -271,7 +271,7 @@ async fn a_node_gets_tokens_for_its_own_pods_and_their_audiences() {
     ]);
     let web = api.create("pods", &web).unwrap();
     let far = api.create("pods", &pod_on("far", "m")).unwrap();
-    // What credential providers are for: an audience that no pod names.
+    // As for credential providers: an audience that no pod names.
     let verb = "request-serviceaccounts-token-audience";
     api.add_access_rule(AccessRule::allow("system:node:n", verb, "registry"));
     let mut node = node_client(&api, "n").await;

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{TestClient, pair, pod, pod_on, server};
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_tells_what_comes_into_and_leaves_its_selection() {
+async fn a_watch_sends_objects_that_enter_or_leave_its_selection() {
     let (api, client) = pair().await;
     api.configure(|config| config.scheduler = false);
     let since = api.version();
@@ -32,26 +32,35 @@ async fn a_watch_tells_what_comes_into_and_leaves_its_selection() {
         ("MODIFIED", "web"),
         ("DELETED", "web"),
     ] {
-        assert_eq!(lines.told().await, (what.to_owned(), name.to_owned()));
+        assert_eq!(
+            lines.next_type_and_name().await,
+            (what.to_owned(), name.to_owned())
+        );
     }
     assert!(lines.is_silent(Duration::from_secs(30)).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_can_begin_with_the_list_and_says_where_it_ends() {
+async fn a_watch_can_start_with_a_list_that_a_bookmark_ends() {
     let (api, client) = pair().await;
     api.create("pods", &pod("web")).unwrap();
     let path = "/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan\
                 &allowWatchBookmarks=true";
     let mut lines = client.watch(path).await;
-    assert_eq!(lines.told().await, ("ADDED".to_owned(), "web".to_owned()));
+    assert_eq!(
+        lines.next_type_and_name().await,
+        ("ADDED".to_owned(), "web".to_owned())
+    );
     let mark = lines.next().await.unwrap();
     assert_eq!(mark["type"], "BOOKMARK");
     let annotations = &mark["object"]["metadata"]["annotations"];
     assert_eq!(annotations["k8s.io/initial-events-end"], "true");
     api.create("pods", &pod("db")).unwrap();
-    assert_eq!(lines.told().await, ("ADDED".to_owned(), "db".to_owned()));
-    // Then a bookmark a minute.
+    assert_eq!(
+        lines.next_type_and_name().await,
+        ("ADDED".to_owned(), "db".to_owned())
+    );
+    // Then a bookmark every minute.
     tokio::time::advance(Duration::from_secs(61)).await;
     let mut last = lines.next().await.unwrap();
     while last["type"] != "BOOKMARK" {
@@ -64,7 +73,7 @@ async fn a_watch_can_begin_with_the_list_and_says_where_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_older_server_does_not_offer_lists_as_watches() {
+async fn an_older_server_does_not_support_lists_in_watches() {
     let (api, mut client) = pair().await;
     api.configure(|config| config.streaming_lists = false);
     let path = "/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
@@ -73,7 +82,7 @@ async fn an_older_server_does_not_offer_lists_as_watches() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_a_forgotten_version_expires() {
+async fn a_watch_from_a_compacted_version_expires() {
     let api = server().await;
     let since = api.version();
     api.create("pods", &pod("web")).unwrap();
@@ -90,7 +99,7 @@ async fn a_watch_from_a_forgotten_version_expires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_ends_when_its_time_is_over() {
+async fn a_watch_ends_after_its_timeout() {
     let (api, client) = pair().await;
     let path = format!(
         "/api/v1/pods?watch=1&timeoutSeconds=5&resourceVersion={}",
@@ -109,8 +118,11 @@ async fn one_object_can_be_watched_by_its_name() {
     api.create("pods", &pod("db")).unwrap();
     let path = "/api/v1/namespaces/default/pods?watch=1&fieldSelector=metadata.name%3Dweb";
     let mut lines = client.watch(path).await;
-    assert_eq!(lines.told().await, ("ADDED".to_owned(), "web".to_owned()));
+    assert_eq!(
+        lines.next_type_and_name().await,
+        ("ADDED".to_owned(), "web".to_owned())
+    );
     api.delete("pods", "", "db", Some(0)).unwrap();
     api.delete("pods", "", "web", Some(0)).unwrap();
-    while lines.told().await != ("DELETED".to_owned(), "web".to_owned()) {}
+    while lines.next_type_and_name().await != ("DELETED".to_owned(), "web".to_owned()) {}
 }

@@ -1,4 +1,4 @@
-//! Creation, updates, patches: what is kept and what is refused.
+//! Creation, updates and patches: what is stored and what is refused.
 
 use http::Method;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{PODS, node_client, pair, pod, pod_on};
 
 #[tokio::test(start_paused = true)]
-async fn a_created_pod_is_completed_and_waits() {
+async fn a_created_pod_gets_defaults_and_is_pending() {
     let (_api, mut client) = pair().await;
     let (code, made) = client.post(PODS, &pod("web")).await;
     assert_eq!(code, 201);
@@ -52,7 +52,7 @@ async fn names_are_generated_and_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_changes_by_its_own_path_only() {
+async fn a_status_changes_by_its_subresource_only() {
     let (api, mut client) = pair().await;
     let made = api.create("pods", &pod_on("web", "n")).unwrap();
     let path = format!("{PODS}/web");
@@ -81,12 +81,12 @@ async fn conditions_of_others_are_kept_by_a_strategic_patch() {
     let pod = api.get("pods", "default", "web").unwrap();
     let types = pod["status"]["conditions"].as_array().unwrap().iter();
     let types: Vec<_> = types.map(|condition| condition["type"].clone()).collect();
-    // An entry that is new comes before those that the patch does not name.
+    // A new entry comes before those that the patch does not name.
     assert_eq!(types, ["example.com/gate", "Ready"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn preconditions_are_kept() {
+async fn preconditions_are_enforced() {
     let (api, mut client) = pair().await;
     let made = api.create("pods", &pod_on("web", "n")).unwrap();
     let path = format!("{PODS}/web/status");
@@ -115,7 +115,7 @@ async fn preconditions_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_changes_nothing_is_no_change() {
+async fn an_update_without_changes_has_no_new_version() {
     let (api, mut client) = pair().await;
     api.create("pods", &pod_on("web", "n")).unwrap();
     let patch = json!({ "status": { "message": "x" } });
@@ -126,7 +126,7 @@ async fn a_change_that_changes_nothing_is_no_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_patches_and_no_others_are_understood() {
+async fn patch_types_are_supported_and_others_refused() {
     let (_api, mut client) = pair().await;
     client.post(PODS, &pod("web")).await;
     let path = format!("{PODS}/web");
@@ -159,7 +159,7 @@ async fn all_patches_and_no_others_are_understood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leases_are_made_and_renewed_by_put() {
+async fn leases_are_created_and_renewed_by_put() {
     let (api, _) = pair().await;
     let mut node = node_client(&api, "n").await;
     let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
@@ -180,7 +180,7 @@ async fn leases_are_made_and_renewed_by_put() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_can_be_written_in_one_form_and_read_in_the_other() {
+async fn events_can_be_written_in_one_group_and_read_in_another() {
     let (_api, mut client) = pair().await;
     let event = json!({
         "metadata": { "name": "web.1" },
@@ -209,7 +209,7 @@ async fn events_can_be_written_in_one_form_and_read_in_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_broken_client_sends_is_refused() {
+async fn invalid_requests_are_refused() {
     let (api, mut client) = pair().await;
     api.configure(|config| config.max_body = 1000);
     let huge = "x".repeat(1001);
@@ -246,7 +246,7 @@ async fn what_a_broken_client_sends_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn null_is_taken_from_kubectl_and_refused_from_the_agent() {
+async fn null_is_accepted_from_kubectl_and_refused_from_the_agent() {
     let api = super::server().await;
     let mut made = pod("web");
     made["metadata"]["creationTimestamp"] = json!(null);

@@ -1,20 +1,20 @@
-//! What updates and patches have in common: from an object and a wish to the object that is kept.
+//! Common part of updates and patches.
 
 use serde_json::Value;
 
 use crate::{
-    Kind, StatusError, event_form, meta,
+    Kind, StatusError, event_conversion, meta,
     request::Request,
     state::Shared,
     status_error::FieldError,
     strategy::{self, Context},
 };
 
-/// Changes an object; `wish` gets it as the client sees it and says what it becomes.
+/// Changes an object; `mutate` receives it as the client sees it and returns the new one.
 pub(super) fn change(
     shared: &Shared,
     request: &Request,
-    wish: impl FnOnce(&Value) -> Result<Value, StatusError>,
+    mutate: impl FnOnce(&Value) -> Result<Value, StatusError>,
 ) -> Result<Value, StatusError> {
     let (kind, target) = (request.kind(), &request.target);
     let config = shared.config();
@@ -22,7 +22,10 @@ pub(super) fn change(
         let (namespace, name) = (target.namespace(), target.name());
         let old = store.get(kind.storage, namespace, name).cloned();
         let old = old.ok_or_else(|| StatusError::not_found(kind, name))?;
-        let mut new = event_form::kept(kind, wish(&event_form::shown(kind, &old))?);
+        let mut new = event_conversion::to_storage(
+            kind,
+            mutate(&event_conversion::from_storage(kind, &old))?,
+        );
         meta::drop_nulls(&mut new);
         super::create::place(request, &mut new)?;
         identity(kind, name, &old, &mut new)?;
@@ -35,10 +38,10 @@ pub(super) fn change(
         };
         strategy::before_update(kind, target.subresource(), &old, &mut new, &mut context)?;
         if new == *old || request.is_dry_run() {
-            return Ok(event_form::shown(kind, &new));
+            return Ok(event_conversion::from_storage(kind, &new));
         }
         if kind.is("pods") {
-            let moves = crate::oracle::backward_moves(&old, &new);
+            let moves = crate::oracle::backward_transitions(&old, &new);
             let mut oracle = shared.oracle();
             for what in moves {
                 let what = format!("{what} (by {})", request.user.name);
@@ -48,17 +51,18 @@ pub(super) fn change(
         let is_over = meta::is_deleting(&new)
             && meta::entries(&new, "/metadata/finalizers").is_empty()
             && meta::number(&new, "/metadata/deletionGracePeriodSeconds").unwrap_or(0) == 0
-            && strategy::may_vanish(kind, &new, store);
+            && strategy::can_be_removed(kind, &new, store);
         let kept = store.put(kind.storage, new);
         if is_over {
             store.remove(kind.storage, namespace, name);
         }
         strategy::after_update(shared, kind, &kept, store);
-        Ok(event_form::shown(kind, &kept))
+        Ok(event_conversion::from_storage(kind, &kept))
     })
 }
 
-/// What no client can change: who the object is. Checks the version if the wish names one.
+/// Restores the identity of the object, which no client can change. Checks the version if the new
+/// object has one.
 fn identity(kind: &Kind, name: &str, old: &Value, new: &mut Value) -> Result<(), StatusError> {
     if meta::name(new) != name {
         return Err(StatusError::bad_request(format!(
@@ -85,7 +89,7 @@ fn identity(kind: &Kind, name: &str, old: &Value, new: &mut Value) -> Result<(),
         "generation",
         "generateName",
     ] {
-        meta::carry(new, old, field);
+        meta::copy_field(new, old, field);
     }
     if let Some(fields) = new.as_object_mut() {
         fields.remove("managedFields");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    StatusError, clock, event_form, meta,
+    StatusError, clock, event_conversion, meta,
     request::Request,
     review,
     state::Shared,
@@ -24,13 +24,13 @@ pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, Status
     if kind.is_review {
         return review::create(shared, request, object);
     }
-    create_object(shared, request, event_form::kept(kind, object))
+    create_object(shared, request, event_conversion::to_storage(kind, object))
 }
 
-/// Characters of `generateName` that are used.
+/// Maximum length of the used part of `generateName`.
 const LONGEST_BASE: usize = 58;
 
-/// Makes an object, given in the form it is kept in; answers it in the form of the request's kind.
+/// Creates an object, given in its stored form; returns it in the request's kind.
 pub(super) fn create_object(
     shared: &Shared,
     request: &Request,
@@ -78,18 +78,18 @@ pub(super) fn create_object(
         };
         strategy::before_create(kind, &mut object, &mut context)?;
         if request.is_dry_run() {
-            return Ok(event_form::shown(kind, &object));
+            return Ok(event_conversion::from_storage(kind, &object));
         }
         let made = store.put(kind.storage, object);
         strategy::after_create(shared, kind, &made, store, dice, now);
-        Ok(event_form::shown(kind, &made))
+        Ok(event_conversion::from_storage(kind, &made))
     })
 }
 
-/// Puts the object into the namespace of the path, and gives it its type.
+/// Sets the namespace of the path and the type of the object.
 pub(super) fn place(request: &Request, object: &mut Value) -> Result<(), StatusError> {
     let (kind, target) = (request.kind(), &request.target);
-    object["apiVersion"] = event_form::kept_api_version(kind).into();
+    object["apiVersion"] = event_conversion::storage_api_version(kind).into();
     object["kind"] = kind.kind.into();
     let found = meta::namespace(object).to_owned();
     let metadata = meta::fields(object, "metadata");

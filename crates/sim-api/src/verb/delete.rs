@@ -1,4 +1,4 @@
-//! Deletion: of pods in two steps, of all else at once.
+//! Deletion: graceful for pods, immediate for all other kinds.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
-    Kind, StatusError, clock, event_form, meta, request::Request, selection::Selection,
+    Kind, StatusError, clock, event_conversion, meta, request::Request, selection::Selection,
     state::Shared, store::Store, strategy, user::User,
 };
 
-/// How to delete something.
+/// Options of a deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
-    /// Seconds a pod gets to end.
+    /// Grace period of a pod, in seconds.
     pub(crate) grace: Option<i64>,
-    /// Only the object of that UID.
+    /// Only the object with this UID.
     pub(crate) uid: Option<String>,
-    /// Only at that resource version.
+    /// Only at this resource version.
     pub(crate) version: Option<String>,
     pub(crate) dry_run: bool,
 }
@@ -38,7 +38,7 @@ impl DeleteOptions {
         Ok(options)
     }
 
-    /// Takes what a DeleteOptions object says.
+    /// Adds the options of a DeleteOptions object.
     pub(crate) fn take(&mut self, body: &Value) {
         self.grace = meta::number(body, "/gracePeriodSeconds").or(self.grace);
         let text = |place| Some(meta::text(body, place).to_owned()).filter(|text| !text.is_empty());
@@ -66,10 +66,10 @@ pub(super) fn delete_collection(shared: &Shared, request: &Request) -> Result<Va
     shared.with_store(|store| {
         let objects = store.list(kind.storage, request.target.namespace.as_deref());
         let mut items = Vec::new();
-        for object in objects.iter().filter(|object| selection.admits(object)) {
+        for object in objects.iter().filter(|object| selection.matches(object)) {
             let place = (kind, meta::namespace(object), meta::name(object));
             delete_object(shared, store, &request.user, place, &options)?;
-            items.push(event_form::shown(kind, object));
+            items.push(event_conversion::from_storage(kind, object));
         }
         Ok(json!({
             "kind": format!("{}List", kind.kind),
@@ -80,7 +80,7 @@ pub(super) fn delete_collection(shared: &Shared, request: &Request) -> Result<Va
     })
 }
 
-/// Deletes one object, given by kind, namespace and name, or begins to.
+/// Deletes one object, given by kind, namespace and name, or starts its graceful deletion.
 pub(crate) fn delete_object(
     shared: &Shared,
     store: &mut Store,
@@ -101,7 +101,7 @@ pub(crate) fn delete_object(
     }
     check_preconditions(kind, &old, options)?;
     if options.dry_run {
-        return Ok(event_form::shown(kind, &old));
+        return Ok(event_conversion::from_storage(kind, &old));
     }
     let now = shared.clock.now();
     let wait = if kind.is("pods") {
@@ -111,7 +111,7 @@ pub(crate) fn delete_object(
     };
     let mut object = Value::clone(&old);
     match wait {
-        Wait::Unchanged => return Ok(event_form::shown(kind, &old)),
+        Wait::Unchanged => return Ok(event_conversion::from_storage(kind, &old)),
         Wait::Until { at, seconds } => {
             let first = !meta::is_deleting(&old);
             let metadata = meta::fields(&mut object, "metadata");
@@ -121,13 +121,16 @@ pub(crate) fn delete_object(
                 strategy::next_generation(&mut object);
             }
             if seconds > 0 {
-                return Ok(event_form::shown(kind, &store.put(kind.storage, object)));
+                return Ok(event_conversion::from_storage(
+                    kind,
+                    &store.put(kind.storage, object),
+                ));
             }
         }
         Wait::Over => {}
     }
     if kind.is("pods") {
-        watch_over_removal(shared, user, &old);
+        check_removal(shared, user, &old);
     }
     let has_finalizers = !meta::entries(&object, "/metadata/finalizers").is_empty();
     if has_finalizers || kind.is("namespaces") {
@@ -143,13 +146,13 @@ pub(crate) fn delete_object(
         if kind.is("namespaces") {
             empty(shared, store, user, name)?;
         }
-        return Ok(event_form::shown(kind, &kept));
+        return Ok(event_conversion::from_storage(kind, &kept));
     }
     let last = store.remove(kind.storage, namespace, name);
     strategy::after_delete(kind, &old, store);
     if kind.is("pods") {
         let last = last.as_deref().unwrap_or(&old);
-        return Ok(event_form::shown(kind, last));
+        return Ok(event_conversion::from_storage(kind, last));
     }
     Ok(json!({
         "kind": "Status",
@@ -198,13 +201,13 @@ fn check_preconditions(
 enum Wait {
     /// The object does not change.
     Unchanged,
-    /// It is marked, and goes now if there is no grace.
+    /// It is marked for deletion, and removed immediately if the grace period is zero.
     Until { at: Timestamp, seconds: i64 },
-    /// It was marked with no grace before.
+    /// Its grace period was zero already.
     Over,
 }
 
-/// How long a pod may stay. A second request can only shorten that.
+/// The grace period of a pod. A second request can only shorten it.
 fn grace(pod: &Value, options: &DeleteOptions, now: Timestamp) -> Wait {
     let wanted = options.grace.map(|grace| if grace < 0 { 1 } else { grace });
     let after = |start: Timestamp, seconds| start + SignedDuration::from_secs(seconds);
@@ -239,8 +242,8 @@ fn grace(pod: &Value, options: &DeleteOptions, now: Timestamp) -> Wait {
     }
 }
 
-/// A node may remove a pod only once nothing of it runs.
-fn watch_over_removal(shared: &Shared, user: &User, pod: &Value) {
+/// Checks that a node removes a pod only after all its containers have terminated.
+fn check_removal(shared: &Shared, user: &User, pod: &Value) {
     if user.node_name().is_none() {
         return;
     }
@@ -260,7 +263,7 @@ fn watch_over_removal(shared: &Shared, user: &User, pod: &Value) {
         oracle.violated(
             at,
             pod,
-            "removed by its node without having been asked to".to_owned(),
+            "removed by its node without a deletion request".to_owned(),
         );
     }
     if let Some(what) = oracle.delete_hook.clone().and_then(|hook| hook(pod)) {
@@ -268,7 +271,7 @@ fn watch_over_removal(shared: &Shared, user: &User, pod: &Value) {
     }
 }
 
-/// Deletes what a namespace holds, then the namespace, unless something stays.
+/// Deletes the objects in a namespace, then the namespace if it is empty.
 fn empty(
     shared: &Shared,
     store: &mut Store,

@@ -1,18 +1,18 @@
-//! Lists, whole or in parts, of now or of a remembered version.
+//! Lists, whole or in chunks, of the current or of an earlier version.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::{
-    StatusError, base64, event_form,
+    StatusError, base64, event_conversion,
     request::Request,
     selection::Selection,
     state::Shared,
     store::{Compacted, Key, Objects},
 };
 
-/// Where the next part of a list begins.
+/// Start of the next chunk of a list.
 struct Continue {
     version: u64,
     after: Key,
@@ -54,8 +54,8 @@ pub(super) fn list(shared: &Shared, request: &Request) -> Result<Value, StatusEr
     let mut selected = selected(&objects, &selection, next.as_ref().map(|next| &next.after));
     let mut last = None;
     for (key, object) in selected.by_ref() {
-        let mut item = event_form::shown(kind, object);
-        // Lists carry the type once.
+        let mut item = event_conversion::from_storage(kind, object);
+        // In lists, items have no type.
         if let Some(fields) = item.as_object_mut() {
             fields.remove("kind");
             fields.remove("apiVersion");
@@ -70,7 +70,7 @@ pub(super) fn list(shared: &Shared, request: &Request) -> Result<Value, StatusEr
     let mut metadata = json!({ "resourceVersion": version.to_string() });
     if let Some(after) = last.filter(|_| remaining > 0) {
         metadata["continue"] = Continue::token(version, after).into();
-        // With selectors the API server does not count.
+        // With selectors the API server does not count the remaining items.
         if query.text("labelSelector").is_empty() && query.text("fieldSelector").is_empty() {
             metadata["remainingItemCount"] = remaining.into();
         }
@@ -91,7 +91,7 @@ fn selected<'a>(
     objects
         .iter()
         .filter(move |(key, _)| after.is_none_or(|after| *key > after))
-        .filter(|(_, object)| selection.admits(object))
+        .filter(|(_, object)| selection.matches(object))
 }
 
 fn too_old(gone: Compacted, is_continued: bool) -> StatusError {

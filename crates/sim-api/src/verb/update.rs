@@ -2,7 +2,7 @@
 
 use super::{Reply, change::change, create::create_object};
 use crate::{
-    StatusError, event_form, meta, request::Request, state::Shared, status_error::FieldError,
+    StatusError, event_conversion, meta, request::Request, state::Shared, status_error::FieldError,
 };
 
 pub(super) fn update(shared: &Shared, request: &Request) -> Result<Reply, StatusError> {
@@ -22,11 +22,11 @@ pub(super) fn update(shared: &Shared, request: &Request) -> Result<Reply, Status
                 let message = "the name of the object does not match the name on the URL";
                 return Err(StatusError::bad_request(message));
             }
-            let made = create_object(shared, request, event_form::kept(kind, object))?;
+            let made = create_object(shared, request, event_conversion::to_storage(kind, object))?;
             return Ok(Reply::created(made));
         }
     }
-    // Leases can't be written blindly.
+    // Leases can't be updated without a version.
     if kind.is("leases") && meta::version(&object) == 0 {
         let cause = FieldError::invalid(
             "metadata.resourceVersion",

@@ -1,7 +1,6 @@
-//! Watches: changes after a version, as lines of JSON, for as long as the client stays.
+//! Watches: changes after a version, as lines of JSON or protobuf frames.
 //!
-//! A watch holds a position in the history and nothing else; it is advanced by the connection that
-//! sends its lines.
+//! A watch only has a position in the history, which the connection advances that sends its events.
 
 use std::{borrow::Cow, collections::VecDeque, sync::Arc, time::Duration};
 
@@ -11,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    Kind, StatusError, event_form,
-    form::Form,
+    Kind, StatusError, event_conversion,
+    negotiation::ResponseFormat,
     protobuf,
     request::Request,
     selection::Selection,
@@ -22,22 +21,22 @@ use crate::{
     table,
 };
 
-/// A watch that has no timeout of its own ends between this and twice this.
+/// A watch without a timeout ends after a time between this and twice this.
 const MIN_TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// What a client wants to follow.
+/// Parameters of a watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     kind: &'static Kind,
     selection: Selection,
     position: u64,
-    /// Lines to send before anything else.
+    /// Events to send first.
     ready: VecDeque<Bytes>,
     bookmarks: Option<Duration>,
     timeout: Duration,
-    /// The first line is an error; the watch ends after it.
+    /// The first event is an error; the watch ends after it.
     failed: bool,
-    form: Form,
+    format: ResponseFormat,
 }
 
 impl Watch {
@@ -65,7 +64,7 @@ impl Watch {
                 .then_some(config.bookmark_every),
             timeout,
             failed: false,
-            form: request.form,
+            format: request.format,
         };
         shared.with_store(|store| {
             let now = store.version();
@@ -74,7 +73,7 @@ impl Watch {
             }
             if with_list || since == 0 {
                 watch.position = now;
-                // A client that says no wants only what comes.
+                // A client that disables it wants only later changes.
                 let is_silent = query.get("sendInitialEvents").is_some() && !with_list;
                 let objects = if is_silent {
                     Vec::new()
@@ -82,7 +81,7 @@ impl Watch {
                     store.list(kind.storage, None)
                 };
                 for object in objects {
-                    if watch.selection.admits(&object) {
+                    if watch.selection.matches(&object) {
                         let line = watch.line("ADDED", &object, shared.clock.now());
                         watch.ready.push_back(line);
                     }
@@ -99,7 +98,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Begins it.
+    /// Starts the watch.
     pub(crate) fn begin(self, shared: &Arc<Shared>) -> Watching {
         let now = Instant::now();
         Watching {
@@ -112,12 +111,12 @@ impl Watch {
         }
     }
 
-    /// The form of its events.
-    pub(crate) fn form(&self) -> Form {
-        self.form
+    /// Format of its events.
+    pub(crate) fn format(&self) -> ResponseFormat {
+        self.format
     }
 
-    /// The client comes too late: what it asks for is forgotten.
+    /// Makes it fail, as if its version had been compacted.
     pub(crate) fn expire(&mut self) {
         self.fail(Compacted {
             oldest: self.position + 1,
@@ -136,11 +135,13 @@ impl Watch {
         self.failed = true;
     }
 
-    /// The line for an object.
+    /// The event for an object.
     fn line(&self, what: &str, object: &Value, now: Timestamp) -> Bytes {
-        let shown = match self.form {
-            Form::Object | Form::Protobuf => event_form::seen(self.kind, object),
-            Form::Table(include) => {
+        let shown = match self.format {
+            ResponseFormat::Object | ResponseFormat::Protobuf => {
+                event_conversion::from_storage_cow(self.kind, object)
+            }
+            ResponseFormat::Table(include) => {
                 let version = &object["metadata"]["resourceVersion"];
                 let metadata = json!({ "resourceVersion": version });
                 Cow::Owned(table::table(self.kind, &[object], &metadata, include, now))
@@ -151,8 +152,8 @@ impl Watch {
 
     /// An encoded event: a line of JSON, or a protobuf frame.
     fn event(&self, what: &str, object: &Value) -> Bytes {
-        let frame = match self.form {
-            Form::Protobuf => protobuf::frame(what, object),
+        let frame = match self.format {
+            ResponseFormat::Protobuf => protobuf::frame(what, object),
             _ => None,
         };
         match frame {
@@ -174,21 +175,21 @@ impl Watch {
         self.event("BOOKMARK", &object)
     }
 
-    /// What a change means to this watch: objects can come into and leave a selection.
-    fn told(&self, change: &Change, now: Timestamp) -> Option<Bytes> {
+    /// The event of a change for this watch: objects can enter and leave the selection.
+    fn event_for(&self, change: &Change, now: Timestamp) -> Option<Bytes> {
         if change.storage != self.kind.storage {
             return None;
         }
         let old = change.old.as_deref();
-        let was_in = old.is_some_and(|old| self.selection.admits(old));
-        let is_in = !change.removed && self.selection.admits(&change.new);
+        let was_in = old.is_some_and(|old| self.selection.matches(old));
+        let is_in = !change.removed && self.selection.matches(&change.new);
         match (was_in, is_in) {
             (false, false) => None,
             (false, true) => Some(self.line("ADDED", &change.new, now)),
             (true, true) => Some(self.line("MODIFIED", &change.new, now)),
             (true, false) if change.removed => Some(self.line("DELETED", &change.new, now)),
             (true, false) => {
-                // The client gets the state that it knew, at the version of the change.
+                // The client receives the state that it knew, with the version of the change.
                 let mut last = Value::clone(old?);
                 last["metadata"]["resourceVersion"] = change.version.to_string().into();
                 Some(self.line("DELETED", &last, now))
@@ -228,23 +229,23 @@ pub(crate) struct Watching {
     changes: watch::Receiver<u64>,
     deadline: Instant,
     next_bookmark: Option<Instant>,
-    /// From then on nothing is sent, and the watch does not end.
+    /// From this time on nothing is sent, and the watch does not end.
     stalls: Option<Instant>,
     watch: Watch,
 }
 
 impl Watching {
-    /// Ends it after that time.
+    /// Ends it after this time.
     pub(crate) fn end_after(&mut self, after: Duration) {
         self.deadline = self.deadline.min(Instant::now() + after);
     }
 
-    /// Sends nothing more after that time.
+    /// Sends nothing after this time.
     pub(crate) fn stall_after(&mut self, after: Duration) {
         self.stalls = Some(Instant::now() + after);
     }
 
-    /// The next lines; `None` at the end.
+    /// The next events; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
             let now = Instant::now();
@@ -268,7 +269,7 @@ impl Watching {
             }
             let until = [Some(self.deadline), self.next_bookmark, self.stalls];
             let until = until.into_iter().flatten().min().unwrap_or(self.deadline);
-            // Both may be dropped: the position is kept in `watch`.
+            // Cancel safety: the position is stored in `watch`.
             tokio::select! {
                 () = tokio::time::sleep_until(until) => {}
                 changed = self.changes.changed() => if changed.is_err() {
@@ -278,7 +279,7 @@ impl Watching {
         }
     }
 
-    /// Takes the changes since the position.
+    /// Reads the changes since the position.
     fn read_on(&mut self) {
         let shared = Arc::clone(&self.shared);
         shared.with_store(|store| {
@@ -288,7 +289,7 @@ impl Watching {
                 Err(gone) => return self.watch.fail(gone),
             };
             let lines: Vec<Bytes> = changes
-                .filter_map(|change| self.watch.told(change, shared.clock.now()))
+                .filter_map(|change| self.watch.event_for(change, shared.clock.now()))
                 .collect();
             self.watch.ready.extend(lines);
             self.watch.position = now;

@@ -3,7 +3,7 @@
 use rubelet_node_plan::node_status::object::Node;
 use rubelet_yaml::read_value;
 use serde_json::{Value, json};
-use sim_api::odd::{with_nulls, with_wrong_type};
+use sim_api::malformed::{with_nulls, with_wrong_type};
 
 use super::{
     super::{lease::LeaseTask, observed_node::ObservedNode},

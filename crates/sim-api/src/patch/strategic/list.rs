@@ -1,4 +1,4 @@
-//! Lists in a strategic merge patch: merged by key or as sets, and put in order.
+//! Lists in a strategic merge patch: merge by key or as sets, and order.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::patch::{
 /// How the entries of a list are identified.
 #[derive(Clone, Copy)]
 enum Identity {
-    /// By themselves.
+    /// By their value.
     Value,
     /// By a field.
     Key(&'static str),
@@ -30,7 +30,7 @@ impl Identity {
     }
 }
 
-/// A list after a patch. Lists that the schema does not know are replaced.
+/// Applies a patch to a list. Lists that are not in the schema are replaced.
 pub(super) fn merge(
     old: Vec<Value>,
     patch: Vec<Value>,
@@ -128,7 +128,7 @@ fn fields(value: Value) -> Fields {
     }
 }
 
-/// Merges a list and puts it into the order that the patch says, as far as that names the entries.
+/// Merges a list and sorts it in the order of the patch, as far as that names the entries.
 pub(super) fn in_order(
     old: &mut Fields,
     patch: &mut Fields,
@@ -166,7 +166,7 @@ pub(super) fn in_order(
     Ok(())
 }
 
-/// Refuses a list whose entries are in another order than the one that is asked for.
+/// Refuses a list whose entries are not in the requested order.
 fn follows(change: &[Value], order: &[Value], identity: Identity) -> Result<(), PatchError> {
     let mut places = order.iter();
     let is_kept = |entry: &&Value| entry.get(DIRECTIVE).is_none();
@@ -181,8 +181,8 @@ fn follows(change: &[Value], order: &[Value], identity: Identity) -> Result<(), 
     Err(PatchError::Unknown(message.to_owned()))
 }
 
-/// Entries in the order of the patch and, for those that it does not name, of the object; where both orders
-/// say nothing, the patch's entries come first.
+/// Entries in the order of the patch and, for entries that it does not name, of the object; if neither
+/// decides, the patch's entries come first.
 fn sorted(entries: Vec<Value>, patch: &[Value], old: &[Value], identity: Identity) -> Vec<Value> {
     let place = |entry: &Value, order: &[Value]| identity.place(entry, order);
     let (mut named, mut others): (Vec<Value>, Vec<Value>) = entries

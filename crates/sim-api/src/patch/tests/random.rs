@@ -1,6 +1,6 @@
-//! Random patches: the product's own server and the model must answer the same, but for two things. The product
-//! appends new entries to a list instead of following the order of the patch, and it refuses operations of a
-//! JSON patch on fields that are missing, as the RFC has it, where upstream's library takes some.
+//! Random patches: the product's own server and the model must agree, with two exceptions. The product
+//! appends new entries to a list instead of following the order of the patch, and it refuses JSON patch
+//! operations on missing fields, as the RFC requires, while upstream's library accepts some.
 
 use rubelet_base::SplitMix;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ impl Random {
         from[usize::try_from(index).unwrap()]
     }
 
-    /// Some of these, each at most once, in random order.
+    /// A random subset, in random order.
     fn some<'a>(&mut self, from: &[&'a str]) -> Vec<&'a str> {
         let mut rest = from.to_vec();
         let mut taken = Vec::new();
@@ -30,8 +30,8 @@ impl Random {
         taken
     }
 
-    /// A list of entries with that key. Directives are for lists of the object only: an entry that is new keeps
-    /// what stands inside it, which the product mends.
+    /// A list of entries with this key. Directives are used only in lists of the object: in the model a new
+    /// entry keeps nested directives, which the product removes.
     fn list(
         &mut self,
         key: &str,
@@ -97,7 +97,7 @@ impl Random {
             spec["tolerations"] = json!([{ "key": self.pick(&["a", "b"]) }]);
         }
         if patch && self.below(3) == 0 {
-            // As kubectl writes it: all names, in the order that is wanted.
+            // As kubectl writes it: all names, in the requested order.
             let mut order = self.some(&["a", "b", "c", "d"]);
             order.extend(
                 ["a", "b", "c", "d"]
@@ -143,8 +143,8 @@ fn product(object: &Value, media_type: &str, patch: &Value) -> Option<Value> {
     result.expect("it is a patch").ok()
 }
 
-/// Entries in the order of their keys, so that only the content counts, and no nulls: to a typed object a field
-/// that is null is absent.
+/// Sorts entries by key, so that the order does not matter, and removes nulls, which in typed objects are
+/// absent fields.
 fn normalize(value: &mut Value) {
     crate::meta::drop_nulls(value);
     let lists = [
@@ -185,7 +185,7 @@ fn the_product_and_the_model_agree_on_strategic_and_merge_patches() {
 }
 
 #[test]
-fn what_the_product_takes_as_json_patch_has_the_same_effect_in_the_model() {
+fn json_patches_that_the_product_accepts_agree_with_the_model() {
     let mut taken = 0;
     for seed in 0..5000 {
         let mut random = Random(SplitMix::new(seed));

@@ -1,4 +1,4 @@
-//! Strategic merge patches, rule by rule.
+//! Strategic merge patches, by rule.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn pod() -> Value {
     })
 }
 
-/// Each is a patch, a place, and what is there afterwards.
+/// Each is a patch, a pointer, and the value there afterwards.
 #[test]
 fn each_list_is_merged_by_its_own_rule() {
     for (patch, place, wanted) in [
@@ -96,7 +96,7 @@ fn each_list_is_merged_by_its_own_rule() {
 }
 
 #[test]
-fn entries_come_in_the_order_of_the_patch_and_then_of_the_object() {
+fn entries_have_the_order_of_the_patch_then_of_the_object() {
     let names = |patch: Value| {
         let object = json!({ "spec": { "containers": [{ "name": "a" }, { "name": "b" }, { "name": "c" }] } });
         let patched = strategic(&object, &json!({ "spec": patch })).unwrap();
@@ -106,7 +106,7 @@ fn entries_come_in_the_order_of_the_patch_and_then_of_the_object() {
             .collect::<String>()
     };
     for (patch, wanted) in [
-        // One that the object does not have comes before what the patch does not name.
+        // A new entry comes before entries that the patch does not name.
         (json!({ "containers": [{ "name": "n" }] }), "nabc"),
         (
             json!({ "containers": [{ "name": "b" }, { "name": "n" }] }),
@@ -140,7 +140,7 @@ fn entries_come_in_the_order_of_the_patch_and_then_of_the_object() {
 }
 
 #[test]
-fn a_broken_patch_is_answered_with_the_code_that_upstream_gives_it() {
+fn an_invalid_patch_has_the_code_of_upstream() {
     for (patch, code) in [
         (
             json!({ "status": { "conditions": [{ "status": "True" }] } }),

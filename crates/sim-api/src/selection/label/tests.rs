@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn requirements_hold_as_kubernetes_documents_them() {
+fn requirements_are_evaluated_as_documented() {
     let object = json!({ "metadata": { "labels": {
         "app": "web", "tier": "front", "example.com/n": "5", "empty": "", "in": "in",
     } } });
@@ -36,10 +36,10 @@ fn requirements_hold_as_kubernetes_documents_them() {
         ("app=", false),
     ] {
         let parsed = LabelSelector::parse(selector).expect(selector);
-        assert_eq!(parsed.admits(&object), wanted, "{selector}");
+        assert_eq!(parsed.matches(&object), wanted, "{selector}");
     }
     let absent = LabelSelector::parse("!a").unwrap();
-    assert!(absent.admits(&json!({ "metadata": {} })));
+    assert!(absent.matches(&json!({ "metadata": {} })));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Addresses in the status of a pod: the older field beside the list, and what the list may hold. Source: upstream's
+//! Addresses in the status of a pod: the older field and the list, and their validation. Source: upstream's
 //! conversion of `PodStatus`, `validatePodIPs` and `validateHostIPs`.
 
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{meta, status_error::FieldError};
 
-/// Makes `podIP` and `podIPs` agree; where they differ, the older field counts.
+/// Makes `podIP` and `podIPs` consistent; if they differ, the older field takes precedence.
 pub(super) fn complete(status: &mut Value) {
     let own = meta::text(status, "/podIP").to_owned();
     let first = meta::text(status, "/podIPs/0/ip").to_owned();
@@ -18,7 +18,7 @@ pub(super) fn complete(status: &mut Value) {
     }
 }
 
-/// What is wrong with the addresses; those that were there before may stay.
+/// Validates the addresses; earlier ones are accepted.
 pub(super) fn check(old: &Value, new: &Value) -> Vec<FieldError> {
     let mut causes = Vec::new();
     let host = meta::text(new, "/status/hostIP");
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_older_field_and_the_list_agree() {
+    fn pod_ip_and_pod_ips_are_made_consistent() {
         for (status, wanted) in [
             (
                 json!({ "podIP": "10.0.0.1" }),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_holds_one_address_of_each_family() {
+    fn a_list_has_one_address_of_each_family() {
         let pod = |status: Value| json!({ "status": status });
         let none = pod(json!({}));
         for (status, field) in [

@@ -1,4 +1,4 @@
-//! What admission adds to a pod: priority, tolerations of short outages, the service account.
+//! Admission of a pod: adds priority, tolerations of short outages and the service account.
 //! Sources: upstream's admission plugins Priority, DefaultTolerationSeconds and ServiceAccount.
 
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::{Kind, StatusError, meta, strategy::Context};
 
 const MIRROR: &str = "/metadata/annotations/kubernetes.io~1config.mirror";
 
-/// Where containers find the token.
+/// Path of the token in containers.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 pub(super) fn admit(
@@ -40,7 +40,7 @@ fn priority(kind: &Kind, pod: &mut Value) -> Result<(), StatusError> {
     Ok(())
 }
 
-/// Five minutes on a node that is not ready or can't be reached.
+/// Tolerates a node that is not ready or unreachable for five minutes.
 fn tolerate(spec: &mut Value) {
     let mut tolerations = spec["tolerations"].as_array().cloned().unwrap_or_default();
     for key in [
@@ -86,7 +86,7 @@ fn service_account(
         return Err(StatusError::forbidden(kind, &name, &why));
     };
     if spec.get("imagePullSecrets").is_none() {
-        meta::carry(spec, found, "imagePullSecrets");
+        meta::copy_field(spec, found, "imagePullSecrets");
     }
     let wanted = [&*spec, found]
         .into_iter()

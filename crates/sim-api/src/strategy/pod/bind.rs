@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{clock, meta};
 
-/// The pod on that node.
+/// The pod, bound to the node.
 pub(crate) fn bind(pod: &Value, node: &str, now: Timestamp) -> Value {
     let mut bound = pod.clone();
     bound["spec"]["nodeName"] = node.into();

@@ -1,4 +1,4 @@
-//! Defaults of a pod, as upstream's `SetDefaults_*` give them.
+//! Defaults of a pod, as in upstream's `SetDefaults_*`.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use crate::meta;
 
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// Fills in what is not said.
+/// Sets the defaults.
 pub(super) fn complete(pod: &mut Value) {
     let spec = &mut pod["spec"];
     for (field, value) in [
@@ -69,7 +69,7 @@ fn complete_container(container: &mut Value, host_network: bool, is_ephemeral: b
     }
 }
 
-/// `Always` for what can mean another image tomorrow.
+/// `Always` for a tag that can be moved to another image.
 fn pull_policy(image: &str) -> &'static str {
     let last = image.rsplit('/').next().unwrap_or_default();
     if last.contains('@') {

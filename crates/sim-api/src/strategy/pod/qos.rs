@@ -1,4 +1,4 @@
-//! The quality-of-service class of a pod.
+//! The QoS class of a pod.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What of a pod's specification may change: images, a shorter deadline, more tolerations, fewer gates.
+//! Mutable fields of a pod's spec: images, a shorter deadline, more tolerations, fewer gates.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ const MESSAGE: &str = "pod updates may not change fields other than `spec.contai
                        `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
                        previously negative)";
 
-/// What is wrong with a change.
+/// Validates a change.
 pub(super) fn check(old: &Value, new: &Value) -> Vec<FieldError> {
     let mut causes = Vec::new();
     let deadline = |pod| meta::number(pod, "/spec/activeDeadlineSeconds");
@@ -40,13 +40,13 @@ pub(super) fn check(old: &Value, new: &Value) -> Vec<FieldError> {
     let mut wanted = new["spec"].clone();
     let spec = &old["spec"];
     for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
-        meta::carry(&mut wanted, spec, field);
+        meta::copy_field(&mut wanted, spec, field);
     }
     for list in ["containers", "initContainers"] {
         let before = meta::entries(old, &format!("/spec/{list}"));
         let after = wanted.get_mut(list).and_then(Value::as_array_mut);
         let pairs = after.into_iter().flatten().zip(before);
-        pairs.for_each(|(after, before)| meta::carry(after, before, "image"));
+        pairs.for_each(|(after, before)| meta::copy_field(after, before, "image"));
     }
     if wanted != *spec {
         causes.push(FieldError::forbidden("spec", MESSAGE));

@@ -1,11 +1,12 @@
-//! Containers that have ended for good stay ended: what the API server refuses of a status.
-//! Source: upstream's ValidateContainerStateTransition and its siblings.
+//! Container state transitions: the API server refuses a status in which a container that
+//! terminated for good runs again. Source: upstream's ValidateContainerStateTransition and its
+//! siblings.
 
 use serde_json::Value;
 
 use crate::{meta, status_error::FieldError};
 
-/// What of a new status is refused.
+/// Validates a new status.
 pub(super) fn check(old: &Value, new: &Value) -> Vec<FieldError> {
     let mut causes = Vec::new();
     if any_rule_restarts_all(old) {
@@ -71,7 +72,7 @@ fn may_restart(pod: &Value, list: &str, container: Option<&Value>, ended: &Value
     match policy {
         "Always" => true,
         "OnFailure" => code != 0,
-        // Init containers of a pod that never restarts do not either.
+        // Init containers of a pod with `restartPolicy: Never` are not restarted either.
         _ => false,
     }
 }
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_for_good_can_not_run_again() {
+    fn a_container_that_terminated_for_good_cannot_run_again() {
         assert!(!refused("Always", 0, json!({})));
         assert!(!refused("OnFailure", 1, json!({})));
         assert!(refused("OnFailure", 0, json!({})));

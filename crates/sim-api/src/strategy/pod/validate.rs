@@ -1,11 +1,10 @@
-//! What a new pod must have. A model's share of upstream's validation: enough that a broken manifest is
-//! refused where a person would expect it.
+//! Validation of a new pod: a part of upstream's, enough to refuse manifests with common errors.
 
 use serde_json::Value;
 
 use crate::{meta, status_error::FieldError};
 
-/// What is wrong with a pod.
+/// Validates a pod.
 pub(super) fn check(pod: &Value) -> Vec<FieldError> {
     let mut causes = Vec::new();
     if meta::entries(pod, "/spec/containers").is_empty() {
@@ -47,7 +46,7 @@ pub(super) fn check(pod: &Value) -> Vec<FieldError> {
     causes
 }
 
-/// Mounts of volumes that the pod does not have.
+/// Finds mounts of volumes that the pod does not have.
 fn mounts(pod: &Value, container: &Value, path: &str) -> Vec<FieldError> {
     let volumes = meta::entries(pod, "/spec/volumes");
     let mut causes = Vec::new();
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named_by_its_field() {
+    fn missing_fields_are_named() {
         let pod = |containers: Value| json!({ "spec": { "restartPolicy": "Always", "containers": containers } });
         let fine = json!([{ "name": "a", "image": "web" }]);
         assert!(check(&pod(fine)).is_empty());

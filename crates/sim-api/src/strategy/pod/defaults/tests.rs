@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_bare_pod_is_completed_and_what_is_said_is_kept() {
+fn defaults_of_a_pod_do_not_override_given_fields() {
     let mut pod = json!({ "spec": {
         "restartPolicy": "Never",
         "hostNetwork": true,

@@ -1,4 +1,4 @@
-//! Moves of a pod's status that no node may make: back in time. Pure.
+//! Transitions of a pod's status that go backwards, which no node may make. Pure.
 
 use serde_json::Value;
 
@@ -10,22 +10,22 @@ const LISTS: [&str; 3] = [
     "/status/ephemeralContainerStatuses",
 ];
 
-/// What went backwards between two states of a pod.
-pub(crate) fn backward_moves(old: &Value, new: &Value) -> Vec<String> {
-    let mut moves = Vec::new();
+/// The backward transitions between two states of a pod.
+pub(crate) fn backward_transitions(old: &Value, new: &Value) -> Vec<String> {
+    let mut transitions = Vec::new();
     let (was, is) = (text(old, "/status/phase"), text(new, "/status/phase"));
     let terminal = ["Succeeded", "Failed"];
     if terminal.contains(&was) && was != is {
-        moves.push(format!("the phase went from {was} to {is:?}"));
+        transitions.push(format!("the phase went from {was} to {is:?}"));
     }
-    // With init containers it waits again when its sandbox is recreated.
+    // With init containers it is pending again when its sandbox is recreated.
     let begins_anew = !entries(new, "/spec/initContainers").is_empty();
     if was == "Running" && ["Pending", ""].contains(&is) && !begins_anew {
-        moves.push(format!("the phase went from Running to {is:?}"));
+        transitions.push(format!("the phase went from Running to {is:?}"));
     }
     let started = |pod| text(pod, "/status/startTime").to_owned();
     if !started(old).is_empty() && started(old) != started(new) {
-        moves.push(format!(
+        transitions.push(format!(
             "startTime went from {} to {:?}",
             started(old),
             started(new)
@@ -33,7 +33,7 @@ pub(crate) fn backward_moves(old: &Value, new: &Value) -> Vec<String> {
     }
     let generation = |pod| number(pod, "/status/observedGeneration").unwrap_or(0);
     if generation(new) < generation(old) {
-        moves.push(format!(
+        transitions.push(format!(
             "observedGeneration went from {} to {}",
             generation(old),
             generation(new)
@@ -46,15 +46,15 @@ pub(crate) fn backward_moves(old: &Value, new: &Value) -> Vec<String> {
                 .iter()
                 .find(|is| text(is, "/name") == name);
             match found {
-                Some(is) => moves.extend(container_move(name, was, is)),
-                None => moves.push(format!("the status of container {name} is gone")),
+                Some(is) => transitions.extend(container_transition(name, was, is)),
+                None => transitions.push(format!("the status of container {name} is gone")),
             }
         }
     }
-    moves
+    transitions
 }
 
-fn container_move(name: &str, was: &Value, is: &Value) -> Option<String> {
+fn container_transition(name: &str, was: &Value, is: &Value) -> Option<String> {
     let restarts = |status| number(status, "/restartCount").unwrap_or(0);
     if restarts(is) < restarts(was) {
         return Some(format!(
@@ -106,13 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn only_moves_back_in_time_are_reported() {
+    fn only_backward_transitions_are_reported() {
         let none = json!({});
         let running = |id| json!({ "running": { "containerID": id } });
         let ended = |id| json!({ "terminated": { "exitCode": 1, "containerID": id } });
         let waiting = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
         let start = pod("Running", 1, &running("x"), &none);
-        for (old, new, told) in [
+        for (old, new, expected) in [
             (&start, pod("Running", 1, &ended("x"), &none), None),
             (&start, pod("Running", 2, &running("y"), &ended("x")), None),
             (&start, pod("Running", 1, &waiting, &ended("x")), None),
@@ -153,10 +153,10 @@ mod tests {
                 Some("is gone"),
             ),
         ] {
-            let moves = backward_moves(old, &new).join("; ");
-            match told {
-                None => assert_eq!(moves, "", "{new}"),
-                Some(part) => assert!(moves.contains(part), "{moves:?} of {new}"),
+            let transitions = backward_transitions(old, &new).join("; ");
+            match expected {
+                None => assert_eq!(transitions, "", "{new}"),
+                Some(part) => assert!(transitions.contains(part), "{transitions:?} of {new}"),
             }
         }
     }

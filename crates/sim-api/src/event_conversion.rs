@@ -1,4 +1,4 @@
-//! The two forms of events: kept in the core group's, shown in the form of the group that is asked.
+//! Conversion of events between the core group, in which they are stored, and `events.k8s.io`.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::Kind;
 
 const NEWER: &str = "events.k8s.io";
 
-/// Fields of the core form, and their names in the newer one.
+/// Fields in the core group, and their names in the newer one.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -19,8 +19,8 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// `apiVersion` of the form in which objects of a kind are kept.
-pub(crate) fn kept_api_version(kind: &Kind) -> String {
+/// `apiVersion` in which objects of a kind are stored.
+pub(crate) fn storage_api_version(kind: &Kind) -> String {
     if kind.group == NEWER {
         "v1".to_owned()
     } else {
@@ -28,8 +28,8 @@ pub(crate) fn kept_api_version(kind: &Kind) -> String {
     }
 }
 
-/// The form in which an object is kept.
-pub(crate) fn kept(kind: &Kind, mut object: Value) -> Value {
+/// Converts an object to its stored form.
+pub(crate) fn to_storage(kind: &Kind, mut object: Value) -> Value {
     if kind.group == NEWER {
         rename(&mut object, |(core, newer)| (newer, core));
         object["apiVersion"] = "v1".into();
@@ -37,13 +37,13 @@ pub(crate) fn kept(kind: &Kind, mut object: Value) -> Value {
     object
 }
 
-/// A kept object in the form of the kind.
-pub(crate) fn shown(kind: &Kind, object: &Value) -> Value {
-    seen(kind, object).into_owned()
+/// Converts a stored object to the kind.
+pub(crate) fn from_storage(kind: &Kind, object: &Value) -> Value {
+    from_storage_cow(kind, object).into_owned()
 }
 
-/// The same without a copy where the forms are the same.
-pub(crate) fn seen<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
+/// The same, without a copy if the forms are the same.
+pub(crate) fn from_storage_cow<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
     if kind.group != NEWER {
         return Cow::Borrowed(object);
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_written_in_one_form_is_read_in_the_other() {
+    fn an_event_written_in_one_group_is_read_in_the_other() {
         let newer = Kind::of("events.events.k8s.io").unwrap();
         let event = json!({
             "apiVersion": "events.k8s.io/v1", "kind": "Event", "reason": "Pulled",

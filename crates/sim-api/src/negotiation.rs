@@ -1,19 +1,19 @@
-//! The form of an answer, as the client asks for it. Source of the rules: upstream's `handlers/negotiation`.
+//! Negotiation of the response's format. Source of the rules: upstream's `handlers/negotiation`.
 
 use crate::{StatusError, query::Query};
 
-/// The form of an answer.
+/// Format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ResponseFormat {
     /// Objects.
     Object,
     /// Objects as protobuf.
     Protobuf,
-    /// meta.k8s.io/v1 Table.
+    /// A meta.k8s.io/v1 Table.
     Table(Include),
 }
 
-/// What a row of a table carries beside its cells.
+/// What a row of a table contains besides its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
     Nothing,
@@ -21,8 +21,8 @@ pub(crate) enum Include {
     Object,
 }
 
-impl Form {
-    /// The first form of an `Accept` header that can be had.
+impl ResponseFormat {
+    /// The first format of an `Accept` header that is supported.
     pub(crate) fn of(accept: &str, query: &Query) -> Result<Self, StatusError> {
         if accept.trim().is_empty() {
             return Ok(Self::Object);
@@ -31,7 +31,7 @@ impl Form {
             .split(',')
             .map(|clause| clause.split(';').map(str::trim).collect())
             .collect();
-        // Those of the same weight stay in their order.
+        // Types of the same weight keep their order.
         clauses.sort_by_key(|clause| std::cmp::Reverse(weight(clause)));
         let found = clauses.iter().find_map(|clause| {
             let has = |wanted: &str| clause[1..].contains(&wanted);
@@ -52,7 +52,7 @@ impl Form {
         found.ok_or_else(StatusError::not_acceptable)
     }
 
-    /// The form of an error.
+    /// Format of an error.
     pub(crate) fn of_error(accept: &str) -> Self {
         match Self::of(accept, &Query::default()) {
             Ok(Self::Protobuf) => Self::Protobuf,
@@ -61,7 +61,7 @@ impl Form {
     }
 }
 
-/// The weight of a media type in thousandths; 1 where nothing is said.
+/// The weight of a media type in thousandths; by default the weight is 1.
 fn weight(clause: &[&str]) -> u32 {
     let mut weights = clause[1..]
         .iter()
@@ -75,53 +75,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_form_that_can_be_had_is_taken() {
+    fn the_first_supported_format_is_chosen() {
         const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
         const OLD: &str = "application/json;as=Table;v=v1beta1;g=meta.k8s.io";
         const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-        for (accept, query, form) in [
-            ("", "", Some(Form::Object)),
-            ("*/*", "", Some(Form::Object)),
-            ("text/html, application/json", "", Some(Form::Object)),
-            (TABLE, "", Some(Form::Table(Include::Metadata))),
+        for (accept, query, format) in [
+            ("", "", Some(ResponseFormat::Object)),
+            ("*/*", "", Some(ResponseFormat::Object)),
+            (
+                "text/html, application/json",
+                "",
+                Some(ResponseFormat::Object),
+            ),
+            (TABLE, "", Some(ResponseFormat::Table(Include::Metadata))),
             (
                 TABLE,
                 "includeObject=Object",
-                Some(Form::Table(Include::Object)),
+                Some(ResponseFormat::Table(Include::Object)),
             ),
             (
                 TABLE,
                 "includeObject=None",
-                Some(Form::Table(Include::Nothing)),
+                Some(ResponseFormat::Table(Include::Nothing)),
             ),
-            (&format!("{OLD},application/json"), "", Some(Form::Object)),
+            (
+                &format!("{OLD},application/json"),
+                "",
+                Some(ResponseFormat::Object),
+            ),
             (
                 &format!("{PROTOBUF},application/json"),
                 "",
-                Some(Form::Protobuf),
+                Some(ResponseFormat::Protobuf),
             ),
             (
                 &format!("{PROTOBUF};q=0.5, application/json"),
                 "",
-                Some(Form::Object),
+                Some(ResponseFormat::Object),
             ),
             (
                 &format!("{PROTOBUF};stream=watch"),
                 "",
-                Some(Form::Protobuf),
+                Some(ResponseFormat::Protobuf),
             ),
             (
                 &format!("{PROTOBUF};as=Table;v=v1;g=meta.k8s.io,{TABLE}"),
                 "",
-                Some(Form::Table(Include::Metadata)),
+                Some(ResponseFormat::Table(Include::Metadata)),
             ),
             (OLD, "", None),
             ("application/yaml", "", None),
             ("text/html", "", None),
         ] {
             let query = Query::parse(Some(query)).unwrap();
-            let found = Form::of(accept, &query);
-            assert_eq!(found.as_ref().ok(), form.as_ref(), "{accept}");
+            let found = ResponseFormat::of(accept, &query);
+            assert_eq!(found.as_ref().ok(), format.as_ref(), "{accept}");
             if let Err(error) = found {
                 assert_eq!((error.code, error.reason.as_str()), (406, "NotAcceptable"));
             }

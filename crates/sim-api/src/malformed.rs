@@ -1,11 +1,11 @@
-//! Objects as no API server should send them, for tests of those who read them: a seed decides what is
-//! odd, and equal seeds give equal objects.
+//! Objects that no API server should send, for tests of clients. A seed chooses the malformed fields;
+//! the same seed gives the same object.
 
 use serde_json::Value;
 
 use crate::dice::Dice;
 
-/// Maps whose keys somebody chose. A null in one is an empty value, and not the same as no key.
+/// Maps with arbitrary keys. A null in one is an empty value, not the same as a missing key.
 const OPEN: [&str; 10] = [
     "allocatable",
     "annotations",
@@ -19,13 +19,13 @@ const OPEN: [&str; 10] = [
     "requests",
 ];
 
-/// An object in which some fields are null, and the same object without these fields. `keep` are JSON
-/// pointers of fields that stay as they are, with all that is in them.
+/// An object in which some fields are null, and the same object without these fields. `keep` has the
+/// JSON pointers of fields that are left unchanged, with everything in them.
 #[must_use]
 pub fn with_nulls(seed: u64, object: &Value, keep: &[&str]) -> (Value, Value) {
     let mut dice = Dice::new(seed);
     let (mut nulls, mut absent) = (object.clone(), object.clone());
-    // Deeper fields come later, and are gone where what held them is.
+    // Nested fields come later, and are gone if their parent is.
     for pointer in fields(object, keep) {
         let holder = pointer.rsplit('/').nth(1).unwrap_or_default();
         if !OPEN.contains(&holder) && dice.hits(0.15) {
@@ -57,7 +57,7 @@ pub fn with_wrong_type(seed: u64, object: &Value, keep: &[&str]) -> (Value, Valu
     (wrong, absent, pointer)
 }
 
-/// Pointers of all fields of maps, each before what is in it.
+/// Pointers of all fields of maps, each before its nested fields.
 fn fields(object: &Value, keep: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     below(object, "", keep, &mut found);
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_decides_what_is_odd_and_what_is_kept_is_as_it_was() {
+    fn a_seed_chooses_fields_and_kept_fields_are_unchanged() {
         let object = json!({"metadata": {"name": "a", "labels": {"x/y": "z"}}, "spec": {"list": [{"b": 1}]}});
         let keep = ["/metadata/name"];
         assert_eq!(fields(&object, &keep).len(), 5);

@@ -1,4 +1,4 @@
-//! Pods whose node is gone end, as the pod garbage collector does it.
+//! Deletes pods whose node was deleted, like the pod garbage collector.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,16 +10,16 @@ use crate::{
     verb::{DeleteOptions, delete_object},
 };
 
-/// A node may come back within that time.
+/// A node may come back within this time.
 const QUARANTINE: Duration = Duration::from_secs(40);
 
-/// Nodes that have pods and are not there, and since when that is known.
+/// Missing nodes that have pods, and when they were first found missing.
 #[derive(Debug, Default)]
-pub(super) struct Orphans(BTreeMap<String, Duration>);
+pub(super) struct PodGc(BTreeMap<String, Duration>);
 
-impl Orphans {
-    /// Finds nodes that are gone, and removes the pods of those gone for long.
-    pub(super) fn look(&mut self, shared: &Shared, store: &mut Store) {
+impl PodGc {
+    /// Finds missing nodes, and removes the pods of nodes that have been missing for long enough.
+    pub(super) fn reconcile(&mut self, shared: &Shared, store: &mut Store) {
         let now = shared.clock.elapsed();
         let pods = store.list("pods", None);
         let of_gone: Vec<_> = pods
