@@ -123,7 +123,7 @@ impl Agent {
         }
     }
 
-    /// The agent's process id; `None` while it doesn't run.
+    /// The agent's process id; `None` while it isn't running.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.process.pid()
@@ -224,7 +224,7 @@ impl Agent {
             );
         }
         serde_json::from_slice(&response.body)
-            .with_context(|| format!("GET {path} gave no JSON: {}", response.text()))
+            .with_context(|| format!("GET {path} returned no JSON: {}", response.text()))
     }
 
     /// PATCH of an object of the local API; `kind` is the patch type, such as
@@ -238,7 +238,7 @@ impl Agent {
         http::send_unix(&self.api_socket(), "PATCH", path, &content_type, &body)
     }
 
-    /// The name of the pod of a manifest with that name: with the node's name as a suffix.
+    /// The name of a static pod: the manifest's name with the node's name as a suffix.
     #[must_use]
     pub fn full_name(&self, name: &str) -> String {
         format!("{name}-{}", self.node_name)
@@ -278,7 +278,7 @@ impl Agent {
     /// Runs a command of `rubelet` against this agent.
     ///
     /// # Errors
-    /// When it can't be started; an exit code other than 0 is no error here.
+    /// When it can't be started; an exit code other than 0 is not an error.
     pub fn cli(&self, arguments: &[&str]) -> Result<CliOutput> {
         let output = output_of(self.cli_command().args(arguments))?;
         Ok(CliOutput {

@@ -63,7 +63,7 @@ impl ApiServer {
     pub fn model(&self) -> Result<&SimApi> {
         match self {
             Self::Model(model) => Ok(&model.api),
-            Self::Real(_) => bail!("this needs the model API server"),
+            Self::Real(_) => bail!("only the model API server supports this"),
         }
     }
 
@@ -79,7 +79,7 @@ impl ApiServer {
     /// A client certificate of a user.
     ///
     /// # Errors
-    /// It can't be made.
+    /// It can't be created.
     pub fn client_certificate(&self, user: &User) -> Result<Identity> {
         Ok(match self {
             Self::Model(model) => model.api.client_certificate(user, LIFETIME)?,
@@ -87,10 +87,10 @@ impl ApiServer {
         })
     }
 
-    /// A certificate for a server with those names and addresses.
+    /// A serving certificate for these names and addresses.
     ///
     /// # Errors
-    /// It can't be made.
+    /// It can't be created.
     pub fn server_certificate(&self, names: &[&str]) -> Result<Identity> {
         Ok(match self {
             Self::Model(model) => model.api.server_certificate(names, LIFETIME)?,
@@ -201,7 +201,7 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Is down for a moment and comes back with the same objects; watches can't be resumed.
+    /// Restarts with the same objects; watches can't be resumed.
     ///
     /// # Errors
     /// As [`ApiServer::set_down`].

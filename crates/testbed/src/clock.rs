@@ -16,7 +16,7 @@ pub fn now() -> Instant {
 #[must_use]
 #[allow(
     clippy::disallowed_methods,
-    reason = "the one place in which the test bed reads wall time"
+    reason = "the only place in which the test bed reads wall time"
 )]
 pub fn wall() -> std::time::SystemTime {
     std::time::SystemTime::now()

@@ -108,13 +108,13 @@ impl Cluster {
         std::fs::write(self.path("serving.key"), serving.key_pem)?;
         let text = |name: &str| self.path(name).display().to_string();
         let client_ca = serde_json::json!({ "x509": { "clientCAFile": text("ca.crt") } });
-        // No pod provides a network here.
+        // No pod provides a network.
         let network = serde_json::json!({ "network": "bridge" });
         Ok(builder
             .own_option("runtime", network)
             .node_name(node_name)
             .config("address", ip)
-            // Another test on this machine may use the default one.
+            // Another test on this machine may use the default port.
             .config("port", free_port(self.node_ip)?)
             .config("authentication", client_ca)
             .config("tlsCertFile", text("serving.crt"))
@@ -140,7 +140,10 @@ impl Cluster {
     pub fn no_violations(&self) -> Result<()> {
         let seen = self.api.violations()?;
         if !seen.is_empty() {
-            bail!("the node did what no node may:\n{}", seen.join("\n"));
+            bail!(
+                "the node sent requests that no node may send:\n{}",
+                seen.join("\n")
+            );
         }
         Ok(())
     }

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 /// Runs `command` with an empty standard input; returns its standard output as text.
 ///
 /// # Errors
-/// When it can't be started or its exit code isn't 0; the message holds the command line and what
-/// it printed on standard error.
+/// When it can't be started or its exit code isn't 0; the message has the command line and its
+/// standard error.
 pub fn stdout_of(command: &mut Command) -> Result<String> {
     let output = output_of(command)?;
     if !output.status.success() {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failing_program_is_reported_with_its_command_line_and_its_own_words() {
+    fn a_failure_is_reported_with_command_line_and_stderr() {
         let error =
             stdout_of(Command::new("sh").args(["-c", "echo no luck >&2; exit 3"])).unwrap_err();
         let text = error.to_string();

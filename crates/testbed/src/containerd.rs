@@ -28,12 +28,12 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of a graceful stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Which network plugins the pods use.
+/// The network plugins that pods use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostPorts {
     /// The bridge, and host ports by the plugin `portmap`.
     Mapped,
-    /// The bridge alone.
+    /// The bridge only.
     None,
 }
 
@@ -80,7 +80,7 @@ impl Containerd {
     fn start_binaries(binaries: Binaries, host_ports: HostPorts) -> Result<Self> {
         sweep()?;
         let scratch = Scratch::create(&HostLock::take()?)?;
-        // From here on, dropping the value removes what was made so far.
+        // From here on, dropping the value removes what was created so far.
         let daemon = Mutex::new(Daemon::new(&scratch, &binaries));
         let containerd = Self {
             scratch,
@@ -241,7 +241,7 @@ impl Containerd {
     }
 
     fn daemon(&self) -> std::sync::MutexGuard<'_, Daemon> {
-        // A test that panicked must not keep its instance from being removed.
+        // The instance must be removed even after a panic.
         self.daemon
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)

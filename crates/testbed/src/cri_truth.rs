@@ -121,7 +121,7 @@ impl CriTruth {
                 }
             },
         );
-        ready.with_context(|| format!("its last answer: {answer}"))
+        ready.with_context(|| format!("its last response: {answer}"))
     }
 
     /// All sandboxes, ready or not.
@@ -199,13 +199,13 @@ impl CriTruth {
         let info = status
             .info
             .get("info")
-            .context("the runtime gave no details")?;
+            .context("the runtime returned no details")?;
         let info: serde_json::Value = serde_json::from_str(info)?;
         info["pid"]
             .as_u64()
             .and_then(|pid| u32::try_from(pid).ok())
             .filter(|pid| *pid > 0)
-            .with_context(|| format!("the runtime names no process of container {id}"))
+            .with_context(|| format!("the runtime reports no PID of container {id}"))
     }
 
     /// Runs a command in a running container; returns its standard output.

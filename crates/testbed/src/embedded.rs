@@ -70,7 +70,7 @@ impl Embedded {
         packages::ensure()?;
         sweep()?;
         let scratch = Scratch::create(&HostLock::take()?)?;
-        // From here on, dropping the value removes what was made so far.
+        // From here on, dropping the value removes what was created so far.
         let embedded = Self {
             subnet: scratch.subnet(),
             scratch,
@@ -84,7 +84,7 @@ impl Embedded {
         Ok(embedded)
     }
 
-    /// The same with addresses for 1000 pods, reserved on this machine meanwhile.
+    /// The same with addresses for 1000 pods, reserved on this machine.
     ///
     /// # Errors
     /// When no such range is free.
@@ -130,7 +130,7 @@ impl Embedded {
         self.scratch.dir().join(CNI_CONFIGURATION)
     }
 
-    /// The directory of CDI specifications; not there at first.
+    /// The directory of CDI specs; missing at first.
     #[must_use]
     pub fn cdi_spec_dir(&self) -> PathBuf {
         self.scratch.dir().join("cdi")

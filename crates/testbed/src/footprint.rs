@@ -36,7 +36,7 @@ pub fn of(embedded: &Embedded, own: &[u32]) -> Result<BTreeSet<String>> {
         }
     }
     for mount in mounts::below(scratch.dir())? {
-        // A test may have given the runtime a disk of its own.
+        // A test may have given the runtime its own disk.
         if mount != embedded.root_dir() && mount != embedded.run_dir() {
             found.insert(format!("mount {}", mount.display()));
         }

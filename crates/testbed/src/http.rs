@@ -92,12 +92,12 @@ fn ask(mut stream: impl Read + Write, what: &str, request: &str) -> Result<Respo
     let mut answer = Vec::new();
     stream
         .read_to_end(&mut answer)
-        .with_context(|| format!("no complete answer to {what}"))?;
-    parse(&answer).with_context(|| format!("bad answer to {what}"))
+        .with_context(|| format!("no complete response to {what}"))?;
+    parse(&answer).with_context(|| format!("invalid response to {what}"))
 }
 
 fn parse(answer: &[u8]) -> Result<Response> {
-    let end = find(answer, b"\r\n\r\n").context("the head of the answer is not complete")?;
+    let end = find(answer, b"\r\n\r\n").context("the headers of the response are incomplete")?;
     let head = String::from_utf8_lossy(&answer[..end]);
     let body = &answer[end + 4..];
     let mut lines = head.split("\r\n");
@@ -105,7 +105,7 @@ fn parse(answer: &[u8]) -> Result<Response> {
     let status = status_line
         .strip_prefix("HTTP/1.")
         .and_then(|rest| rest.split(' ').nth(1)?.parse().ok())
-        .with_context(|| format!("`{status_line}` is no HTTP status line"))?;
+        .with_context(|| format!("`{status_line}` is not an HTTP status line"))?;
     let header = |name: &str| {
         head.split("\r\n").skip(1).find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -139,7 +139,7 @@ fn join_chunks(mut rest: &[u8]) -> Result<Vec<u8>> {
         }
         let data = &rest[end + 2..];
         let Some(chunk) = data.get(..size) else {
-            bail!("the last chunk is cut short")
+            bail!("the last chunk is truncated")
         };
         body.extend_from_slice(chunk);
         rest = data.get(size + 2..).context("a chunk does not end")?;
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_end_by_length_by_chunks_or_with_the_connection() {
+    fn bodies_end_by_length_chunks_or_connection_close() {
         for (answer, body) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "hi"),
             (
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_cut_short_is_an_error() {
+    fn a_truncated_response_is_an_error() {
         for answer in [
             "",
             "HTTP/1.1 200 OK\r\n",

@@ -20,11 +20,11 @@ pub const BUSYBOX_IMAGE: &str = "localhost/rubelet/busybox:1";
 pub const NUMERIC_USER: &str = "localhost/rubelet/busybox-uid:1";
 /// The same, with the user named `app`, which `/etc/passwd` gives the number 1000.
 pub const NAMED_USER: &str = "localhost/rubelet/busybox-user:1";
-/// The same; it declares as volumes `/data`, which has a file `seed` of the user 1000, `/links/run/cache`,
-/// where `/links/run` is a link to `/run`, `/links/guarded`, a link to `/guarded`, and `/missing/deep`,
-/// which it does not have.
+/// The same, with the declared volumes `/data`, which has a file `seed` of the user 1000;
+/// `/links/run/cache`, where `/links/run` is a link to `/run`; `/links/guarded`, a link to `/guarded`; and
+/// `/missing/deep`, which does not exist.
 pub const VOLUMES: &str = "localhost/rubelet/volumes:1";
-/// The sandbox container: one process that waits, and ends at SIGTERM.
+/// The sandbox container: one process that waits, and exits on SIGTERM.
 pub const PAUSE: &str = "localhost/rubelet/pause:1";
 
 /// How long the CRI service may take to detect imported images.
@@ -38,7 +38,7 @@ const PAUSE_SCRIPT: &str =
 /// An image's name and the `config` part of its configuration.
 pub(crate) type Image = (String, Value);
 
-/// Volumes that an image must not have: in the kernel's file systems, or at links to them.
+/// Volumes that an image must not declare: in the kernel's file systems, or at links to them.
 pub const HOSTILE_VOLUMES: [&str; 10] = [
     "/sys",
     "/sys/fs/cgroup",

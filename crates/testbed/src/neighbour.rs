@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 /// Keeps a core busy.
 const BUSY: &str = "while :; do :; done";
-/// Writes a gigabyte and syncs it, then a tree of small files, each synced; again and again.
+/// Writes a gigabyte and syncs it, then a tree of small files, each synced; repeatedly.
 const WRITER: &str = r#"
 cd "$0" || exit 1
 while :; do
@@ -25,7 +25,8 @@ while :; do
 done
 "#;
 
-/// Busy processes at normal priority; they end with this value, and with the thread that made it.
+/// Busy processes at normal priority; they end with this value, and with the thread that created
+/// it.
 #[derive(Debug)]
 pub struct NoisyNeighbour {
     processes: Vec<Child>,
@@ -57,7 +58,7 @@ impl NoisyNeighbour {
 
     fn spawn(&mut self, script: &str, name: &Path) -> Result<()> {
         let mut command = Command::new("setpriv");
-        // A run that is killed leaves none of them.
+        // A killed run leaves none of them.
         command
             .args(["--pdeathsig", "KILL", "sh", "-c", script])
             .arg(name)
@@ -71,7 +72,7 @@ impl NoisyNeighbour {
 impl Drop for NoisyNeighbour {
     fn drop(&mut self) {
         for process in &mut self.processes {
-            // One that has ended by itself is gone, too.
+            // One may have exited by itself.
             drop(process.kill());
             drop(process.wait());
         }
@@ -90,7 +91,7 @@ mod tests {
     use crate::proc::Stat;
 
     #[test]
-    fn the_neighbour_is_there_until_it_is_dropped() {
+    fn the_neighbour_runs_until_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let files = dir.path().join("files");
         let neighbour = NoisyNeighbour::start(1, Some(files.clone())).unwrap();

@@ -74,8 +74,8 @@ impl Node {
         Self::shared_with(|builder| builder)
     }
 
-    /// Like [`Node::shared`], with an agent that `configure` sets up. All tests of a process
-    /// configure it in the same way: only the first one's counts.
+    /// Like [`Node::shared`], with an agent that `configure` sets up. All tests of a process must
+    /// configure it in the same way: only the first configuration is used.
     ///
     /// # Errors
     /// As [`Node::start`].
@@ -128,13 +128,13 @@ impl Node {
             TestRuntime::Containerd(containerd) => containerd.pid(),
             TestRuntime::Embedded(_) => self.agent.pid(),
         };
-        pid.context("the runtime doesn't run")
+        pid.context("the runtime isn't running")
     }
 
     /// A new directory on the host for pods to mount, which is removed with the node.
     ///
     /// # Errors
-    /// When it can't be made.
+    /// When it can't be created.
     pub fn host_dir(&self, name: &str) -> Result<PathBuf> {
         self.runtime.scratch().subdir(&format!("host/{name}"))
     }
@@ -168,7 +168,7 @@ impl Node {
         match response.status {
             200 => Ok(Some(serde_json::from_slice(&response.body)?)),
             404 => Ok(None),
-            other => bail!("GET {path} gave status {other}: {}", response.text()),
+            other => bail!("GET {path} returned status {other}: {}", response.text()),
         }
     }
 

@@ -19,7 +19,7 @@ pub struct Stat {
     pub parent: u32,
     /// CPU time in user and kernel mode, in clock ticks.
     pub cpu_ticks: u64,
-    /// When the process began, in clock ticks since the kernel started.
+    /// When the process started, in clock ticks since boot.
     pub start_ticks: u64,
 }
 
@@ -103,7 +103,7 @@ pub fn end_of(pid: u32) -> Result<JoinHandle<Result<SystemTime>>> {
             match poll(&mut fds, None).map_err(io::Error::from) {
                 Ok(_) => return Ok(clock::wall()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).context("cannot follow a process"),
+                Err(error) => return Err(error).context("cannot wait for a process"),
             }
         }
     }))
@@ -123,7 +123,7 @@ pub fn kill9(pid: u32) -> Result<SystemTime> {
 
 fn checked(pid: u32) -> Result<Pid> {
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    raw.with_context(|| format!("{pid} is no process id"))
+    raw.with_context(|| format!("{pid} is not a process id"))
 }
 
 /// The ids of all processes.
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_process_has_memory_and_a_parent() {
+    fn this_process_has_memory_and_a_parent() {
         let me = std::process::id();
         assert!(rss_bytes(me).unwrap() > 100 * 1024);
         assert!(Stat::of(me).unwrap().parent > 0);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_does_not_exist_has_no_numbers() {
+    fn a_missing_process_has_no_values() {
         assert_eq!(rss_bytes(u32::MAX), None);
         assert_eq!(cpu_time(u32::MAX), None);
     }

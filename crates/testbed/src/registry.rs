@@ -152,7 +152,7 @@ impl Registry {
         RegistryBuilder::default()
     }
 
-    /// Starts one that serves busybox, in an image of its own, to anybody.
+    /// Starts one that serves busybox, in a unique image, to anybody.
     ///
     /// # Errors
     /// When the image can't be built, or no port is free.
@@ -172,13 +172,13 @@ impl Registry {
         self.shared.content.top()
     }
 
-    /// How often a tag was resolved: once for each pull.
+    /// Number of resolutions of a tag: one per pull.
     #[must_use]
     pub fn pulls(&self) -> usize {
         self.shared.resolved.load(Ordering::Relaxed)
     }
 
-    /// How often credentials were sent to the blob server.
+    /// Number of requests with credentials to the blob server.
     #[must_use]
     pub fn leaked(&self) -> usize {
         self.shared.leaked.load(Ordering::Relaxed)

@@ -16,7 +16,7 @@ pub const CONTAINERD_1_7: &str = "containerd-1.7";
 /// The runtimes that the suite supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A private containerd, in processes of its own.
+    /// A private containerd, in its own processes.
     Containerd,
     /// The runtime embedded in `rubelet`.
     Embedded,
@@ -89,7 +89,7 @@ impl TestRuntime {
         })
     }
 
-    /// Which one it is.
+    /// The kind of this runtime.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
@@ -144,7 +144,7 @@ impl TestRuntime {
             Self::Containerd(runtime) => Some(runtime),
             Self::Embedded(_) => None,
         }
-        .context("this test runs on no containerd")
+        .context("this test is not running on containerd")
     }
 
     /// Removes everything of this instance now, and reports failures.

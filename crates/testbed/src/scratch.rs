@@ -29,7 +29,7 @@ pub(crate) const BRIDGE_PREFIX: &str = "rblt";
 /// The directory in which runtimes look for `hosts.toml` files of registries.
 pub(crate) const REGISTRY_HOSTS: &str = "certs.d";
 
-/// Where the ports of instances begin.
+/// The first port of instances.
 const FIRST_PORT: u16 = 20_000;
 
 const OWNER_FILE: &str = "owner";
@@ -46,10 +46,10 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a new directory, owned by this process, with a subnet that no other instance has.
+    /// Creates a new directory, owned by this process, with a subnet that no other instance has.
     ///
     /// # Errors
-    /// When the directory can't be made, or no subnet is free.
+    /// When the directory can't be created, or no subnet is free.
     pub fn create(_lock: &HostLock) -> Result<Self> {
         let live = all()?;
         let taken: Vec<u8> = live.iter().map(|other| other.octet).collect();
@@ -59,7 +59,7 @@ impl Scratch {
             .prefix(PREFIX)
             .rand_bytes(6)
             .tempdir_in(PARENT)
-            .with_context(|| format!("cannot make a directory in {PARENT}"))?
+            .with_context(|| format!("cannot create a directory in {PARENT}"))?
             .keep();
         // Containers and group members of other users need access.
         std::fs::set_permissions(&dir, Permissions::from_mode(0o755))?;
@@ -141,7 +141,7 @@ impl Scratch {
         command
     }
 
-    /// The directory in which the runtime looks for mirrors of registries; not there at first.
+    /// The directory in which the runtime looks for mirrors of registries; missing at first.
     #[must_use]
     pub fn registry_hosts_dir(&self) -> PathBuf {
         self.dir.join(REGISTRY_HOSTS)
@@ -158,7 +158,7 @@ impl Scratch {
         Ok(dir)
     }
 
-    /// An instance of which only the name is known.
+    /// An instance whose directory is missing.
     pub(crate) fn lost(tag: &str) -> Self {
         Self {
             dir: Path::new(PARENT).join(tag),
@@ -206,7 +206,7 @@ impl Scratch {
     }
 }
 
-/// All instances on this machine, those of dead owners included.
+/// All instances on this machine, including those of dead owners.
 pub(crate) fn all() -> Result<Vec<Scratch>> {
     let entries =
         std::fs::read_dir(PARENT).with_context(|| format!("cannot read the directory {PARENT}"))?;

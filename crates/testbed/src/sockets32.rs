@@ -1,18 +1,18 @@
 //! Programs of 32-bit x86 that create sockets, for tests of seccomp filters. Written by shell
 //! scripts.
 
-/// The internet.
+/// `AF_INET`.
 pub const INET: u8 = 2;
-/// The kernel's ciphers.
+/// `AF_ALG`.
 pub const ALG: u8 = 38;
-/// Hypervisors.
+/// `AF_VSOCK`.
 pub const VSOCK: u8 = 40;
 
 /// A program of 32-bit x86 for Linux with these instructions.
 fn elf(code: &[u8]) -> Vec<u8> {
     const BASE: u32 = 0x0804_8000;
     const HEADERS: u32 = 84;
-    let length = HEADERS + u32::try_from(code.len()).expect("a few bytes");
+    let length = HEADERS + u32::try_from(code.len()).expect("the program has only a few bytes");
     let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0".to_vec();
     for word in [1, BASE + HEADERS, 52, 0, 0, 0x0020_0034, 1, 0] {
         file.extend(u32::to_le_bytes(word));
@@ -47,7 +47,7 @@ pub fn socket(family: u8) -> Vec<u8> {
     elf(&code)
 }
 
-/// Streams, or packets in order for ciphers.
+/// `SOCK_STREAM`, or `SOCK_SEQPACKET` for `AF_ALG`.
 fn kind(family: u8) -> u8 {
     if family == ALG { 5 } else { 1 }
 }

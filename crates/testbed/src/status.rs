@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The status of one container, init and ephemeral containers included; null if there is none.
+/// The status of one container, including init and ephemeral containers; null if there is none.
 #[must_use]
 pub fn container<'a>(pod: &'a Value, name: &str) -> &'a Value {
     let lists = [

@@ -23,7 +23,7 @@ const READY: &str = "ready";
 /// Prefix of the line that reports the fault.
 const FAULT: &str = "fault";
 
-/// Whose steps are counted.
+/// The processes whose steps are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Victim {
     /// The process that is traced.
@@ -48,7 +48,7 @@ pub enum Fault {
 pub enum FaultStep {
     /// No fault; the steps are listed.
     None,
-    /// A number, from 1. Threads may take their steps in another order the next time.
+    /// A number, from 1. The order of steps of different threads may differ between runs.
     Number(usize),
     /// The first step with this call on a path that contains this text.
     First {
@@ -97,7 +97,7 @@ impl fmt::Display for FaultStep {
 /// The fault and its step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// Whose steps are counted.
+    /// The processes whose steps are counted.
     pub victim: Victim,
     /// The fault.
     pub fault: Fault,
@@ -176,7 +176,7 @@ impl Tracer {
         };
         wait::until("the tracer is there", ATTACHING, || {
             let text = std::fs::read_to_string(journal)?;
-            // The first step may be the one with the fault, and end it at once.
+            // The first step may be the one with the fault, and end the process immediately.
             let is_there = text.lines().any(|line| line == READY);
             let has_ended = !is_there && tracer.child.try_wait()?.is_some();
             anyhow::ensure!(!has_ended, "it ended: {text}");

@@ -7,8 +7,8 @@ use crate::scratch::lock::HostLock;
 use crate::scratch::{Scratch, all};
 
 /// Removes every instance whose owner has died, with its processes, mounts, cgroups and network,
-/// and bridges and cgroups that no instance answers for. Instances of living owners are left
-/// alone. The names of the instances that were removed.
+/// and bridges and cgroups without an instance. Instances of living owners are not touched. Returns
+/// the names of the removed instances.
 ///
 /// # Errors
 /// What could not be removed.
@@ -17,7 +17,7 @@ pub fn sweep() -> Result<Vec<String>> {
     sweep_locked(&lock, |scratch| !scratch.owner_is_alive())
 }
 
-/// Removes every instance of this process, for a program that has to end before its time.
+/// Removes every instance of this process, for a program that must exit early.
 ///
 /// # Errors
 /// What could not be removed.

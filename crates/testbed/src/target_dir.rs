@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// The file that cargo puts at the top of each target directory.
+/// The file that cargo creates in each target directory.
 const MARK: &str = "CACHEDIR.TAG";
 
-/// The target directory that holds the running program.
+/// The target directory of the running program.
 ///
 /// # Errors
 /// When the running program isn't inside a cargo target directory.
@@ -15,7 +15,7 @@ pub fn target() -> Result<PathBuf> {
     let exe = std::env::current_exe().context("cannot find the running program")?;
     holder(&exe)
         .map(Path::to_path_buf)
-        .with_context(|| format!("{} is in no cargo target directory", exe.display()))
+        .with_context(|| format!("{} is not in a cargo target directory", exe.display()))
 }
 
 /// The directory of the running program's build profile, `target/debug` or `target/release`.
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_program_finds_its_own_target_and_profile_directory() {
+    fn a_test_program_finds_its_target_directories() {
         let target = target().unwrap();
         assert!(target.join(MARK).is_file());
         assert_eq!(profile().unwrap().parent(), Some(target.as_path()));

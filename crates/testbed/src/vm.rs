@@ -29,7 +29,7 @@ use crate::{cleanup, clock, packages, report};
 /// Timeout of the boot; two to four seconds are usual, on a busy host a minute.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A running guest. It is stopped when this value is dropped.
+/// A running guest. It is stopped when the value is dropped.
 #[derive(Debug)]
 pub struct Vm {
     child: Child,
@@ -56,17 +56,17 @@ impl Drop for Directory {
     }
 }
 
-/// How a command in the guest ended.
+/// Result of a command in the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
     /// Its exit code.
     pub code: i32,
-    /// What it printed, errors included.
+    /// Its output, including standard error.
     pub output: String,
 }
 
 impl Vm {
-    /// Starts a guest, with that many MiB of memory, and waits until it accepts commands.
+    /// Starts a guest with this much memory, in MiB, and waits until it accepts commands.
     ///
     /// # Errors
     /// The emulator or the kernel is missing, or the guest does not boot.
@@ -75,7 +75,7 @@ impl Vm {
     }
 
     /// As [`Vm::boot`]. The guest has `/tmp`, `/var/lib` and `/var/log` on this disk, which only one
-    /// guest may have at a time. Its kernel writes nothing by itself: only what is flushed outlives it.
+    /// guest may have at a time. Its kernel writes nothing by itself: only flushed data outlives it.
     ///
     /// # Errors
     /// As [`Vm::boot`].
@@ -93,7 +93,7 @@ impl Vm {
         let mut command = directory.0.command(emulator);
         command
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
-            // No hardware virtualisation: many test machines lack it.
+            // No hardware virtualization: many test machines lack it.
             .args([
                 "-machine",
                 "q35",
@@ -102,16 +102,16 @@ impl Vm {
                 "-cpu",
                 "max",
             ])
-            // One processor: two that are emulated wait for each other, and a guest with two has hung.
+            // One processor: emulated processors wait for each other, and a guest with two has hung.
             .args(["-smp", "1", "-m", &memory_mib.to_string(), "-no-reboot"])
             .args(disk.into_iter().flat_map(Disk::arguments))
             .arg("-kernel")
             .arg(&kernel.image)
             .arg("-initrd")
             .arg(&archive)
-            // Debian's kernel supports pressure stall information, but disables it by default. On a
-            // busy host an emulated timer can look broken. Emulation is slow: nothing is guarded against a
-            // processor that is not there, and the time is read without a device.
+            // Debian's kernel supports pressure stall information, but disables it by default. On a busy
+            // host an emulated timer can look broken. Emulation is slow: mitigations are disabled, and the
+            // time is read without a device.
             .args([
                 "-append",
                 "console=ttyS0 quiet psi=1 no_timer_check mitigations=off tsc=reliable clocksource=tsc \
@@ -144,12 +144,12 @@ impl Vm {
         let deadline = clock::now() + BOOT_TIMEOUT;
         match vm.line(deadline) {
             Ok(line) if line == "ready" => Ok(vm),
-            Ok(line) => bail!("the guest said `{line}` instead of `ready`"),
-            Err(error) => Err(error.context(vm.said("the guest did not come up"))),
+            Ok(line) => bail!("the guest sent `{line}` instead of `ready`"),
+            Err(error) => Err(error.context(vm.said("the guest did not boot"))),
         }
     }
 
-    /// Ends the guest as a power cut does.
+    /// Stops the guest like a power cut.
     pub fn cut_power(self) {
         // The emulator is killed.
         drop(self);
@@ -163,7 +163,7 @@ impl Vm {
         self.commands += 1;
         let number = self.commands;
         let answer = self.exchange(number, command, clock::now() + timeout);
-        answer.with_context(|| self.said(&format!("the guest did not answer to `{command}`")))
+        answer.with_context(|| self.said(&format!("the guest did not respond to `{command}`")))
     }
 
     /// Runs a shell command line in the guest; returns its output.
@@ -192,10 +192,10 @@ impl Vm {
             .filter_map(|word| word.parse().ok())
             .collect();
         let [answered, code, length] = fields.as_slice() else {
-            bail!("the guest answered `{line}`");
+            bail!("the guest sent `{line}`");
         };
         if u32::try_from(*answered) != Ok(number) {
-            bail!("the guest answered to {answered} instead of {number}");
+            bail!("the guest responded to {answered} instead of {number}");
         }
         let length = usize::try_from(*length)?;
         while self.pending.len() < length {
@@ -226,8 +226,8 @@ impl Vm {
                 self.pending.extend(bytes);
                 Ok(())
             }
-            Err(RecvTimeoutError::Timeout) => bail!("it took too long"),
-            Err(RecvTimeoutError::Disconnected) => bail!("the emulator has ended"),
+            Err(RecvTimeoutError::Timeout) => bail!("timeout"),
+            Err(RecvTimeoutError::Disconnected) => bail!("the emulator has exited"),
         }
     }
 

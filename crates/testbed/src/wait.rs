@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::clock;
 
 /// Poll interval of a condition without notifications.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Polls `probe` until it returns a value.
 ///
@@ -18,7 +18,7 @@ pub fn until<T>(
     timeout: Duration,
     probe: impl FnMut() -> Result<Option<T>>,
 ) -> Result<T> {
-    until_every(LOOK_EVERY, what, timeout, probe)
+    until_every(POLL_INTERVAL, what, timeout, probe)
 }
 
 /// Like [`until`] with a given interval, for expensive probes.
@@ -37,9 +37,9 @@ pub fn until_every<T>(
             return Ok(value);
         }
         if clock::now() >= deadline {
-            bail!("waited {timeout:?} in vain until {what}");
+            bail!("timed out after {timeout:?} waiting until {what}");
         }
-        #[expect(clippy::disallowed_methods, reason = "the pause between two looks")]
+        #[expect(clippy::disallowed_methods, reason = "the pause between two polls")]
         std::thread::sleep(pause);
     }
 }
@@ -48,7 +48,7 @@ pub fn until_every<T>(
 pub fn pass(span: Duration) {
     #[expect(
         clippy::disallowed_methods,
-        reason = "what is measured is what happens meanwhile"
+        reason = "the measurement covers this time"
     )]
     std::thread::sleep(span);
 }
@@ -70,6 +70,9 @@ mod tests {
     #[test]
     fn a_condition_that_stays_false_is_named_in_the_error() {
         let error = until::<()>("pigs fly", Duration::ZERO, || Ok(None)).unwrap_err();
-        assert_eq!(error.to_string(), "waited 0ns in vain until pigs fly");
+        assert_eq!(
+            error.to_string(),
+            "timed out after 0ns waiting until pigs fly"
+        );
     }
 }

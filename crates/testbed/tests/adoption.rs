@@ -1,8 +1,8 @@
-//! Killing the agent at any time: its pods continue, and the next start takes them over as they are.
+//! Kills of the agent at any time: its pods continue, and the next start adopts them unchanged.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "outside/outside.rs"]
@@ -25,13 +25,13 @@ use serde_json::Value;
 
 /// How often the agent is killed.
 const ROUNDS: u32 = 100;
-/// Every so many rounds the agent may start completely before it is killed.
+/// In every n-th round the agent starts completely before it is killed.
 const FULL_EVERY: u32 = 10;
-/// What the moments of the kills are made from.
+/// Seed of the moments of the kills.
 const SEED: u64 = 20_261_121;
 
 #[test]
-fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
+fn a_hundred_kills_at_random_moments_restart_no_container() {
     let pods = ten_pods();
     let (runtime, mut agent) = outside::with_pods(&pods);
     let truth = runtime.truth().unwrap();
@@ -54,14 +54,14 @@ fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
         let moment = if let Some(damaged) = damaged {
             watch_it_start(&agent, &shown, &damaged);
             wait_for_record(&agent, &damaged);
-            // What was lost with the record was made again, and is kept from now on.
+            // What was lost with the record was recreated, and must be kept from now on.
             shown = pods_of(&agent).unwrap();
             "a full start".to_owned()
         } else {
             wait_some(&agent, &mut chance)
         };
         agent.kill9().unwrap();
-        // The embedded runtime would have to be started for each look.
+        // The embedded runtime would have to be started for each query.
         if full || runtime.kind() == Kind::Containerd {
             let left = runtime.without_agent(instances).unwrap();
             assert_eq!(left, before, "round {round} of seed {SEED}, after {moment}");
@@ -74,7 +74,8 @@ fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
     assert_eq!(instances(&truth), before);
 }
 
-/// Ten pods with sixteen containers: some with init containers, some with two, one that has ended.
+/// Ten pods with sixteen containers: some with init containers, some with two containers, one that
+/// has terminated.
 fn ten_pods() -> Vec<PodText> {
     let mut pods: Vec<PodText> = (0..5).map(|i| PodText::new(&format!("one{i}"))).collect();
     pods.extend((0..2).map(|i| PodText::new(&format!("init{i}")).init("prepare")));
@@ -96,7 +97,7 @@ fn sandboxes(truth: &CriTruth) -> Vec<Sandbox> {
     sandboxes
 }
 
-/// The sandboxes once each pod has one that is ready. That of a pod that has ended is stopped after
+/// The sandboxes, once each pod has a ready one. The sandbox of a terminated pod is stopped after
 /// its status is written.
 fn settled_sandboxes(truth: &CriTruth, agent: &Agent, pods: &[PodText]) -> Vec<Sandbox> {
     let settled = wait::until("each running pod has one ready sandbox", TIMEOUT, || {
@@ -122,8 +123,8 @@ fn assert_made_once(instances: &Instances) {
     }
 }
 
-/// All pods, by UID, without what each start of the agent makes again: the version of the object and
-/// the time at which the manifest was seen.
+/// All pods, by UID, without what changes with each start of the agent: the resource version and the
+/// time at which the manifest was seen.
 fn pods_of(agent: &Agent) -> anyhow::Result<BTreeMap<String, Value>> {
     let pods = agent.pods()?.into_iter();
     Ok(pods
@@ -139,14 +140,14 @@ fn uid(pod: &Value) -> &str {
     pod["metadata"]["uid"].as_str().unwrap()
 }
 
-/// Watches the agent start until it shows all pods: whatever it shows meanwhile is what was there
-/// before, with the same times, counts and conditions. Of the pod whose record was damaged, the
-/// times of the conditions are lost.
+/// Checks, until the started agent lists all pods, that each listed pod is unchanged, with the same
+/// times, counts and conditions. Of the pod whose record was damaged, the times of the conditions
+/// are lost.
 fn watch_it_start(agent: &Agent, expected: &BTreeMap<String, Value>, damaged: &str) {
     agent
         .wait_for("all pods are there again", TIMEOUT, |agent| {
             if agent.notifications().is_empty() {
-                // The socket of the killed agent may still be there.
+                // The socket of the killed agent may still exist.
                 return Ok(None);
             }
             let pods = pods_of(agent)?;
@@ -183,7 +184,7 @@ fn forget_what_only_the_record_knew(pod: &mut Value) {
     let status = &mut pod["status"];
     status["startTime"].take();
     if status["phase"] == "Succeeded" {
-        // The runtime gave the address back with the sandbox.
+        // The runtime released the address with the sandbox.
         status["podIP"].take();
         status["podIPs"].take();
     }
@@ -192,7 +193,7 @@ fn forget_what_only_the_record_knew(pod: &mut Value) {
     }
 }
 
-/// Lets the agent live for a while that chance decides; what was waited for.
+/// Lets the agent run for a random time; returns what was awaited.
 fn wait_some(agent: &Agent, chance: &mut Chance) -> String {
     let log = agent.log_path();
     let log_before = std::fs::metadata(&log).unwrap().len();
@@ -242,7 +243,7 @@ fn records(agent: &Agent) -> Vec<PathBuf> {
     records
 }
 
-/// Cuts one record of a pod in half; the pod's UID.
+/// Truncates one record of a pod to its half; returns the pod's UID.
 fn damage_a_record(agent: &Agent, chance: &mut Chance) -> String {
     let records = records(agent);
     let number = chance.below(u64::try_from(records.len()).unwrap());
@@ -251,7 +252,7 @@ fn damage_a_record(agent: &Agent, chance: &mut Chance) -> String {
     record.file_stem().unwrap().to_string_lossy().into_owned()
 }
 
-/// Waits until the pod's record was written again, in place of the damaged one that was moved aside.
+/// Waits until the pod's record was written again, after the damaged one was moved aside.
 fn wait_for_record(agent: &Agent, uid: &str) {
     let record = agent.root_dir().join(format!("rubelet/pods/{uid}.json"));
     let there = wait::until("the record is there again", TIMEOUT, || {
@@ -266,7 +267,7 @@ fn cut_in_half(path: &PathBuf) {
 }
 
 #[test]
-fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
+fn kills_during_pod_starts_create_each_container_once() {
     let runtime = TestRuntime::start().unwrap();
     let truth = runtime.truth().unwrap();
     let pods = ten_pods();
@@ -278,7 +279,7 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
     let mut chance = Chance::new(SEED);
     for number in 0..12 {
         agent.start().unwrap();
-        // More and more pods are there.
+        // The number of pods grows.
         agent
             .wait_for("some containers were made", TIMEOUT, |_| {
                 let made = truth.containers()?;
@@ -300,7 +301,7 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
             .iter()
             .partition(|one| !one.running && never_ran(&truth, &one.id));
         assert_eq!(ran.len(), 1, "{container:?} of seed {SEED}: {instances:#?}");
-        // containerd can't always remove a container whose start was broken off.
+        // containerd can't always remove a container whose start was interrupted.
         left_over += never.len();
         for one in never {
             assert_no_process(&runtime, &one.id);
@@ -313,15 +314,15 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
         .flat_map(states::restarts)
         .map(|(_, count)| count)
         .sum();
-    // The embedded runtime undoes starts that were broken off. Only their logs are left, by which
-    // the attempts are counted.
+    // The embedded runtime undoes interrupted starts. Only their logs are left, by which the
+    // attempts are counted.
     assert!(
         restarts <= left_over as u64 || runtime.kind() == Kind::Embedded,
         "{pods:#?}"
     );
 }
 
-/// Nothing of the container is in any of its cgroups.
+/// Asserts that the container's cgroups are empty.
 fn assert_no_process(runtime: &TestRuntime, id: &str) {
     let what = format!("no process of {id} is left");
     let none = wait::until(&what, TIMEOUT, || {
@@ -337,7 +338,7 @@ fn assert_no_process(runtime: &TestRuntime, id: &str) {
 }
 
 #[test]
-fn what_happens_while_the_agent_is_dead_is_made_up_for_and_nothing_else_is_touched() {
+fn changes_while_the_agent_is_dead_are_applied_at_its_start() {
     let pods = [
         PodText::new("same").container("second"),
         PodText::new("edited").container("second"),
@@ -406,7 +407,7 @@ fn what_happens_while_the_agent_is_dead_is_made_up_for_and_nothing_else_is_touch
     assert_eq!(after.len(), 7, "{after:#?}");
 }
 
-/// Starts an agent that must not start, and say this.
+/// Starts an agent that must fail with this message.
 fn refused(agent: AgentBuilder, words: &[&str]) {
     let mut agent = agent.start().unwrap();
     let status = wait::until("the start is refused", TIMEOUT, || agent.exit_status()).unwrap();
@@ -418,7 +419,7 @@ fn refused(agent: AgentBuilder, words: &[&str]) {
 }
 
 #[test]
-fn another_runtime_than_that_of_the_living_pods_is_refused() {
+fn another_runtime_than_that_of_running_pods_is_refused() {
     let pods = ["one", "two"].map(PodText::new);
     let (runtime, mut agent) = outside::with_pods(&pods);
     let truth = runtime.truth().unwrap();
@@ -427,7 +428,7 @@ fn another_runtime_than_that_of_the_living_pods_is_refused() {
     let nowhere = "unix:///run/rubelet-t-nowhere.sock";
     let (endpoint, words, keep) = match &runtime {
         TestRuntime::Containerd(containerd) => {
-            // Its pods go on without it, and nobody can ask it.
+            // Its pods continue without it, and it can't be queried.
             containerd.kill9().unwrap();
             let keep = format!("write containerRuntimeEndpoint: {};", containerd.endpoint());
             ("embedded", "pods run in containerd on this machine", keep)
@@ -456,7 +457,7 @@ fn another_runtime_than_that_of_the_living_pods_is_refused() {
     refused(other, &[words, &keep]);
 
     if let TestRuntime::Containerd(containerd) = &runtime {
-        // A third runtime, which answers and knows none of them.
+        // A third runtime, which responds and knows none of them.
         let served = Served::start().unwrap();
         let socket = served.environment().endpoint();
         let other = Agent::builder(&runtime).endpoint(socket.as_str());

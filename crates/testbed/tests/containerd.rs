@@ -1,5 +1,5 @@
-//! The test bed itself, without any agent: two runtimes side by side that leave nothing behind, and
-//! the sweeping up after a run that was killed.
+//! The test bed itself, without any agent: two concurrent runtimes that leave nothing behind, and
+//! the clean-up after a killed run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,13 +13,13 @@ use rubelet_testbed::{Containerd, CriTruth, Scratch, http, images, leftovers, sw
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Held while a sandbox with host ports is made: on a host without the plugin's chains two first
-/// calls race to add them, and one of them fails ("File exists"). An agent tries again; these tests
+/// Held while a sandbox with host ports is created: on a host without the plugin's chains two first
+/// calls race to add them, and one of them fails ("File exists"). An agent retries; these tests
 /// have none.
 static PORTMAP: Mutex<()> = Mutex::new(());
 
 #[test]
-fn two_runtimes_run_pods_at_the_same_time_and_leave_nothing_behind() {
+fn two_concurrent_runtimes_leave_nothing_behind() {
     let remains = std::thread::scope(|scope| {
         let runs = [8081, 8082].map(|host_port| scope.spawn(move || run_one(host_port)));
         runs.map(|run| run.join().expect("a run panicked").unwrap())
@@ -71,23 +71,23 @@ fn run_one(host_port: i32) -> Result<Scratch> {
 }
 
 #[test]
-fn the_next_run_removes_what_a_killed_run_left() {
+fn leftovers_of_a_killed_run_are_removed() {
     let containerd = Containerd::start().unwrap();
     let truth = containerd.truth().unwrap();
     RawPod::start(&containerd, &truth, 8083).unwrap();
     let scratch = containerd.scratch().clone();
-    // What is left of a run after `kill -9`: everything, with an owner that is no more.
+    // As after `kill -9`: everything is left, with a dead owner.
     std::fs::write(scratch.dir().join("owner"), "1 0").unwrap();
     std::mem::forget(containerd);
 
-    // Another test may be the one that sweeps it up.
+    // Another test may remove it.
     sweep().unwrap();
 
     let nothing: Vec<String> = Vec::new();
     assert_eq!(leftovers(&scratch).unwrap(), nothing);
 }
 
-/// A sandbox with one container, a web server, made without any agent.
+/// A sandbox with one container, a web server, created without any agent.
 struct RawPod {
     container: String,
     ip: String,

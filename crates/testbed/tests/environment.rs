@@ -1,5 +1,4 @@
-//! What a container finds around it: variables, arguments, names, resolver; and what it can say at
-//! its end.
+//! Environment of a container: variables, arguments, names, resolver; and its termination message.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +33,7 @@ fn literal(name: &str, value: &str) -> Value {
     json!({ "name": name, "value": value })
 }
 
-/// The variables that a container of such a pod has, of those whose names begin with `T_`.
+/// The variables of a container of this pod whose names begin with `T_`.
 fn variables(node: &Node, name: &str, env: &[Value], more: &Value) -> Result<Vec<String>> {
     let main = with(
         shell("main", "env | grep ^T_ | sort"),
@@ -53,7 +52,7 @@ fn variables(node: &Node, name: &str, env: &[Value], more: &Value) -> Result<Vec
 }
 
 #[test]
-fn variables_hold_literals_and_references_to_variables_before_them() -> Result<()> {
+fn variables_can_reference_earlier_variables() -> Result<()> {
     let node = node()?;
     let env = [
         literal("T_A_PLAIN", "plain"),
@@ -85,7 +84,7 @@ fn variables_hold_literals_and_references_to_variables_before_them() -> Result<(
 }
 
 #[test]
-fn variables_hold_what_the_pod_and_the_node_are() -> Result<()> {
+fn variables_have_fields_of_pod_and_node() -> Result<()> {
     let node = node()?;
     let fields = [
         field("T_ANNOTATION", "metadata.annotations['example.com/Note']"),
@@ -144,7 +143,7 @@ fn variables_hold_what_the_pod_and_the_node_are() -> Result<()> {
 }
 
 #[test]
-fn variables_hold_requests_and_limits_in_units_of_the_divisor() -> Result<()> {
+fn variables_have_resources_in_units_of_the_divisor() -> Result<()> {
     let node = node()?;
     let env = [
         resource("T_A", "bounded", "limits.cpu", "0"),
@@ -167,7 +166,7 @@ fn variables_hold_requests_and_limits_in_units_of_the_divisor() -> Result<()> {
         rest.trim().strip_suffix(" kB")
     });
     let total: u64 = total.context("the kernel tells the memory")?.parse()?;
-    // Of it pods may use all but the default threshold of eviction, 100 MiB.
+    // Allocatable is all except for the default eviction threshold, 100 MiB.
     let allocatable = total - 100 * 1024;
     assert_eq!(
         variables(&node, "resources", &env, &json!({}))?,
@@ -191,7 +190,7 @@ fn variables_hold_requests_and_limits_in_units_of_the_divisor() -> Result<()> {
 }
 
 #[test]
-fn command_and_arguments_are_expanded_and_run_in_the_working_directory() -> Result<()> {
+fn command_and_args_are_expanded_in_the_working_directory() -> Result<()> {
     let node = node()?;
     let main = json!({
         "name": "main",
@@ -201,7 +200,7 @@ fn command_and_arguments_are_expanded_and_run_in_the_working_directory() -> Resu
         "workingDir": "/home/app",
         "env": [literal("WORD", "two words")],
     });
-    // The image has a command of its own, which arguments alone take the place of.
+    // The image has a command, which arguments alone replace.
     let bare = json!({
         "name": "bare",
         "image": images::BUSYBOX_IMAGE,
@@ -217,7 +216,7 @@ fn command_and_arguments_are_expanded_and_run_in_the_working_directory() -> Resu
 }
 
 #[test]
-fn the_pods_names_are_in_its_hosts_file() -> Result<()> {
+fn names_of_the_pod_are_in_its_hosts_file() -> Result<()> {
     let node = node()?;
     let aliases = json!([
         { "ip": "192.0.2.7", "hostnames": ["db", "db.example"] },
@@ -286,7 +285,7 @@ fn the_pods_names_are_in_its_hosts_file() -> Result<()> {
 const RESOLV_CONF: &str = "nameserver 192.0.2.1\nnameserver 192.0.2.2\n\
                            search corp.example lab.example\noptions timeout:2\n";
 
-/// An agent that knows a cluster's DNS, on a node with resolver settings of its own.
+/// An agent with a cluster DNS, on a node with its own resolver settings.
 fn with_cluster_dns(builder: AgentBuilder) -> AgentBuilder {
     let path = builder.scratch().dir().join("resolv.conf");
     std::fs::write(&path, RESOLV_CONF).expect("the instance's directory takes files");
@@ -305,7 +304,7 @@ fn resolver(text: &str) -> [String; 3] {
 }
 
 #[test]
-fn the_resolver_is_set_up_as_the_dns_policy_and_the_pods_own_settings_say() -> Result<()> {
+fn resolv_conf_follows_dns_policy_and_dns_config() -> Result<()> {
     let node = Node::start_with(with_cluster_dns)?;
     let host = [
         "192.0.2.1 192.0.2.2",
@@ -386,7 +385,7 @@ fn the_resolver_is_set_up_as_the_dns_policy_and_the_pods_own_settings_say() -> R
 }
 
 #[test]
-fn a_pod_that_wants_the_clusters_dns_gets_the_nodes_where_there_is_no_cluster() -> Result<()> {
+fn cluster_first_falls_back_to_the_nodes_dns() -> Result<()> {
     let node = node()?;
     let main = json!({
         "dnsPolicy": "ClusterFirst",
@@ -404,14 +403,14 @@ fn a_pod_that_wants_the_clusters_dns_gets_the_nodes_where_there_is_no_cluster() 
     Ok(())
 }
 
-/// What the container said at its end, as the status shows it.
+/// The termination message of the container, in the status.
 fn said(pod: &Value, name: &str) -> String {
     let end = &container(pod, name)["state"]["terminated"];
     end["message"].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
-fn a_container_can_leave_a_message_in_a_file_or_in_its_log() -> Result<()> {
+fn termination_messages_come_from_file_or_log() -> Result<()> {
     let node = node()?;
     let fallback = json!({ "terminationMessagePolicy": "FallbackToLogsOnError" });
     let custom = json!({

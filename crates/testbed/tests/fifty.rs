@@ -2,7 +2,7 @@
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "outside/outside.rs"]
@@ -16,11 +16,11 @@ use outside::{PodText, TIMEOUT, pod_text, states, truth};
 use rubelet_testbed::cleanup::{cgroups, mounts};
 use rubelet_testbed::{Agent, TestRuntime, wait};
 
-/// What the moments of removal are made from.
+/// Seed of the moments of removal.
 const SEED: u64 = 50;
 
 #[test]
-fn fifty_pods_of_a_directory_and_files_with_several_pods_run_and_go_without_a_trace() {
+fn fifty_pods_run_and_are_removed_completely() {
     let runtime = TestRuntime::start().unwrap();
     let truth = runtime.truth().unwrap();
     let pods: Vec<PodText> = (0..50).map(|i| PodText::new(&format!("p{i}"))).collect();
@@ -70,7 +70,7 @@ fn fifty_pods_of_a_directory_and_files_with_several_pods_run_and_go_without_a_tr
         })
         .unwrap();
 
-    // One pod less in the file is one pod less on the node; the others don't notice.
+    // Removing one pod from the file removes only this pod.
     let before = truth::running(&truth);
     agent
         .write_manifest("documents.yaml", &pod_text::documents(&documents[..2]))
@@ -100,7 +100,7 @@ fn fifty_pods_of_a_directory_and_files_with_several_pods_run_and_go_without_a_tr
 }
 
 #[test]
-fn pods_that_are_removed_at_any_moment_of_their_start_leave_nothing_behind() {
+fn pods_removed_during_their_start_leave_nothing_behind() {
     let (runtime, agent) = outside::with_pods(&[]);
     let truth = runtime.truth().unwrap();
     let mut chance = Chance::new(SEED);
@@ -119,7 +119,7 @@ fn pods_that_are_removed_at_any_moment_of_their_start_leave_nothing_behind() {
     }
     truth::wait_empty(&agent, &truth);
     states::wait_all_ready(&agent, 0);
-    // A runtime that was told to break a start off clears it away on its own.
+    // A runtime whose call was cancelled cleans up on its own.
     agent
         .wait_for("no process of a pod is left", TIMEOUT, |_| {
             Ok((processes_of_pods(&runtime) == 0).then_some(()))

@@ -1,8 +1,8 @@
-//! How the agent reports that it is well, and how it ends.
+//! Health reports of the agent, and its shutdown.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "outside/outside.rs"]
@@ -19,7 +19,7 @@ use rubelet_testbed::{Agent, Containerd, http, proc};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
-fn health_and_metrics_are_served_on_their_own_port_and_nothing_else_is() {
+fn the_health_port_serves_health_and_metrics_only() {
     let (containerd, agent) = outside::with_pods(&[]);
     for path in [
         "/healthz",
@@ -59,7 +59,7 @@ fn metric(text: &str, line: &str) -> Option<f64> {
 }
 
 #[test]
-fn metrics_have_the_names_of_the_kubelet_and_count_what_happens() {
+fn metrics_have_the_kubelets_names_and_values() {
     let pods = ["one", "two"].map(PodText::new);
     let (containerd, agent) = outside::with_pods(&pods);
     let truth = containerd.truth().unwrap();
@@ -175,7 +175,7 @@ fn fed(agent: &Agent) -> Vec<Notification> {
 }
 
 #[test]
-fn without_a_watchdog_systemd_hears_nothing_of_it_and_a_hung_runtime_is_no_hung_agent() {
+fn a_hung_runtime_does_not_stop_watchdog_messages() {
     let containerd = Containerd::start().unwrap();
     let truth = containerd.truth().unwrap();
     let pod = PodText::new("web");
@@ -211,7 +211,7 @@ fn without_a_watchdog_systemd_hears_nothing_of_it_and_a_hung_runtime_is_no_hung_
 }
 
 #[test]
-fn sigterm_ends_the_agent_in_order_and_its_pods_go_on() {
+fn sigterm_stops_the_agent_and_pods_continue() {
     let pods = ["one", "two", "three"].map(PodText::new);
     let (containerd, mut agent) = outside::with_pods(&pods);
     let truth = containerd.truth().unwrap();
@@ -231,7 +231,7 @@ fn sigterm_ends_the_agent_in_order_and_its_pods_go_on() {
 }
 
 #[test]
-fn sigterm_during_the_start_of_pods_breaks_no_start_off() {
+fn sigterm_during_pod_starts_interrupts_none() {
     let pods: Vec<PodText> = (0..8)
         .map(|number| {
             PodText::new(&format!("p{number}"))

@@ -1,11 +1,11 @@
-//! Volumes that are images.
+//! Image volumes.
 
 use anyhow::Result;
 use rubelet_testbed::manifest::{pod, shell, with};
 use rubelet_testbed::{Node, images};
 use serde_json::{Value, json};
 
-/// A pod that looks at an image which it mounts.
+/// A pod that reads an image volume.
 fn looks(name: &str, image: &Value, script: &str) -> Value {
     let mounts = json!({ "volumeMounts": [
         { "name": "tools", "mountPath": "/tools" },
@@ -20,10 +20,10 @@ fn looks(name: &str, image: &Value, script: &str) -> Value {
 }
 
 #[test]
-fn a_container_reads_the_files_of_an_image_that_it_mounts() -> Result<()> {
+fn a_container_reads_the_files_of_an_image_volume() -> Result<()> {
     let node = Node::start()?;
     let image = json!({ "reference": images::NAMED_USER, "pullPolicy": "Never" });
-    // All to one stream: lines of two may come in another order.
+    // All to one stream: the order of lines of two streams may vary.
     let script = "exec 2>&1; ls /tools/bin/busybox; grep -c . /accounts/passwd; \
                   touch /tools/x 2>&1 | grep -c 'Read-only'";
     node.apply(&looks("mounted", &image, script))?;

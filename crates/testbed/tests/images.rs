@@ -1,4 +1,4 @@
-//! Images: when they are pulled, and what a pod says while it has none.
+//! Images: when they are pulled, and the status of a pod without its image.
 
 use std::fs;
 use std::net::TcpListener;
@@ -21,7 +21,7 @@ fn of(name: &str, image: &str, policy: &str) -> Value {
     )
 }
 
-/// Waits until the container waits for `reason`; the message.
+/// Waits until the container waits for `reason`; returns the message.
 fn wait_reason(node: &Node, name: &str, reason: &str) -> Result<String> {
     let what = format!("waits with {reason}");
     let seen = node.wait(name, &what, |pod| waits_for(pod, "main") == reason)?;
@@ -41,8 +41,8 @@ fn has_event(node: &Node, pod: &str, kind: &str, reason: &str, message: &str) ->
     Ok(())
 }
 
-/// An edit that names a good image starts the container at once, whatever it waited for.
-fn mend(node: &Node, name: &str) -> Result<()> {
+/// An edit to a valid image starts the container immediately, whatever it waited for.
+fn fix_image(node: &Node, name: &str) -> Result<()> {
     node.apply(&of(name, images::BUSYBOX_IMAGE, "IfNotPresent"))?;
     let seen = node.wait_ready(name)?;
     assert_eq!(restarts(&seen, "main"), 0, "{name} never ran before");
@@ -51,7 +51,7 @@ fn mend(node: &Node, name: &str) -> Result<()> {
 }
 
 #[test]
-fn an_image_that_is_absent_and_must_not_be_pulled_keeps_the_container_waiting() -> Result<()> {
+fn an_absent_image_with_pull_policy_never_is_awaited() -> Result<()> {
     let node = Node::shared()?;
     node.apply(&of("never", "localhost/rubelet/absent:1", "Never"))?;
     let message = wait_reason(&node, "never", "ErrImageNeverPull")?;
@@ -66,11 +66,11 @@ fn an_image_that_is_absent_and_must_not_be_pulled_keeps_the_container_waiting() 
         "Failed",
         "Error: ErrImageNeverPull",
     )?;
-    mend(&node, "never")
+    fix_image(&node, "never")
 }
 
 #[test]
-fn a_name_that_no_image_can_have_is_reported() -> Result<()> {
+fn an_invalid_image_name_is_reported() -> Result<()> {
     let node = Node::shared()?;
     node.apply(&of("invalid", "Bad//Name", "IfNotPresent"))?;
     let message = wait_reason(&node, "invalid", "InvalidImageName")?;
@@ -84,13 +84,13 @@ fn a_name_that_no_image_can_have_is_reported() -> Result<()> {
         "Failed",
         "Error: InvalidImageName",
     )?;
-    mend(&node, "invalid")
+    fix_image(&node, "invalid")
 }
 
 #[test]
-fn a_registry_that_refuses_is_reported_and_then_backed_off_from() -> Result<()> {
+fn a_failing_registry_is_reported_with_back_off() -> Result<()> {
     let node = Node::shared()?;
-    // A port that was free a moment ago, and that nothing listens on.
+    // A port that was just free, and that nothing listens on.
     let closed = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let image = format!("{closed}/rubelet/refused:1");
     node.apply(&of("refused", &image, "IfNotPresent"))?;
@@ -106,15 +106,15 @@ fn a_registry_that_refuses_is_reported_and_then_backed_off_from() -> Result<()> 
     let start = format!("Back-off pulling image {image:?}");
     assert_eq!(message, format!("{start}: ErrImagePull: {cause}"));
     has_event(&node, "refused", "Normal", "BackOff", &start)?;
-    mend(&node, "refused")
+    fix_image(&node, "refused")
 }
 
 #[test]
-fn an_image_is_pulled_when_the_policy_asks_for_it() -> Result<()> {
+fn an_image_is_pulled_according_to_its_policy() -> Result<()> {
     let node = Node::shared()?;
     let registry = Registry::start()?;
     let image = registry.image("rubelet/pulled:1");
-    // A pull that takes its time must not hold up other pods.
+    // A slow pull must not block other pods.
     registry.held(|| -> Result<()> {
         node.apply(&of("pull-missing", &image, "IfNotPresent"))?;
         node.wait_event("pull-missing", "Pulling", "Pulling image")?;
@@ -165,7 +165,7 @@ fn an_image_is_pulled_when_the_policy_asks_for_it() -> Result<()> {
 }
 
 #[test]
-fn a_mirror_stands_in_for_a_registry_that_is_away() -> Result<()> {
+fn a_mirror_replaces_an_unreachable_registry() -> Result<()> {
     let node = Node::shared()?;
     let mirror = Registry::start()?;
     // Nobody listens on port 1 and port 2.
@@ -202,7 +202,7 @@ fn a_mirror_stands_in_for_a_registry_that_is_away() -> Result<()> {
 }
 
 #[test]
-fn a_plugin_that_needs_a_service_account_is_not_run_on_a_node_alone() -> Result<()> {
+fn a_plugin_for_service_accounts_needs_a_cluster() -> Result<()> {
     let runtime = TestRuntime::start()?;
     let directory = runtime.scratch().subdir("plugins")?;
     let mut providers = Vec::new();
@@ -244,7 +244,7 @@ fn a_plugin_that_needs_a_service_account_is_not_run_on_a_node_alone() -> Result<
     let node = Node::start_on(runtime, |_| builder)?;
     let image = "accounts.invalid/app:1";
     node.apply(&of("private", image, "IfNotPresent"))?;
-    // It is asked after the other one.
+    // It is called after the other one.
     let asked = directory.join("takes-any.asked");
     let asked = wait::until("the plugin was asked", Duration::from_secs(60), || {
         Ok(fs::read_to_string(&asked).ok())
@@ -266,13 +266,13 @@ fn a_plugin_that_needs_a_service_account_is_not_run_on_a_node_alone() -> Result<
 }
 
 #[test]
-fn unused_images_are_removed_from_a_full_disk_and_no_others() -> Result<()> {
+fn only_unused_images_are_removed_from_a_full_disk() -> Result<()> {
     const UNUSED: &str = "localhost/rubelet/unused:1";
     const WANTED: &str = "localhost/rubelet/wanted:1";
     let runtime = TestRuntime::start()?;
     images::load_one(&runtime, UNUSED, "unused")?;
     images::load_one(&runtime, WANTED, "wanted")?;
-    // Its container is never made, and its image is still needed.
+    // Its container is never created, and its image is still needed.
     let waiting_pod = with(
         waiting("main"),
         &json!({ "image": WANTED, "imagePullPolicy": "Never" }),
@@ -296,7 +296,7 @@ fn unused_images_are_removed_from_a_full_disk_and_no_others() -> Result<()> {
         let names = names()?;
         Ok((!names.iter().any(|name| name == UNUSED)).then_some(()))
     })?;
-    // The same attempt has looked at all.
+    // The same attempt has checked all images.
     let left = names()?;
     for kept in [WANTED, images::BUSYBOX_IMAGE] {
         assert!(left.iter().any(|name| name == kept), "{left:?}");
@@ -308,7 +308,7 @@ fn unused_images_are_removed_from_a_full_disk_and_no_others() -> Result<()> {
         Ok((text.contains("FreeDiskSpaceFailed") && text.contains(event)).then_some(()))
     });
     warned?;
-    // Sandboxes can still be made.
+    // Sandboxes can still be created.
     node.apply(&of("later", images::BUSYBOX_IMAGE, "Never"))?;
     node.wait_ready("later")?;
     Ok(())

@@ -1,4 +1,4 @@
-//! What becomes of pods: restart policies, init containers, deadlines, edits and removal.
+//! Lifecycle of pods: restart policies, init containers, deadlines, edits and removal.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn ends_with(name: &str, policy: &str, code: i32) -> Value {
 }
 
 #[test]
-fn a_container_that_ends_is_started_again_as_the_policy_says() -> Result<()> {
+fn an_exited_container_is_restarted_by_policy() -> Result<()> {
     let node = Node::shared()?;
     let pods = [
         ("never-0", "Never", 0, "Succeeded"),
@@ -80,10 +80,10 @@ fn a_container_that_ends_is_started_again_as_the_policy_says() -> Result<()> {
             );
         }
     }
-    second_restart_comes_after_ten_seconds(&node)
+    the_second_restart_waits_for_ten_seconds(&node)
 }
 
-fn second_restart_comes_after_ten_seconds(node: &Node) -> Result<()> {
+fn the_second_restart_waits_for_ten_seconds(node: &Node) -> Result<()> {
     let made = |attempt: u32| -> Result<Option<i64>> {
         let found = node.containers("always-1")?;
         Ok(found
@@ -134,7 +134,7 @@ fn with_volume(spec: Value) -> Value {
 }
 
 #[test]
-fn init_containers_run_one_after_the_other_before_all_others() -> Result<()> {
+fn init_containers_run_in_order_before_all_others() -> Result<()> {
     let node = Node::shared()?;
     let init = |name: &str| {
         let script = format!(
@@ -207,7 +207,7 @@ fn step(line: &str) -> Option<(String, f64)> {
 }
 
 #[test]
-fn a_failing_init_container_ends_the_pod_or_is_tried_again_as_the_policy_says() -> Result<()> {
+fn a_failing_init_container_is_restarted_by_policy() -> Result<()> {
     let node = Node::shared()?;
     let spec = json!({
         "restartPolicy": "Never",
@@ -255,7 +255,7 @@ fn a_failing_init_container_ends_the_pod_or_is_tried_again_as_the_policy_says() 
 }
 
 #[test]
-fn a_pod_is_stopped_when_its_deadline_has_passed() -> Result<()> {
+fn a_pod_is_stopped_after_its_active_deadline() -> Result<()> {
     let node = Node::shared()?;
     let spec = json!({ "activeDeadlineSeconds": 4, "containers": [waiting("main")] });
     node.apply(&pod("deadline", &spec))?;
@@ -297,7 +297,7 @@ fn sandboxes(node: &Node, name: &str) -> Result<Vec<(String, bool, u32)>> {
 }
 
 #[test]
-fn an_edit_replaces_what_it_changes_and_leaves_the_rest_alone() -> Result<()> {
+fn an_edit_restarts_only_what_it_changes() -> Result<()> {
     let node = Node::shared()?;
     let two = |value: &str| {
         let edited = with(
@@ -341,7 +341,7 @@ fn an_edit_replaces_what_it_changes_and_leaves_the_rest_alone() -> Result<()> {
         pod["metadata"]["labels"]["tier"] == "front"
     })?;
 
-    // The next edit comes through the same task, so the label's edit has had its effect by then.
+    // The next edit is handled by the same task, so the label's edit has been processed by then.
     let host = json!({ "spec": { "hostNetwork": true } });
     let before = (id("kept")?, id("edited")?, sandboxes(&node, "edit")?);
     assert_eq!(
@@ -371,7 +371,7 @@ fn an_edit_replaces_what_it_changes_and_leaves_the_rest_alone() -> Result<()> {
 }
 
 #[test]
-fn a_removed_pod_gets_sigterm_then_sigkill_and_leaves_nothing() -> Result<()> {
+fn a_removed_pod_gets_sigterm_then_sigkill() -> Result<()> {
     let node = Node::shared()?;
     let out = node.host_dir("removal")?;
     let on_term = |name: &str, action: &str| {
@@ -454,8 +454,8 @@ fn a_removed_pod_gets_sigterm_then_sigkill_and_leaves_nothing() -> Result<()> {
     Ok(())
 }
 
-/// What the pod has on the host: its directory, its log directory, links to its logs, its cgroup, and
-/// what the agent noted of it.
+/// Traces of the pod on the host: its directory, its log directory, links to its logs, its cgroups,
+/// and the agent's records.
 fn traces(node: &Node, pod: &Value) -> Result<Vec<PathBuf>> {
     let agent = node.agent();
     let name = pod["metadata"]["name"].as_str().context("a name")?;

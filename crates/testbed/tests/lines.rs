@@ -1,5 +1,5 @@
-//! The agent on each line of containerd: one without events, one whose events reach one reader
-//! each, and one that tells everybody everything. Nobody who looks at pods notices a difference.
+//! The agent on each line of containerd: one without events, one that sends each event to one
+//! reader, and one that sends all events to all readers. Pods behave the same.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use rubelet_testbed::status::{ended_before, is_ready, restarts};
 use rubelet_testbed::{Containerd, Node, proc, wait};
 use serde_json::{Value, json};
 
-/// Processes are asked for some seconds after the last start.
+/// By this time PIDs are queried, some seconds after the last start.
 const WATCHED_BY: Duration = Duration::from_secs(60);
-/// What the agent's PLEG told the tasks of pods.
+/// The agent's lifecycle events (PLEG).
 const LIFECYCLE_EVENTS: &str = "/apis/node.rubelet.dev/v1alpha1/podlifecycleevents";
 
 #[test]
-fn on_containerd_1_6_a_killed_container_is_replaced_and_a_removed_pod_goes() -> Result<()> {
-    a_killed_container_is_replaced_and_a_removed_pod_goes(Line::V1_6)
+fn on_containerd_1_6_containers_are_replaced_and_removed() -> Result<()> {
+    containers_are_replaced_and_removed(Line::V1_6)
 }
 
 #[test]
-fn on_containerd_1_7_a_killed_container_is_replaced_and_a_removed_pod_goes() -> Result<()> {
-    a_killed_container_is_replaced_and_a_removed_pod_goes(Line::V1_7)
+fn on_containerd_1_7_containers_are_replaced_and_removed() -> Result<()> {
+    containers_are_replaced_and_removed(Line::V1_7)
 }
 
 #[test]
-fn on_containerd_2_a_killed_container_is_replaced_and_a_removed_pod_goes() -> Result<()> {
-    a_killed_container_is_replaced_and_a_removed_pod_goes(Line::V2)
+fn on_containerd_2_containers_are_replaced_and_removed() -> Result<()> {
+    containers_are_replaced_and_removed(Line::V2)
 }
 
-fn a_killed_container_is_replaced_and_a_removed_pod_goes(line: Line) -> Result<()> {
+fn containers_are_replaced_and_removed(line: Line) -> Result<()> {
     let containerd = Containerd::start_line(line, HostPorts::None)?;
     let node = Node::start_on(containerd, |builder| builder)?;
     for name in ["kept", "beside"] {
@@ -67,8 +67,7 @@ fn a_killed_container_is_replaced_and_a_removed_pod_goes(line: Line) -> Result<(
 }
 
 #[test]
-fn the_kernel_tells_an_end_and_the_next_instance_starts_once_containerd_has_told_it() -> Result<()>
-{
+fn the_kernel_reports_an_exit_before_containerd_does() -> Result<()> {
     let containerd = Containerd::start_line(Line::V2, HostPorts::None)?;
     let node = Node::start_on(containerd, |builder| builder)?;
     node.apply(&pod("web", &json!({ "containers": [waiting("main")] })))?;
@@ -99,7 +98,7 @@ fn the_kernel_tells_an_end_and_the_next_instance_starts_once_containerd_has_told
     Ok(())
 }
 
-/// The one lifecycle event of that type about that container.
+/// The only lifecycle event of this type about this container.
 fn lifecycle_event(node: &Node, kind: &str, id: &str) -> Result<Value> {
     let list = node.agent().get_json(LIFECYCLE_EVENTS)?;
     let events = list["items"].as_array().context("the list has no items")?;

@@ -1,4 +1,4 @@
-//! Logs of containers: where they are, and how `rubelet logs` shows them.
+//! Logs of containers: their files, and the output of `rubelet logs`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use rubelet_testbed::status::{is_ready, restarts, runs, waits_for};
 use rubelet_testbed::{Agent, Node, wait};
 use serde_json::{Value, json};
 
-/// What `rubelet logs` prints; it must end well.
+/// The output of `rubelet logs`, which must succeed.
 fn logs(node: &Node, words: &[&str]) -> Result<String> {
     let CliOutput {
         stdout,
@@ -28,7 +28,7 @@ fn logs(node: &Node, words: &[&str]) -> Result<String> {
     Ok(stdout)
 }
 
-/// Runs `rubelet logs` for the pod that a manifest calls like the first word.
+/// Runs `rubelet logs` for the static pod with the first argument as its manifest's name.
 fn command(node: &Node, words: &[&str]) -> Result<CliOutput> {
     let full = node.agent().full_name(words[0]);
     let words: Vec<&str> = ["logs", &full]
@@ -49,13 +49,13 @@ fn gated(container: Value, dir: &Path) -> Value {
     })
 }
 
-/// A command that waits until a file is in the directory on `/gate`.
+/// A command that waits until a file exists in the directory on `/gate`.
 fn until(file: &str) -> String {
     format!("while [ ! -e /gate/{file} ]; do sleep 0.05; done")
 }
 
 #[test]
-fn log_files_and_links_are_laid_out_as_the_kubelet_does() -> Result<()> {
+fn log_files_and_links_have_the_kubelets_layout() -> Result<()> {
     let node = Node::shared()?;
     let dir = node.host_dir("layout")?;
     let script = format!(
@@ -160,7 +160,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -198,7 +198,7 @@ fn a_log_is_followed_until_its_container_ends() -> Result<()> {
     assert_eq!(follower.next()?, None, "it ends with the container");
     assert!(follower.end()?.success());
 
-    // A container that runs on: the end of its pod ends the log, too.
+    // A container that continues: removing its pod ends the log too.
     node.apply(&pod(
         "follow-removed",
         &json!({ "containers": [shell("main", &format!("echo first; {WAIT}"))] }),
@@ -213,7 +213,7 @@ fn a_log_is_followed_until_its_container_ends() -> Result<()> {
 }
 
 #[test]
-fn the_instance_before_is_shown_when_asked_for() -> Result<()> {
+fn logs_of_the_previous_instance_are_shown_on_request() -> Result<()> {
     let node = Node::shared()?;
     let script = "echo run >> /data/runs; n=$(wc -l < /data/runs); echo this is run $n; exit 1";
     let main = with(
@@ -265,11 +265,11 @@ fn the_instance_before_is_shown_when_asked_for() -> Result<()> {
 }
 
 #[test]
-fn parts_of_a_log_can_be_picked() -> Result<()> {
+fn parts_of_a_log_can_be_selected() -> Result<()> {
     let node = Node::shared()?;
     let dir = node.host_dir("parts")?;
     let script = format!(
-        // The runtime reads the two streams on their own: what is later has to be later by far.
+        // The runtime reads the two streams separately: a later line must be much later.
         "seq 1 5; {}; echo late >&2; sleep 1; printf 'no newline'",
         until("go")
     );
@@ -340,7 +340,7 @@ fn parts_of_a_log_can_be_picked() -> Result<()> {
 }
 
 #[test]
-fn a_log_that_is_not_there_is_reported_with_its_reason() -> Result<()> {
+fn a_missing_log_is_reported_with_its_reason() -> Result<()> {
     let node = Node::shared()?;
     let absent = json!({ "image": "localhost/rubelet/absent:1", "imagePullPolicy": "Never" });
     let spec = json!({ "containers": [waiting("main"), with(waiting("absent"), &absent)] });
@@ -388,7 +388,7 @@ fn a_log_that_is_not_there_is_reported_with_its_reason() -> Result<()> {
 }
 
 #[test]
-fn a_log_is_complete_after_the_agent_was_killed_and_started_again() -> Result<()> {
+fn a_log_is_complete_after_a_kill_of_the_agent() -> Result<()> {
     let mut node = Node::start()?;
     let count = "i=0; while :; do i=$((i + 1)); echo $i; usleep 20000; done";
     node.apply(&pod(
@@ -449,7 +449,7 @@ fn a_log_is_complete_after_the_agent_was_killed_and_started_again() -> Result<()
     Ok(())
 }
 
-/// The numbers from 1 in a log, as long as each follows the one before.
+/// The number of consecutive lines from 1 in a log.
 fn numbers_from_one(text: &str) -> Result<usize> {
     let mut count = 0;
     for line in text.lines() {
@@ -461,7 +461,7 @@ fn numbers_from_one(text: &str) -> Result<usize> {
 }
 
 #[test]
-fn a_log_is_rotated_and_no_line_is_lost_or_doubled_for_its_readers() -> Result<()> {
+fn a_rotated_log_loses_and_repeats_no_line() -> Result<()> {
     let node = Node::start_with(|builder| {
         builder
             .config("containerLogMaxSize", "64Ki")
@@ -487,7 +487,7 @@ fn a_log_is_rotated_and_no_line_is_lost_or_doubled_for_its_readers() -> Result<(
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         Ok(names.collect())
     };
-    // Reads from where the pipe between the two blocks: the client is slower than the container.
+    // Reads slowly, so that the pipe blocks: the client is slower than the container.
     let compressed = wait::until("two files are compressed", TIMEOUT, || {
         let files = files()?;
         let count = files.iter().filter(|name| name.ends_with(".gz")).count();
@@ -507,7 +507,7 @@ fn a_log_is_rotated_and_no_line_is_lost_or_doubled_for_its_readers() -> Result<(
     assert_eq!(tail.lines().count(), 3);
     assert!(whole.ends_with(&tail));
 
-    // All files go with the pod.
+    // All files are removed with the pod.
     node.remove("rotate")?;
     node.wait_gone("rotate")?;
     assert_eq!(fs::read_dir(node.agent().pod_logs_dir())?.count(), 0);

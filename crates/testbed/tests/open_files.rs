@@ -1,5 +1,5 @@
-//! The limit of open files: the agent raises its own, and what it starts has the one that the agent
-//! was started with.
+//! The limit of open files: the agent raises its own, and child processes have the one that the
+//! agent was started with.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::{Agent, Embedded, Node, TestRuntime, images, wait};
 use serde_json::json;
 
-/// A program that writes down its limit, and answers as a CNI plugin does.
+/// A program that writes its limit to a file, and responds like a CNI plugin.
 const PLUGIN: &str = r#"#!/bin/sh
 ulimit -Sn > "${0%/*}/seen-by-${0##*/}"
 [ "$CNI_COMMAND" = ADD ] && echo '{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","sandbox":"'$CNI_NETNS'"}],"ips":[{"address":"10.99.0.7/24","interface":0}]}'
@@ -26,7 +26,7 @@ fn write_program(path: &Path, text: &str) -> Result<()> {
     Ok(fs::set_permissions(path, PermissionsExt::from_mode(0o755))?)
 }
 
-/// An agent that is started with one limit and wants another.
+/// An agent that is started with one limit and configured with another.
 fn with_limits(builder: AgentBuilder, soft: u32, wanted: u32) -> Result<AgentBuilder> {
     let builder = builder.started_with_open_files(soft)?;
     Ok(builder.config("maxOpenFiles", wanted))
@@ -47,7 +47,7 @@ fn pid_of(agent: &Agent) -> Result<u32> {
 }
 
 #[test]
-fn the_agent_has_its_own_limit_and_what_it_starts_the_one_it_was_started_with() -> Result<()> {
+fn open_file_limits_of_children_are_restored() -> Result<()> {
     let runtime = TestRuntime::start()?;
     let builder = with_limits(Agent::builder(&runtime), 1024, 4096)?;
     let plugins = runtime.scratch().subdir("plugins")?;
@@ -81,7 +81,7 @@ fn the_agent_has_its_own_limit_and_what_it_starts_the_one_it_was_started_with() 
         Ok((!text.is_empty()).then_some(text))
     });
     assert_eq!(told?, "1024\n");
-    // Another runtime gives containers limits of its own.
+    // Another runtime sets its own limits for containers.
     if node.runtime().containerd().is_ok() {
         return Ok(());
     }
@@ -95,7 +95,7 @@ fn the_agent_has_its_own_limit_and_what_it_starts_the_one_it_was_started_with() 
 }
 
 #[test]
-fn cni_plugins_have_the_limit_that_the_agent_was_started_with() -> Result<()> {
+fn cni_plugins_have_the_original_open_file_limit() -> Result<()> {
     let embedded = Embedded::start()?;
     let bin = embedded.cni_bin_dir();
     fs::create_dir_all(&bin)?;

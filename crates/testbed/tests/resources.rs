@@ -1,5 +1,5 @@
-//! Requests and limits: what the kernel gets of them, and what it does at a limit. The values are
-//! read from cgroups of version 1.
+//! Requests and limits: their values in cgroups, and the effects of limits. The values are read
+//! from cgroup version 1.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,9 +12,9 @@ use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{container, has_ended, is_ready, restarts};
 use serde_json::{Value, json};
 
-/// The most processes of a pod.
+/// Maximum number of processes of a pod.
 const PIDS: u64 = 40;
-/// How the kernel shows that a cgroup has no limit of memory.
+/// The kernel's value for a cgroup without a memory limit.
 const UNLIMITED: &str = "9223372036854771712";
 const MI: u64 = 1 << 20;
 
@@ -27,8 +27,8 @@ fn bounded(name: &str, requests: &Value, limits: &Value) -> Value {
     with(waiting(name), &resources)
 }
 
-/// The value in `file` of the cgroup with this path below the instance's own. Of the hierarchies,
-/// the one that has such a file counts.
+/// The value in `file` of the cgroup with this path below the instance's own. It is read from the
+/// hierarchy that has such a file.
 fn value(node: &Node, path: &str, file: &str) -> Result<String> {
     let tag = node.scratch().tag();
     let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
@@ -40,7 +40,7 @@ fn value(node: &Node, path: &str, file: &str) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Shares, quota and limit of memory of a cgroup.
+/// CPU shares, CPU quota and memory limit of a cgroup.
 fn values(node: &Node, path: &str) -> Result<[String; 3]> {
     let [shares, quota, memory] = ["cpu.shares", "cpu.cfs_quota_us", "memory.limit_in_bytes"]
         .map(|file| value(node, path, file));
@@ -51,7 +51,7 @@ fn three(shares: u64, quota: i64, memory: &str) -> [String; 3] {
     [shares.to_string(), quota.to_string(), memory.to_owned()]
 }
 
-/// Path of the pod's cgroup, from its UID and its tier.
+/// Path of the pod's cgroup, from its UID and its QoS class.
 fn cgroup_of(pod: &Value, tier: &str) -> String {
     let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
     format!("kubepods/{tier}pod{uid}")
@@ -64,10 +64,10 @@ fn oom_score_adj(node: &Node, pod: &str, container: &str) -> Result<i32> {
 }
 
 #[test]
-fn a_guaranteed_pod_has_what_it_asks_for_and_no_more() -> Result<()> {
+fn a_guaranteed_pod_has_its_requests_as_limits() -> Result<()> {
     let node = node()?;
     let both = json!({ "cpu": "500m", "memory": "32Mi" });
-    // Requests that are not written are those of the limits.
+    // Requests that are not given default to the limits.
     let spec = json!({ "containers": [bounded("main", &json!({}), &both)] });
     node.apply(&pod("guaranteed", &spec))?;
     let seen = node.wait_ready("guaranteed")?;
@@ -102,7 +102,7 @@ fn a_guaranteed_pod_has_what_it_asks_for_and_no_more() -> Result<()> {
 }
 
 #[test]
-fn a_burstable_pod_has_shares_by_its_requests_and_the_limits_it_names() -> Result<()> {
+fn a_burstable_pod_has_shares_and_given_limits() -> Result<()> {
     let node = node()?;
     let bounded_one = bounded(
         "bounded",
@@ -152,7 +152,7 @@ fn a_burstable_pod_has_shares_by_its_requests_and_the_limits_it_names() -> Resul
 }
 
 #[test]
-fn a_best_effort_pod_has_what_is_left_over() -> Result<()> {
+fn a_best_effort_pod_has_minimal_shares() -> Result<()> {
     let node = node()?;
     node.apply(&pod(
         "best-effort",
@@ -203,7 +203,7 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
         "the pod"
     );
 
-    // A lower request makes the pod burstable: another place in the tree, thus another sandbox.
+    // A lower request makes the pod burstable: it needs another cgroup, and so another sandbox.
     node.apply(&of(
         json!({ "cpu": "200m", "memory": "64Mi" }),
         json!({ "cpu": "50m" }),
@@ -242,10 +242,10 @@ fn waiting_with_limits() -> Value {
 }
 
 #[test]
-fn what_uses_more_memory_than_its_limit_is_killed_and_told() -> Result<()> {
+fn a_container_over_its_memory_limit_is_oom_killed() -> Result<()> {
     let node = node()?;
     let limits = json!({ "resources": { "limits": { "memory": "16Mi" } } });
-    // containerd does not see what the kernel kills before it watches a container that has started.
+    // containerd misses OOM kills right after the start, before it watches the container.
     let greedy = shell(
         "main",
         "sleep 2; exec dd if=/dev/zero of=/dev/null bs=64M count=1",
@@ -256,7 +256,7 @@ fn what_uses_more_memory_than_its_limit_is_killed_and_told() -> Result<()> {
         "containers": [with(greedy, &limits), with(modest, &limits)],
     });
     node.apply(&pod("greedy", &spec))?;
-    // The kernel's event may come after the container's end.
+    // The kernel's event may come after the container's exit.
     let seen = node.wait("greedy", "says why", |pod| {
         has_ended(pod) && container(pod, "main")["state"]["terminated"]["reason"] == "OOMKilled"
     })?;
@@ -274,7 +274,7 @@ fn what_uses_more_memory_than_its_limit_is_killed_and_told() -> Result<()> {
 }
 
 #[test]
-fn a_pod_can_have_so_many_processes_and_no_more() -> Result<()> {
+fn a_pod_has_a_limit_of_processes() -> Result<()> {
     let node = node()?;
     let script = "exec 2>&1; i=0; while [ $i -lt 100 ]; do sleep 60 & i=$((i + 1)); done; \
                   echo no limit";
@@ -291,11 +291,11 @@ fn a_pod_can_have_so_many_processes_and_no_more() -> Result<()> {
 }
 
 #[test]
-fn a_process_that_the_runtime_lost_does_not_hold_up_the_end_of_its_pod() -> Result<()> {
+fn a_lost_process_does_not_block_the_end_of_its_pod() -> Result<()> {
     let node = node()?;
     node.apply(&pod("lossy", &json!({ "containers": [waiting("main")] })))?;
     let seen = node.wait_ready("lossy")?;
-    // What a runtime leaves behind whose making of a sandbox was broken off.
+    // As left behind by a runtime whose creation of a sandbox was interrupted.
     let mut lost = Command::new("sleep").arg("3600").spawn()?;
     let path = cgroup_of(&seen, "besteffort/");
     let tag = node.scratch().tag();

@@ -1,8 +1,8 @@
-//! The runtime goes away and comes back: the agent says so, waits, and leaves running pods alone.
+//! Restarts of the runtime: the agent reports them, waits, and does not touch running pods.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "outside/outside.rs"]
@@ -19,13 +19,13 @@ use rubelet_testbed::cleanup::processes;
 use rubelet_testbed::status::is_ready;
 use rubelet_testbed::{Agent, Containerd, CriTruth, proc, wait};
 
-/// What the pauses between changes are made from.
+/// Seed of the pauses between changes.
 const SEED: u64 = 4;
-/// How often the runtime is restarted while manifests change, at least.
+/// Minimum number of restarts of the runtime while manifests change.
 const RESTARTS: usize = 4;
 
 #[test]
-fn ten_changes_during_restarts_of_the_runtime_end_as_the_directory_says() {
+fn changes_during_runtime_restarts_converge() {
     let pods = ["stays", "edited", "removed", "twice", "comes-back"].map(|name| {
         let pod = PodText::new(name);
         pod.container("second")
@@ -76,7 +76,7 @@ fn ten_changes_during_restarts_of_the_runtime_end_as_the_directory_says() {
     }
 }
 
-/// Twelve containers run, each once and as it was edited last.
+/// Twelve containers run, each once and with its last definition.
 fn is_as_the_directory_says(agent: &Agent, truth: &CriTruth) -> anyhow::Result<bool> {
     let found = running(truth);
     if found.len() != 12 || found.values().any(|instances| instances.len() != 1) {
@@ -91,7 +91,8 @@ fn is_as_the_directory_says(agent: &Agent, truth: &CriTruth) -> anyhow::Result<b
     Ok(true)
 }
 
-/// Adds three files with five pods, edits three pods, removes three files and brings one back.
+/// Adds three files with five pods, edits three pods, removes three files and adds one of them
+/// again.
 fn change_ten_things(agent: &Agent, pods: &[PodText; 5]) {
     let mut chance = Chance::new(SEED);
     let mut change = |what: &dyn Fn()| {
@@ -133,7 +134,7 @@ fn expected_pods(agent: &Agent) -> BTreeSet<String> {
 }
 
 #[test]
-fn with_the_runtime_away_at_the_start_the_agent_says_so_and_waits() {
+fn without_a_runtime_at_its_start_the_agent_waits() {
     let containerd = Containerd::start().unwrap();
     containerd.halt().unwrap();
     let pod = PodText::new("web");
@@ -178,7 +179,7 @@ fn assert_says_the_runtime_is_down(agent: &Agent) {
 }
 
 #[test]
-fn running_pods_go_on_while_the_runtime_is_away_and_a_death_meanwhile_is_one_restart() {
+fn pods_continue_without_the_runtime_and_restart_once() {
     let pods = [
         PodText::new("calm"),
         PodText::new("dies").container("second"),

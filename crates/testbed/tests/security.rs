@@ -1,4 +1,4 @@
-//! Who a container runs as, what it may do, which namespaces it has, and its ports.
+//! Users, capabilities, namespaces and ports of containers.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -28,7 +28,7 @@ fn line<'a>(status: &'a str, key: &str) -> &'a str {
 }
 
 #[test]
-fn a_container_runs_as_the_user_and_groups_that_it_or_its_pod_or_its_image_names() -> Result<()> {
+fn user_and_groups_come_from_container_pod_or_image() -> Result<()> {
     let node = Node::shared()?;
     let script = "id -u; id -g; id -G";
     let of_pod = json!({
@@ -87,7 +87,7 @@ fn a_container_runs_as_the_user_and_groups_that_it_or_its_pod_or_its_image_names
 }
 
 #[test]
-fn a_container_that_must_not_be_root_is_refused_if_it_would_be_or_might_be() -> Result<()> {
+fn run_as_non_root_is_enforced() -> Result<()> {
     let node = Node::shared()?;
     let of = |name: &str, image: &str, context: &Value| {
         let more = json!({ "image": image, "securityContext": context });
@@ -158,7 +158,7 @@ fn a_container_that_must_not_be_root_is_refused_if_it_would_be_or_might_be() -> 
 }
 
 #[test]
-fn capabilities_and_privileges_are_what_the_security_context_says() -> Result<()> {
+fn capabilities_follow_the_security_context() -> Result<()> {
     let node = Node::shared()?;
     let script = "exec 2>&1; cat /proc/self/status; grep ' /sys ' /proc/mounts; ls /dev | wc -l; \
                   touch /written && echo written; true";
@@ -236,7 +236,7 @@ fn capabilities_and_privileges_are_what_the_security_context_says() -> Result<()
 }
 
 #[test]
-fn system_calls_are_filtered_and_parts_of_proc_are_hidden() -> Result<()> {
+fn system_calls_are_filtered_and_proc_is_masked() -> Result<()> {
     let node = Node::shared()?;
     let profiles = node.agent().root_dir().join("seccomp");
     std::fs::create_dir_all(&profiles)?;
@@ -328,7 +328,7 @@ fn safe_sysctls_are_set_and_unsafe_ones_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// The namespaces that a container finds itself in, by their kind.
+/// The namespaces of a container, by kind.
 fn namespaces(text: &str) -> Vec<(&str, &str)> {
     text.lines()
         .filter_map(|line| line.split_once(":["))
@@ -336,9 +336,9 @@ fn namespaces(text: &str) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn namespaces_are_shared_as_the_pod_says() -> Result<()> {
+fn namespaces_are_shared_as_configured() -> Result<()> {
     let node = Node::shared()?;
-    // They stay, so that the kernel gives no number to another namespace.
+    // They keep running, so that the kernel does not reuse the number of a namespace.
     let script =
         format!("for kind in net pid ipc mnt; do readlink /proc/self/ns/$kind; done; {WAIT}");
     let cases = [
@@ -388,13 +388,13 @@ fn namespaces_are_shared_as_the_pod_says() -> Result<()> {
     Ok(())
 }
 
-/// A port that nobody listens on now.
+/// A port that nothing listens on.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("0.0.0.0:0")?.local_addr()?.port())
 }
 
 #[test]
-fn ports_can_be_reached_at_the_pod_and_at_the_node() -> Result<()> {
+fn ports_are_reachable_at_the_pod_and_at_the_node() -> Result<()> {
     let node = Node::shared()?;
     let (mapped, open) = (free_port()?, free_port()?);
     let server = |port: u16, name: &str| {

@@ -1,4 +1,4 @@
-//! Pods with `hostUsers: false`: root inside, nobody outside, and no two of them the same nobody.
+//! Pods with `hostUsers: false`: root inside, unprivileged outside, each with its own range of ids.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,7 +9,7 @@ use rubelet_testbed::manifest::{pod, shell, with};
 use rubelet_testbed::runtime::Kind;
 use serde_json::{Value, json};
 
-/// Root inside, who writes into a volume and shows how the kernel sees it.
+/// Writes into a volume as root, and prints the id mapping.
 const SCRIPT: &str = "id -u; cut -c1-80 /proc/self/uid_map; echo mine > /data/made; \
                       ls -ln /data/made /etc/hosts | awk '{print $3}'; echo ready; sleep 1000";
 
@@ -24,7 +24,7 @@ fn own_users(name: &str) -> Value {
     pod(name, &spec)
 }
 
-/// The first of the host's users that a pod has, by what its container prints.
+/// The first host uid of a pod, from its container's output.
 fn first_user(node: &Node, name: &str) -> Result<u32> {
     let log = node.wait_log(name, "main", "ready")?;
     let lines: Vec<&str> = log.lines().collect();
@@ -38,10 +38,10 @@ fn first_user(node: &Node, name: &str) -> Result<u32> {
 }
 
 #[test]
-fn a_pod_with_users_of_its_own_is_root_inside_only() -> Result<()> {
+fn a_pod_in_its_own_user_namespace_is_root_inside_only() -> Result<()> {
     let mut node = Node::start()?;
     if Kind::wanted()? == Kind::Containerd {
-        // Debian 12's runc is too old for the mounts of such pods, and says so.
+        // Debian 12's runc is too old for the mounts of such pods, and reports it.
         node.apply(&own_users("alone"))?;
         node.wait_event("alone", "FailedCreatePodSandBox", "user namespaces")?;
         return Ok(());

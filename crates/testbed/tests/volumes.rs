@@ -1,4 +1,4 @@
-//! Volumes: what a container sees of them, who owns them, and what they are on the host.
+//! Volumes: their content in containers, their owners, and their paths on the host.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use rubelet_testbed::node::TIMEOUT;
 use rubelet_testbed::status::{container, is_ready, restarts, waits_for};
 use serde_json::{Value, json};
 
-/// A container with volumes mounted, each where its name says: `data` on `/data`.
+/// A container with volumes mounted, each at the path of its name: `data` on `/data`.
 fn mounting(container: Value, volumes: &[&str]) -> Value {
     let mount = |name: &&str| json!({ "name": name, "mountPath": format!("/{name}") });
     let mounts: Vec<Value> = volumes.iter().map(mount).collect();
@@ -24,7 +24,7 @@ fn mounting(container: Value, volumes: &[&str]) -> Value {
 }
 
 #[test]
-fn an_empty_dir_is_shared_by_the_pods_containers_and_lives_as_long_as_the_pod() -> Result<()> {
+fn an_empty_dir_lives_as_long_as_its_pod() -> Result<()> {
     let node = Node::shared()?;
     let both = ["disk", "memory"];
     let spec = json!({
@@ -93,7 +93,7 @@ fn an_empty_dir_is_shared_by_the_pods_containers_and_lives_as_long_as_the_pod() 
 }
 
 #[test]
-fn a_host_path_is_mounted_if_it_is_what_its_type_says() -> Result<()> {
+fn a_host_path_of_the_right_type_is_mounted() -> Result<()> {
     let node = Node::shared()?;
     let dir = node.host_dir("good")?;
     let at = |name: &str| dir.join(name);
@@ -151,7 +151,7 @@ fn a_host_path_is_mounted_if_it_is_what_its_type_says() -> Result<()> {
 }
 
 #[test]
-fn a_host_path_of_another_type_keeps_the_pod_waiting_until_it_is_right() -> Result<()> {
+fn a_host_path_of_another_type_keeps_the_pod_waiting() -> Result<()> {
     let node = Node::shared()?;
     let dir = node.host_dir("bad")?;
     let at = |name: &str| dir.join(name);
@@ -205,7 +205,7 @@ fn a_host_path_of_another_type_keeps_the_pod_waiting_until_it_is_right() -> Resu
 }
 
 #[test]
-fn a_sub_path_mounts_a_part_of_a_volume_and_nothing_outside_of_it() -> Result<()> {
+fn a_sub_path_mounts_only_a_part_of_its_volume() -> Result<()> {
     let node = Node::shared()?;
     let prepare = "mkdir -p /data/directory; echo inside > /data/directory/file; \
                    ln -s directory /data/link; ln -s /directory /data/rooted; \
@@ -281,7 +281,7 @@ fn a_sub_path_mounts_a_part_of_a_volume_and_nothing_outside_of_it() -> Result<()
 }
 
 #[test]
-fn the_volumes_group_and_read_only_mounts_hold() -> Result<()> {
+fn fs_group_and_read_only_mounts_are_applied() -> Result<()> {
     let node = Node::shared()?;
     let host = node.host_dir("group")?;
     let before = fs::metadata(&host)?;
@@ -325,7 +325,7 @@ fn the_volumes_group_and_read_only_mounts_hold() -> Result<()> {
 }
 
 #[test]
-fn the_pods_directory_is_laid_out_as_the_kubelet_does() -> Result<()> {
+fn the_pod_directory_has_the_kubelets_layout() -> Result<()> {
     let node = Node::shared()?;
     let one = with(
         waiting("one"),

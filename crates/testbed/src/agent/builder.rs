@@ -97,7 +97,7 @@ impl AgentBuilder {
         self.env("WATCHDOG_USEC", period.as_micros().to_string())
     }
 
-    /// Uses another runtime endpoint, such as a proxy before the runtime.
+    /// Uses another runtime endpoint, such as a proxy in front of the runtime.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.runtime_flags = endpoint_flags(&endpoint.into());
         self
@@ -109,7 +109,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Runs this program in place of the one that [`binary`] finds.
+    /// Runs this program instead of the one that [`binary`] finds.
     pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
         self.program = Some(path.into());
         self
@@ -200,7 +200,7 @@ impl AgentBuilder {
             "healthzPort": healthz_port,
             "cgroupRoot": self.scratch.cgroup_root(),
             "failCgroupV1": false,
-            // Whatever else is on the disk of this machine, images that tests load stay.
+            // Images of tests stay even if this machine's disk is full.
             "imageGCHighThresholdPercent": 100,
             "rubelet": {
                 "socket": dir.join(API_SOCKET),
@@ -245,7 +245,7 @@ pub(super) fn write_manifest(dir: &Path, name: &str, text: &str) -> Result<()> {
     let staged = dir.join(STAGING).join(name);
     std::fs::write(&staged, text).with_context(|| format!("cannot write {}", staged.display()))?;
     let path = dir.join(MANIFESTS).join(name);
-    std::fs::rename(&staged, &path).with_context(|| format!("cannot make {}", path.display()))
+    std::fs::rename(&staged, &path).with_context(|| format!("cannot create {}", path.display()))
 }
 
 /// A new directory for one more agent of the instance.

@@ -1,4 +1,4 @@
-//! The receiver of sd_notify, in place of systemd.
+//! The receiver of sd_notify, instead of systemd.
 
 use std::fmt;
 use std::os::unix::net::UnixDatagram;
@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 
 use crate::clock;
 
-/// The datagram with which the receiver stops its own thread.
+/// The datagram that stops the receiver's thread.
 const END: &[u8] = b"X_TESTBED_END=1";
 
 /// One message of the agent to systemd.
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_that_came_before_the_wait_is_found_and_forgotten_after_a_restart() {
+    fn earlier_messages_are_found_until_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("n");
         let receiver = Receiver::bind(&path).unwrap();

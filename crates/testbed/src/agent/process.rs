@@ -42,7 +42,7 @@ impl Process {
 
     pub(crate) fn start(&mut self) -> Result<()> {
         if self.exit_status()?.is_none() && self.child.is_some() {
-            bail!("the agent runs already");
+            bail!("the agent is already running");
         }
         let log = OpenOptions::new()
             .create(true)
@@ -52,7 +52,7 @@ impl Process {
         command
             .args(&self.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            // Ctrl-C at a terminal is only for the program that runs the test bed.
+            // Ctrl-C at a terminal must reach only the program that runs the test bed.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::from(log.try_clone()?))
@@ -81,16 +81,16 @@ impl Process {
 
     pub(crate) fn kill9(&mut self) -> Result<()> {
         let Some(mut child) = self.child.take() else {
-            bail!("the agent doesn't run")
+            bail!("the agent isn't running")
         };
         child.kill().context("cannot kill the agent")?;
-        child.wait().context("cannot wait for the agent's end")?;
+        child.wait().context("cannot wait for the agent's exit")?;
         Ok(())
     }
 
     pub(crate) fn terminate(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let Some(child) = &mut self.child else {
-            bail!("the agent doesn't run")
+            bail!("the agent isn't running")
         };
         signal(child, Signal::TERM)?;
         let status = wait::until("the agent has ended", timeout, || Ok(child.try_wait()?))?;

@@ -9,7 +9,7 @@ use super::{Agent, Notification};
 use crate::{clock, report, wait};
 
 /// How often a wait for messages to systemd checks whether the agent still runs.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 impl Agent {
     /// Waits until the agent has sent systemd a message that satisfies `wanted`, since its last
@@ -26,14 +26,16 @@ impl Agent {
         let deadline = clock::now() + timeout;
         loop {
             let left = deadline.saturating_duration_since(clock::now());
-            if let Some(told) = self.receiver.wait(left.min(LOOK_EVERY), &wanted) {
+            if let Some(told) = self.receiver.wait(left.min(POLL_INTERVAL), &wanted) {
                 return Ok(told);
             }
             if self.process.has_ended() {
-                return Err(self.explained(&anyhow!("the agent has ended before {what}")));
+                return Err(self.explained(&anyhow!("the agent exited before {what}")));
             }
             if left.is_zero() {
-                return Err(self.explained(&anyhow!("waited {timeout:?} in vain until {what}")));
+                return Err(
+                    self.explained(&anyhow!("timed out after {timeout:?} waiting until {what}"))
+                );
             }
         }
     }
@@ -44,7 +46,8 @@ impl Agent {
     /// It takes longer than `timeout` or the agent exits by itself; the error has the report.
     pub fn wait_status(&self, timeout: Duration, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let is_wanted = |told: &Notification| told.status().is_some_and(&wanted);
-        let told = self.wait_notification("the status text is as wanted", timeout, is_wanted)?;
+        let told =
+            self.wait_notification("the status text meets the condition", timeout, is_wanted)?;
         Ok(told.status().unwrap_or_default().to_owned())
     }
 
@@ -70,10 +73,10 @@ impl Agent {
     ) -> Result<T> {
         let mut last_error = None;
         let waited = wait::until(what, timeout, || match probe(self) {
-            Ok(None) if self.process.has_ended() => bail!("the agent has ended before {what}"),
+            Ok(None) if self.process.has_ended() => bail!("the agent exited before {what}"),
             Ok(value) => Ok(value),
             Err(error) if self.process.has_ended() => {
-                Err(error.context(format!("the agent has ended before {what}")))
+                Err(error.context(format!("the agent exited before {what}")))
             }
             Err(error) => {
                 last_error = Some(error);

@@ -9,7 +9,7 @@ use serde_json::Value;
 const REFUSED: [u64; 7] = [400, 401, 403, 405, 406, 415, 422];
 
 /// Messages of a server whose caches lag: its authorizer's about an object that no known pod of the
-/// node references, and NodeRestriction's about a pod that was bound a moment ago.
+/// node references, and NodeRestriction's about a pod that was just bound.
 const LAGGING: [&str; 2] = [
     "no relationship found between node",
     "node requested token bound to a pod scheduled on a different node",
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_node_was_refused_is_reported_and_nothing_else() {
+    fn only_rejected_requests_of_nodes_are_reported() {
         let log = [
             event("system:node:a", 200),
             event("system:node:a", 404),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_know_its_pods_yet_may_refuse_what_it_gives_later() {
+    fn a_rejection_by_lagging_caches_is_not_a_violation() {
         let of = |name: &str, code: u64, message: &str| {
             serde_json::json!({
                 "user": { "username": "system:node:a" },

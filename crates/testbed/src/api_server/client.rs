@@ -18,7 +18,7 @@ use crate::wait;
 /// Timeout of a silent server.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Poll interval of an object: each poll costs a connection.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The namespace of the users of [`Client::token_of`].
 const NAMESPACE: &str = "default";
 
@@ -77,10 +77,10 @@ impl Client {
             );
         }
         serde_json::from_slice(&answer.body)
-            .with_context(|| format!("{method} {path} gave no JSON: {}", answer.text()))
+            .with_context(|| format!("{method} {path} returned no JSON: {}", answer.text()))
     }
 
-    /// Creates an object at that path.
+    /// Creates an object at this path.
     pub(super) fn post(&self, path: &str, object: &Value) -> Result<Value> {
         self.done("POST", path, Some(("application/json", object)))
     }
@@ -97,7 +97,7 @@ impl Client {
         match answer.status {
             200 => Ok(Some(serde_json::from_slice(&answer.body)?)),
             404 => Ok(None),
-            status => bail!("GET {path} gave status {status}: {}", answer.text()),
+            status => bail!("GET {path} returned status {status}: {}", answer.text()),
         }
     }
 
@@ -123,8 +123,8 @@ impl Client {
     ) -> Result<Option<Value>> {
         let (resource, namespace, name) = object;
         let mut last = "never seen".to_owned();
-        let what = format!("{resource} {namespace}/{name} is as wanted");
-        let waited = wait::until_every(LOOK_EVERY, &what, limit, || {
+        let what = format!("{resource} {namespace}/{name} meets the condition");
+        let waited = wait::until_every(POLL_INTERVAL, &what, limit, || {
             let found = match self.get(resource, namespace, name) {
                 Ok(found) => found,
                 // It may be restarting.
@@ -158,10 +158,12 @@ impl Client {
         });
         let answer = self.post(&format!("{path}/token"), &request)?;
         let token = answer["status"]["token"].as_str();
-        token.map(str::to_owned).context("the server made no token")
+        token
+            .map(str::to_owned)
+            .context("the server returned no token")
     }
 
-    /// A role with that one right, bound to the service account of that name.
+    /// A role with this one right, bound to the service account of this name.
     pub(super) fn allow(&self, user: &str, verb: &str, resource: &str) -> Result<()> {
         let name = format!("{user}-{verb}-{}", resource.replace('/', "-"));
         let metadata = json!({ "name": name });
@@ -191,7 +193,7 @@ impl Client {
 }
 
 fn kind(resource: &str) -> Result<&'static Kind> {
-    Kind::of(resource).with_context(|| format!("{resource} is no resource that tests know"))
+    Kind::of(resource).with_context(|| format!("unknown resource {resource}"))
 }
 
 fn home(namespace: &str) -> &str {
@@ -217,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_and_their_parts_have_paths() {
+    fn objects_and_subresources_have_paths() {
         for (object, wanted) in [
             (("pods", "a", "b"), "/api/v1/namespaces/a/pods/b"),
             (

@@ -21,7 +21,7 @@ use crate::{cleanup, report, wait};
 /// Timeout of a program's start on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// Poll interval of the start.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const AUDIT_LOG: &str = "audit.log";
 /// The issuer of tokens of service accounts.
@@ -120,14 +120,18 @@ impl ControlPlane {
     /// Starts the API server and waits until it is ready.
     pub(super) fn start_api_server(&self) -> Result<()> {
         self.process().start()?;
-        let waited =
-            wait::until_every(LOOK_EVERY, "the API server is ready", START_TIMEOUT, || {
+        let waited = wait::until_every(
+            POLL_INTERVAL,
+            "the API server is ready",
+            START_TIMEOUT,
+            || {
                 if self.process().has_ended() {
                     bail!("kube-apiserver has ended");
                 }
                 let answer = self.client.ask("GET", "/readyz", None);
                 Ok(answer.ok().filter(|answer| answer.status == 200).map(drop))
-            });
+            },
+        );
         waited.with_context(|| self.log_ends())
     }
 

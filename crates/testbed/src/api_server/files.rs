@@ -25,14 +25,14 @@ const CLIENTS: [(&str, &str, &[&str]); 2] = [
     ("scheduler", "system:kube-scheduler", &[]),
 ];
 
-/// A directory of them.
+/// The directory of these files.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     dir: PathBuf,
 }
 
 impl Files {
-    /// Writes all, for a server at `url`.
+    /// Writes all files, for a server at `url`.
     pub(super) fn write(dir: &Path, authority: &Authority, url: &str) -> Result<Self> {
         let files = Self {
             dir: dir.to_owned(),
@@ -65,7 +65,7 @@ impl Files {
         Ok(files)
     }
 
-    /// The file of that name.
+    /// The path of a file.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }

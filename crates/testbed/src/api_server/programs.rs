@@ -31,7 +31,7 @@ impl Programs {
     pub fn find(dir: &Path) -> Result<Self> {
         if !dir.is_dir() {
             bail!(
-                "{} is no directory; it has to hold {}",
+                "{} is not a directory; it has to hold {}",
                 dir.display(),
                 NEEDED.join(", ")
             );
@@ -53,7 +53,7 @@ impl Programs {
         Ok(Self { dir })
     }
 
-    /// The program of that name.
+    /// The path of a program.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_has_all_programs_or_the_missing_ones_are_named() {
+    fn missing_programs_of_a_directory_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let put = |name: &str, mode: u32| {
             let path = dir.path().join(name);
@@ -122,6 +122,6 @@ mod tests {
         assert_eq!(programs.version().unwrap(), "v1.2.3");
 
         let error = Programs::find(&dir.path().join("none")).unwrap_err();
-        assert!(error.to_string().contains("is no directory"), "{error}");
+        assert!(error.to_string().contains("is not a directory"), "{error}");
     }
 }

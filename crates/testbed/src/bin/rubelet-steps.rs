@@ -21,5 +21,5 @@ fn main() -> Result<()> {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn main() -> Result<()> {
-    anyhow::bail!("steps are known by the registers of x86-64 only")
+    anyhow::bail!("steps are supported on x86-64 only")
 }

@@ -71,7 +71,7 @@ pub(crate) fn thaw(tag: &str) {
     }
 }
 
-/// Makes the top cgroup of instance `tag` in each hierarchy.
+/// Creates the top cgroup of instance `tag` in each hierarchy.
 pub(crate) fn create(tag: &str) -> Result<()> {
     for hierarchy in hierarchies()? {
         let top = hierarchy.join(tag);
@@ -91,7 +91,7 @@ pub fn remove(tag: &str) -> Result<()> {
         EMPTY_TIMEOUT,
         || {
             for directory in of(tag)?.iter().rev() {
-                // Still busy for a moment after the last process exited: retried.
+                // A cgroup is still busy for a moment after its last process exited.
                 let _ = std::fs::remove_dir(directory);
             }
             Ok(of(tag)?.is_empty().then_some(()))
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hierarchies_of_both_versions_are_found_and_other_mounts_are_not() {
+    fn cgroup_hierarchies_of_both_versions_are_found() {
         for (line, found) in [
             (
                 "30 28 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu",

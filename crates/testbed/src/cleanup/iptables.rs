@@ -165,13 +165,13 @@ COMMIT
     }
 
     #[test]
-    fn a_comment_stays_one_word() {
+    fn a_quoted_comment_is_one_word() {
         let rules = rules_in(TABLE, "rblt11-rubelet-tOther1");
         assert!(rules[0].contains(&r#"dnat name: "rblt11-rubelet-tOther1" id: "y""#.to_owned()));
     }
 
     #[test]
-    fn the_plugins_shared_chains_are_distinguished_from_a_containers_own() {
+    fn shared_chains_are_distinguished_from_container_chains() {
         assert_eq!(chains_in(TABLE), ["CNI-HOSTPORT-DNAT"]);
     }
 }

@@ -9,9 +9,9 @@ use rustix::fs::OFlags;
 
 use crate::scratch::Scratch;
 
-/// The environment variable with the directory in which logs are kept; without it none are.
+/// The environment variable with the directory in which logs are kept; without it no logs are kept.
 pub const VARIABLE: &str = "RUBELET_TEST_LOGS";
-/// The end of a log that is kept, in bytes.
+/// Maximum size of the kept end of a log, in bytes.
 const MOST: u64 = 4 << 20;
 /// Levels of directories below the instance's that hold logs of its own programs.
 const DEPTH: usize = 3;
@@ -23,7 +23,7 @@ pub fn directory(base: &Path, binary: &str, test: &str) -> PathBuf {
         .join(test.replace('/', "_"))
 }
 
-/// Copies the logs of an instance that is about to be removed, if they are to be kept.
+/// Copies the logs of an instance that is about to be removed, if requested.
 ///
 /// # Errors
 /// When one can't be copied.
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn each_test_has_a_directory_of_its_own() {
+    fn each_test_has_its_own_directory() {
         assert_eq!(
             directory(Path::new("/logs"), "a::bin/b", "c::d"),
             Path::new("/logs/a::bin_b/c::d")

@@ -23,7 +23,7 @@ pub fn below(dir: &Path) -> Result<Vec<PathBuf>> {
 /// When something stays mounted.
 pub fn unmount_below(dir: &Path) -> Result<()> {
     for path in below(dir)?.iter().rev() {
-        // Unmounting a parent detaches its children, too.
+        // Unmounting a parent also detaches its children.
         let _ = unmount(path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW);
     }
     let left = below(dir)?;
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mount_points_are_the_fifth_field_with_escapes_undone() {
+    fn mount_points_are_the_unescaped_fifth_field() {
         let table = "22 1 0:5 / /dev rw - devtmpfs dev rw\n\
                      44 27 0:39 / /tmp/a\\040b rw shared:1 - overlay overlay rw\n";
         let found: Vec<_> = mount_points(table).collect();

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_known_by_their_comments() {
+    fn rules_are_identified_by_their_comments() {
         let text = r#"
         iifname "rblt1" counter packets 0 bytes 0 accept comment "rubelet: pods on rblt1" # handle 12
         iifname "cni0" counter packets 0 bytes 0 accept comment "rubelet: pods on cni0" # handle 13

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shims_socket_is_found_in_both_forms_of_its_record() {
+    fn a_shim_socket_is_found_in_both_record_formats() {
         for text in [
             r#"{"version":3,"address":"unix:///run/containerd/s/69","protocol":"ttrpc"}"#,
             "unix:///run/containerd/s/69",

@@ -20,13 +20,13 @@ pub(super) struct Layout<'a> {
 /// The main configuration file: version 3 since containerd 2, version 2 before.
 pub(super) fn main_file(layout: Layout<'_>, major: u32) -> String {
     if major >= 2 {
-        form_3(layout)
+        config_version_3(layout)
     } else {
-        form_2(layout)
+        config_version_2(layout)
     }
 }
 
-fn form_3(Layout { dir, snapshotter }: Layout<'_>) -> String {
+fn config_version_3(Layout { dir, snapshotter }: Layout<'_>) -> String {
     let dir = dir.display();
     let runtime = "plugins.'io.containerd.cri.v1.runtime'";
     let images = "plugins.'io.containerd.cri.v1.images'";
@@ -56,7 +56,7 @@ SystemdCgroup = false
     )
 }
 
-fn form_2(Layout { dir, snapshotter }: Layout<'_>) -> String {
+fn config_version_2(Layout { dir, snapshotter }: Layout<'_>) -> String {
     let dir = dir.display();
     let cri = "plugins.'io.containerd.grpc.v1.cri'";
     format!(
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_major_version_gets_the_form_it_reads() {
+    fn each_major_version_gets_its_configuration_format() {
         let layout = Layout {
             dir: Path::new("/tmp/x"),
             snapshotter: "overlayfs",

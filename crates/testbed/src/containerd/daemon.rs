@@ -55,7 +55,7 @@ impl Daemon {
             .arg("--config")
             .arg(self.scratch.dir().join(CONFIG_FILE))
             .env("PATH", path)
-            // Ctrl-C at a terminal is only for the program that runs the test bed.
+            // Ctrl-C at a terminal must reach only the program that runs the test bed.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::from(log.try_clone()?))
@@ -77,7 +77,7 @@ impl Daemon {
         })
     }
 
-    /// Kills the process and waits for its end.
+    /// Kills the process and waits for its exit.
     pub(super) fn kill9(&mut self) -> Result<()> {
         let Some(mut child) = self.child.take() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `rubelet runtime serve`: the embedded runtime as a process of its own.
+//! `rubelet runtime serve`: the embedded runtime as a separate process.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -61,7 +61,7 @@ impl Served {
     ///
     /// # Errors
     /// When something can't be installed, or the runtime isn't ready within a minute; the message
-    /// holds the end of its log.
+    /// contains the end of its log.
     pub fn start() -> Result<Self> {
         Self::start_in(Embedded::start()?, &binary()?)
     }
@@ -115,7 +115,7 @@ impl Served {
     /// Starts the runtime unless it runs, and waits until it is ready.
     ///
     /// # Errors
-    /// When it isn't ready within a minute; the message holds the end of its log.
+    /// When it isn't ready within a minute; the message contains the end of its log.
     pub fn resume(&self) -> Result<()> {
         {
             let mut process = self.process();
@@ -192,7 +192,7 @@ impl Served {
     }
 
     fn process(&self) -> MutexGuard<'_, Process> {
-        // A test that panicked must not keep its instance from being removed.
+        // The instance must be removed even after a panic.
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_digest_in_the_archive_names_a_blob_with_that_content() {
+    fn every_digest_in_the_archive_matches_a_blob() {
         let archive = build(
             b"a layer",
             &[

@@ -13,7 +13,7 @@ const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
                       nobody:x:65534:65534:nobody:/:/bin/false\n";
 const GROUP: &str = "root:x:0:\napp:x:1000:\nextra:x:2000:app\nnogroup:x:65534:\n";
 
-/// Directories, with their access bits.
+/// Directories, with their modes.
 const DIRECTORIES: [(&str, u32); 10] = [
     ("bin", 0o755),
     ("dev", 0o755),
@@ -27,7 +27,7 @@ const DIRECTORIES: [(&str, u32); 10] = [
     ("var", 0o755),
 ];
 
-/// Directories below the path of declared volumes, and links in their way, with their targets.
+/// Parent directories of declared volumes, and links in their paths, with their targets.
 const LINKS: [(&str, &str); 7] = [
     ("links/run", "/run"),
     ("links/sys", "/sys"),

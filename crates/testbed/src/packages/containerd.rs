@@ -13,7 +13,7 @@ use crate::target_dir;
 
 /// Debian suites from new to old; the machine's own comes after them.
 const SUITES: [&str; 2] = ["forky", "trixie"];
-/// Set to the codename of a Debian suite, takes containerd from that suite only.
+/// Environment variable with the codename of the only Debian suite to take containerd from.
 const SUITE_VARIABLE: &str = "RUBELET_TESTBED_SUITE";
 /// The file in an unpacked package's directory that names the suite it came from.
 const SUITE_FILE: &str = "suite";
@@ -83,7 +83,7 @@ fn find(host: &str, suites: &[&str], line: Option<Line>) -> Result<Binaries> {
     let _lock = HostLock::take()?;
     let cache = target_dir::cache()?;
     let unpacked = unpacked(&cache);
-    let fits = |found: &Binaries| line.is_none_or(|line| line.holds(&found.version));
+    let fits = |found: &Binaries| line.is_none_or(|line| line.contains(&found.version));
     let ready = |suite: &&str| {
         let mut of_suite = unpacked.iter().filter(|found| found.suite == *suite);
         of_suite.find(|found| fits(found))
@@ -139,7 +139,7 @@ fn fetch(cache: &Path, host: &str, suite: &str) -> Result<Binaries> {
     let binaries = Binaries::at(&unpacked).context("it does not run here")?;
     let dir = cache.join(format!("containerd-{suite}-{}", binaries.version));
     if dir.exists() {
-        // Another run may use it, unless it doesn't run.
+        // Another run may use it, unless it can't be executed.
         if let Ok(found) = Binaries::at(&dir) {
             return Ok(found);
         }
@@ -151,7 +151,7 @@ fn fetch(cache: &Path, host: &str, suite: &str) -> Result<Binaries> {
     Binaries::at(&dir)
 }
 
-/// The version in what `containerd --version` prints: third word, without build details.
+/// The version in the output of `containerd --version`: third word, without build details.
 fn version_in(text: &str) -> Option<String> {
     let word = text.split_whitespace().nth(2)?.trim_start_matches('v');
     let end = word
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_read_from_what_containerd_prints() {
+    fn the_version_is_parsed_from_containerds_output() {
         for (text, version) in [
             (
                 "containerd github.com/containerd/containerd/v2 2.1.9+unknown \n",

@@ -30,8 +30,8 @@ impl Line {
         }
     }
 
-    /// Whether a version such as `1.7.24` is of this line.
-    pub(super) fn holds(self, version: &str) -> bool {
+    /// Whether a version such as `1.7.24` belongs to this line.
+    pub(super) fn contains(self, version: &str) -> bool {
         let mut numbers = version.split('.').map(str::parse::<u32>);
         let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
             return false;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_of_one_line_at_most() {
+    fn a_version_belongs_to_at_most_one_line() {
         for (version, line) in [
             ("1.6.20", Some(Line::V1_6)),
             ("1.7.24", Some(Line::V1_7)),
@@ -73,7 +73,7 @@ mod tests {
         ] {
             let found: Vec<Line> = Line::ALL
                 .into_iter()
-                .filter(|line| line.holds(version))
+                .filter(|line| line.contains(version))
                 .collect();
             assert_eq!(found, Vec::from_iter(line), "{version:?}");
         }

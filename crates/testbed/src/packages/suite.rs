@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_one_line_entry_keeps_its_address_and_key_and_gets_the_new_suite() {
+    fn a_one_line_entry_changes_only_its_suite() {
         for (line, derived) in [
             (
                 "deb http://a/debian bookworm main contrib",
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_stanza_of_debians_own_archive_is_kept() {
+    fn only_stanzas_of_debians_archive_are_kept() {
         let text = format!(
             "Types: deb deb-src\n# an archive\nURIs: http://a/debian\nSuites: bookworm \
              bookworm-updates\nComponents: main contrib\nSigned-By: {KEY}\n\nTypes: deb\nURIs: \
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_written_into_the_stanza_is_kept_whole() {
+    fn a_key_inside_a_stanza_is_kept() {
         let key = "Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n";
         let text = format!("types: deb\nuris: http://a\nsuites: trixie\ncomponents: main\n{key}");
         let derived = derive_deb822(&text, "trixie", "forky");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stanza_that_is_switched_off_is_left_out() {
+    fn a_disabled_stanza_is_omitted() {
         let text = "Enabled: no\nTypes: deb\nURIs: http://a\nSuites: trixie\nComponents: main\n";
         assert_eq!(derive_deb822(text, "trixie", "forky"), "");
     }

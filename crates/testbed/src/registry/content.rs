@@ -28,7 +28,7 @@ pub enum Form {
 /// The compression of the layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// None.
     #[default]
     None,
     /// With gzip.
@@ -196,13 +196,15 @@ fn packed(layer: Vec<u8>, compression: Compression) -> Result<Vec<u8>> {
 }
 
 fn json_of(files: &BTreeMap<String, Vec<u8>>, path: &str) -> Result<Value> {
-    let bytes = files.get(path).with_context(|| format!("no file {path}"))?;
+    let bytes = files
+        .get(path)
+        .with_context(|| format!("missing file {path}"))?;
     Ok(serde_json::from_slice(bytes)?)
 }
 
 fn digest_of(descriptor: &Value) -> Result<String> {
     let digest = descriptor["digest"].as_str();
-    let digest = digest.with_context(|| format!("{descriptor} is no descriptor"))?;
+    let digest = digest.with_context(|| format!("{descriptor} is not a descriptor"))?;
     Ok(digest.to_owned())
 }
 

@@ -97,7 +97,7 @@ impl PeerRegistry {
         for (digest, bytes) in content.parts() {
             let uploads = format!("/v2/{name}/blobs/uploads/");
             let (status, place) = self.send("POST", &uploads, "", &[])?;
-            let place = place.with_context(|| format!("no place to upload to: {status}"))?;
+            let place = place.with_context(|| format!("no upload location: {status}"))?;
             let path = place.split_once("://").map_or(place.as_str(), |(_, rest)| {
                 rest.find('/').map_or("/", |start| &rest[start..])
             });
@@ -105,14 +105,14 @@ impl PeerRegistry {
             let target = format!("{path}{and}digest={digest}");
             let (status, _) = self.send("PUT", &target, "application/octet-stream", bytes)?;
             if status != 201 {
-                bail!("docker-registry took no blob: status {status}");
+                bail!("docker-registry rejected a blob: status {status}");
             }
         }
         for (tag, media_type, bytes) in content.documents() {
             let target = format!("/v2/{name}/manifests/{tag}");
             let (status, _) = self.send("PUT", &target, media_type, bytes)?;
             if status != 201 {
-                bail!("docker-registry took no manifest: status {status}");
+                bail!("docker-registry rejected a manifest: status {status}");
             }
         }
         Ok(())
@@ -143,7 +143,7 @@ impl PeerRegistry {
         let mut line = String::new();
         answer.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|text| text.parse().ok());
-        let status = status.with_context(|| format!("docker-registry said {line:?}"))?;
+        let status = status.with_context(|| format!("docker-registry sent {line:?}"))?;
         let mut place = None;
         loop {
             line.clear();

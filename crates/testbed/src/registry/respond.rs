@@ -1,4 +1,4 @@
-//! Answering one request.
+//! Handles one request.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use super::Shared;
 use super::request::Request;
 
-/// Answers one request and closes the connection. `is_store` means that it came to the blob server
-/// of redirects.
+/// Handles one request and closes the connection. `is_store`: it came to the blob server of
+/// redirects.
 pub(super) fn answer(stream: &TcpStream, is_store: bool, shared: &Shared) -> io::Result<()> {
     let Some(request) = Request::read(stream)? else {
         return Ok(());

@@ -14,7 +14,7 @@ const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 pub(crate) struct HostBefore {
     /// The kernel's `ip_forward` sysctl; the bridge plugin enables it.
     pub(crate) ip_forward: String,
-    /// Names of the shared NAT chains that the portmap plugin makes and never removes.
+    /// Names of the shared NAT chains that the portmap plugin creates and never removes.
     pub(crate) chains: Vec<String>,
     /// The shared directories of runtimes and kubelets that existed.
     pub(crate) directories: Vec<String>,
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_down_is_read_back() {
+    fn a_written_state_is_parsed_back() {
         let before = HostBefore {
             ip_forward: "1".into(),
             chains: vec!["CNI-HOSTPORT-MASQ".into()],

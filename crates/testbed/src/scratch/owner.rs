@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_own_process_is_alive_and_survives_being_written_down() {
+    fn this_process_is_alive_after_a_round_trip() {
         let me = Owner::me().unwrap();
         assert!(me.is_alive());
         assert_eq!(Owner::parse(&me.to_string()), Some(me));

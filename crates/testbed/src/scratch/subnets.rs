@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 /// 10.89, docker 172.17 and the following, CRI-O 10.85, k3s 10.42, flannel 10.244, and a VPN may
 /// route all of 10.0.0.0/8. The last one is for tests of networks (RFC 2544).
 const POOLS: [[u8; 2]; 5] = [[10, 215], [10, 179], [172, 29], [192, 168], [198, 18]];
-/// The third bytes of subnets of 254 addresses; those behind them are for [`free_wide`].
+/// The third bytes of subnets of 254 addresses; later ones are for [`free_wide`].
 const OCTETS: std::ops::RangeInclusive<u8> = 1..=247;
-/// Where the one wide subnet of each pool begins.
+/// Start of the one wide subnet of each pool.
 const WIDE_OCTET: u8 = 248;
 const WIDE_PREFIX: u8 = 21;
 
@@ -62,7 +62,7 @@ pub(super) fn free_wide() -> Result<Subnet> {
     let routes = routes()?;
     let all = POOLS.map(|pool| Subnet::new(pool, WIDE_OCTET, WIDE_PREFIX));
     let free = all.into_iter().find(|one| is_free(*one, &routes));
-    free.context("no wide subnet is free: take away a route to all private addresses")
+    free.context("no wide subnet is free: remove a route to all private addresses")
 }
 
 fn choose(routes: &[Subnet], taken: &[u8]) -> Option<(Subnet, u8)> {

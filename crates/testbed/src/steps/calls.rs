@@ -7,23 +7,23 @@ use std::path::PathBuf;
 
 use nix::libc::{self, c_long, user_regs_struct};
 
-/// Longest path that is read.
-const LONGEST: usize = 4096;
-/// Where the paths, or the descriptors, of a call are.
-type Places = &'static [Place];
+/// Maximum length of a path.
+const MAX_PATH: usize = 4096;
+/// Registers of the paths or descriptors of a call.
+type Arguments = &'static [ArgumentKind];
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum ArgumentKind {
     /// A pointer to a path.
     Path(usize),
     /// A descriptor.
     Fd(usize),
 }
 
-use Place::{Fd, Path};
+use ArgumentKind::{Fd, Path};
 
 /// System calls with external effects, and their objects.
-const CALLS: &[(c_long, &str, Places)] = &[
+const CALLS: &[(c_long, &str, Arguments)] = &[
     (libc::SYS_mkdir, "mkdir", &[Path(0)]),
     (libc::SYS_mkdirat, "mkdir", &[Path(1)]),
     (libc::SYS_rmdir, "rmdir", &[Path(0)]),
@@ -113,7 +113,7 @@ pub(super) fn read(tid: i32, registers: &user_regs_struct) -> Option<Call> {
             Path(at) => path(tid, arguments[*at]),
             Fd(at) => {
                 let open = descriptor(tid, arguments[*at])?;
-                // Standard streams, pipes, sockets and events are not persistent state.
+                // Standard streams, pipes, sockets and eventfds are not persistent state.
                 if arguments[*at] <= 2 || !open.starts_with("/") || open.starts_with("/dev") {
                     return None;
                 }
@@ -139,7 +139,7 @@ fn descriptor(tid: i32, fd: u64) -> Option<PathBuf> {
 }
 
 fn path(tid: i32, at: u64) -> String {
-    let mut bytes = vec![0; LONGEST];
+    let mut bytes = vec![0; MAX_PATH];
     let read = memory(tid, at, &mut bytes);
     bytes.truncate(read);
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
@@ -157,7 +157,7 @@ fn memory(tid: i32, at: u64, bytes: &mut [u8]) -> usize {
         .unwrap_or(0)
 }
 
-/// Removes what differs between runs: each part of a name with digits becomes one mark.
+/// Masks what differs between runs: each part of a name with digits.
 fn plain(text: &str) -> String {
     let piece = |piece: &str| {
         if piece.contains(|letter: char| letter.is_ascii_digit()) {
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_step_of_another_life_has_the_same_text() {
+    fn the_same_step_of_another_run_has_the_same_text() {
         let one = plain("/tmp/rubelet-tAb/rt/sandboxes/.0a1f.json.77.tmp");
         assert_eq!(one, "/tmp/rubelet-tAb/rt/sandboxes/.#.json.#.tmp");
         assert_eq!(

@@ -48,7 +48,7 @@ struct Tracing<'a> {
     order: Order,
     journal: &'a mut dyn Write,
     roles: BTreeMap<Pid, Role>,
-    /// Threads whose call was skipped; they get its error when they leave it.
+    /// Threads whose call was skipped; its error is set at the exit of the call.
     failing: BTreeSet<Pid>,
     count: usize,
 }
@@ -68,7 +68,7 @@ impl Tracing<'_> {
                 if self.roles.contains_key(&tid) {
                     continue;
                 }
-                // One that was started by a traced thread is traced already.
+                // A thread that a traced thread started is already traced.
                 match ptrace::seize(tid, options) {
                     Ok(()) => ptrace::interrupt(tid).context("cannot stop a thread")?,
                     Err(Errno::ESRCH | Errno::EPERM) => {}
@@ -149,7 +149,7 @@ impl Tracing<'_> {
         self.roles.insert(tid, Role { process, who });
     }
 
-    /// A call begins or ends. Returns whether the victim was killed.
+    /// Handles the entry or exit of a call. Returns whether the victim was killed.
     fn at_call(&mut self, tid: Pid) -> Result<bool> {
         let Ok(mut registers) = ptrace::getregs(tid) else {
             return Ok(false);
@@ -178,7 +178,7 @@ impl Tracing<'_> {
         }
         match self.order.fault {
             Fault::Kill => {
-                // An observer of the process's death may kill this tracer at once.
+                // An observer of the process's death may kill this tracer immediately.
                 self.tell(&format!("{FAULT} {}", call.text))?;
                 // Before the call: a killed thread does not enter it any more.
                 kill(role.process, Signal::SIGKILL)?;
@@ -196,7 +196,7 @@ impl Tracing<'_> {
     }
 
     fn resume(&mut self, tid: Pid, signal: Option<Signal>) {
-        // A thread that was killed meanwhile is reported by the next wait.
+        // A thread that was killed is reported by the next wait.
         let _ = match self.who(tid) {
             Some(who) if who == self.order.victim => ptrace::syscall(tid, signal),
             Some(_) if self.order.victim == Victim::Process => {

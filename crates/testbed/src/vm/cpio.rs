@@ -28,7 +28,7 @@ impl Archive {
         })
     }
 
-    /// A file with that content; `name` is an absolute path.
+    /// A file with this content; `name` is an absolute path.
     pub(super) fn file(&mut self, name: &str, content: &[u8], mode: u32) -> io::Result<()> {
         self.directories_above(name)?;
         self.entry(name, REGULAR | mode, content)
@@ -118,7 +118,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn another_program_reads_what_was_written() {
+    fn another_program_can_read_the_archive() {
         let dir = tempfile::Builder::new()
             .prefix("rbt-vm-")
             .tempdir()

@@ -72,7 +72,7 @@ impl Image {
     pub fn apparmor(self) -> Result<Self> {
         packages::ensure_apparmor()?;
         let parser = "/sbin/apparmor_parser";
-        // As the package configures it. Without the file, rules about address families are ignored.
+        // As configured by the package. Without the file, rules about address families are ignored.
         let features = "/usr/share/apparmor-features/features";
         let known =
             std::fs::read_to_string(features).with_context(|| format!("cannot read {features}"))?;

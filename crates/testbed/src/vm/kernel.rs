@@ -67,7 +67,7 @@ fn fetch(cache: &Path) -> Result<Kernel> {
     )?;
     let version = package
         .strip_prefix("linux-image-")
-        .with_context(|| format!("{package} is no package of a kernel"))?
+        .with_context(|| format!("{package} is not a kernel package"))?
         .to_owned();
     // Normally done by the package's installation.
     let mut depmod = Command::new(packages::BUSYBOX);

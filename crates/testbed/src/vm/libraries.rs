@@ -7,12 +7,12 @@ use anyhow::Result;
 
 use crate::command::stdout_of;
 
-/// Absolute paths of all libraries of a program, the loader included.
+/// Absolute paths of all libraries of a program, including the loader.
 pub(super) fn of(program: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths(&stdout_of(Command::new("ldd").arg(program))?))
 }
 
-/// The paths in what `ldd` prints, such as `libc.so.6 => /lib/libc.so.6 (0x…)`.
+/// The paths in the output of `ldd`, such as `libc.so.6 => /lib/libc.so.6 (0x…)`.
 fn paths(text: &str) -> Vec<PathBuf> {
     let path = |line: &str| {
         let mut words = line.split_whitespace();
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_brings_itself_is_no_file() {
+    fn libraries_of_the_kernel_have_no_file() {
         let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 \
                     (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
         let expected = [

@@ -1,4 +1,4 @@
-//! A real kubectl, through a TCP port that leads to the socket.
+//! A real kubectl, through a TCP port that is forwarded to the socket.
 
 use k8s_openapi::api::core::v1::Pod;
 
@@ -101,7 +101,7 @@ fn kubectl_reads_pods_logs_events_and_manifests() {
 }
 
 #[test]
-fn kubectl_is_reported_what_can_not_be_done() {
+fn kubectl_reports_unsupported_requests() {
     let shown = Shown::shared();
     let kubectl = Kubectl::to(&shown.agent.api_socket());
     let missing = kubectl.run(&["get", "pod", "nothing"]);

@@ -2,7 +2,7 @@
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "../outside/outside.rs"]
@@ -25,7 +25,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// One for all tests of this process that run at the same time.
+    /// One node for all concurrent tests of this process.
     fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<Shown>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);

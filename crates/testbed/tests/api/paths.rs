@@ -1,4 +1,4 @@
-//! What is at which path, and what is not.
+//! Paths of the API.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,9 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceLi
 use serde_json::Value;
 
 use crate::Shown;
-use crate::outside::raw_http::{Answer, request};
+use crate::outside::raw_http::{RawResponse, request};
 
-fn get(shown: &Shown, path: &str) -> Answer {
+fn get(shown: &Shown, path: &str) -> RawResponse {
     request(&shown.agent.api_socket(), &format!("GET {path}"), &[])
 }
 
@@ -23,7 +23,7 @@ fn good(shown: &Shown, path: &str) -> Value {
 }
 
 #[test]
-fn lists_and_objects_are_of_kubernetes_own_types() {
+fn lists_and_objects_have_the_types_of_kubernetes() {
     let shown = Shown::shared();
     for path in ["/api/v1/pods", "/pods", "/api/v1/pods/"] {
         let list: List<Pod> = serde_json::from_value(good(&shown, path)).unwrap();
@@ -89,7 +89,7 @@ fn the_configuration_in_use_is_reported() {
 }
 
 #[test]
-fn what_is_not_there_or_not_allowed_is_answered_with_a_status() {
+fn missing_objects_and_forbidden_methods_get_a_status() {
     let shown = Shown::shared();
     let socket = shown.agent.api_socket();
     let pod = "/api/v1/namespaces/default/pods/web-testnode";
@@ -144,7 +144,7 @@ fn what_is_not_there_or_not_allowed_is_answered_with_a_status() {
         let allow = answer.header("allow");
         assert_eq!(allow.is_some(), code == 405, "{line}: {allow:?}");
     }
-    // What is no HTTP at all is refused, and the agent continues.
+    // Data that is not HTTP is refused, and the agent continues.
     let mut stream = UnixStream::connect(&socket).unwrap();
     stream.write_all(b"HELO there\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -157,7 +157,7 @@ fn what_is_not_there_or_not_allowed_is_answered_with_a_status() {
 }
 
 #[test]
-fn a_table_is_drawn_for_who_asks_for_one() {
+fn a_table_is_served_on_request() {
     let shown = Shown::shared();
     let accept = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
     let answer = request(&shown.agent.api_socket(), "GET /api/v1/pods", &[accept]);

@@ -7,7 +7,7 @@ use crate::outside::kubectl::{Kubectl, SPDY, WEB_SOCKET};
 use crate::outside::{self, PodText, TIMEOUT};
 
 #[test]
-fn kubectl_runs_commands_and_forwards_ports_through_the_socket() {
+fn kubectl_sessions_work_through_the_socket() {
     let script = "mkdir -p /www; echo a page > /www/index.html; exec httpd -f -p 8080 -h /www";
     let (_runtime, agent) = outside::with_pods(&[PodText::new("web").script(script)]);
     let kubectl = Kubectl::to(&agent.api_socket());
@@ -24,7 +24,7 @@ fn kubectl_runs_commands_and_forwards_ports_through_the_socket() {
         let (output, code) = exec(&["--", "sh", "-c", "exit 7"], b"");
         assert_eq!(code, 7, "{protocol}: {output:?}");
         assert!(output.said("exit code 7"), "{protocol}: {output:?}");
-        // The server of the pod may begin a moment after its container.
+        // The server of the pod may start a moment after its container.
         let listens = "until wget -q -O - http://127.0.0.1:8080/index.html; do :; done";
         let (output, _) = exec(&["--", "sh", "-c", listens], b"");
         assert_eq!(output.stdout, b"a page\n", "{protocol}: {output:?}");

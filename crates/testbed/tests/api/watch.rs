@@ -1,4 +1,4 @@
-//! Watches: every state that lasts is reported, in order, and nothing is lost over a break.
+//! Watches: every lasting state is reported, in order, and nothing is lost by a disconnection.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn list_version(agent: &Agent) -> String {
         .to_owned()
 }
 
-/// Reads events until one of them is `wanted`; type and object of each.
+/// Reads events until one matches; returns type and object of each.
 fn until(stream: &mut Stream, wanted: impl Fn(&str, &Value) -> bool) -> Vec<(String, Value)> {
     let mut seen = Vec::new();
     while let Some(mut event) = stream.json_line() {
@@ -45,7 +45,7 @@ fn version(object: &Value) -> u64 {
 }
 
 #[test]
-fn a_watch_tells_additions_changes_and_removals_in_order() {
+fn a_watch_sends_additions_changes_and_removals_in_order() {
     let (_runtime, mut agent) = outside::with_pods(&[PodText::new("first")]);
     let since = list_version(&agent);
     let mut from_list = watch(&agent, &format!("&resourceVersion={since}"));
@@ -84,7 +84,7 @@ fn a_watch_tells_additions_changes_and_removals_in_order() {
         let versions: Vec<u64> = seen.iter().map(|(_, pod)| version(pod)).collect();
         assert!(versions.is_sorted(), "{versions:?}");
     }
-    // Who watches the red ones hears of its end when it turns blue.
+    // A watch with a selector sends a deletion when the pod no longer matches.
     let seen = until(&mut by_label, deleted);
     assert_eq!(seen[0].0, "ADDED");
     assert_eq!(
@@ -92,7 +92,7 @@ fn a_watch_tells_additions_changes_and_removals_in_order() {
         1 + seen.iter().filter(|(kind, _)| kind == "MODIFIED").count() + 1
     );
 
-    // A break in between: what was missed comes with the next watch.
+    // After a disconnection, the next watch sends what was missed.
     let since = list_version(&agent);
     agent
         .write_manifest("third.yaml", &PodText::new("third").yaml())
@@ -112,7 +112,7 @@ fn a_watch_tells_additions_changes_and_removals_in_order() {
         "told once, as it is now: {seen:#?}"
     );
 
-    // The versions of an agent that is no more are too old.
+    // The versions of an earlier agent are too old.
     let since = list_version(&agent);
     agent.terminate().unwrap();
     assert!(
@@ -129,7 +129,7 @@ fn a_watch_tells_additions_changes_and_removals_in_order() {
 }
 
 #[test]
-fn a_watch_ends_when_its_time_is_over_and_bookmarks_say_how_far_it_came() {
+fn a_watch_ends_after_its_timeout_and_sends_bookmarks() {
     let shown = crate::Shown::shared();
     let query = "&timeoutSeconds=1&allowWatchBookmarks=true";
     let mut stream = watch(&shown.agent, query);

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::node::Node;
 
-/// Tells under which profile it runs and tries what the runtime's own denies, with a capability that
-/// allows it otherwise.
+/// Prints its profile and tries what the runtime's default profile denies, with the capability that
+/// would allow it.
 const TRIES: &str = "cat /proc/self/attr/current; mkdir /at; \
     mount -t tmpfs none /at && echo mounted || echo no-mount; \
     umount /proc/sys && echo unmounted; \
@@ -19,11 +19,11 @@ const TRIES: &str = "cat /proc/self/attr/current; mkdir /at; \
     sleep 1000 & kill $! && echo killed; \
     sleep 1000 & cat /proc/$!/environ > /dev/null && echo traced";
 
-/// A profile of an administrator.
+/// A custom profile.
 const MINE: &str = "profile mine flags=(attach_disconnected) {\n  file,\n  capability,\n  \
     network,\n  signal,\n  ptrace,\n  deny /proc/version r,\n}\n";
 
-/// A container that is under a profile of this type, if any.
+/// A container with a profile of this type, if any.
 fn under(name: &str, script: &str, kind: &str, profile: Option<&str>) -> Value {
     let mut wanted = json!({ "type": kind });
     if let Some(profile) = profile {
@@ -39,7 +39,7 @@ fn may_mount(container: Value) -> Value {
     with(container, &security)
 }
 
-/// What containers of a pod printed.
+/// The log of a pod's container.
 fn log(node: &mut Node, pod: &str, container: &str) -> Result<String> {
     node.run(&format!(
         "cat /var/log/pods/default_{pod}-guest_*/{container}/0.log"
@@ -65,7 +65,7 @@ fn apply_tries(node: &mut Node) -> Result<()> {
 }
 
 fn apply_sockets(node: &mut Node) -> Result<()> {
-    // By a call whose arguments no filter of system calls can see.
+    // With a system call whose arguments a seccomp filter can't see.
     let sockets = sockets32::script(&[ALG, VSOCK, INET].map(sockets32::socketcall));
     let usual = json!({ "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } } });
     node.apply(&once(
@@ -97,7 +97,7 @@ fn apply_profiles(node: &mut Node) -> Result<()> {
 }
 
 fn apply_volumes(node: &mut Node) -> Result<()> {
-    // Volumes that images declare, by hostile images and by one that means well.
+    // Declared volumes of hostile images and of a valid one.
     let guarded = json!({ "readOnlyRootFilesystem": true });
     let of_image = |name: &str, image: &str, script: &str| {
         let image = json!({ "image": image, "securityContext": guarded });
@@ -112,7 +112,7 @@ fn apply_volumes(node: &mut Node) -> Result<()> {
 }
 
 fn apply_lasting(node: &mut Node) -> Result<()> {
-    // Runs until it is stopped, and lets itself be stopped much later than this test waits.
+    // Runs until it is stopped, with a grace period that is much longer than this test waits.
     let wait = "trap 'exit 0' TERM; while ! [ -s /seen ]; do sleep 0.1; done; cat /seen; \
         sleep 100000 & wait $!";
     let hook = ["sh", "-c", "cat /proc/self/attr/current > /seen"];
@@ -141,13 +141,13 @@ fn the_default_profile_denies_mounts_and_writes(node: &mut Node) -> Result<()> {
     Ok(())
 }
 
-fn sockets_are_denied_by_apparmor_and_by_the_filter(node: &mut Node) -> Result<()> {
+fn sockets_are_denied_by_apparmor_and_seccomp(node: &mut Node) -> Result<()> {
     node.wait("sockets", "has ended", has_ended)?;
     let codes = |log: String| -> Vec<String> {
         let words = log.lines().filter_map(|line| line.split(' ').nth(3));
         words.map(str::to_owned).collect()
     };
-    // EACCES of AppArmor, and a descriptor; without AppArmor ENOSYS of the filter.
+    // EACCES of AppArmor, and a descriptor; without AppArmor ENOSYS of seccomp.
     let confined = codes(log(node, "sockets", "silent")?);
     assert_eq!(confined[..2], ["13", "13"], "{confined:?}");
     assert!(!["13", "38"].contains(&&*confined[2]), "{confined:?}");
@@ -177,7 +177,7 @@ fn each_container_runs_under_its_own_profile(node: &mut Node) -> Result<()> {
     Ok(())
 }
 
-fn volumes_of_an_image_are_writable_and_hostile_ones_refused(node: &mut Node) -> Result<()> {
+fn image_volumes_are_writable_and_hostile_ones_refused(node: &mut Node) -> Result<()> {
     node.wait("volumes", "has ended", has_ended)?;
     let volumes = log(node, "volumes", "main")?;
     for expected in ["of the image", "written", "read-only", "1"] {
@@ -191,7 +191,7 @@ fn volumes_of_an_image_are_writable_and_hostile_ones_refused(node: &mut Node) ->
     Ok(())
 }
 
-fn a_hook_runs_under_the_profile_and_the_pod_can_be_stopped(node: &mut Node) -> Result<()> {
+fn hooks_are_confined_and_the_pod_can_be_stopped(node: &mut Node) -> Result<()> {
     let seen = node.wait("lasting", "is ready", is_ready)?;
     let look = "grep -q 'rubelet-default (enforce)' \
         /var/log/pods/default_lasting-guest_*/lasting/0.log && exit 0";
@@ -203,7 +203,7 @@ fn a_hook_runs_under_the_profile_and_the_pod_can_be_stopped(node: &mut Node) -> 
     Ok(())
 }
 
-/// All pods are applied before the first one is looked at: they start beside each other.
+/// All pods are applied before the first one is checked, so that they start concurrently.
 #[test]
 fn apparmor_confines_containers() -> Result<()> {
     let image = Image::default().apparmor()?.file("/etc/mine", MINE);
@@ -217,10 +217,10 @@ fn apparmor_confines_containers() -> Result<()> {
     apply_lasting(&mut node)?;
 
     the_default_profile_denies_mounts_and_writes(&mut node)?;
-    sockets_are_denied_by_apparmor_and_by_the_filter(&mut node)?;
+    sockets_are_denied_by_apparmor_and_seccomp(&mut node)?;
     each_container_runs_under_its_own_profile(&mut node)?;
-    volumes_of_an_image_are_writable_and_hostile_ones_refused(&mut node)?;
-    a_hook_runs_under_the_profile_and_the_pod_can_be_stopped(&mut node)?;
+    image_volumes_are_writable_and_hostile_ones_refused(&mut node)?;
+    hooks_are_confined_and_the_pod_can_be_stopped(&mut node)?;
 
     let findings = node.run("rubelet doctor --config /etc/rubelet.yaml || true")?;
     assert!(!findings.contains("AppArmor"), "{findings}");
@@ -228,7 +228,7 @@ fn apparmor_confines_containers() -> Result<()> {
 }
 
 #[test]
-fn without_the_parser_containers_run_unconfined_and_the_doctor_says_so() -> Result<()> {
+fn without_apparmor_parser_containers_run_unconfined() -> Result<()> {
     let mut node = Node::start(Image::default(), "cgroupfs")?;
     let show = "cat /proc/self/attr/current";
     node.apply(&once("silent", &[shell("silent", show)]))?;

@@ -8,21 +8,21 @@ use rubelet_testbed::vm::Image;
 use crate::cri::PACKAGES;
 use crate::guest::{MODULES, run_after};
 
-/// What the chosen tests have in their names, and only they.
+/// Filters that match the names of exactly these tests.
 const TESTS: [&str; 3] = [
     "away::after_a_reboot",
     "away::no_value_of_a_secret",
     "caches::a_pod_starts_although",
 ];
-/// It is looked for, and not used.
+/// It must exist, and is not used.
 const KUBECTL: &str = "#!/bin/sh\nexit 1\n";
-/// A node needs an address, and the guest has none but that of its loopback interface, whose MTU is too
-/// large for a bridge.
+/// A node needs an address, and the guest has only the loopback interface, whose MTU is too large for a
+/// bridge.
 const ADDRESS: &str = "ip link set lo mtu 1500 && ip address add 10.99.0.1/32 dev lo && \
     ip route add default dev lo src 10.99.0.1";
 
 #[test]
-fn a_node_that_has_joined_runs_and_recovers_its_pods() -> Result<()> {
+fn a_joined_node_runs_and_recovers_its_pods() -> Result<()> {
     packages::ensure()?;
     let image = ["/usr/sbin/nft", "/sbin/ip"]
         .into_iter()

@@ -8,7 +8,7 @@ use crate::guest::{MODULES, run};
 #[test]
 fn containers_start_and_end() -> Result<()> {
     let image = Image::default().modules(&MODULES);
-    // All but the measurements, which mean nothing here.
+    // All except for the measurements, which are useless in an emulator.
     let filter = "process:: mounts:: terminal:: exec:: pods:: userns:: attacks:: advisories::";
     let output = run(
         image,
@@ -21,9 +21,9 @@ fn containers_start_and_end() -> Result<()> {
 }
 
 #[test]
-fn a_pod_without_its_supervisor_is_taken_down() -> Result<()> {
+fn a_pod_without_its_shim_is_torn_down() -> Result<()> {
     let image = Image::default().modules(&MODULES);
-    // Killing a pod's supervisor leaves the rest to the cgroups.
+    // After its shim is killed, the pod is torn down by its cgroups.
     let output = run(image, "rubelet-runtime", &["--test", "pods"], "supervisor")?;
     assert!(output.contains("... ok"), "{output}");
     Ok(())

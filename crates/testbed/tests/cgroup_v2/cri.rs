@@ -1,5 +1,5 @@
-//! Tests of the CRI that differ by the program that makes containers, run in a guest: crun works on no
-//! machine whose controllers are of cgroup version 1.
+//! Tests of the CRI that depend on the OCI runtime, run in a guest: crun does not work on machines
+//! with controllers of cgroup version 1.
 
 use anyhow::Result;
 use rubelet_testbed::agent::binary;
@@ -8,11 +8,11 @@ use rubelet_testbed::vm::Image;
 
 use crate::guest::{MODULES, run_after};
 
-/// All that the suite asks for comes with the image; there are no packages in the guest.
+/// Everything that the suite needs is in the image; there are no packages in the guest.
 pub(crate) const PACKAGES: &str = "#!/bin/sh\nfor name; do echo \"$name installed\"; done\n";
 
 #[test]
-fn declared_volumes_are_the_runtimes_own_with_each_handler() -> Result<()> {
+fn declared_volumes_work_with_each_handler() -> Result<()> {
     packages::ensure()?;
     let programs = [
         "/usr/sbin/runc",
@@ -26,7 +26,7 @@ fn declared_volumes_are_the_runtimes_own_with_each_handler() -> Result<()> {
         .program("/usr/local/bin/rubelet", binary()?)
         .file("/usr/bin/dpkg-query", PACKAGES)
         .modules(&MODULES);
-    // What the suite can't do here is an error, not a skipped test.
+    // With CI=true a missing dependency is an error, not a skipped test.
     let prepare = "chmod 755 /usr/bin/dpkg-query; \
         export CI=true RUBELET_BIN=/usr/local/bin/rubelet RUBELET_TEST_RUNTIME=embedded";
     let output = run_after(

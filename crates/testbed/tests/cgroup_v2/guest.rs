@@ -1,4 +1,4 @@
-//! Programs with tests, which cargo builds on this machine and the guest runs.
+//! Test programs, which cargo builds on this machine and the guest runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,17 +27,17 @@ pub(crate) const MODULES: [&str; 13] = [
     "nft_meta_bridge",
 ];
 
-/// How long all tests of one program may take. The guest is several times slower than its host, which
-/// may be busy.
-const PATIENCE: Duration = Duration::from_secs(400);
+/// Timeout of all tests of one program. The guest is several times slower than its host, which may be
+/// busy.
+const TIMEOUT: Duration = Duration::from_secs(400);
 
 /// The environment variable with the path of a JSON file that names the compiled test programs, by
-/// their IDs. What is compiled with the rest of the workspace is not compiled again with other
+/// their IDs. So a program that was compiled with the workspace is not compiled again with other
 /// features.
 const PROGRAMS: &str = "RUBELET_TEST_PROGRAMS";
 
-/// A program with tests of a package. The target is as cargo's flags name it. Without a file that
-/// names it, it is built now if need be.
+/// A test program of a package, with the target in cargo's flags. Without a file that names it, it
+/// is built if necessary.
 fn program(package: &str, target: &[&str]) -> Result<PathBuf> {
     let Some(file) = std::env::var_os(PROGRAMS) else {
         return build(package, target);
@@ -67,15 +67,15 @@ fn build(package: &str, target: &[&str]) -> Result<PathBuf> {
     messages
         .filter(|message: &Value| message["profile"]["test"] == true)
         .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
-        .with_context(|| format!("cargo built no tests of {package}"))
+        .with_context(|| format!("cargo built no test program of {package}"))
 }
 
-/// Runs those tests of a program whose names contain the filter, in a guest; what it printed.
+/// Runs the tests of a program whose names match the filter in a guest; returns the output.
 pub(crate) fn run(image: Image, package: &str, target: &[&str], filter: &str) -> Result<String> {
     run_after(image, ":", package, target, filter)
 }
 
-/// As [`run`], after that shell command, which may set variables.
+/// As [`run`], after this shell command, which may set variables.
 pub(crate) fn run_after(
     image: Image,
     prepare: &str,
@@ -85,12 +85,12 @@ pub(crate) fn run_after(
 ) -> Result<String> {
     let tests = program(package, target)?;
     let mut vm = Vm::boot(&image.program("/tests", tests), 1536)?;
-    let controllers = vm.run("cat /sys/fs/cgroup/cgroup.controllers", PATIENCE)?;
+    let controllers = vm.run("cat /sys/fs/cgroup/cgroup.controllers", TIMEOUT)?;
     assert!(controllers.contains("memory"), "{controllers}");
-    // What was printed until then tells more than that nothing came.
-    let seconds = PATIENCE.as_secs() - 10;
+    // The output so far is more helpful than the timeout.
+    let seconds = TIMEOUT.as_secs() - 10;
     let command = format!("{prepare}; timeout {seconds} /tests {filter}");
-    let ran = vm.try_run(&command, PATIENCE)?;
+    let ran = vm.try_run(&command, TIMEOUT)?;
     assert_eq!(ran.code, 0, "{}", ran.output);
     Ok(ran.output)
 }

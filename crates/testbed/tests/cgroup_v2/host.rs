@@ -1,4 +1,4 @@
-//! The tests of `rubelet-host` that run on whatever cgroups they find, run in a guest.
+//! The tests of `rubelet-host` that run on any cgroup version, run in a guest.
 
 use anyhow::Result;
 use rubelet_testbed::vm::Image;
@@ -6,7 +6,7 @@ use rubelet_testbed::vm::Image;
 use crate::guest::run;
 
 #[test]
-fn cgroups_are_made_limited_measured_frozen_and_killed() -> Result<()> {
+fn cgroups_are_created_limited_frozen_and_killed() -> Result<()> {
     let filter = "cgroup:: --nocapture --test-threads 2";
     let output = run(Image::default(), "rubelet-host", &["--lib"], filter)?;
     assert!(!output.contains("skipped:"), "{output}");

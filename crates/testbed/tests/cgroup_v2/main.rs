@@ -1,9 +1,9 @@
-//! What users' machines have and test machines don't, in a virtual machine: cgroup version 2,
-//! systemd, AppArmor, power cuts.
+//! Tests in a virtual machine of what test machines lack: cgroup version 2, systemd, AppArmor,
+//! power cuts.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 mod apparmor;

@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::guest::MODULES;
 
-/// How long one command may take. The guest is an order of magnitude slower than its host, which may
-/// be busy.
+/// Timeout of one command. The guest is an order of magnitude slower than its host, which may be
+/// busy.
 const COMMAND: Duration = Duration::from_secs(100);
 /// The guest's memory.
 const MEMORY_MIB: u32 = 1536;
-/// How often to look for what is waited for before giving up.
+/// Number of polls before a wait fails.
 const LOOKS: u32 = 120;
 
 /// Starts the agent.
@@ -86,7 +86,7 @@ impl Node {
         self.start_agent()
     }
 
-    /// Ends the guest as a power cut does.
+    /// Stops the guest like a power cut.
     pub(crate) fn cut_power(self) {
         self.vm.cut_power();
     }
@@ -95,7 +95,7 @@ impl Node {
         self.vm.run(command, COMMAND)
     }
 
-    /// Puts a pod into the directory of manifests.
+    /// Writes a pod's manifest into the directory.
     pub(crate) fn apply(&mut self, pod: &Value) -> Result<()> {
         let name = pod["metadata"]["name"]
             .as_str()
@@ -107,7 +107,7 @@ impl Node {
         .map(drop)
     }
 
-    /// Waits until a pod is as wanted; the pod.
+    /// Waits until a pod meets a condition; returns it.
     pub(crate) fn wait(
         &mut self,
         name: &str,
@@ -127,7 +127,7 @@ impl Node {
             self.run("sleep 0.3")?;
         }
         let log = self.run("tail -n 40 /run/agent.log")?;
-        anyhow::bail!("waited in vain until pod {name} {what}:\n{last}\n{log}")
+        anyhow::bail!("timed out waiting until pod {name} {what}:\n{last}\n{log}")
     }
 
     /// Removes the pod and waits until the cgroup of its container is gone.

@@ -1,4 +1,4 @@
-//! The agent with the embedded runtime, and pods, in a guest: limits, want of memory, devices.
+//! Pods on the embedded runtime, in a guest: limits, OOM kills, devices.
 
 use anyhow::Result;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::node::Node;
 
-/// Shows which devices a process may use, as root with the right to make nodes.
+/// Prints which devices a process may use, as root with CAP_MKNOD.
 const DEVICES: &str = "mknod /null c 1 3 && echo x > /null && echo null-works; \
     mknod /kmsg c 1 11 && { cat /kmsg 2>&1; echo read-kmsg-$?; }; \
     mknod /console c 5 1 && { echo x 2>&1 > /console; echo wrote-console-$?; }";
 
-/// A pod with half a processor and 64 MiB.
+/// A pod with limits of half a CPU and 64 MiB.
 fn limited() -> Value {
     with_limits("limited", &json!({ "cpu": "500m", "memory": "64Mi" }))
 }
@@ -26,7 +26,7 @@ fn with_limits(name: &str, limits: &Value) -> Value {
     pod(name, &json!({ "containers": [main] }))
 }
 
-/// Says of files below a cgroup what they must hold.
+/// Asserts the contents of files in a cgroup.
 fn assert_holds(node: &mut Node, cgroup: &str, files: &[(&str, &str)]) -> Result<()> {
     for (file, expected) in files {
         let value = node.run(&format!("cat {cgroup}/{file}"))?;
@@ -36,12 +36,12 @@ fn assert_holds(node: &mut Node, cgroup: &str, files: &[(&str, &str)]) -> Result
 }
 
 #[test]
-fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
+fn pods_have_limits_and_no_access_to_devices() -> Result<()> {
     let mut node = Node::start(Image::default(), "cgroupfs")?;
     node.apply(&limited())?;
     let small = json!({ "resources": { "limits": { "memory": "16Mi" } } });
     let grows = with(shell("grows", "exec tail /dev/zero"), &small);
-    // A container dies as a whole, whichever of its processes is too large.
+    // An OOM kill hits the whole container, whichever of its processes is too large.
     let child = with(shell("child", "tail /dev/zero & wait; sleep 1000"), &small);
     let spec = json!({ "restartPolicy": "Never", "containers": [grows, child] });
     node.apply(&pod("grows", &spec))?;
@@ -55,7 +55,7 @@ fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
         ("cpu.max", "50000 100000"),
         ("memory.max", "67108864"),
         ("memory.swap.max", "0"),
-        // Of 512 shares, by the curve of the runtimes.
+        // From 512 shares, with the conversion of the runtimes.
         ("cpu.weight", "59"),
         ("../cpu.max", "50000 100000"),
         ("../memory.max", "67108864"),
@@ -80,7 +80,7 @@ fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
     );
     assert!(!log.contains("wrote-console-0"), "{log}");
 
-    // Of the rules for senders as well: this is a kernel as users have it.
+    // Including the anti-spoofing rules: this is a common kernel.
     let findings = node.run("rubelet doctor --config /etc/rubelet.yaml || true")?;
     assert!(!findings.contains("nft_meta_bridge"), "{findings}");
 
@@ -88,8 +88,7 @@ fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
 }
 
 #[test]
-fn an_edit_of_limits_reaches_the_pods_cgroup_where_it_is_and_huge_pages_are_counted() -> Result<()>
-{
+fn edited_limits_are_applied_in_place_with_huge_pages() -> Result<()> {
     let mut node = Node::start(Image::default(), "cgroupfs")?;
     node.run("echo 8 > /proc/sys/vm/nr_hugepages")?;
     node.apply(&limited())?;
@@ -144,7 +143,7 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     let pid = node.run(&format!("cat {shim}/cgroup.procs"))?;
     let comm = node.run(&format!("cat /proc/{}/comm", pid.trim()))?;
     assert_eq!(comm.trim(), "rubelet-shim");
-    // What systemd itself knows survives when it reads everything again.
+    // Properties of the unit survive a reload of systemd.
     node.run("systemctl daemon-reload")?;
     let shown = node.run(&format!(
         "systemctl show -p MemoryMax,ActiveState,Delegate {unit}"

@@ -1,4 +1,4 @@
-//! Power cuts: the guest ends at random moments, and boots again from what its kernel had flushed.
+//! Power cuts: the guest stops at random moments, and boots again from flushed data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 
 use crate::node::{Node, image_with_agent};
 
-/// How often the power is cut.
+/// Number of power cuts.
 const CUTS: u64 = 3;
-/// Pods with an address and a port of the host.
+/// Number of pods with an address and a host port.
 const SERVERS: u64 = 3;
-/// Pods that end between two cuts, at random moments.
+/// Number of pods that terminate between two cuts, at random moments.
 const JOBS: u64 = 2;
 
-/// How often to look for all pods before giving up.
+/// Number of polls for all pods before a wait fails.
 const LOOKS: u32 = 100;
 
-/// Shows all pods, and returns once that must be on the disk: 200 ms later and after one flush. The
-/// emulated machine is several times slower than others, so it is a second, and until the thread that
-/// flushes waits for files (system call 202 is `futex`). Nothing else writes to the disk meanwhile.
+/// Lists all pods, and returns when their state must be on disk: 200 ms later and after one flush.
+/// The emulated machine is several times slower than others, so it waits for a second, and until the
+/// flushing thread is idle (system call 202 is `futex`). Nothing else writes to the disk.
 const LOOK: &str = r#"agent=$(cat /run/agent.pid)
 kill -0 "$agent" || { tail -n 40 /run/agent.log; exit 1; }
 rubelet get pods --all-namespaces -o json 2> /dev/null || exit 0
@@ -38,10 +38,10 @@ const NETWORKS: &str = "for record in /var/lib/rubelet/runtime/network/attachmen
     tail -n 1 \"$record\" 2> /dev/null && echo
 done; true";
 
-/// What was seen, and must hold after a power cut.
+/// The listed state, which must survive a power cut.
 #[derive(Debug, Default)]
 struct Kept {
-    /// How the container of each pod that is done has ended.
+    /// How the container of each finished pod has exited.
     done: BTreeMap<String, Value>,
     /// Restart counts.
     restarts: BTreeMap<String, u64>,
@@ -50,8 +50,8 @@ struct Kept {
 }
 
 impl Kept {
-    /// Compares what a node shows with what was seen before, and keeps it. True if it shows
-    /// all pods that were seen before.
+    /// Compares the pods of a node with the earlier state, and stores them. True if all earlier
+    /// pods are listed.
     fn look(&mut self, node: &mut Node) -> Result<bool> {
         let text = node.run(LOOK)?;
         let Ok(list) = serde_json::from_str::<Value>(&text) else {
@@ -69,7 +69,7 @@ impl Kept {
         Ok(missing.is_empty())
     }
 
-    /// The same, as soon as the agent shows all pods.
+    /// The same, as soon as the agent lists all pods.
     fn look_at_all(&mut self, node: &mut Node) -> Result<()> {
         for _ in 0..LOOKS {
             if self.look(node)? {
@@ -109,7 +109,7 @@ impl Kept {
     }
 }
 
-/// The back-off of a pod's container in seconds, if it waits for it.
+/// The back-off of a pod's container in seconds, if it is in back-off.
 fn back_off(pod: &Value) -> Option<u64> {
     let waiting = &container(pod, "main")["state"]["waiting"];
     let text = waiting["message"].as_str()?.strip_prefix("back-off ")?;
@@ -118,8 +118,8 @@ fn back_off(pod: &Value) -> Option<u64> {
     Some(minutes.parse::<u64>().ok()? * 60 + seconds.parse::<u64>().ok()?)
 }
 
-/// Asserts that no container of these pods has run since the guest booted: each would have left a note
-/// in a directory of this boot.
+/// Asserts that no container of these pods has run since the guest booted: each would have written a
+/// file in a directory of this boot.
 fn assert_not_run(done: &BTreeSet<String>, node: &mut Node) -> Result<()> {
     let notes = node.run("mkdir -p /run/notes && ls /run/notes")?;
     let again: Vec<&str> = notes.lines().filter(|name| done.contains(*name)).collect();
@@ -131,7 +131,7 @@ fn assert_not_run(done: &BTreeSet<String>, node: &mut Node) -> Result<()> {
 fn assert_given_once(node: &mut Node) -> Result<()> {
     let first = given_twice(&node.run(NETWORKS)?)?;
     if !first.is_empty() {
-        // It may have gone from one to the other while the records were read.
+        // It may have moved from one to the other while the records were read.
         let text = node.run(NETWORKS)?;
         let second = given_twice(&text)?;
         ensure!(first.is_disjoint(&second), "{second:?} given twice: {text}");
@@ -156,7 +156,7 @@ fn given_twice(records: &str) -> Result<BTreeSet<String>> {
     Ok(twice)
 }
 
-/// A pod that leaves a note and runs a script.
+/// A pod that writes a file and runs a script.
 fn noting(name: &str, policy: &str, script: &str) -> Value {
     let script = format!("touch /notes/{name}-guest; {script}");
     let mounts = json!([{ "name": "notes", "mountPath": "/notes" }]);
@@ -170,7 +170,7 @@ fn noting(name: &str, policy: &str, script: &str) -> Value {
     pod(name, &spec)
 }
 
-/// A pod that serves its own name at a port of the host.
+/// A pod that serves its own name on a host port.
 fn server(number: u64) -> Value {
     let script = format!("echo server-{number} > /tmp/index.html; exec httpd -f -h /tmp -p 8080");
     let port = json!({ "containerPort": 8080, "hostPort": 8000 + number });
@@ -192,12 +192,12 @@ fn apply_all(node: &mut Node) -> Result<()> {
     Ok(())
 }
 
-/// Waits until all pods are in the state that they stay in.
+/// Waits until all pods are in their final state.
 fn wait_all(node: &mut Node, kept: &Kept) -> Result<()> {
     for name in ["done", "failed", "once"] {
         node.wait(name, "is done", has_ended)?;
     }
-    // After another crash, since until then it has the back-off of before.
+    // After another crash, because until then it has the earlier back-off.
     let before = |counts: &BTreeMap<String, u64>| counts.get("crashes-guest").copied().unwrap_or(0);
     let (count, longest) = (before(&kept.restarts), before(&kept.back_offs));
     let crashed = node.wait("crashes", "is in back-off again", |pod| {
@@ -223,18 +223,18 @@ fn wait_all(node: &mut Node, kept: &Kept) -> Result<()> {
     Ok(())
 }
 
-/// Lives through one boot until the moment of the cut.
+/// Runs one boot until the moment of the cut.
 fn live(node: &mut Node, boot: u64, kept: &mut Kept, random: &mut SplitMix) -> Result<()> {
     for number in 0..JOBS {
         let script = format!("sleep {}.{}", random.next() % 6, random.next() % 10);
         node.apply(&noting(&format!("job-{boot}-{number}"), "Never", &script))?;
     }
-    // What a power cut does to manifests is not asked here.
+    // Effects of a power cut on manifests are not tested here.
     node.run("sync")?;
     if boot == 0 {
         wait_all(node, kept)?;
     }
-    // Without a look the agent has hardly started: its recovery is a moment as good as others.
+    // In some rounds the cut comes without a listing, during the recovery of the agent.
     for _ in 0..random.next() % 4 {
         kept.look_at_all(node)?;
     }
@@ -253,7 +253,7 @@ fn seed() -> Result<u64> {
 }
 
 #[test]
-fn after_a_power_cut_what_was_done_stays_done_and_nothing_is_given_twice() -> Result<()> {
+fn after_a_power_cut_finished_pods_are_not_run_again() -> Result<()> {
     let seed = seed()?;
     eprintln!("RUBELET_SEED={seed}");
     let mut random = SplitMix::new(seed);
@@ -277,7 +277,7 @@ fn after_a_power_cut_what_was_done_stays_done_and_nothing_is_given_twice() -> Re
         wait_all(&mut node, &kept)?;
         kept.look_at_all(&mut node)?;
         assert_not_run(&done, &mut node)?;
-        // They are as many as the jobs that had time to end, and the three others.
+        // As many as the jobs that had time to finish, and the three others.
         eprintln!("done after {CUTS} power cuts: {:?}", kept.done.keys());
     }
     Ok(())

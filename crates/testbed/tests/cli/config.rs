@@ -17,7 +17,7 @@ fn write(directory: &Path, name: &str, body: &str) -> String {
 }
 
 #[test]
-fn good_configurations_are_shown_with_the_origin_of_each_value() {
+fn valid_configurations_are_shown_with_origins() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let file = write(
@@ -79,7 +79,7 @@ fn good_configurations_are_shown_with_the_origin_of_each_value() {
 }
 
 #[test]
-fn a_mistake_is_one_error_with_file_line_and_field() {
+fn a_configuration_error_has_file_line_and_field() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let rows = [

@@ -63,7 +63,7 @@ fn events_are_reported_oldest_first_and_for_one_pod() {
     let everything = shown.stdout(&["events", "-A"]);
     assert!(everything.contains("FailedManifest"), "{everything}");
     assert!(everything.contains("apart-testnode"), "{everything}");
-    // A pod that is gone may still have events, so that this is no mistake.
+    // A removed pod may still have events, so this is not an error.
     let output = shown
         .agent
         .cli(&["events", "--for", "pod/nothing"])
@@ -79,7 +79,7 @@ fn logs_are_printed_for_running_and_ended_containers() {
     assert_eq!(shown.stdout(&["logs", "done", "--tail", "1"]), "finished\n");
     let stamped = shown.stdout(&["logs", "pod/done", "--timestamps"]);
     assert!(stamped.ends_with("Z finished\n"), "{stamped}");
-    // Where there is a choice, it says which container it took.
+    // If there are several containers, it prints which one it chose.
     let output = shown.agent.cli(&["logs", "db"]).unwrap();
     assert_eq!(output.code, 0);
     let note = "Defaulted container \"main\" out of: main, sidecar, prepare (init)";

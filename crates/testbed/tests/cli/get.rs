@@ -1,4 +1,4 @@
-//! `get`: tables, documents, names and what is chosen.
+//! `get`: tables, documents, names and selection.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{Shown, ended};
 
 #[test]
-fn the_table_lines_up_and_says_what_each_pod_does() {
+fn the_table_is_aligned_and_shows_each_pods_state() {
     let shown = Shown::shared();
     let text = shown.stdout(&["get", "pods"]);
     let rows: Vec<&str> = text.lines().collect();
@@ -41,7 +41,7 @@ fn the_table_lines_up_and_says_what_each_pod_does() {
     assert!(!all.contains("NAME"), "{all}");
 }
 
-/// Every heading stands where the cells below it begin.
+/// Asserts that every heading is aligned with its cells.
 fn assert_aligned(text: &str, headings: &[&str]) {
     let mut rows = text.lines();
     let head = rows.next().unwrap();
@@ -56,7 +56,7 @@ fn assert_aligned(text: &str, headings: &[&str]) {
 }
 
 #[test]
-fn json_and_yaml_are_valid_pods_and_the_same() {
+fn json_and_yaml_output_is_equal_and_valid() {
     let shown = Shown::shared();
     let json = shown.stdout(&["get", "pod", "web", "-o", "json"]);
     let pod: Pod = serde_json::from_str(&json).unwrap();
@@ -88,7 +88,7 @@ fn json_and_yaml_are_valid_pods_and_the_same() {
 }
 
 #[test]
-fn one_pod_is_named_in_every_way_that_is_not_ambiguous() {
+fn a_pod_is_found_by_any_unambiguous_name() {
     let shown = Shown::shared();
     for words in [
         &["get", "pods", "web"][..],
@@ -102,7 +102,7 @@ fn one_pod_is_named_in_every_way_that_is_not_ambiguous() {
 }
 
 #[test]
-fn selectors_and_orders_choose_and_sort() {
+fn selectors_filter_and_sort_by_orders() {
     let shown = Shown::shared();
     let names = |words: &[&str]| {
         let text = shown.stdout(&[&["get", "pods", "-o", "name"], words].concat());
@@ -119,7 +119,7 @@ fn selectors_and_orders_choose_and_sort() {
 }
 
 #[test]
-fn mistakes_are_explained_on_stderr_with_the_right_exit_code() {
+fn errors_are_printed_to_stderr_with_their_exit_code() {
     let shown = Shown::shared();
     let rows: [(i32, &[&str], &str); 10] = [
         (1, &["get", "pod", "nothing"], "pods \"nothing\" not found"),
@@ -145,14 +145,14 @@ fn mistakes_are_explained_on_stderr_with_the_right_exit_code() {
         let complaint = shown.complaint(code, words);
         assert!(complaint.contains(part), "rubelet {words:?}: {complaint}");
     }
-    // An empty answer is no mistake, and says where there would be more.
+    // An empty result is not an error, and suggests where to look.
     let output = shown.agent.cli(&["get", "pods", "-n", "empty"]).unwrap();
     assert_eq!((output.code, &*output.stdout), (0, ""));
     assert!(output.stderr.contains("use -A to see all"), "{output:?}");
 }
 
 #[test]
-fn manifests_are_listed_with_what_is_wrong() {
+fn manifests_are_listed_with_their_errors() {
     let shown = Shown::shared();
     let text = shown.stdout(&["get", "manifests"]);
     assert_aligned(&text, &["FILE", "PODS", "STATUS", "AGE", "REASON"]);
@@ -175,7 +175,7 @@ fn manifests_are_listed_with_what_is_wrong() {
 }
 
 #[test]
-fn colours_are_for_terminals_only() {
+fn colours_are_used_on_terminals_only() {
     let shown = Shown::shared();
     assert!(!shown.stdout(&["get", "pods"]).contains('\x1b'));
     let line = format!("{} get pods", binary().unwrap().display());

@@ -1,8 +1,8 @@
-//! The command line as people use it.
+//! The command line.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "../outside/outside.rs"]
@@ -29,14 +29,14 @@ use rubelet_testbed::agent::{CliOutput, binary};
 use rubelet_testbed::command::output_of;
 use rubelet_testbed::{Agent, TestRuntime, wait};
 
-/// A node with pods for commands that only look.
+/// A node with pods for read-only commands.
 struct Shown {
     agent: Agent,
     runtime: TestRuntime,
 }
 
 impl Shown {
-    /// One for all tests of this process that run at the same time.
+    /// One node for all concurrent tests of this process.
     fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<Shown>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,14 +52,14 @@ impl Shown {
         started
     }
 
-    /// What a command prints that ends well and complains of nothing.
+    /// Standard output of a command that succeeds without messages.
     fn stdout(&self, words: &[&str]) -> String {
         let output = self.agent.cli(words).unwrap();
         assert_eq!((output.code, &*output.stderr), (0, ""), "rubelet {words:?}");
         output.stdout
     }
 
-    /// What a command complains of that ends with this code and prints nothing else.
+    /// Standard error of a command that exits with this code and prints nothing else.
     fn complaint(&self, code: i32, words: &[&str]) -> String {
         let output = self.agent.cli(words).unwrap();
         assert_eq!(
@@ -89,12 +89,12 @@ fn pods() -> [PodText; 5] {
     ]
 }
 
-/// Runs `rubelet` without any agent; what it printed.
+/// Runs `rubelet` without any agent; returns its output.
 fn rubelet(words: &[&str]) -> CliOutput {
     ended(Command::new(binary().unwrap()).args(words))
 }
 
-/// What a command printed and how it ended.
+/// Output and exit code of a command.
 fn ended(command: &mut Command) -> CliOutput {
     let output = output_of(command).unwrap();
     CliOutput {
@@ -104,8 +104,8 @@ fn ended(command: &mut Command) -> CliOutput {
     }
 }
 
-/// Runs an agent that is to end by itself, because it can't start. One that does start is killed,
-/// and the test fails.
+/// Runs an agent that must exit by itself, because it can't start. If it starts, it is killed, and
+/// the test fails.
 fn refused(command: &mut Command) -> CliOutput {
     let mut child = command
         .stdin(Stdio::null())
@@ -129,7 +129,7 @@ fn refused(command: &mut Command) -> CliOutput {
     }
 }
 
-/// The program below another name.
+/// The program under another name.
 fn linked_as(name: &str, directory: &Path) -> PathBuf {
     let link = directory.join(name);
     std::os::unix::fs::symlink(binary().unwrap(), &link).unwrap();

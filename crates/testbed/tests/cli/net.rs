@@ -1,4 +1,4 @@
-//! `rubelet net --pod` with pods that run.
+//! `rubelet net --pod` with running pods.
 
 use rubelet_testbed::Agent;
 use rubelet_testbed::runtime::Kind;
@@ -12,15 +12,15 @@ fn pod_ip(agent: &Agent, pod: &str) -> String {
 }
 
 #[test]
-fn pods_are_looked_at_from_inside_without_a_tool_in_their_image() {
+fn network_commands_need_no_tool_in_the_image() {
     let pods = [
         PodText::new("one"),
         PodText::new("two"),
         PodText::new("of-node").spec("hostNetwork", true),
     ];
     let (runtime, agent) = outside::with_pods(&pods);
-    // Beside docker, packets between pods of a plugin are dropped unless its configuration accepts them;
-    // the bridge of the embedded runtime accepts its own.
+    // With docker, packets between pods of a CNI plugin are dropped unless its configuration accepts
+    // them; the bridge of the embedded runtime accepts its own packets.
     let on_bridge = runtime.kind() == Kind::Embedded;
     let address = pod_ip(&agent, if on_bridge { "two" } else { "of-node" });
     for pod in ["one", "pod/one", "of-node"] {
@@ -72,7 +72,7 @@ fn pods_are_looked_at_from_inside_without_a_tool_in_their_image() {
         assert_eq!(numbers, ["3", "3"], "{followed:?}");
     }
 
-    // What lies beyond the pods' own network differs between machines.
+    // Routes beyond the pods' own network differ between machines.
     let checked = agent
         .cli(&["net", "check", "one", "--outside", &address])
         .unwrap();
@@ -91,7 +91,7 @@ fn pods_are_looked_at_from_inside_without_a_tool_in_their_image() {
 }
 
 #[test]
-fn a_probe_ends_with_its_pod_and_reports_what_it_has() {
+fn a_probe_ends_with_its_pod_and_prints_its_results() {
     let (_runtime, agent) = outside::with_pods(&[PodText::new("one")]);
     let words = ["net", "ping", "--pod", "one", "127.0.0.1"];
     let mut pinging = Lines::start(agent.cli_command().args(words));

@@ -1,4 +1,4 @@
-//! What works without an agent, and what is said where one is needed.
+//! Commands that work without an agent, and the errors of commands that need one.
 
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{Shown, rubelet};
 
 #[test]
-fn without_an_agent_commands_say_so_and_what_to_do() {
+fn without_an_agent_commands_say_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("none.sock");
     let stale = directory.path().join("stale.sock");
@@ -42,7 +42,7 @@ fn without_an_agent_commands_say_so_and_what_to_do() {
 }
 
 #[test]
-fn versions_are_those_of_the_program_and_of_the_agent() {
+fn versions_of_program_and_agent_are_printed() {
     let shown = Shown::shared();
     let text = shown.stdout(&["version"]);
     let own = env!("CARGO_PKG_VERSION");
@@ -59,7 +59,7 @@ fn versions_are_those_of_the_program_and_of_the_agent() {
 }
 
 #[test]
-fn completion_scripts_are_understood_by_the_shell() {
+fn completion_scripts_are_valid_for_the_shell() {
     let script = rubelet(&["completion", "bash"]);
     assert_eq!((script.code, &*script.stderr), (0, ""));
     assert!(script.stdout.contains("describe"), "{}", script.stdout);
@@ -81,7 +81,7 @@ fn completion_scripts_are_understood_by_the_shell() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_output_is_not_an_error() {
     let mut child = Command::new(binary().unwrap())
         .args(["config", "show", "--origin"])
         .stdout(Stdio::piped())
@@ -95,7 +95,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn help_names_the_commands_and_nonsense_is_refused() {
+fn help_lists_commands_and_unknown_ones_are_refused() {
     let help = rubelet(&["--help"]);
     assert_eq!(help.code, 0);
     for command in [

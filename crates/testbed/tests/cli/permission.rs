@@ -1,4 +1,4 @@
-//! Who may use the agent's socket: root, and one group.
+//! Permission to use the agent's socket: root, and one group.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::process::Command;
@@ -18,7 +18,7 @@ const GROUP: (&str, &str) = ("staff", "50");
 fn the_socket_is_for_root_and_the_configured_group_only() {
     let runtime = TestRuntime::start().unwrap();
     let program = runtime.scratch().dir().join("rubelet");
-    // The directory of the build may be closed to others.
+    // Other users may have no access to the build directory.
     std::fs::copy(binary().unwrap(), &program).unwrap();
     for group in [None, Some(GROUP.0)] {
         let mut builder = Agent::builder(&runtime).program(&program);

@@ -1,4 +1,4 @@
-//! `rubelet run`: what is refused before anything starts, and the kubelet's name.
+//! `rubelet run`: errors before anything starts, and the program name `kubelet`.
 
 use std::process::{Command, Stdio};
 
@@ -12,7 +12,7 @@ use crate::outside::{PodText, TIMEOUT};
 use crate::{linked_as, refused};
 
 #[test]
-fn wrong_flags_end_with_code_2_and_one_clear_line() {
+fn invalid_flags_exit_with_code_2_and_one_line() {
     let rows = [
         ("--no-such-flag", "unknown flag --no-such-flag"),
         (
@@ -55,7 +55,7 @@ fn wrong_flags_end_with_code_2_and_one_clear_line() {
 }
 
 #[test]
-fn a_bad_configuration_is_one_error_and_nothing_starts() {
+fn an_invalid_configuration_is_an_error_and_nothing_starts() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let config = directory.join("config.yaml");
@@ -97,7 +97,7 @@ fn a_bad_configuration_is_one_error_and_nothing_starts() {
 }
 
 #[test]
-fn a_host_name_that_no_pod_could_carry_is_refused_at_the_start() {
+fn an_invalid_host_name_is_refused_at_the_start() {
     let directory = tempfile::tempdir().unwrap();
     let output = refused(
         Command::new(binary().unwrap())
@@ -112,7 +112,7 @@ fn a_host_name_that_no_pod_could_carry_is_refused_at_the_start() {
 }
 
 #[test]
-fn called_as_kubelet_it_is_the_agent() {
+fn called_as_kubelet_it_runs_the_agent() {
     let runtime = TestRuntime::start().unwrap();
     let directory = runtime.scratch().subdir("kubelet").unwrap();
     let kubelet = linked_as("kubelet", &directory);
@@ -120,13 +120,13 @@ fn called_as_kubelet_it_is_the_agent() {
     assert_eq!(version.code, 0);
     assert!(version.stdout.starts_with("Kubernetes v1."), "{version:?}");
 
-    // An agent of the test bed that is not started gives directories and a configuration.
+    // An agent of the test bed, which is not started, provides directories and a configuration.
     let prepared = Agent::builder(&runtime).prepare().unwrap();
     let pod = PodText::new("web");
     prepared.write_manifest("web.yaml", &pod.yaml()).unwrap();
     let mut command = runtime.scratch().command(&kubelet);
     if matches!(runtime, TestRuntime::Embedded(_)) {
-        // Under this name what is not said is as with the kubelet: the socket of containerd.
+        // Under this name the defaults are the kubelet's: the socket of containerd.
         command.arg("--container-runtime-endpoint=embedded");
     }
     let mut child = command

@@ -1,4 +1,4 @@
-//! How sessions end when what they are with does: the container, the runtime, the client.
+//! Ends of sessions: by their container, by the runtime, by the client.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use rubelet_testbed::{Agent, TestRuntime, wait};
 use crate::outside::children::Lines;
 use crate::outside::{self, PodText, TIMEOUT};
 
-/// A command in the pod's container that has begun and goes on.
+/// A running command in the pod's container.
 fn begun(agent: &Agent) -> Lines {
     let words = [
         "exec",
@@ -36,9 +36,9 @@ fn a_command_ends_with_its_container() {
 }
 
 #[test]
-fn a_command_ends_with_its_runtime_and_the_next_one_says_why_it_cannot_begin() {
+fn a_command_ends_with_its_runtime() {
     let (runtime, agent) = outside::with_pods(&[PodText::new("web")]);
-    // The embedded runtime ends with its agent.
+    // The embedded runtime exits with its agent.
     let TestRuntime::Containerd(containerd) = &runtime else {
         return;
     };
@@ -58,9 +58,9 @@ fn a_command_ends_with_its_runtime_and_the_next_one_says_why_it_cannot_begin() {
 }
 
 #[test]
-fn clients_that_are_gone_leave_no_process_and_no_descriptor() {
+fn disconnected_clients_leave_no_process_or_descriptor() {
     let (_runtime, agent) = outside::with_pods(&[PodText::new("web")]);
-    // Those of sessions: the agent watches the container's process some time after its start.
+    // Descriptors of sessions: the agent watches the container's process some time after its start.
     let descriptors = || {
         let pid = agent.pid().unwrap();
         let all = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
@@ -73,13 +73,13 @@ fn clients_that_are_gone_leave_no_process_and_no_descriptor() {
         };
         links.filter(of_sessions).count()
     };
-    // Counted by one more session, which holds descriptors for a moment longer.
+    // One more session, whose descriptors stay open for a moment longer.
     let processes = || {
         let words = ["exec", "web", "--", "sh", "-c", "pidof cat | wc -w"];
         let counted = agent.cli(&words).unwrap().stdout;
         counted.trim().parse::<usize>().unwrap()
     };
-    // What comes only once is there then.
+    // Afterwards one-time allocations exist.
     drop(begin_cat(&agent));
     wait::until("the first process is gone", TIMEOUT, || {
         Ok((processes() == 0).then_some(()))

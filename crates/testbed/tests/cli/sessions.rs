@@ -1,4 +1,4 @@
-//! `rubelet exec`, `attach`, `port-forward`, `cp` and `debug -it` with containers that run.
+//! `rubelet exec`, `attach`, `port-forward`, `cp` and `debug -it` with running containers.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -33,7 +33,7 @@ fn commands_run_ports_are_forwarded_and_files_copied() {
     let script = "mkdir -p /www; echo a page > /www/index.html; exec httpd -f -p 8080 -h /www";
     let runtime = TestRuntime::start().unwrap();
     let mut pods = vec![PodText::new("web").script(script)];
-    // Not each containerd has user namespaces.
+    // Not every containerd supports user namespaces.
     if runtime.kind() == Kind::Embedded {
         pods.push(PodText::new("mapped").spec("hostUsers", false));
     }
@@ -62,7 +62,7 @@ fn commands_run_ports_are_forwarded_and_files_copied() {
     let line = forwarding.wait("the port", TIMEOUT, |line| line.ends_with("-> 8080"));
     let address = line.strip_prefix("Forwarding from ").unwrap();
     let (address, _) = address.split_once(" -> ").unwrap();
-    // The server of the pod may begin a moment after its container.
+    // The server of the pod may start a moment after its container.
     exec(
         &[
             "web",
@@ -103,7 +103,7 @@ fn copies(agent: &Agent, pod: &str) {
     let (told, blocks) = ended.stdout.split_at(expected.len());
     assert_eq!(told, expected, "{pod}: {ended:?}");
     assert!(blocks.starts_with("0\t"), "{pod}: {ended:?}");
-    // What a process of the container puts in the way leads nowhere else.
+    // Links of a container's process don't redirect the copy.
     let secret = home.path().join("secret");
     fs::write(&secret, "of the host").unwrap();
     let attack = format!(
@@ -174,7 +174,7 @@ impl OnTerminal {
         self.person.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Reads until that is on the screen; forgets what was before it.
+    /// Reads until this is on the screen; discards everything before it.
     fn shows(&mut self, text: &str) {
         let mut buffer = [0; 4096];
         while !self.shown.contains(text) {
@@ -199,19 +199,19 @@ impl OnTerminal {
 }
 
 #[test]
-fn a_terminal_is_that_of_the_container_and_survives_every_end() {
+fn the_terminal_is_restored_after_every_end() {
     let (_runtime, mut agent) = outside::with_pods(&[PodText::new("web")]);
     let shell = |agent: &Agent| {
         let words = ["exec", "-it", "web", "--", "sh"];
         let mut shell = OnTerminal::start(agent.cli_command().args(words));
-        // The shell may not have begun: what is typed then waits for it.
+        // The shell may not have started: input waits for it.
         shell.types("stty size; echo $((40 + 2)) here\r");
         shell.shows("24 80");
         shell.shows("42 here");
         shell
     };
     let mut one = shell(&agent);
-    // Ctrl-C belongs to the container. It is for what runs in the foreground once that has said something: between
+    // Ctrl-C belongs to the container. It is sent after the foreground process has printed something: between
     // two commands the shell may lose it.
     one.types("sh -c 'echo $((3 * 3)) now; sleep 1000'\r");
     one.shows("9 now");
@@ -280,7 +280,7 @@ fn a_shell_on_the_node_leaves_nothing_behind() {
     };
     let words = ["shell", "--image", BUSYBOX_IMAGE];
     let mut shell = OnTerminal::start(agent.cli_command().args(words));
-    // The host's processes and files: the first process is not that of a container.
+    // The host's processes and files: process 1 is not a container's.
     shell.types("cat /host/proc/1/comm /proc/1/comm; echo $((40 + 2)) here\r");
     shell.shows("42 here");
     assert_eq!(manifests(), 1);

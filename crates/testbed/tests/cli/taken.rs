@@ -1,4 +1,4 @@
-//! What an agent needs and another one has already.
+//! Resources that another agent already uses.
 
 use std::net::TcpListener;
 
@@ -8,7 +8,7 @@ use rubelet_testbed::{Agent, TestRuntime};
 use crate::outside::{self, TIMEOUT};
 
 #[test]
-fn a_port_socket_or_root_directory_in_use_ends_the_second_agent_with_one_clear_error() {
+fn a_resource_in_use_makes_the_second_agent_exit() {
     let (runtime, first) = outside::with_pods(&[]);
     let followed = |agent: &Agent| {
         let log = std::fs::read_to_string(agent.log_path())?;
@@ -22,7 +22,7 @@ fn a_port_socket_or_root_directory_in_use_ends_the_second_agent_with_one_clear_e
     let port = listener.local_addr().unwrap().port();
     let socket = first.api_socket().display().to_string();
     let root = first.root_dir().display().to_string();
-    // On the same containerd both would be; an embedded runtime has one agent.
+    // Two agents can use the same containerd; an embedded runtime has one agent.
     let elsewhere = TestRuntime::start().unwrap();
     let builder = || Agent::builder(&elsewhere);
     let mut rows = vec![

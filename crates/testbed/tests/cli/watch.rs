@@ -6,7 +6,7 @@ use crate::outside::children::Lines;
 use crate::outside::{self, PodText, TIMEOUT, states};
 
 #[test]
-fn lifecycle_events_show_their_cause_and_how_long_it_took() {
+fn lifecycle_events_show_cause_and_duration() {
     let (runtime, agent) = outside::with_pods(&[PodText::new("web")]);
     let truth = runtime.truth().unwrap();
     let mut events = Lines::start(agent.cli_command().args(["events", "pleg", "-w"]));
@@ -40,7 +40,7 @@ fn lifecycle_events_show_their_cause_and_how_long_it_took() {
 }
 
 #[test]
-fn watches_show_every_change_and_go_on_after_a_restart_of_the_agent() {
+fn watches_continue_after_a_restart_of_the_agent() {
     let first = PodText::new("first");
     let (runtime, mut agent) = outside::with_pods(std::slice::from_ref(&first));
     let truth = runtime.truth().unwrap();
@@ -71,7 +71,7 @@ fn watches_show_every_change_and_go_on_after_a_restart_of_the_agent() {
         line.contains("Started") && line.contains("pod/second-testnode")
     });
 
-    // What was published a moment ago may not be on disk yet.
+    // What was published recently may not be on disk yet.
     let seen = agent.pods().unwrap();
     let seen = seen
         .iter()
@@ -98,7 +98,7 @@ fn watches_show_every_change_and_go_on_after_a_restart_of_the_agent() {
     assert!(restarted.contains("Running"), "{restarted}");
     agent.remove_manifest("second.yaml").unwrap();
     shows(&mut pods, "second-testnode", "Terminating");
-    // Through the restart nothing was shown that was shown before.
+    // After the restart nothing is printed again.
     let waits = pods
         .seen()
         .iter()

@@ -1,10 +1,10 @@
-//! The API server is away, restarts, or does not know the node any more.
+//! The API server is unreachable, restarts, or has no Node object any more.
 
 use crate::joined::{Joined, WAITS, condition, pod, restarts};
 use crate::outside::TIMEOUT;
 
 #[test]
-fn pods_run_on_without_the_api_server_and_the_newest_status_goes_out_when_it_is_back() {
+fn pods_run_and_statuses_are_kept_without_the_api_server() {
     let mut joined = Joined::start("worker");
     joined.create(&pod("web", WAITS));
     joined.create(&pod("doomed", WAITS));
@@ -12,7 +12,7 @@ fn pods_run_on_without_the_api_server_and_the_newest_status_goes_out_when_it_is_
     joined.wait_ready("doomed");
     joined.cluster.api().set_down(true).unwrap();
 
-    // A container ends meanwhile, and the agent is killed and started again.
+    // Meanwhile a container exits, and the agent is killed and started again.
     let container = joined.truth.running("doomed", "main").unwrap().unwrap();
     let pid = joined.truth.pid(&container.id).unwrap();
     rubelet_testbed::cleanup::processes::kill(pid).unwrap();
@@ -58,7 +58,7 @@ fn pods_run_on_without_the_api_server_and_the_newest_status_goes_out_when_it_is_
 }
 
 #[test]
-fn a_restart_of_the_api_server_and_a_deleted_node_object_are_no_trouble() {
+fn an_api_server_restart_and_node_deletion_are_survived() {
     let mut joined = Joined::start("worker");
     joined.create(&pod("web", WAITS));
     joined.wait_ready("web");
@@ -93,7 +93,7 @@ fn a_restart_of_the_api_server_and_a_deleted_node_object_are_no_trouble() {
 }
 
 #[test]
-fn after_a_reboot_without_the_api_server_the_pods_start_as_they_were_known_last() {
+fn after_a_reboot_without_the_api_server_known_pods_start() {
     let mut joined = Joined::start("worker");
     joined.create(&pod("web", WAITS));
     let mut job = pod("job", "true");
@@ -127,7 +127,7 @@ fn after_a_reboot_without_the_api_server_the_pods_start_as_they_were_known_last(
 }
 
 #[test]
-fn pods_of_the_nodes_former_name_are_not_started_under_the_new_one() {
+fn pods_of_a_former_node_name_are_not_started() {
     let mut joined = Joined::start("former");
     joined.create(&pod("web", WAITS));
     joined.wait_ready("web");
@@ -151,7 +151,7 @@ fn pods_of_the_nodes_former_name_are_not_started_under_the_new_one() {
 }
 
 #[test]
-fn no_value_of_a_secret_is_on_disk_and_pods_start_with_them_without_the_api_server() {
+fn no_value_of_a_secret_is_on_disk_in_plain_text() {
     use std::os::unix::fs::MetadataExt as _;
     const VALUE: &str = "a-value-that-is-nowhere-else";
     const ENCODED: &str = "YS12YWx1ZS10aGF0LWlzLW5vd2hlcmUtZWxzZQ==";

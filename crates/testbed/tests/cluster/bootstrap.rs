@@ -1,4 +1,4 @@
-//! A node that has no certificate yet.
+//! A node without a certificate.
 
 use rubelet_testbed::{Agent, Cluster, TestRuntime};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::outside::TIMEOUT;
 use crate::outside::kubectl::Kubectl;
 
 #[test]
-fn a_new_node_asks_for_a_certificate_says_so_and_joins_when_it_is_approved() {
+fn a_new_node_requests_a_certificate_and_joins() {
     let runtime = TestRuntime::start().unwrap();
     let cluster = Cluster::start().unwrap();
     let builder = cluster
@@ -30,7 +30,7 @@ fn a_new_node_asks_for_a_certificate_says_so_and_joins_when_it_is_approved() {
     let requests = kubectl.stdout(&["get", "csr", "-o", "name"]);
     let request = requests.trim();
     assert_eq!(request.lines().count(), 1, "{requests}");
-    // Somebody who is in a hurry restarts it: the same request is waited for.
+    // After a restart it waits for the same request.
     agent.restart().unwrap();
     agent.wait_for("the same request", TIMEOUT, waits).unwrap();
     assert_eq!(kubectl.stdout(&["get", "csr", "-o", "name"]), requests);
@@ -41,7 +41,7 @@ fn a_new_node_asks_for_a_certificate_says_so_and_joins_when_it_is_approved() {
     let node = cluster.api().get("nodes", "", "fresh").unwrap().unwrap();
     assert_eq!(condition(&node, "Ready"), "True");
     agent.wait_ready(TIMEOUT).unwrap();
-    // The pods of the API server may be known a little later.
+    // The pods of the API server may become known a little later.
     let works = |agent: &Agent| Ok((agent.cli(&["status"])?.code == 0).then_some(()));
     agent.wait_for("the node works", TIMEOUT, works).unwrap();
 
@@ -59,7 +59,7 @@ fn a_new_node_asks_for_a_certificate_says_so_and_joins_when_it_is_approved() {
     cluster.no_violations().unwrap();
 }
 
-/// What `kubectl certificate approve` does; newer ones speak a form that the model does not read.
+/// As `kubectl certificate approve` does; newer ones use a format that the model does not support.
 fn approve(cluster: &Cluster, kubectl: &Kubectl, request: &str) {
     let name = request.rsplit_once('/').unwrap().1;
     let text = kubectl.stdout(&["get", "csr", name, "-o", "json"]);

@@ -1,5 +1,5 @@
-//! What the controllers of a real control plane do with such a node; the model has none, so with it
-//! these tests are skipped.
+//! The node with the controllers of a real control plane; the model has none, so with it these
+//! tests are skipped.
 
 mod accounts;
 mod batch;
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::joined::{IMAGE, Joined, WAITS};
 
-/// How long a controller may take: some look once a minute only, and a node counts as lost after 50 s.
-const PATIENCE: Duration = Duration::from_secs(240);
-/// Time between two looks with kubectl.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Timeout of a controller: some check only once a minute, and a node is unreachable after 50 s.
+const TIMEOUT: Duration = Duration::from_secs(240);
+/// Time between two polls with kubectl.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Whether there are controllers.
 fn applies() -> bool {
@@ -26,7 +26,7 @@ fn applies() -> bool {
     rubelet_needs::applies(real.is_some(), "the model API server has no controllers")
 }
 
-/// What the pods of a controller are made from: one container with this script.
+/// The pod template of a controller: one container with this script.
 fn template(app: &str, script: &str) -> Value {
     json!({
         "metadata": { "labels": { "app": app } },
@@ -78,7 +78,7 @@ fn pods(joined: &Joined, app: &str) -> Vec<Value> {
     list["items"].as_array().cloned().unwrap_or_default()
 }
 
-/// Waits until the pods of an app are as wanted; these pods.
+/// Waits until the pods of an app meet a condition; returns them.
 fn wait_pods(
     joined: &Joined,
     app: &str,
@@ -86,29 +86,29 @@ fn wait_pods(
     wanted: impl Fn(&[Value]) -> bool,
 ) -> Vec<Value> {
     let mut last = Vec::new();
-    let waited = wait::until_every(LOOK_EVERY, what, PATIENCE, || {
+    let waited = wait::until_every(POLL_INTERVAL, what, TIMEOUT, || {
         last = pods(joined, app);
         Ok(wanted(&last).then_some(()))
     });
     if let Err(error) = waited {
-        panic!("{error}; the last state was {}", Value::from(last));
+        panic!("{error}; last state: {}", Value::from(last));
     }
     last
 }
 
-/// Waits until an object, `KIND/NAME`, is as wanted, longer than the node alone would need.
+/// Waits until an object, `KIND/NAME`, meets a condition, longer than the node alone would need.
 fn wait_long(joined: &Joined, object: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let mut last = String::new();
-    let waited = wait::until_every(LOOK_EVERY, object, PATIENCE, || {
+    let waited = wait::until_every(POLL_INTERVAL, object, TIMEOUT, || {
         let output = joined.kubectl.run(&["get", object, "-o", "json"]);
         last = format!("{}{}", output.stdout, output.stderr);
         let seen = serde_json::from_str::<Value>(&output.stdout).ok();
         Ok(seen.filter(&wanted))
     });
-    waited.unwrap_or_else(|error| panic!("{error} is as wanted; the last state was {last}"))
+    waited.unwrap_or_else(|error| panic!("{error} meets the condition; last state: {last}"))
 }
 
-/// Whether exactly so many pods are there, all of them ready and none about to go.
+/// Whether there are exactly so many pods, all ready and none terminating.
 fn all_ready(pods: &[Value], count: usize) -> bool {
     let is_ready = |pod: &Value| {
         pod["metadata"]["deletionTimestamp"].is_null()

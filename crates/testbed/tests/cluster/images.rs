@@ -1,4 +1,4 @@
-//! What the node says of its images.
+//! Images in the node's status.
 
 use rubelet_testbed::{Agent, images};
 use serde_json::Value;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use crate::joined::{Joined, WAITS, condition, pod};
 use crate::outside::TIMEOUT;
 
-/// A name that is not there before.
+/// A name that does not exist before.
 const LATER: &str = "localhost/rubelet/later:1";
 
 #[test]
-fn images_without_a_name_are_not_listed_and_cost_the_node_nothing() {
+fn images_without_a_name_are_not_in_the_node_status() {
     let mut joined = Joined::start("worker");
     joined.create(&pod("web", WAITS));
     joined.wait_ready("web");
@@ -22,7 +22,7 @@ fn images_without_a_name_are_not_listed_and_cost_the_node_nothing() {
         .wait_for("an image without a name", TIMEOUT, nameless)
         .unwrap();
 
-    // The first status after a start tells of all images; what it says is read again by the next start.
+    // The first status after a start lists all images; the next start parses it.
     for how in ["killed", "asked to end"] {
         let before = renewed(&joined);
         match how {
@@ -51,7 +51,7 @@ fn names(image: &Value) -> &[Value] {
     image["names"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// When the node's lease was renewed last.
+/// Time of the last renewal of the node's lease.
 fn renewed(joined: &Joined) -> Value {
     let api = joined.cluster.api();
     let lease = api.get("leases", "kube-node-lease", "worker").unwrap();

@@ -1,4 +1,4 @@
-//! A node that has joined, and the words to ask about it.
+//! A joined node, and queries about it.
 
 use rubelet_cri::{RuntimeService as _, v1};
 use rubelet_testbed::agent::AgentBuilder;
@@ -21,17 +21,17 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// Starts all of it and waits until the node is ready.
+    /// Starts everything and waits until the node is ready.
     pub(crate) fn start(name: &str) -> Self {
         Self::start_with(name, |builder| builder)
     }
 
-    /// The same with the model API server, whatever the environment asks for.
+    /// The same with the model API server, whatever the environment selects.
     pub(crate) fn start_on_model(name: &str) -> Self {
         Self::start_on_model_with(name, |builder| builder)
     }
 
-    /// The same with an agent that is set up further.
+    /// The same with an additional configuration of the agent.
     pub(crate) fn start_on_model_with(
         name: &str,
         configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
@@ -39,7 +39,7 @@ impl Joined {
         Self::of(Cluster::start_model().unwrap(), name, configure)
     }
 
-    /// The same with an agent that is set up further.
+    /// The same with an additional configuration of the agent.
     pub(crate) fn start_with(
         name: &str,
         configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
@@ -65,14 +65,14 @@ impl Joined {
         joined
     }
 
-    /// Waits until the node says that it is ready.
+    /// Waits until the node is ready.
     pub(crate) fn wait_node_ready(&self, name: &str) {
         self.wait_object(("nodes", "", name), "ready", |node| {
             condition(node, "Ready") == "True"
         });
     }
 
-    /// Waits until an object is as wanted.
+    /// Waits until an object meets a condition.
     pub(crate) fn wait_object(
         &self,
         object: (&str, &str, &str),
@@ -85,7 +85,7 @@ impl Joined {
         seen.unwrap()
     }
 
-    /// Waits until a pod of the default namespace is as wanted.
+    /// Waits until a pod of the default namespace meets a condition.
     pub(crate) fn wait_pod(
         &self,
         name: &str,
@@ -100,7 +100,7 @@ impl Joined {
         self.wait_pod(name, "ready", |pod| condition(pod, "Ready") == "True")
     }
 
-    /// Waits until the pod's first container waits for that reason; the message.
+    /// Waits until the pod's first container waits for this reason; returns the message.
     pub(crate) fn waits_for(&self, name: &str, reason: &str) -> String {
         let waiting = "/status/containerStatuses/0/state/waiting";
         let seen = self.wait_pod(name, &format!("waits with {reason}"), |pod| {
@@ -135,7 +135,7 @@ impl Joined {
             .unwrap();
     }
 
-    /// Takes all sandboxes and containers away, as a reboot does. The agent doesn't run.
+    /// Removes all sandboxes and containers, like a reboot. The agent must not be running.
     pub(crate) fn lose_all_sandboxes(&self) {
         let lose = |truth: &CriTruth| {
             for sandbox in truth.sandboxes().unwrap() {
@@ -145,8 +145,7 @@ impl Joined {
                 };
                 let remove = v1::RemovePodSandboxRequest { pod_sandbox_id };
                 let client = truth.client();
-                // containerd closes its connection to a shim that ends just now, and a call that uses it
-                // meanwhile fails.
+                // containerd closes its connection to an exiting shim, and a call that uses it fails.
                 wait::until("the sandbox is stopped", TIMEOUT, || {
                     Ok(truth.block_on(client.stop_pod_sandbox(stop.clone())).ok())
                 })
@@ -190,7 +189,7 @@ pub(crate) fn pod(name: &str, script: &str) -> Value {
     })
 }
 
-/// A script that runs until it is told to end.
+/// A script that runs until SIGTERM.
 pub(crate) const WAITS: &str = "trap 'exit 0' TERM; echo begins; while :; do sleep 0.1; done";
 
 /// The status of a condition; empty if there is none.
@@ -210,7 +209,7 @@ pub(crate) fn restarts(pod: &Value) -> u64 {
     count.as_u64().unwrap_or_default()
 }
 
-/// Waits until a command of kubectl prints what is wanted.
+/// Waits until the output of a kubectl command meets a condition.
 pub(crate) fn wait_stdout(
     kubectl: &Kubectl,
     words: &[&str],

@@ -2,7 +2,7 @@
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "../outside/outside.rs"]

@@ -1,4 +1,4 @@
-//! Static pods of a node of a cluster.
+//! Static pods on a node of a cluster.
 
 use crate::joined::{IMAGE, Joined};
 use crate::outside::TIMEOUT;
@@ -13,7 +13,7 @@ fn manifest(image: &str) -> String {
 }
 
 #[test]
-fn a_static_pod_is_shown_to_the_cluster_and_runs_whatever_becomes_of_that() {
+fn a_static_pod_runs_whatever_happens_to_its_mirror_pod() {
     let joined = Joined::start("worker");
     joined
         .agent
@@ -46,7 +46,7 @@ fn a_static_pod_is_shown_to_the_cluster_and_runs_whatever_becomes_of_that() {
     joined.cluster.no_violations().unwrap();
 }
 
-/// A pod that ends only when there is a file `/tmp/end`.
+/// A pod that terminates only when the file `/tmp/end` exists.
 fn holds_on(note: &str) -> String {
     let wait = "trap \"until test -e /tmp/end; do sleep 0.1; done; exit 0\" TERM";
     format!(
@@ -58,7 +58,7 @@ fn holds_on(note: &str) -> String {
 }
 
 #[test]
-fn an_edited_static_pod_ends_before_the_next_one_starts_and_its_mirror_pod_shows_that() {
+fn an_edited_static_pod_ends_before_the_next_one_starts() {
     let mut joined = Joined::start("worker");
     let write = |joined: &Joined, text: &str| {
         joined.agent.write_manifest("static.yaml", text).unwrap();
@@ -86,7 +86,7 @@ fn an_edited_static_pod_ends_before_the_next_one_starts_and_its_mirror_pod_shows
         assert_eq!(running.unwrap().id, old.id, "and runs alone");
     };
     wait(&joined);
-    // A kill in the middle changes nothing.
+    // A kill of the agent in the middle changes nothing.
     joined.agent.kill9().unwrap();
     joined.agent.start().unwrap();
     wait(&joined);

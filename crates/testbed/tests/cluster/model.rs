@@ -1,4 +1,4 @@
-//! What only the model API server can be made to do; with a real one these tests are skipped.
+//! Faults that only the model API server can inject; with a real one these tests are skipped.
 
 mod audit;
 mod caches;
@@ -6,11 +6,11 @@ mod faults;
 
 use rubelet_testbed::api_server;
 
-/// Whether the model is the judge of this run.
+/// Whether this run uses the model.
 fn applies() -> bool {
     let real = api_server::real_programs().unwrap();
     rubelet_needs::applies(
         real.is_none(),
-        "only the model API server can be made to do it",
+        "only the model API server can inject this fault",
     )
 }

@@ -1,5 +1,5 @@
-//! `rubelet net check` in a cluster whose DNS and whose Services are broken, and then mended. Both are
-//! on loopback inside the pod's network namespace.
+//! `rubelet net check` in a cluster whose DNS and Services are broken, and then repaired. Both are on
+//! loopback inside the pod's network namespace.
 
 use std::net::{TcpListener, UdpSocket};
 use std::{fs::File, thread};
@@ -11,10 +11,10 @@ use serde_json::json;
 use crate::joined::{Joined, WAITS, pod};
 use crate::outside::TIMEOUT;
 
-/// An address of loopback that nothing else uses.
+/// A loopback address that nothing else uses.
 const DNS: &str = "127.88.0.53";
 
-/// Opens something in the network namespace of the pod, on a thread that ends there.
+/// Opens a socket in the network namespace of the pod, on a separate thread.
 fn in_pod<T: Send>(joined: &Joined, open: impl FnOnce() -> T + Send) -> T {
     let container = &joined.truth.containers().unwrap()[0];
     let pid = joined.truth.pid(&container.id).unwrap();
@@ -26,15 +26,15 @@ fn in_pod<T: Send>(joined: &Joined, open: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(inside).join().unwrap())
 }
 
-/// Knows every name. Lives as long as the test's process.
+/// A DNS server that resolves every name, until the test's process exits.
 fn serve_names(joined: &Joined) {
     let socket = in_pod(joined, || UdpSocket::bind((DNS, 53)).unwrap());
     thread::spawn(move || {
         let mut query = [0; 512];
         while let Ok((length, client)) = socket.recv_from(&mut query) {
             let mut answer = query[..length].to_vec();
-            // A response without error, with one record: the name of the question, of type A and class
-            // IN, for 5 seconds, 127.0.0.1.
+            // A response without an error, with one record: the queried name, type A, class IN, TTL 5
+            // s, 127.0.0.1.
             answer[2..4].copy_from_slice(&[0x81, 0x80]);
             answer[6..12].copy_from_slice(&[0, 1, 0, 0, 0, 0]);
             answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4, 127, 0, 0, 1]);
@@ -43,7 +43,7 @@ fn serve_names(joined: &Joined) {
     });
 }
 
-/// Lets the Service of the API server lead to a port of loopback.
+/// Redirects the Service of the API server to a loopback port.
 fn serve_at(joined: &Joined, port: u16) {
     let spec = json!({ "spec": {
         "clusterIP": "127.0.0.1",
@@ -57,7 +57,7 @@ fn serve_at(joined: &Joined, port: u16) {
         .stdout(&[&words[..], &[&spec.to_string()]].concat());
 }
 
-/// The check's end, once it says this.
+/// Waits until the check prints this; returns its exit code.
 fn says(joined: &Joined, part: &str) -> CliOutput {
     let words = [
         "net",
@@ -80,7 +80,7 @@ fn says(joined: &Joined, part: &str) -> CliOutput {
 }
 
 #[test]
-fn a_check_says_first_that_the_dns_is_broken_and_then_that_the_service_is() {
+fn a_check_reports_a_broken_dns_then_a_broken_service() {
     let joined = Joined::start_on_model("worker");
     serve_at(&joined, 1);
     let mut web = pod("web", WAITS);

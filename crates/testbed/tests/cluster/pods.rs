@@ -1,4 +1,4 @@
-//! Pods that are made with kubectl.
+//! Pods that are created with kubectl.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::outside::TIMEOUT;
 use crate::outside::children::Lines;
 
 #[test]
-fn a_pod_lives_as_kubectl_says() {
+fn a_pod_of_kubectl_has_its_whole_lifecycle() {
     let joined = Joined::start("worker");
     let kubectl = &joined.kubectl;
     let nodes = kubectl.stdout(&["get", "nodes", "--no-headers"]);
@@ -67,7 +67,7 @@ fn a_pod_lives_as_kubectl_says() {
 }
 
 #[test]
-fn what_is_missing_is_waited_for_and_what_is_not_done_here_is_rejected() {
+fn missing_objects_are_awaited_and_unsupported_rejected() {
     let joined = Joined::start("worker");
     let api = joined.cluster.api();
     let mut waits = pod("waits", WAITS);
@@ -119,7 +119,7 @@ fn what_is_missing_is_waited_for_and_what_is_not_done_here_is_rejected() {
 }
 
 #[test]
-fn a_job_that_is_done_stays_done_and_its_log_can_be_read() {
+fn a_finished_pod_stays_finished_and_keeps_its_log() {
     let mut joined = Joined::start("worker");
     let mut job = pod("job", "echo result");
     job["spec"]["restartPolicy"] = "Never".into();
@@ -129,7 +129,7 @@ fn a_job_that_is_done_stays_done_and_its_log_can_be_read() {
     assert_eq!(joined.kubectl.stdout(&["logs", "job"]), "result\n");
     joined.agent.kill9().unwrap();
     joined.agent.start().unwrap();
-    // It has to learn of the pod first.
+    // It must learn of the pod first.
     let logs = wait_stdout(&joined.kubectl, &["logs", "job"], |_| true);
     assert_eq!(logs, "result\n");
     joined

@@ -1,4 +1,4 @@
-//! The kubelet's HTTPS port, from outside.
+//! The kubelet's HTTPS port.
 
 use rubelet_testbed::Agent;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::joined::{Joined, WAITS, pod, wait_stdout};
 use crate::outside::TIMEOUT;
 
 #[test]
-fn the_port_lets_in_who_may_and_nobody_else() {
+fn the_port_authenticates_and_authorizes_requests() {
     let joined = Joined::start("worker");
     joined.create(&pod("web", WAITS));
     joined.wait_ready("web");
@@ -20,7 +20,7 @@ fn the_port_lets_in_who_may_and_nobody_else() {
     let port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].clone();
     let url = format!("https://{}:{port}", joined.cluster.node_ip());
 
-    // As the API server, which is a master.
+    // As the API server, in the group system:masters.
     let proxied = |path: &str| {
         let path = format!("/api/v1/nodes/worker/proxy{path}");
         joined.kubectl.run(&["get", "--raw", &path])
@@ -40,7 +40,7 @@ fn the_port_lets_in_who_may_and_nobody_else() {
     let authorization = &config["kubeletconfig"]["authorization"];
     assert_eq!(authorization["mode"], "Webhook", "{config}");
 
-    // As somebody else: kubectl can talk to the node itself, too.
+    // As another user: kubectl can also connect to the node itself.
     let ca = joined.cluster.path("ca.crt").display().to_string();
     let direct = |token: &str, path: &str| {
         let mut command = joined.kubectl.command();
@@ -80,7 +80,7 @@ fn the_port_lets_in_who_may_and_nobody_else() {
 }
 
 #[test]
-fn who_asks_the_port_is_in_the_audit_log_and_no_secret_ever_is() {
+fn the_audit_log_has_users_and_no_secrets() {
     const PASSWORD: &str = "a-password-that-is-nowhere-else";
     let joined = Joined::start_with("worker", |builder| {
         let path = builder.scratch().dir().join("audit.log");

@@ -1,10 +1,10 @@
-//! Critical pods on a node that is full.
+//! Critical pods on a full node.
 
 use serde_json::{Value, json};
 
 use crate::joined::{IMAGE, Joined, WAITS, condition, pod, wait_stdout};
 
-/// A pod that was bound to the node and asks for that much of a core.
+/// A pod that is bound to the node, with this CPU request.
 fn bound(name: &str, cpu: &str) -> Value {
     let mut pod = pod(name, WAITS);
     pod["spec"]["nodeName"] = "worker".into();
@@ -13,7 +13,7 @@ fn bound(name: &str, cpu: &str) -> Value {
     pod
 }
 
-/// The pod went for a critical one, and says so.
+/// Waits until the pod's status says that it was preempted.
 fn wait_preempted(joined: &Joined, name: &str) -> Value {
     let ended = joined.wait_pod(name, "is preempted", |pod| {
         pod["status"]["phase"] == "Failed"
@@ -39,14 +39,14 @@ fn wait_preempted(joined: &Joined, name: &str) -> Value {
     ended
 }
 
-/// When the first container began, or ended.
+/// Start or end time of the first container.
 fn time<'a>(pod: &'a Value, state: &str, field: &str) -> &'a str {
     let state = &pod["status"]["containerStatuses"][0]["state"][state];
     state[field].as_str().unwrap()
 }
 
 #[test]
-fn a_critical_pod_takes_the_place_of_a_burstable_one_on_a_full_node() {
+fn a_critical_pod_preempts_a_burstable_one_on_a_full_node() {
     let joined = Joined::start("worker");
     let node = joined.cluster.api().get("nodes", "", "worker").unwrap();
     let node = node.unwrap();
@@ -65,7 +65,7 @@ fn a_critical_pod_takes_the_place_of_a_burstable_one_on_a_full_node() {
         time(&critical, "running", "startedAt"),
         time(&ended, "terminated", "finishedAt"),
     );
-    // Whole seconds in one form: they sort as text.
+    // Timestamps in whole seconds sort as text.
     assert!(
         begin >= end,
         "it began at {begin}, the other ended at {end}"
@@ -79,7 +79,7 @@ fn a_critical_pod_takes_the_place_of_a_burstable_one_on_a_full_node() {
     delete("critical");
     joined.create(&bound("second", all));
     joined.wait_ready("second");
-    // Each static pod is critical.
+    // Static pods are critical.
     let manifest = format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: static}}\nspec:\n  containers:\n  \
          - {{name: main, image: {IMAGE:?}, imagePullPolicy: IfNotPresent, command: [sleep, '1000'], \

@@ -1,4 +1,4 @@
-//! Images that not every pod may use.
+//! Images with pull secrets.
 
 use rubelet_testbed::Registry;
 use rubelet_testbed::registry::{Access, PASSWORD, USER};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::joined::{Joined, WAITS, pod};
 
-/// A pod of an image from the registry, with the pull secret of that name.
+/// A pod with an image of the registry, and the pull secret of this name.
 fn private(name: &str, image: &str, policy: &str, secret: Option<&str>) -> Value {
     let mut pod = pod(name, WAITS);
     let main = &mut pod["spec"]["containers"][0];
@@ -18,7 +18,7 @@ fn private(name: &str, image: &str, policy: &str, secret: Option<&str>) -> Value
     pod
 }
 
-/// A pull secret as `kubectl create secret docker-registry` makes it.
+/// A pull secret, as created by `kubectl create secret docker-registry`.
 fn pull_secret(name: &str, image: &str, password: &str) -> Value {
     let host = image.split('/').next().unwrap();
     let login = json!({ "username": USER, "password": password });
@@ -31,7 +31,7 @@ fn pull_secret(name: &str, image: &str, password: &str) -> Value {
 }
 
 #[test]
-fn a_private_image_that_is_present_is_for_pods_that_can_show_its_secret() {
+fn a_present_private_image_requires_its_pull_secret() {
     let registry = Registry::builder().access(Access::Basic).start().unwrap();
     let image = registry.image("rubelet/private:1");
     let joined = Joined::start("worker");
@@ -42,10 +42,10 @@ fn a_private_image_that_is_present_is_for_pods_that_can_show_its_secret() {
         .unwrap();
     joined.create(&private("owner", &image, "IfNotPresent", Some("login")));
     joined.wait_ready("owner");
-    // A runtime may ask for one image more than once.
+    // A runtime may request one image more than once.
     let pulls = registry.pulls();
 
-    // The image is here, and whoever names it is asked for the secret all the same.
+    // The image is present, but a pod without the secret must pull it.
     for (name, secret) in [
         ("none", None),
         ("wrong", Some("wrong")),
@@ -60,7 +60,7 @@ fn a_private_image_that_is_present_is_for_pods_that_can_show_its_secret() {
             "Back-off pulling image {image:?}: ErrImagePull: failed to pull image {image:?}: "
         );
         assert!(message.starts_with(&start), "{name}: {message}");
-        // In the words of each runtime.
+        // With the message of each runtime.
         let refused = message.to_lowercase();
         assert!(
             refused.contains("unauthorized") || refused.contains("authorization"),
@@ -70,14 +70,14 @@ fn a_private_image_that_is_present_is_for_pods_that_can_show_its_secret() {
             assert!(!message.contains(secret), "{name}: {message}");
         }
     }
-    // It is not told that the image is there.
+    // The message does not reveal that the image is present.
     assert_eq!(
         joined.waits_for("never", "ErrImageNeverPull"),
         format!("Container image {image:?} is not present with pull policy of Never")
     );
     assert_eq!(registry.pulls(), pulls, "nobody else was let in");
 
-    // A pod of the same secret needs no pull, nor does one that is given its own with the same password.
+    // A pod with the same secret needs no pull, nor does one with another secret with the same password.
     joined.create(&private("second", &image, "IfNotPresent", Some("login")));
     joined.wait_ready("second");
     api.create("secrets", &pull_secret("late", &image, PASSWORD))
@@ -97,7 +97,7 @@ fn a_private_image_that_is_present_is_for_pods_that_can_show_its_secret() {
 }
 
 #[test]
-fn without_the_check_whoever_names_a_present_image_may_use_it() {
+fn without_verification_every_pod_may_use_a_present_image() {
     let registry = Registry::builder().access(Access::Token).start().unwrap();
     let image = registry.image("rubelet/shared:1");
     let joined = Joined::start_with("worker", |builder| {
@@ -108,7 +108,7 @@ fn without_the_check_whoever_names_a_present_image_may_use_it() {
         .unwrap();
     joined.create(&private("owner", &image, "IfNotPresent", Some("login")));
     joined.wait_ready("owner");
-    // A runtime may ask for one image more than once.
+    // A runtime may request one image more than once.
     let pulls = registry.pulls();
     joined.create(&private("none", &image, "IfNotPresent", None));
     joined.wait_ready("none");

@@ -1,4 +1,4 @@
-//! Images that are pulled with what a plugin gives for a token of the pod's service account.
+//! Images that are pulled with credentials of a plugin, for a token of the pod's service account.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::joined::{Joined, WAITS, pod};
 
-/// The annotation of a service account that holds the password: the plugin has no secret of its own.
+/// The annotation of a service account with the password: the plugin itself has no secret.
 const ANNOTATION: &str = "tests.example/password";
 const AUDIENCE: &str = "registry.example";
 
-/// Notes each call, keeps what it was asked, and answers with the annotation of the account.
+/// Records each call and its request, and responds with the annotation of the account.
 fn plugin(directory: &Path, host: &str) -> String {
     let answer = json!({
         "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
@@ -34,7 +34,7 @@ fn plugin(directory: &Path, host: &str) -> String {
     )
 }
 
-/// Sets an agent up that asks the plugin for images of this host.
+/// Configures an agent that uses the plugin for images of this host.
 fn with_plugin(builder: AgentBuilder, directory: &Path, host: &str) -> AgentBuilder {
     let programs = directory.join("programs");
     fs::create_dir_all(&programs).unwrap();
@@ -81,7 +81,7 @@ fn pod_of(account: &str, name: &str, image: &str, policy: &str) -> Value {
     pod
 }
 
-/// What the API server says of a token.
+/// The API server's review of a token.
 fn review(joined: &Joined, token: &str) -> Value {
     let review = json!({
         "apiVersion": "authentication.k8s.io/v1",
@@ -100,7 +100,7 @@ fn review(joined: &Joined, token: &str) -> Value {
 }
 
 #[test]
-fn an_image_is_pulled_with_the_service_account_and_is_for_its_pods_alone() {
+fn an_image_pulled_with_a_service_account_is_for_its_pods() {
     let registry = Registry::builder().access(Access::Basic).start().unwrap();
     let image = registry.image("rubelet/of-accounts:1");
     let host = image.split('/').next().unwrap();
@@ -124,7 +124,7 @@ fn an_image_is_pulled_with_the_service_account_and_is_for_its_pods_alone() {
             .unwrap();
     }
 
-    // An administrator has to let nodes ask for tokens of an audience that no pod names.
+    // An administrator must allow nodes to request tokens for an audience that no pod names.
     joined.create(&pod_of("builder", "owner", &image, "IfNotPresent"));
     joined.waits_for("owner", "ImagePullBackOff");
     assert_eq!(calls(), 0);
@@ -144,7 +144,7 @@ fn an_image_is_pulled_with_the_service_account_and_is_for_its_pods_alone() {
     let bound_to = &user["extra"]["authentication.kubernetes.io/pod-name"];
     assert_eq!(*bound_to, json!(["owner"]));
 
-    // A runtime may ask for one image more than once.
+    // A runtime may request one image more than once.
     let pulls = registry.pulls();
     joined.create(&pod_of("builder", "second", &image, "Never"));
     joined.wait_ready("second");

@@ -11,7 +11,7 @@ use crate::outside::children::{Lines, run_with_input};
 use crate::outside::kubectl::{SPDY, WEB_SOCKET};
 
 #[test]
-fn kubectl_exec_runs_a_command_over_each_protocol() {
+fn kubectl_exec_works_over_each_protocol() {
     let joined = Joined::start("worker");
     let mut web = pod("web", WAITS);
     let mut side = web["spec"]["containers"][0].clone();
@@ -88,7 +88,7 @@ fn kubectl_cp_copies_files_in_both_directions() {
     }
 }
 
-/// Repeats the last line that it has read: containerd passes input on before it attaches the output.
+/// Repeats the last line that it has read: containerd forwards input before it attaches the output.
 const REPEATS: &str = "while :; do if read -t 1 line; then last=$line; fi; echo got $last; done";
 
 #[test]
@@ -97,7 +97,7 @@ fn kubectl_debug_attaches_to_the_container_that_it_adds() {
     joined.create(&pod("web", WAITS));
     joined.wait_ready("web");
     let help = joined.kubectl.stdout(&["debug", "--help"]);
-    // Older ones use a form of the request that API servers have dropped.
+    // Older ones use a request format that API servers no longer support.
     if !rubelet_needs::applies(
         help.contains("--profile"),
         "this kubectl is too old for debug",
@@ -124,7 +124,7 @@ fn kubectl_debug_attaches_to_the_container_that_it_adds() {
 }
 
 #[test]
-fn kubectl_attaches_to_a_container_and_to_the_pod_that_it_runs() {
+fn kubectl_attaches_to_containers_and_new_pods() {
     let joined = Joined::start("worker");
     let mut talks = pod("talks", REPEATS);
     talks["spec"]["containers"][0]["stdin"] = true.into();
@@ -152,7 +152,7 @@ fn kubectl_attaches_to_a_container_and_to_the_pod_that_it_runs() {
 }
 
 #[test]
-fn kubectl_port_forward_leads_to_the_ports_of_a_pod() {
+fn kubectl_port_forward_reaches_the_ports_of_a_pod() {
     let joined = Joined::start("worker");
     let script = "mkdir -p /www; echo a page > /www/index.html; exec httpd -f -p 8080 -h /www";
     let mut web = pod("web", script);
@@ -200,7 +200,7 @@ fn a_user_without_pods_exec_is_refused() {
     let file = joined.cluster.path("reader.kubeconfig");
     std::fs::write(&file, api.kubeconfig(&Credentials::Token(token))).unwrap();
     let mut said = None;
-    // A real server may learn of the rules a moment later.
+    // A real server may apply the rules a moment later.
     wait::until("the refusal", TIMEOUT, || {
         let mut command = joined.kubectl.session(WEB_SOCKET);
         command.env("KUBECONFIG", &file);

@@ -1,4 +1,4 @@
-//! Devices that their vendors describe (CDI).
+//! Devices of the Container Device Interface (CDI).
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn asks(sandbox: &Sandbox<'_>, name: &str, device: &str, script: &str) -> v1::Co
 }
 
 #[test]
-fn a_device_comes_with_its_nodes_mounts_variables_and_groups() -> Result<()> {
+fn a_cdi_device_adds_nodes_mounts_env_and_groups() -> Result<()> {
     let subject = Subject::shared()?;
     let Runtime::Served(served) = &*subject.runtime else {
         subject.skip("the directories of the private containerd are those of this machine");
@@ -54,7 +54,7 @@ fn a_device_comes_with_its_nodes_mounts_variables_and_groups() -> Result<()> {
     assert_eq!(lines[..5], ["1, 5", "1", "1", "1", "zero"], "{said}");
     assert!(lines[5].ends_with("4242"), "{said}");
 
-    // What can't be given is reported, and the files are read again each time.
+    // Devices that can't be injected are reported, and the files are read again each time.
     let absent = refused(sandbox.create(asks(&sandbox, "absent", "rubelet.test/zero=1", "true")));
     assert!(absent.message.contains("rubelet.test/zero=0"), "{absent}");
     let hooked = asks(&sandbox, "hooked", "rubelet.test/zero=hooked", "true");

@@ -22,7 +22,7 @@ fn list(subject: &Subject, filter: v1::ContainerFilter) -> Result<BTreeSet<Strin
 }
 
 #[test]
-fn a_container_is_created_runs_and_ends_with_its_code() -> Result<()> {
+fn a_container_is_created_runs_and_exits_with_its_code() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("life")?;
     let mut config = sandbox.script("main", "read line < /tmp/gate; exit 7");
@@ -52,8 +52,8 @@ fn a_container_is_created_runs_and_ends_with_its_code() -> Result<()> {
     let pid = subject.truth.pid(&id)?;
     assert!(Path::new(&format!("/proc/{pid}")).exists());
 
-    // The fifo is made by the script itself, a moment after the start. The end of the container may
-    // take the command along.
+    // The script creates the fifo a moment after the start. The container's exit may kill the
+    // command.
     let open = "while ! [ -p /tmp/gate ]; do sleep 0.05; done; echo > /tmp/gate";
     let client = subject.client();
     subject.ask(crate::subject::exec(client, &id, &["sh", "-c", open], 30))?;
@@ -66,7 +66,7 @@ fn a_container_is_created_runs_and_ends_with_its_code() -> Result<()> {
 }
 
 #[test]
-fn a_good_end_is_completed_and_a_signal_counts_from_128() -> Result<()> {
+fn exit_reasons_and_codes_of_signals_are_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("ends")?;
     for (name, script, code, reason) in [
@@ -151,7 +151,7 @@ fn lists_are_filtered_by_id_state_sandbox_and_labels() -> Result<()> {
 }
 
 #[test]
-fn a_name_and_attempt_is_there_once_in_a_sandbox() -> Result<()> {
+fn a_container_name_and_attempt_is_unique_in_a_sandbox() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("names")?;
     let first = sandbox.waiting("main")?;
@@ -170,7 +170,7 @@ fn a_name_and_attempt_is_there_once_in_a_sandbox() -> Result<()> {
 }
 
 #[test]
-fn of_creations_of_the_same_container_at_the_same_time_one_wins() -> Result<()> {
+fn one_of_concurrent_creations_of_a_container_wins() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("race")?;
     let config = sandbox.script("main", WAITING);
@@ -210,7 +210,7 @@ fn a_container_starts_once() -> Result<()> {
 }
 
 #[test]
-fn containers_of_one_sandbox_are_made_and_removed_at_the_same_time() -> Result<()> {
+fn containers_of_a_sandbox_are_created_concurrently() -> Result<()> {
     const CONTAINERS: usize = 6;
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("many")?;
@@ -243,7 +243,7 @@ fn containers_of_one_sandbox_are_made_and_removed_at_the_same_time() -> Result<(
 }
 
 #[test]
-fn a_container_is_removed_in_any_state_and_again_without_error() -> Result<()> {
+fn a_container_is_removed_in_any_state_idempotently() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("removal")?;
     let client = subject.client();
@@ -262,7 +262,7 @@ fn a_container_is_removed_in_any_state_and_again_without_error() -> Result<()> {
 }
 
 #[test]
-fn removals_of_one_container_at_the_same_time_leave_nothing() -> Result<()> {
+fn concurrent_removals_of_a_container_leave_nothing() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("removals")?;
     let id = sandbox.waiting("main")?;
@@ -277,7 +277,7 @@ fn removals_of_one_container_at_the_same_time_leave_nothing() -> Result<()> {
 }
 
 #[test]
-fn a_container_that_is_not_there_is_not_found_but_stopped_and_removed() -> Result<()> {
+fn stop_and_remove_of_a_missing_container_succeed() -> Result<()> {
     let subject = Subject::shared()?;
     let client = subject.client();
     let absent = "e".repeat(64);
@@ -289,7 +289,7 @@ fn a_container_that_is_not_there_is_not_found_but_stopped_and_removed() -> Resul
 }
 
 #[test]
-fn the_beginning_of_an_id_names_a_container() -> Result<()> {
+fn a_prefix_of_an_id_identifies_a_container() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("short")?;
     let id = sandbox.waiting("main")?;
@@ -301,13 +301,13 @@ fn the_beginning_of_an_id_names_a_container() -> Result<()> {
 }
 
 #[test]
-fn a_sandbox_that_is_stopped_takes_no_container() -> Result<()> {
+fn a_stopped_sandbox_accepts_no_container() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("closed")?;
     let before = sandbox.create(sandbox.script("before", WAITING))?;
     subject.ask(stop_sandbox(subject.client(), &sandbox.id))?;
     if subject.is_embedded() {
-        // Containerd creates it, and notices at the start.
+        // Containerd creates it, and fails at the start.
         subject.wrong_state(sandbox.create(sandbox.script("after", WAITING)));
     }
     subject.wrong_state(subject.ask(start(subject.client(), &before)));
@@ -315,7 +315,7 @@ fn a_sandbox_that_is_stopped_takes_no_container() -> Result<()> {
 }
 
 #[test]
-fn an_ended_container_does_not_hold_up_the_next_one() -> Result<()> {
+fn an_exited_container_does_not_block_the_next_one() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("row")?;
     for attempt in 0..5 {

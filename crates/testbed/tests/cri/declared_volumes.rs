@@ -1,5 +1,5 @@
-//! Volumes that an image declares, by each runtime handler: directories of the runtime's own, filled
-//! from the image. What lies at their paths in the image is a stranger's choice.
+//! Volumes that an image declares, with each runtime handler: directories of the runtime, filled
+//! from the image. The content at their paths in the image is untrusted.
 
 use anyhow::Result;
 use rubelet_cri::v1;
@@ -10,8 +10,8 @@ use crate::subject::{Sandbox, Subject, refused};
 /// All handlers of the embedded runtime.
 const HANDLERS: [&str; 3] = ["", "runc", "crun"];
 
-/// The handlers that work on this machine: containerd is asked for its own only, and crun runs
-/// nothing where controllers of cgroup version 1 are beside the unified hierarchy.
+/// The handlers that work on this machine: for containerd only its own, and crun runs nothing if
+/// controllers of cgroup version 1 are mounted beside the unified hierarchy.
 fn handlers(subject: &Subject) -> &'static [&'static str] {
     let hybrid = std::path::Path::new("/sys/fs/cgroup/unified").exists();
     match (subject.is_embedded(), hybrid) {
@@ -42,7 +42,7 @@ fn read_only(mut config: v1::ContainerConfig) -> v1::ContainerConfig {
 }
 
 #[test]
-fn volumes_are_filled_from_the_image_and_belong_to_the_container() -> Result<()> {
+fn volumes_are_filled_from_the_image_per_container() -> Result<()> {
     let subject = Subject::shared()?;
     for handler in handlers(&subject) {
         let sandbox = sandbox(&subject, handler)?;
@@ -53,7 +53,7 @@ fn volumes_are_filled_from_the_image_and_belong_to_the_container() -> Result<()>
         let expected = "seed\nof the image\n1000:640\n/missing/deep:\nnew\n\n/run/cache:\nnew\n3\n";
         let plain = config(&sandbox, "plain", images::VOLUMES, script);
         assert_eq!(sandbox.output_of(plain)?, expected, "{handler:?}");
-        // Also where nothing else can be written, and again: a container's volumes are its own.
+        // Also with a read-only root, and again: each container has its own volumes.
         let guarded = config(&sandbox, "guarded", images::VOLUMES, script);
         let output = sandbox.output_of(read_only(guarded))?;
         assert_eq!(output, expected, "{handler:?}");
@@ -62,7 +62,7 @@ fn volumes_are_filled_from_the_image_and_belong_to_the_container() -> Result<()>
 }
 
 #[test]
-fn a_mount_of_the_container_takes_the_place_of_a_declared_volume() -> Result<()> {
+fn a_mount_replaces_a_declared_volume() -> Result<()> {
     let subject = Subject::shared()?;
     for handler in handlers(&subject) {
         let sandbox = sandbox(&subject, handler)?;
@@ -78,7 +78,7 @@ fn a_mount_of_the_container_takes_the_place_of_a_declared_volume() -> Result<()>
             })
             .into();
         if !subject.is_embedded() {
-            // Containerd does not see that a link leads there.
+            // Containerd does not detect that a link leads there.
             config.mounts.truncate(1);
         }
         let output = sandbox.output_of(config)?;
@@ -95,7 +95,7 @@ fn a_mount_of_the_container_takes_the_place_of_a_declared_volume() -> Result<()>
 }
 
 #[test]
-fn no_declared_volume_uncovers_the_hosts_file_systems() -> Result<()> {
+fn no_declared_volume_exposes_file_systems_of_the_host() -> Result<()> {
     let subject = Subject::shared()?;
     if !subject.is_embedded() {
         subject.skip("the attack would reach the host");
@@ -123,9 +123,9 @@ fn no_declared_volume_uncovers_the_hosts_file_systems() -> Result<()> {
     Ok(())
 }
 
-/// What the pod mounts read-only stays so, whatever link of the image leads to it.
+/// Read-only mounts of the pod stay read-only, whatever link of the image leads to them.
 #[test]
-fn no_declared_volume_uncovers_a_read_only_mount() -> Result<()> {
+fn no_declared_volume_replaces_a_read_only_mount() -> Result<()> {
     let subject = Subject::shared()?;
     for handler in handlers(&subject) {
         let sandbox = sandbox(&subject, handler)?;

@@ -12,8 +12,8 @@ use crate::subject::{
     Subject, TIMEOUT, WAITING, remove, remove_sandbox, start, stop, stop_sandbox,
 };
 
-/// What happened to the sandbox `id` and the containers in it while `work` ran, up to the deletion
-/// of the sandbox.
+/// The events of the sandbox `id` and its containers while `work` runs, up to the deletion of the
+/// sandbox.
 async fn collect(
     subject: &Subject,
     id: &str,
@@ -48,8 +48,8 @@ fn each_change_is_reported_once_and_in_order() -> Result<()> {
     let mut container = String::new();
     let id = sandbox.id.clone();
     let found = subject.ask(collect(&subject, &id, async {
-        // The stream has no beginning that could be waited for; a container of its own would do,
-        // but a moment is enough.
+        // The start of the stream can't be awaited; another container could show it, but a short
+        // sleep is enough.
         tokio::time::sleep(Duration::from_millis(300)).await;
         container = sandbox.creation(sandbox.script("main", WAITING)).await?;
         start(client, &container).await?;
@@ -78,7 +78,7 @@ fn each_change_is_reported_once_and_in_order() -> Result<()> {
             ContainerDeletedEvent
         ]
     );
-    // What was queued before the stream began may come as well.
+    // Events that were queued before the stream started may arrive too.
     let own = of(&id);
     assert!(
         own.ends_with(&[ContainerStoppedEvent, ContainerDeletedEvent]),
@@ -88,7 +88,7 @@ fn each_change_is_reported_once_and_in_order() -> Result<()> {
 }
 
 #[test]
-fn an_end_is_reported_to_every_listener() -> Result<()> {
+fn an_exit_is_reported_to_every_subscriber() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("listeners")?;
     let id = sandbox.waiting("main")?;
@@ -108,7 +108,8 @@ fn an_end_is_reported_to_every_listener() -> Result<()> {
             tokio::time::sleep(Duration::from_millis(300)).await;
             rubelet_testbed::proc::kill9(pid).map(drop)
         };
-        // Containerd 2.1 and later tell everyone; before that, each event reached one reader.
+        // Containerd 2.1 and later send events to all subscribers; before, each event reached one
+        // of them.
         let all = async { futures_util::try_join!(listen(), listen(), kill) };
         tokio::time::timeout(TIMEOUT, all).await
     });

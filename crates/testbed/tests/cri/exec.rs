@@ -8,7 +8,7 @@ use rubelet_testbed::wait;
 use crate::subject::{Subject, TIMEOUT, WAITING, exec, not_found, refused, stop};
 
 #[test]
-fn both_outputs_and_the_exit_code_come_back() -> Result<()> {
+fn both_outputs_and_the_exit_code_are_returned() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("exec")?;
     let id = sandbox.waiting("main")?;
@@ -58,7 +58,7 @@ fn a_command_sees_what_the_container_sees() -> Result<()> {
 }
 
 #[test]
-fn commands_at_the_same_time_do_not_mix() -> Result<()> {
+fn concurrent_commands_do_not_mix() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("crowd")?;
     let id = sandbox.waiting("main")?;
@@ -75,7 +75,7 @@ fn commands_at_the_same_time_do_not_mix() -> Result<()> {
 }
 
 #[test]
-fn a_command_that_takes_too_long_is_ended_and_the_call_says_so() -> Result<()> {
+fn a_command_that_exceeds_its_timeout_is_killed() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("slow")?;
     let id = sandbox.waiting("main")?;
@@ -84,7 +84,7 @@ fn a_command_that_takes_too_long_is_ended_and_the_call_says_so() -> Result<()> {
         "-c",
         "trap '' TERM; echo begun; sleep 4321; sleep 4321",
     ];
-    // It would be a good hour otherwise.
+    // Otherwise it would take more than an hour.
     let error = refused(subject.ask(exec(subject.client(), &id, &command, 1)));
     assert!(
         matches!(error.kind, CriErrorKind::DeadlineExceeded(_)),
@@ -103,12 +103,12 @@ fn a_command_that_takes_too_long_is_ended_and_the_call_says_so() -> Result<()> {
 }
 
 #[test]
-fn a_command_is_over_with_its_first_process() -> Result<()> {
+fn a_command_ends_with_its_first_process() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("daemon")?;
     let id = sandbox.waiting("main")?;
-    // A grandchild continues and holds the output open, as daemons that are started by a hook do.
-    // Containerd waits for the end of the output, however long.
+    // A grandchild continues and holds the output open, like daemons that a hook starts. Containerd
+    // waits for the end of the output, however long.
     let seconds = if subject.is_embedded() { 4321 } else { 20 };
     let script = format!("sleep {seconds} & echo done");
     let command = ["sh", "-c", &script];
@@ -118,7 +118,7 @@ fn a_command_is_over_with_its_first_process() -> Result<()> {
 }
 
 #[test]
-fn output_without_end_does_not_fill_the_runtimes_memory() -> Result<()> {
+fn endless_output_does_not_fill_the_runtimes_memory() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("flood")?;
     let id = sandbox.waiting("main")?;
@@ -138,7 +138,7 @@ fn output_without_end_does_not_fill_the_runtimes_memory() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_run_is_reported() -> Result<()> {
+fn commands_that_cannot_be_executed_are_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("missing")?;
     let id = sandbox.waiting("main")?;
@@ -169,7 +169,7 @@ fn only_a_running_container_runs_commands() -> Result<()> {
 }
 
 #[test]
-fn a_container_that_ends_takes_its_commands_along() -> Result<()> {
+fn commands_end_with_their_container() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("along")?;
     let id = sandbox.start(sandbox.script("main", "sleep 1"))?;

@@ -33,7 +33,7 @@ fn id_of(subject: &Subject, image: &str) -> Result<String> {
 }
 
 #[test]
-fn an_image_and_a_part_of_it_are_mounted_for_reading() -> Result<()> {
+fn an_image_and_a_subpath_are_mounted_read_only() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("volume")?;
     let script = "head -1 /all/etc/passwd; cat /part/passwd | head -1; \
@@ -50,7 +50,8 @@ fn an_image_and_a_part_of_it_are_mounted_for_reading() -> Result<()> {
     let lines: Vec<&str> = log.iter().map(|line| line.text.as_str()).collect();
     assert_eq!(lines, [root, root, "1", "/all/bin/sh"]);
     if subject.is_embedded() {
-        // By this a kubelet knows that the image is in use. Containerd tells what it was given.
+        // The kubelet uses this to detect that the image is in use. Containerd reports the given
+        // name.
         let mounts = sandbox.status(&id)?.mounts;
         let part = mounts.iter().find(|one| one.container_path == "/part");
         let part = part.unwrap();
@@ -66,7 +67,7 @@ fn an_image_and_a_part_of_it_are_mounted_for_reading() -> Result<()> {
 }
 
 #[test]
-fn a_mounted_image_that_is_removed_stays_for_the_container() -> Result<()> {
+fn a_removed_image_stays_mounted_in_its_container() -> Result<()> {
     let subject = Subject::shared()?;
     if !subject.is_embedded() {
         subject.skip("containerd leaves such an image unusable");
@@ -95,7 +96,7 @@ fn a_mounted_image_that_is_removed_stays_for_the_container() -> Result<()> {
 }
 
 #[test]
-fn images_that_can_not_be_mounted_are_reported() -> Result<()> {
+fn images_that_cannot_be_mounted_are_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("wrong")?;
     let create = |mount: v1::Mount| {
@@ -124,7 +125,7 @@ fn images_that_can_not_be_mounted_are_reported() -> Result<()> {
         ..mount(images::NAMED_USER, "", "/all")
     };
     refused(create(both));
-    // Nothing of them is left that would be in the way.
+    // Nothing of them is left.
     let mut config = sandbox.script("main", "cat /all");
     config.mounts = vec![mount(images::NAMED_USER, "/etc/../etc/passwd", "/all")];
     if subject.is_embedded() {

@@ -90,7 +90,7 @@ fn images_are_listed_and_found_by_name_id_and_digest() -> Result<()> {
 }
 
 #[test]
-fn an_image_that_is_not_there_is_no_error_for_status_and_removal() -> Result<()> {
+fn a_missing_image_is_not_an_error_for_status_and_removal() -> Result<()> {
     let subject = Subject::shared()?;
     assert_eq!(status(&subject, "localhost/no/such:1")?, None);
     remove(&subject, "localhost/no/such:1")?;
@@ -105,12 +105,12 @@ fn an_image_that_is_not_there_is_no_error_for_status_and_removal() -> Result<()>
 }
 
 #[test]
-fn a_container_of_an_image_that_is_not_there_is_refused() -> Result<()> {
+fn a_container_of_a_missing_image_is_refused() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("imageless")?;
     let error = refused(run_with(&sandbox, "main", "localhost/no/such:1"));
     assert!(error.message.contains("no/such"), "{error}");
-    // The name is free after it.
+    // The name is free afterwards.
     sandbox.waiting("main")?;
     Ok(())
 }
@@ -131,7 +131,7 @@ fn an_image_is_pulled_used_and_removed() -> Result<()> {
         Some(&image.id)
     );
 
-    // Again, and by all at once: the same image.
+    // Again, and concurrently: the same image.
     assert_eq!(subject.ask(pull(&subject, &name))?, reference);
     let all = subject.ask(join_all((0..4).map(|_| pull(&subject, &name))));
     for answer in all {
@@ -144,7 +144,7 @@ fn an_image_is_pulled_used_and_removed() -> Result<()> {
     let shown = sandbox.status(&container)?;
     assert_eq!(shown.image.unwrap_or_default().image, name);
     assert_eq!(shown.image_ref, by_digest);
-    // The name goes, what runs continues.
+    // The name is removed, running containers continue.
     remove(&subject, &name)?;
     remove(&subject, &image.id)?;
     assert_eq!(status(&subject, &name)?, None);
@@ -158,7 +158,7 @@ fn an_image_is_pulled_used_and_removed() -> Result<()> {
 }
 
 #[test]
-fn a_pull_that_cannot_be_done_says_why() -> Result<()> {
+fn a_failed_pull_has_its_reason() -> Result<()> {
     let subject = Subject::shared()?;
     let port = std::net::TcpListener::bind("127.0.0.1:0")?
         .local_addr()?
@@ -175,7 +175,7 @@ fn a_pull_that_cannot_be_done_says_why() -> Result<()> {
 }
 
 #[test]
-fn a_pull_that_is_given_up_can_be_done_later() -> Result<()> {
+fn a_cancelled_pull_can_be_retried() -> Result<()> {
     let subject = Subject::shared()?;
     let registry = Registry::start()?;
     let name = registry.image("later:1");

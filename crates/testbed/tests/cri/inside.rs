@@ -1,4 +1,5 @@
-//! What a container sees of its configuration: command, environment, files, mounts, host name.
+//! The configuration of a container, seen from inside: command, environment, files, mounts, host
+//! name.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ fn host_dir(sandbox: &Sandbox<'_>, name: &str) -> Result<PathBuf> {
 }
 
 #[test]
-fn command_arguments_environment_and_directory_are_the_images_unless_given() -> Result<()> {
+fn command_env_and_directory_default_to_the_images() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("program")?;
     let mut config = sandbox.script("given", "");
@@ -38,7 +39,7 @@ fn command_arguments_environment_and_directory_are_the_images_unless_given() -> 
         .into();
     assert_eq!(sandbox.output_of(config.clone())?, "/\n/bin\n1-2 3\n");
 
-    // A directory that isn't there is made.
+    // A missing directory is created.
     config.metadata.as_mut().unwrap().name = "made".into();
     config.log_path = "made.log".into();
     config.working_dir = "/new/directory".into();
@@ -60,7 +61,7 @@ fn command_arguments_environment_and_directory_are_the_images_unless_given() -> 
 }
 
 #[test]
-fn its_root_is_its_own_and_gone_with_it() -> Result<()> {
+fn the_root_file_system_is_removed_with_the_container() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("root")?;
     let first = "echo changed > /etc/passwd; rm /bin/wget; mkdir /left; cat /etc/passwd";
@@ -74,7 +75,7 @@ fn its_root_is_its_own_and_gone_with_it() -> Result<()> {
 }
 
 #[test]
-fn a_read_only_root_is_written_only_in_its_mounts() -> Result<()> {
+fn a_read_only_root_is_writable_in_mounts_only() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("readonly")?;
     let mut config = sandbox.script(
@@ -132,13 +133,13 @@ fn directories_and_files_of_the_host_are_mounted() -> Result<()> {
 }
 
 #[test]
-fn a_mount_over_a_link_that_leads_out_stays_inside() -> Result<()> {
+fn a_mount_over_a_link_stays_inside_the_container() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("link")?;
     let data = host_dir(&sandbox, "data")?;
     std::fs::write(data.join("note"), "mounted\n")?;
-    // There is no link such as the image's /var/run without an image of its own; a mount that is
-    // made first brings the link.
+    // Without a special image there is no link such as /var/run; an earlier mount provides the
+    // link.
     let links = host_dir(&sandbox, "links")?;
     let outside = host_dir(&sandbox, "outside")?;
     std::os::unix::fs::symlink(&outside, links.join("out"))?;
@@ -155,7 +156,7 @@ fn a_mount_over_a_link_that_leads_out_stays_inside() -> Result<()> {
 }
 
 #[test]
-fn mounts_made_on_the_host_appear_inside_only_where_it_was_asked_for() -> Result<()> {
+fn mount_propagation_is_as_requested() -> Result<()> {
     use rustix::mount::{
         MountFlags, MountPropagationFlags, mount as mount_fs, mount_bind, mount_change,
     };
@@ -211,14 +212,14 @@ fn mounts_made_on_the_host_appear_inside_only_where_it_was_asked_for() -> Result
     );
     drop(sandbox);
     for path in ["inner", "sub", ""] {
-        // Undone by the end of the test bed as well.
+        // The test bed also undoes it.
         let _ = rustix::mount::unmount(top.join(path), rustix::mount::UnmountFlags::DETACH);
     }
     Ok(())
 }
 
 #[test]
-fn read_only_goes_all_the_way_down_where_it_was_asked_for() -> Result<()> {
+fn recursive_read_only_mounts_are_applied() -> Result<()> {
     use rustix::mount::{MountFlags, mount as mount_fs};
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("deep")?;
@@ -244,7 +245,7 @@ fn read_only_goes_all_the_way_down_where_it_was_asked_for() -> Result<()> {
 }
 
 #[test]
-fn host_name_and_resolver_are_the_pods() -> Result<()> {
+fn host_name_and_resolv_conf_are_those_of_the_pod() -> Result<()> {
     let subject = Subject::shared()?;
     let mut config = subject.sandbox_config("named")?;
     config.hostname = "a-host-name".into();
@@ -267,7 +268,7 @@ fn host_name_and_resolver_are_the_pods() -> Result<()> {
 }
 
 #[test]
-fn the_pods_containers_share_memory_and_another_pods_do_not() -> Result<()> {
+fn containers_of_a_pod_share_dev_shm() -> Result<()> {
     let subject = Subject::shared()?;
     let (one, other) = (subject.sandbox("shm")?, subject.sandbox("shm")?);
     one.output(
@@ -280,7 +281,7 @@ fn the_pods_containers_share_memory_and_another_pods_do_not() -> Result<()> {
 }
 
 #[test]
-fn a_file_that_the_kubelet_makes_is_mounted_writable_for_its_user() -> Result<()> {
+fn a_file_of_the_kubelet_is_writable_for_its_user() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("termlog")?;
     let dir = host_dir(&sandbox, "log")?;
@@ -299,7 +300,7 @@ fn a_file_that_the_kubelet_makes_is_mounted_writable_for_its_user() -> Result<()
 }
 
 #[test]
-fn a_device_of_the_host_can_be_given() -> Result<()> {
+fn devices_of_the_host_can_be_added() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("device")?;
     let script = "ls -l /dev/given | awk '{print $5,$6}'; dd if=/dev/given bs=1 count=1 2>/dev/null | wc -c; \
@@ -316,7 +317,7 @@ fn a_device_of_the_host_can_be_given() -> Result<()> {
 }
 
 #[test]
-fn a_container_waits_for_its_start_before_it_runs_anything() -> Result<()> {
+fn a_created_container_runs_nothing_before_its_start() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("gate")?;
     let data = host_dir(&sandbox, "data")?;

@@ -1,4 +1,4 @@
-//! What holds a container apart: namespaces, capabilities, system calls, masked paths.
+//! Isolation of a container: namespaces, capabilities, system calls, masked paths.
 
 use std::path::PathBuf;
 
@@ -21,21 +21,21 @@ fn sandbox_with<'a>(
     let mut config = subject.sandbox_config(name)?;
     let options = context.namespace_options.clone().unwrap_or_default();
     if options.network == NamespaceMode::Node as i32 {
-        // The host's name is not the pod's to choose.
+        // The pod can't choose the host's name.
         config.hostname = String::new();
     }
     config.linux.get_or_insert_default().security_context = Some(context);
     subject.sandbox_of(config)
 }
 
-/// The namespaces of a process, by their kinds.
+/// A namespace of a process, by kind.
 fn namespace(pid: &str, kind: &str) -> Result<PathBuf> {
     let path = format!("/proc/{pid}/ns/{kind}");
     std::fs::read_link(&path).with_context(|| format!("cannot read {path}"))
 }
 
 #[test]
-fn network_ipc_and_host_name_are_the_pods_and_the_rest_is_the_containers() -> Result<()> {
+fn network_ipc_and_uts_namespaces_are_those_of_the_pod() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("spaces")?;
     let pids = ["one", "two"].map(|name| -> Result<String> {
@@ -55,7 +55,7 @@ fn network_ipc_and_host_name_are_the_pods_and_the_rest_is_the_containers() -> Re
 }
 
 #[test]
-fn a_pod_may_share_its_processes() -> Result<()> {
+fn a_pod_can_share_its_pid_namespace() -> Result<()> {
     let subject = Subject::shared()?;
     let options = v1::NamespaceOption {
         pid: NamespaceMode::Pod.into(),
@@ -91,14 +91,14 @@ fn a_pod_may_share_its_processes() -> Result<()> {
     ];
     let done = subject.ask(exec(subject.client(), &first, &orphan, 20))?;
     if subject.is_embedded() {
-        // The test bed's pause image for containerd is a shell, which reaps when it wakes.
+        // The test bed's pause image for containerd is a shell, which reaps only when it wakes up.
         assert_eq!(String::from_utf8_lossy(&done.stdout).trim(), "0");
     }
     Ok(())
 }
 
 #[test]
-fn a_debug_container_sees_the_processes_of_the_one_that_it_names() -> Result<()> {
+fn a_debug_container_shares_its_targets_pid_namespace() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("target")?;
     let target = sandbox.start(sandbox.script("main", "exec sleep 4343"))?;
@@ -122,7 +122,7 @@ fn a_debug_container_sees_the_processes_of_the_one_that_it_names() -> Result<()>
 }
 
 #[test]
-fn the_hosts_namespaces_are_shared_where_it_was_asked_for() -> Result<()> {
+fn the_hosts_namespaces_are_shared_on_request() -> Result<()> {
     let subject = Subject::shared()?;
     let node = NamespaceMode::Node.into();
     let options = v1::NamespaceOption {
@@ -163,7 +163,7 @@ fn the_hosts_namespaces_are_shared_where_it_was_asked_for() -> Result<()> {
 }
 
 #[test]
-fn capabilities_are_the_usual_ones_with_what_is_added_and_dropped() -> Result<()> {
+fn capabilities_are_the_defaults_plus_added_minus_dropped() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("caps")?;
     let script = "for c in Inh Prm Eff Bnd Amb; do grep ^Cap$c /proc/self/status | cut -f2; done";
@@ -203,7 +203,7 @@ fn capabilities_are_the_usual_ones_with_what_is_added_and_dropped() -> Result<()
 }
 
 #[test]
-fn new_privileges_can_be_ruled_out() -> Result<()> {
+fn no_new_privileges_can_be_set() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("nnp")?;
     let script = "grep ^NoNewPrivs /proc/self/status | cut -f2";
@@ -222,10 +222,10 @@ fn new_privileges_can_be_ruled_out() -> Result<()> {
 }
 
 #[test]
-fn system_calls_are_filtered_as_asked() -> Result<()> {
+fn system_calls_are_filtered_as_configured() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("seccomp")?;
-    // A new user namespace needs no capability; the usual profile forbids it.
+    // A new user namespace needs no capability; the default profile denies it.
     let script = "grep ^Seccomp: /proc/self/status | cut -f2; unshare -U true 2>/dev/null && echo may; \
                   mkdir /tmp/d 2>/dev/null && echo made; true";
     let profile = |kind: ProfileType, path: &str| v1::SecurityProfile {
@@ -269,7 +269,7 @@ fn system_calls_are_filtered_as_asked() -> Result<()> {
 }
 
 #[test]
-fn what_the_kernel_shows_of_the_host_is_masked() -> Result<()> {
+fn paths_of_the_host_in_proc_and_sys_are_masked() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("masked")?;
     let script = "ls /proc/acpi /proc/scsi /sys/firmware 2>/dev/null | grep -v :$ | grep -c .; \
@@ -296,7 +296,7 @@ fn what_the_kernel_shows_of_the_host_is_masked() -> Result<()> {
 }
 
 #[test]
-fn a_privileged_container_may_do_what_the_runtime_may() -> Result<()> {
+fn a_privileged_container_has_the_runtimes_rights() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = sandbox_with(
         &subject,
@@ -329,7 +329,7 @@ fn a_privileged_container_may_do_what_the_runtime_may() -> Result<()> {
 }
 
 #[test]
-fn a_pod_in_a_user_namespace_is_root_inside_and_nobody_outside() -> Result<()> {
+fn a_pod_in_a_user_namespace_is_root_inside_only() -> Result<()> {
     let subject = Subject::shared()?;
     if !subject.is_embedded() {
         subject.skip("this runc is too old for the mounts of such pods");
@@ -395,7 +395,7 @@ fn a_pod_in_a_user_namespace_is_root_inside_and_nobody_outside() -> Result<()> {
 }
 
 #[test]
-fn settings_of_the_pods_kernel_namespaces_are_set() -> Result<()> {
+fn sysctls_of_the_pods_namespaces_are_set() -> Result<()> {
     let subject = Subject::shared()?;
     let mut config = subject.sandbox_config("sysctl")?;
     config.linux.get_or_insert_default().sysctls = [

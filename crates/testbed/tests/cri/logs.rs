@@ -16,7 +16,7 @@ async fn reopen(client: &CriClient, id: &str) -> CriResult<()> {
 }
 
 #[test]
-fn each_line_has_its_time_its_stream_and_whether_it_is_whole() -> Result<()> {
+fn each_log_line_has_time_stream_and_tag() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("lines")?;
     let script = "echo first; echo second >&2; echo; printf 'no end'";
@@ -46,7 +46,7 @@ fn each_line_has_its_time_its_stream_and_whether_it_is_whole() -> Result<()> {
 }
 
 #[test]
-fn a_long_line_comes_in_parts_that_add_up() -> Result<()> {
+fn a_long_line_is_split_into_partial_entries() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("long")?;
     let script = "head -c 40000 /dev/zero | tr '\\0' x; echo; echo next";
@@ -68,7 +68,7 @@ fn a_long_line_comes_in_parts_that_add_up() -> Result<()> {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_kept() -> Result<()> {
+fn bytes_that_are_not_utf_8_are_kept() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("bytes")?;
     let script = "printf 'a\\377\\000b\\n'";
@@ -81,7 +81,7 @@ fn bytes_that_are_no_text_are_kept() -> Result<()> {
 }
 
 #[test]
-fn much_output_is_whole_and_in_order() -> Result<()> {
+fn large_output_is_complete_and_in_order() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("much")?;
     let output = sandbox.output("main", "seq 1 20000")?;
@@ -95,7 +95,7 @@ fn much_output_is_whole_and_in_order() -> Result<()> {
 }
 
 #[test]
-fn after_a_rotation_the_log_goes_on_in_a_new_file() -> Result<()> {
+fn after_a_rotation_the_log_continues_in_a_new_file() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("rotated")?;
     let script = "mkfifo /tmp/in; echo ready; while :; do cat /tmp/in; done";

@@ -1,12 +1,12 @@
-//! The CRI through a socket, call by call: each with success, with something that isn't there, in a
-//! state that doesn't fit, twice, and at the same time as others.
+//! The CRI through a socket, call by call: success, missing objects, wrong states, repeated calls,
+//! concurrent calls.
 //!
-//! The same tests run on containerd, which is the model, and on `rubelet runtime serve`. Where both
+//! The same tests run on containerd, the reference, and on `rubelet runtime serve`. Where these
 //! differ, the test says why.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "../outside/outside.rs"]

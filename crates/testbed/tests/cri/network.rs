@@ -34,7 +34,7 @@ fn a_pod_is_reached_from_the_host_from_another_pod_and_by_itself() -> Result<()>
 }
 
 #[test]
-fn a_port_of_the_host_leads_to_the_pod_until_it_is_stopped() -> Result<()> {
+fn a_host_port_reaches_the_pod_until_it_is_stopped() -> Result<()> {
     let subject = Subject::shared()?;
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let mut config = subject.sandbox_config("mapped")?;
@@ -73,7 +73,7 @@ fn a_port_of_the_host_leads_to_the_pod_until_it_is_stopped() -> Result<()> {
 }
 
 #[test]
-fn a_pod_on_the_hosts_network_has_no_address_of_its_own() -> Result<()> {
+fn a_host_network_pod_has_no_ip_of_its_own() -> Result<()> {
     let subject = Subject::shared()?;
     let options = v1::NamespaceOption {
         network: v1::NamespaceMode::Node.into(),
@@ -99,18 +99,18 @@ fn a_pod_on_the_hosts_network_has_no_address_of_its_own() -> Result<()> {
 }
 
 #[test]
-fn addresses_come_back_when_pods_go() -> Result<()> {
+fn addresses_are_released_with_their_pods() -> Result<()> {
     let subject = Subject::alone()?;
     let mut seen = std::collections::BTreeSet::new();
-    // More pods one after the other than the subnet has addresses left would be too slow; that none
-    // is lost shows in the leases that are left.
+    // Running more pods than the subnet has addresses would be too slow; the remaining leases show
+    // that no address is lost.
     for _ in 0..10 {
         let sandbox = subject.sandbox("short")?;
         seen.insert(sandbox.ip()?);
     }
     assert!(!seen.contains(""));
     let scratch = subject.runtime.scratch();
-    // The kernel may take an interface away a moment after its pod is gone.
+    // The kernel may remove an interface a moment after its pod is gone.
     wait::until("no pod's interface is left", TIMEOUT, || {
         let left = links_of(scratch);
         Ok(left

@@ -1,4 +1,4 @@
-//! Pulls from registries of all kinds: with passwords, in every form, broken.
+//! Pulls from registries of all kinds: with credentials, all image formats, faults.
 
 use anyhow::Result;
 use rubelet_cri::{CriErrorKind, CriResult, ImageService, v1};
@@ -27,7 +27,7 @@ fn password() -> Option<v1::AuthConfig> {
     })
 }
 
-/// A container of the image runs; the image is removed then.
+/// Runs a container of the image, then removes the image.
 fn runs(subject: &Subject, image: &str) -> Result<()> {
     let sandbox = subject.sandbox("pulled")?;
     let mut config = sandbox.script("main", "cat /etc/group | head -1; ls -l /bin/sh | cut -c1");
@@ -44,7 +44,7 @@ fn runs(subject: &Subject, image: &str) -> Result<()> {
 }
 
 #[test]
-fn every_form_and_packing_of_an_image_is_understood() -> Result<()> {
+fn every_manifest_type_and_compression_is_supported() -> Result<()> {
     let subject = Subject::shared()?;
     let rows = [
         (Form::Oci, Compression::None),
@@ -66,7 +66,7 @@ fn every_form_and_packing_of_an_image_is_understood() -> Result<()> {
 }
 
 #[test]
-fn a_password_is_given_where_it_is_asked_for() -> Result<()> {
+fn credentials_are_sent_on_request() -> Result<()> {
     let subject = Subject::shared()?;
     for access in [Access::Basic, Access::Token, Access::AnonymousToken] {
         let registry = Registry::builder().access(access).start()?;
@@ -91,7 +91,7 @@ fn a_password_is_given_where_it_is_asked_for() -> Result<()> {
 }
 
 #[test]
-fn blobs_may_be_elsewhere_and_the_password_is_not_told_there() -> Result<()> {
+fn credentials_are_not_sent_to_redirected_blobs() -> Result<()> {
     let subject = Subject::shared()?;
     for access in [Access::Basic, Access::Token] {
         let registry = Registry::builder().access(access).redirects().start()?;
@@ -104,7 +104,7 @@ fn blobs_may_be_elsewhere_and_the_password_is_not_told_there() -> Result<()> {
 }
 
 #[test]
-fn a_blob_that_is_cut_off_never_becomes_an_image() -> Result<()> {
+fn a_truncated_blob_never_becomes_an_image() -> Result<()> {
     let subject = Subject::shared()?;
     let registry = Registry::builder()
         .compression(Compression::Gzip)
@@ -125,14 +125,14 @@ fn a_blob_that_is_cut_off_never_becomes_an_image() -> Result<()> {
     let registry = Registry::builder().cut_off(1).start()?;
     let name = registry.image("cut-once:1");
     if pull(&subject, &name, None).is_err() {
-        // Not each runtime tries again by itself; the kubelet does.
+        // Not every runtime retries by itself; the kubelet does.
         pull(&subject, &name, None)?;
     }
     runs(&subject, &name)
 }
 
 #[test]
-fn bytes_that_are_not_what_their_digest_says_are_refused() -> Result<()> {
+fn blobs_that_do_not_match_their_digest_are_refused() -> Result<()> {
     let subject = Subject::shared()?;
     for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
         let builder = Registry::builder()
@@ -147,7 +147,7 @@ fn bytes_that_are_not_what_their_digest_says_are_refused() -> Result<()> {
 }
 
 #[test]
-fn a_registry_that_wants_to_be_left_alone_is_reported() -> Result<()> {
+fn a_registry_with_rate_limits_is_reported() -> Result<()> {
     let subject = Subject::shared()?;
     for status in [429, 503] {
         let registry = Registry::builder().refused(status).start()?;
@@ -158,7 +158,7 @@ fn a_registry_that_wants_to_be_left_alone_is_reported() -> Result<()> {
 }
 
 #[test]
-fn debians_docker_registry_is_understood() -> Result<()> {
+fn debians_docker_registry_is_supported() -> Result<()> {
     let subject = Subject::shared()?;
     for access in [Access::Anonymous, Access::Basic] {
         let registry = PeerRegistry::start(subject.runtime.scratch(), access)?;

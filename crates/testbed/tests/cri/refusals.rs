@@ -1,5 +1,5 @@
-//! Requests that make no sense, or ask for what the machine doesn't have: refused with a reason,
-//! and nothing of them stays.
+//! Invalid requests, and requests for things that the machine lacks: they are refused with a reason
+//! and leave nothing behind.
 
 use anyhow::Result;
 use rubelet_cri::{RuntimeService, v1};
@@ -7,7 +7,7 @@ use rubelet_cri::{RuntimeService, v1};
 use crate::subject::{Subject, not_found, refused, run};
 
 #[test]
-fn a_container_that_cannot_be_is_refused_and_its_name_stays_free() -> Result<()> {
+fn an_invalid_container_is_refused_and_its_name_stays_free() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("refused")?;
     let usual = || sandbox.script("main", "true");
@@ -73,10 +73,10 @@ fn a_container_that_cannot_be_is_refused_and_its_name_stays_free() -> Result<()>
         let answer = sandbox.start(config);
         match answer {
             Err(error) => assert!(!error.message.is_empty(), "{what}"),
-            // Containerd knows no better for some of them; ours tells.
+            // Containerd has no reason for some of them; the embedded runtime has.
             Ok(_) => assert!(!subject.is_embedded(), "{what} was taken"),
         }
-        // One that was created but can't start is there until it is removed, as any other.
+        // A container that was created but can't start exists until it is removed.
         let listed = subject.ask(subject.client().list_containers(v1::ListContainersRequest {
             filter: Some(v1::ContainerFilter {
                 pod_sandbox_id: sandbox.id.clone(),
@@ -94,7 +94,7 @@ fn a_container_that_cannot_be_is_refused_and_its_name_stays_free() -> Result<()>
 }
 
 #[test]
-fn a_program_that_is_not_there_is_reported_by_name_and_the_container_has_ended() -> Result<()> {
+fn a_missing_program_is_reported_and_the_container_exits() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("absent")?;
     let mut config = sandbox.script("main", "");
@@ -146,7 +146,7 @@ fn empty_requests_are_refused() -> Result<()> {
 }
 
 #[test]
-fn a_container_of_a_sandbox_that_is_not_there_is_not_found() -> Result<()> {
+fn a_container_of_a_missing_sandbox_is_not_found() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("orphan")?;
     let request = v1::CreateContainerRequest {
@@ -159,7 +159,7 @@ fn a_container_of_a_sandbox_that_is_not_there_is_not_found() -> Result<()> {
 }
 
 #[test]
-fn a_pod_that_no_container_could_be_in_is_refused_and_its_name_stays_free() -> Result<()> {
+fn an_invalid_sandbox_is_refused_and_its_name_stays_free() -> Result<()> {
     let subject = Subject::shared()?;
     if !subject.is_embedded() {
         subject.skip("containerd does not refuse them");

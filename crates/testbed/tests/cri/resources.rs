@@ -13,7 +13,7 @@ use crate::subject::{Sandbox, Subject, WAITING, not_found, stop};
 
 const MIB: i64 = 1 << 20;
 
-/// The names of one limit, of version 2 of cgroups and of version 1.
+/// The file names of one limit, in cgroup version 2 and version 1.
 const MEMORY: [&str; 2] = ["memory.max", "memory.limit_in_bytes"];
 const QUOTA: [&str; 2] = ["cpu.max", "cpu.cfs_quota_us"];
 
@@ -69,7 +69,7 @@ fn first() -> Resources {
 }
 
 #[test]
-fn limits_hold_and_are_shown_and_changed_while_it_runs() -> Result<()> {
+fn limits_are_applied_reported_and_updated() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("limits")?;
     let id = sandbox.start(limited(&sandbox, "main", WAITING, first()))?;
@@ -99,7 +99,7 @@ fn limits_hold_and_are_shown_and_changed_while_it_runs() -> Result<()> {
     assert_eq!((shown.cpu_quota, shown.cpu_period), (70_000, 100_000));
     assert_eq!(shown.memory_limit_in_bytes, 96 * MIB);
 
-    // What is not named stays.
+    // Limits that are not given are unchanged.
     let less = Resources {
         memory_limit_in_bytes: 48 * MIB,
         ..Default::default()
@@ -111,7 +111,7 @@ fn limits_hold_and_are_shown_and_changed_while_it_runs() -> Result<()> {
 }
 
 #[test]
-fn a_created_container_is_changed_before_its_start() -> Result<()> {
+fn limits_of_a_created_container_can_be_updated() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("early")?;
     let id = sandbox.create(limited(&sandbox, "main", WAITING, first()))?;
@@ -126,7 +126,7 @@ fn a_created_container_is_changed_before_its_start() -> Result<()> {
 }
 
 #[test]
-fn changes_at_the_same_time_end_in_one_of_them() -> Result<()> {
+fn one_of_concurrent_updates_wins() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("changes")?;
     let id = sandbox.start(limited(&sandbox, "main", WAITING, first()))?;
@@ -155,7 +155,7 @@ fn changes_at_the_same_time_end_in_one_of_them() -> Result<()> {
 }
 
 #[test]
-fn what_is_not_there_or_over_is_not_changed() -> Result<()> {
+fn missing_and_exited_containers_are_not_updated() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("over")?;
     let client = subject.client();
@@ -163,7 +163,7 @@ fn what_is_not_there_or_over_is_not_changed() -> Result<()> {
     let id = sandbox.waiting("main")?;
     subject.ask(stop(client, &id, 10))?;
     let answer = subject.ask(update(client, &id, first()));
-    // Containerd takes it and does nothing.
+    // Containerd accepts it and does nothing.
     if subject.is_embedded() {
         subject.wrong_state(answer);
     }
@@ -171,15 +171,14 @@ fn what_is_not_there_or_over_is_not_changed() -> Result<()> {
 }
 
 #[test]
-fn a_container_that_takes_too_much_memory_is_distinguished_from_one_that_was_killed() -> Result<()>
-{
+fn oom_kills_are_distinguished_from_other_kills() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("oom")?;
     let resources = Resources {
         memory_limit_in_bytes: 16 * MIB,
         ..Default::default()
     };
-    // Awk keeps the text that it adds to.
+    // Awk accumulates a growing text.
     let script = "exec awk 'BEGIN { s = \"x\"; while (1) s = s s }'";
     let id = sandbox.start(limited(&sandbox, "main", script, resources))?;
     let ended = sandbox.ended(&id)?;
@@ -187,14 +186,14 @@ fn a_container_that_takes_too_much_memory_is_distinguished_from_one_that_was_kil
     if subject.is_embedded() {
         assert_eq!(ended.reason, "OOMKilled");
     } else {
-        // Containerd is sometimes told of it only after the end.
+        // Containerd sometimes learns of it only after the exit.
         assert!(["OOMKilled", "Error"].contains(&ended.reason.as_str()));
     }
     Ok(())
 }
 
 #[test]
-fn a_pods_processes_are_in_the_cgroup_that_was_named() -> Result<()> {
+fn processes_of_a_pod_are_in_the_requested_cgroup() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("placed")?;
     let id = sandbox.waiting("main")?;

@@ -1,4 +1,4 @@
-//! The runtime is stopped or killed while containers run, and comes back.
+//! Stops and kills of the runtime while containers run.
 
 use std::process::Command;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::subject::{Sandbox, Subject, TIMEOUT, WAITING, exec, start, stop};
 
-/// Counts aloud, ten times a second.
+/// Prints a counter, ten times per second.
 const COUNTING: &str = "trap 'exit 0' TERM; i=0; while :; do i=$((i+1)); echo $i; sleep 0.1; done";
 
-/// The numbers that a counting container has written follow each other.
+/// Asserts that the numbers in the log are consecutive.
 fn assert_counts(sandbox: &Sandbox<'_>) -> Result<usize> {
     let log = sandbox.log("counting")?;
     for (place, line) in log.iter().enumerate() {
@@ -23,7 +23,7 @@ fn assert_counts(sandbox: &Sandbox<'_>) -> Result<usize> {
 }
 
 #[test]
-fn containers_outlive_the_runtime_and_what_happened_meanwhile_is_known_after_it() -> Result<()> {
+fn containers_and_their_exits_outlive_the_runtime() -> Result<()> {
     let subject = Subject::alone()?;
     let sandbox = subject.sandbox("outlive")?;
     let counting = sandbox.start(sandbox.script("counting", COUNTING))?;
@@ -64,7 +64,7 @@ fn containers_outlive_the_runtime_and_what_happened_meanwhile_is_known_after_it(
         );
         assert_eq!(sandbox.status(&before)?.exit_code, 3);
         let ended = sandbox.ended(&dying)?;
-        // Containerd forgets the code of an end that it didn't see.
+        // Containerd loses the code of an exit that it did not see.
         let code = if subject.is_embedded() { 9 } else { 255 };
         assert_eq!(ended.exit_code, code, "the code of an end that nobody saw");
         assert_eq!(
@@ -85,7 +85,7 @@ fn containers_outlive_the_runtime_and_what_happened_meanwhile_is_known_after_it(
 }
 
 #[test]
-fn names_stay_taken_over_a_restart() -> Result<()> {
+fn names_stay_reserved_over_a_restart() -> Result<()> {
     let subject = Subject::alone()?;
     let sandbox = subject.sandbox("names")?;
     sandbox.waiting("main")?;
@@ -100,7 +100,7 @@ fn names_stay_taken_over_a_restart() -> Result<()> {
 }
 
 #[test]
-fn a_command_in_a_container_dies_with_the_call_or_ends_by_itself() -> Result<()> {
+fn a_command_is_killed_with_its_call_or_ends_by_itself() -> Result<()> {
     let subject = Subject::alone()?;
     let sandbox = subject.sandbox("commands")?;
     let id = sandbox.waiting("main")?;
@@ -118,7 +118,7 @@ fn a_command_in_a_container_dies_with_the_call_or_ends_by_itself() -> Result<()>
 }
 
 #[test]
-fn a_pod_that_lost_its_network_meanwhile_is_named_after_a_restart() -> Result<()> {
+fn a_pod_that_lost_its_network_is_reported_after_a_restart() -> Result<()> {
     let subject = Subject::alone()?;
     if !subject.is_embedded() {
         subject.skip("containerd asks nobody");

@@ -21,7 +21,7 @@ fn list(subject: &Subject, filter: v1::PodSandboxFilter) -> Result<BTreeSet<Stri
 }
 
 #[test]
-fn a_sandbox_is_shown_as_it_was_asked_for() -> Result<()> {
+fn the_status_of_a_sandbox_is_as_requested() -> Result<()> {
     let subject = Subject::shared()?;
     let mut config = subject.sandbox_config("shown")?;
     config.annotations = BTreeMap::from([("note".into(), "a value".into())]);
@@ -122,7 +122,7 @@ fn lists_are_filtered_by_id_state_and_labels() -> Result<()> {
 }
 
 #[test]
-fn the_beginning_of_an_id_names_a_sandbox() -> Result<()> {
+fn a_prefix_of_an_id_identifies_a_sandbox() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("short")?;
     let request = v1::PodSandboxStatusRequest {
@@ -142,7 +142,7 @@ fn one_pod_and_attempt_has_one_sandbox() -> Result<()> {
     if subject.is_embedded() {
         assert!(again.is_already_exists(), "{again}");
     }
-    // The next attempt is another sandbox, and the first one's name is free when that is gone.
+    // The next attempt is another sandbox, and the first one's name is free when it is removed.
     let mut next = sandbox.config.clone();
     next.metadata.as_mut().unwrap().attempt = 1;
     let second = subject.sandbox_of(next)?;
@@ -154,7 +154,7 @@ fn one_pod_and_attempt_has_one_sandbox() -> Result<()> {
 }
 
 #[test]
-fn of_calls_for_the_same_sandbox_at_the_same_time_one_wins() -> Result<()> {
+fn one_of_concurrent_creations_of_a_sandbox_wins() -> Result<()> {
     let subject = Subject::shared()?;
     let config = subject.sandbox_config("race")?;
     let answers = subject.ask(join_all((0..5).map(|_| run(subject.client(), &config, ""))));
@@ -177,7 +177,7 @@ fn of_calls_for_the_same_sandbox_at_the_same_time_one_wins() -> Result<()> {
 }
 
 #[test]
-fn sandboxes_of_many_pods_are_made_and_removed_at_the_same_time() -> Result<()> {
+fn sandboxes_are_created_and_removed_concurrently() -> Result<()> {
     const PODS: usize = 8;
     let subject = Subject::shared()?;
     let configs: Vec<_> = (0..PODS)
@@ -217,7 +217,7 @@ fn sandboxes_of_many_pods_are_made_and_removed_at_the_same_time() -> Result<()> 
 }
 
 #[test]
-fn a_stopped_sandbox_is_not_ready_and_a_second_stop_is_no_error() -> Result<()> {
+fn a_stopped_sandbox_is_not_ready_and_stop_is_idempotent() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("stopped")?;
     let container = sandbox.waiting("main")?;
@@ -236,7 +236,7 @@ fn a_stopped_sandbox_is_not_ready_and_a_second_stop_is_no_error() -> Result<()> 
 }
 
 #[test]
-fn a_removed_sandbox_and_its_containers_are_gone_and_a_second_removal_is_no_error() -> Result<()> {
+fn removing_a_sandbox_removes_containers_idempotently() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("removed")?;
     let container = sandbox.waiting("main")?;
@@ -252,7 +252,7 @@ fn a_removed_sandbox_and_its_containers_are_gone_and_a_second_removal_is_no_erro
 }
 
 #[test]
-fn removing_a_ready_sandbox_ends_what_runs_in_it() -> Result<()> {
+fn removing_a_ready_sandbox_kills_its_containers() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("forced")?;
     let container = sandbox.waiting("main")?;
@@ -265,7 +265,7 @@ fn removing_a_ready_sandbox_ends_what_runs_in_it() -> Result<()> {
 }
 
 #[test]
-fn stops_and_removals_of_one_sandbox_at_the_same_time_all_succeed() -> Result<()> {
+fn concurrent_stops_and_removals_of_a_sandbox_succeed() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("melee")?;
     sandbox.waiting("main")?;
@@ -284,7 +284,7 @@ fn stops_and_removals_of_one_sandbox_at_the_same_time_all_succeed() -> Result<()
 }
 
 #[test]
-fn a_sandbox_that_is_not_there_is_not_found_but_stopped_and_removed() -> Result<()> {
+fn stop_and_remove_of_a_missing_sandbox_succeed() -> Result<()> {
     let subject = Subject::shared()?;
     let client = subject.client();
     let absent = "f".repeat(64);
@@ -299,7 +299,7 @@ fn a_sandbox_that_is_not_there_is_not_found_but_stopped_and_removed() -> Result<
 }
 
 #[test]
-fn a_handler_that_is_not_there_is_refused_by_name() -> Result<()> {
+fn a_missing_handler_is_refused_by_name() -> Result<()> {
     let subject = Subject::shared()?;
     let config = subject.sandbox_config("handled")?;
     let error = refused(subject.ask(run(subject.client(), &config, "nosuch")));
@@ -321,7 +321,7 @@ fn a_sandbox_without_a_name_is_refused() -> Result<()> {
 }
 
 #[test]
-fn a_pods_containers_are_reported_with_it_and_the_newest_first() -> Result<()> {
+fn sandbox_status_lists_containers_newest_first() -> Result<()> {
     let subject = Subject::shared()?;
     if !subject.is_embedded() {
         subject.skip("containerd does not tell them");

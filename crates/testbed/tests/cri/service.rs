@@ -6,7 +6,7 @@ use rubelet_cri::{RuntimeService, v1};
 use crate::subject::Subject;
 
 #[test]
-fn it_tells_its_name_and_version() -> Result<()> {
+fn name_and_version_are_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let answer = subject.ask(subject.client().version(v1::VersionRequest::default()))?;
     assert_eq!(answer.runtime_api_version, "v1");
@@ -22,7 +22,7 @@ fn it_tells_its_name_and_version() -> Result<()> {
 }
 
 #[test]
-fn it_and_its_network_are_ready_and_its_handlers_are_reported() -> Result<()> {
+fn runtime_and_network_are_ready_with_handlers() -> Result<()> {
     let subject = Subject::shared()?;
     for verbose in [false, true] {
         let answer = subject.ask(subject.client().status(v1::StatusRequest { verbose }))?;
@@ -54,7 +54,7 @@ fn it_and_its_network_are_ready_and_its_handlers_are_reported() -> Result<()> {
 }
 
 #[test]
-fn it_tells_its_cgroup_driver() -> Result<()> {
+fn the_cgroup_driver_is_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let request = v1::RuntimeConfigRequest::default();
     let answer = subject.ask(subject.client().runtime_config(request))?;
@@ -64,7 +64,7 @@ fn it_tells_its_cgroup_driver() -> Result<()> {
 }
 
 #[test]
-fn the_nodes_pod_range_can_be_told_again_and_again() -> Result<()> {
+fn the_pod_cidr_can_be_set_repeatedly() -> Result<()> {
     let subject = Subject::alone()?;
     let client = subject.client();
     let request = |range: &str| v1::UpdateRuntimeConfigRequest {
@@ -80,7 +80,7 @@ fn the_nodes_pod_range_can_be_told_again_and_again() -> Result<()> {
     }
     subject.ask(client.update_runtime_config(request("")))?;
     subject.ask(client.update_runtime_config(v1::UpdateRuntimeConfigRequest::default()))?;
-    // What comes after it gets an address as before.
+    // Later pods get addresses as before.
     let sandbox = subject.sandbox("ranged")?;
     let wanted = range.trim_end_matches("0/24");
     assert!(sandbox.ip()?.starts_with(wanted), "{}", sandbox.ip()?);

@@ -1,5 +1,5 @@
-//! Sockets of 32-bit programs, which have a second call to make them: `socketcall`, whose arguments
-//! no filter of system calls can see.
+//! Sockets of 32-bit programs, which have a second system call to create them: `socketcall`, whose
+//! arguments a seccomp filter can't see.
 
 use anyhow::{Result, ensure};
 use rubelet_cri::v1::{self, LinuxContainerSecurityContext as Context};
@@ -8,12 +8,12 @@ use rubelet_testbed::sockets32::{ALG, INET, VSOCK, script, socket, socketcall};
 
 use crate::subject::{Sandbox, Subject, run};
 
-/// Numbers of errors.
+/// Error numbers.
 const EPERM: &str = "1";
 const ENOSYS: &str = "38";
 
 #[test]
-fn a_32_bit_program_gets_no_socket_of_a_family_that_is_filtered() -> Result<()> {
+fn a_32_bit_program_gets_no_socket_of_a_filtered_family() -> Result<()> {
     let subject = Subject::shared()?;
     if !subject.is_embedded() {
         subject.skip("containerd allows `socketcall`");
@@ -36,7 +36,7 @@ fn a_32_bit_program_gets_no_socket_of_a_family_that_is_filtered() -> Result<()> 
     };
     let status = subject.ask(subject.client().status(v1::StatusRequest::default()))?;
     let handlers = status.runtime_handlers.into_iter().map(|one| one.name);
-    // crun makes its filter as runc does, and does not work on each layout of cgroups.
+    // crun creates its filter as runc does, and does not work with every cgroup layout.
     for handler in handlers.filter(|name| ["", "runc"].contains(&&**name)) {
         eprintln!("with the handler {handler:?}");
         let config = subject.sandbox_config(&format!("sockets32{handler}"))?;

@@ -17,7 +17,7 @@ fn stats(subject: &Subject, id: &str) -> CriResult<v1::ContainerStats> {
 }
 
 #[test]
-fn a_container_tells_what_it_uses() -> Result<()> {
+fn stats_of_a_container_are_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("uses")?;
     let script = "head -c 5000000 /dev/urandom > /tmp/big; sync; echo ready; exec sleep 1000";
@@ -47,7 +47,7 @@ fn a_container_tells_what_it_uses() -> Result<()> {
 }
 
 #[test]
-fn lists_of_use_are_filtered() -> Result<()> {
+fn lists_of_stats_are_filtered() -> Result<()> {
     let subject = Subject::shared()?;
     let (one, two) = (subject.sandbox("list")?, subject.sandbox("list")?);
     let (first, second) = (one.waiting("main")?, two.waiting("main")?);
@@ -80,7 +80,7 @@ fn lists_of_use_are_filtered() -> Result<()> {
 }
 
 #[test]
-fn what_is_over_or_not_there_uses_nothing() -> Result<()> {
+fn exited_and_missing_containers_use_nothing() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("gone")?;
     not_found(stats(&subject, &"a".repeat(64)));
@@ -93,13 +93,13 @@ fn what_is_over_or_not_there_uses_nothing() -> Result<()> {
         }),
     };
     let listed = subject.ask(subject.client().list_container_stats(request))?;
-    // One that is over may be listed, but not with processor time that continues.
+    // An exited container may be listed, but not with increasing CPU time.
     assert!(listed.stats.len() <= 1, "{listed:#?}");
     Ok(())
 }
 
 #[test]
-fn a_pod_tells_what_it_uses() -> Result<()> {
+fn stats_of_a_pod_are_reported() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("pod")?;
     let id = sandbox.waiting("main")?;
@@ -166,7 +166,7 @@ fn a_pod_tells_what_it_uses() -> Result<()> {
 }
 
 #[test]
-fn metrics_are_described_and_told() -> Result<()> {
+fn metrics_have_descriptors_and_values() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("metrics")?;
     sandbox.waiting("main")?;
@@ -197,7 +197,7 @@ fn metrics_are_described_and_told() -> Result<()> {
         metric.and_then(|one| Some(one.value?.value))
     };
     let some = |name: &str| assert!(number(name) > Some(0), "{name}: {:?}", number(name));
-    // What a kubelet shows of each container, whoever the runtime is.
+    // Metrics that a kubelet serves for each container, with any runtime.
     for name in [
         "container_file_descriptors",
         "container_fs_inodes_total",

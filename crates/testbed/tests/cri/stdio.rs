@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::subject::{Subject, WAITING};
 
 #[test]
-fn without_standard_input_a_container_reads_its_end() -> Result<()> {
+fn without_stdin_a_container_reads_end_of_file() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("closed")?;
     assert_eq!(sandbox.output("main", "cat; echo end")?, "end\n");
@@ -13,14 +13,14 @@ fn without_standard_input_a_container_reads_its_end() -> Result<()> {
 }
 
 #[test]
-fn with_standard_input_a_container_waits_for_it() -> Result<()> {
+fn with_stdin_a_container_waits_for_input() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("open")?;
     let mut config = sandbox.script("main", "echo ready; read line; echo over");
     config.stdin = true;
     let id = sandbox.start(config)?;
     sandbox.wait_log("main", "ready")?;
-    // Something else runs meanwhile, from its creation to its end.
+    // Another container runs meanwhile, from its creation to its exit.
     sandbox.output("other", "true")?;
     let log = sandbox.log("main")?;
     assert_eq!(log.len(), 1, "it still waits: {log:#?}");
@@ -30,7 +30,7 @@ fn with_standard_input_a_container_waits_for_it() -> Result<()> {
 }
 
 #[test]
-fn a_terminal_is_one_and_both_outputs_are_one_log() -> Result<()> {
+fn with_a_terminal_both_outputs_are_one_log() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("tty")?;
     let script = "[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && tty; echo err >&2; ls -l /dev/console | cut -c1; \
@@ -53,7 +53,7 @@ fn a_terminal_is_one_and_both_outputs_are_one_log() -> Result<()> {
 }
 
 #[test]
-fn a_container_with_a_terminal_that_waits_is_stopped() -> Result<()> {
+fn a_waiting_container_with_a_terminal_is_stopped() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("waits")?;
     let mut config = sandbox.script("main", WAITING);

@@ -1,4 +1,4 @@
-//! StopContainer: grace, stop signals, what doesn't end by itself.
+//! StopContainer: grace periods, stop signals, processes that ignore SIGTERM.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use rubelet_testbed::clock;
 
 use crate::subject::{Subject, WAITING, start, stop};
 
-/// It says so when it is asked to end, and continues.
+/// Prints a line on SIGTERM, and continues.
 const STUBBORN: &str = "trap 'echo asked' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
 
-/// Seconds that no machine is ever busy for, and half of them.
+/// A grace period longer than any delay of a busy machine, and half of it, in seconds.
 const GRACE: i64 = 500;
 const HALF_GRACE: Duration = Duration::from_secs(250);
 
 #[test]
-fn what_ends_at_sigterm_is_not_killed() -> Result<()> {
+fn a_container_that_exits_on_sigterm_is_not_killed() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("polite")?;
     let script = "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
@@ -36,7 +36,7 @@ fn what_ends_at_sigterm_is_not_killed() -> Result<()> {
 }
 
 #[test]
-fn what_goes_on_is_killed_when_the_grace_is_over() -> Result<()> {
+fn a_container_is_killed_after_its_grace_period() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("stubborn")?;
     let id = sandbox.start(sandbox.script("main", STUBBORN))?;
@@ -52,7 +52,7 @@ fn what_goes_on_is_killed_when_the_grace_is_over() -> Result<()> {
 }
 
 #[test]
-fn no_grace_is_a_kill_at_once() -> Result<()> {
+fn a_grace_period_of_zero_is_a_kill() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("now")?;
     let id = sandbox.start(sandbox.script("main", STUBBORN))?;
@@ -66,7 +66,7 @@ fn no_grace_is_a_kill_at_once() -> Result<()> {
 }
 
 #[test]
-fn a_second_stop_with_less_grace_is_not_held_up_by_the_first() -> Result<()> {
+fn a_second_stop_can_shorten_the_grace_period() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("impatient")?;
     let id = sandbox.start(sandbox.script("main", STUBBORN))?;
@@ -83,7 +83,7 @@ fn a_second_stop_with_less_grace_is_not_held_up_by_the_first() -> Result<()> {
 }
 
 #[test]
-fn stopping_is_good_in_any_state_and_any_number_of_times() -> Result<()> {
+fn stop_is_idempotent_in_any_state() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("stops")?;
     let client = subject.client();
@@ -91,8 +91,8 @@ fn stopping_is_good_in_any_state_and_any_number_of_times() -> Result<()> {
     let answers = subject.ask(join_all((0..4).map(|_| stop(client, &id, 10))));
     assert!(answers.iter().all(Result::is_ok), "{answers:#?}");
     subject.ask(stop(client, &id, 10))?;
-    // Containerd refuses to stop what never ran; a kubelet that cleans up is better served by a
-    // container that is over.
+    // Containerd refuses to stop a container that never ran; for a kubelet that cleans up, success
+    // is better.
     let created = sandbox.create(sandbox.script("created", WAITING))?;
     let stopped = subject.ask(stop(client, &created, 10));
     if subject.is_embedded() {
@@ -105,7 +105,7 @@ fn stopping_is_good_in_any_state_and_any_number_of_times() -> Result<()> {
 }
 
 #[test]
-fn a_container_may_name_the_signal_that_ends_it() -> Result<()> {
+fn a_container_can_have_its_own_stop_signal() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("signal")?;
     let script = "trap 'exit 4' USR1; trap 'exit 5' TERM; echo ready; \
@@ -126,10 +126,10 @@ fn a_container_may_name_the_signal_that_ends_it() -> Result<()> {
 }
 
 #[test]
-fn what_a_container_has_started_ends_with_it() -> Result<()> {
+fn children_of_a_container_end_with_it() -> Result<()> {
     let subject = Subject::shared()?;
     let mut config = subject.sandbox_config("family")?;
-    // In the host's namespace of processes nothing but the runtime ends the children.
+    // In the host's PID namespace only the runtime kills the children.
     config.linux.get_or_insert_default().security_context = Some(v1::LinuxSandboxSecurityContext {
         namespace_options: Some(host_pid()),
         ..Default::default()

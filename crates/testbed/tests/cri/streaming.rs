@@ -1,4 +1,4 @@
-//! Exec, Attach and PortForward answer with URLs; checkpoints are refused.
+//! Exec, Attach and PortForward return URLs; checkpoints are refused.
 
 use anyhow::Result;
 use rubelet_cri::{RuntimeService, v1};

@@ -1,6 +1,6 @@
-//! The runtime under test, and pods and containers made in it without any agent.
+//! The runtime under test, with pods and containers that are created without any agent.
 
-#![allow(dead_code, reason = "each test program uses another part of it")]
+#![allow(dead_code, reason = "each test program uses only a part of it")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use rubelet_cri_grpc::CriClient;
 use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::{Containerd, CriTruth, Scratch, Served, images, wait};
 
-/// How long each thing that is waited for may take on a busy machine.
+/// Timeout of each wait on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A container that waits, and ends at SIGTERM with code 0.
+/// A container that waits, and exits with code 0 on SIGTERM.
 pub(crate) const WAITING: &str =
     "trap 'exit 0' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
 
@@ -80,14 +80,14 @@ impl Runtime {
     }
 }
 
-/// One test's view of the runtime: a client of its own.
+/// One test's client of the runtime.
 pub(crate) struct Subject {
     pub(crate) truth: CriTruth,
     pub(crate) runtime: Arc<Runtime>,
 }
 
 impl Subject {
-    /// On the runtime that all tests of this process share. Not for tests that stop it.
+    /// A client of the runtime that all tests of this process share. Not for tests that stop it.
     pub(crate) fn shared() -> Result<Self> {
         static SHARED: Mutex<Weak<Runtime>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ impl Subject {
         Self::on(started)
     }
 
-    /// On a runtime of this test's own.
+    /// A client of a private runtime.
     pub(crate) fn alone() -> Result<Self> {
         Self::on(Arc::new(Runtime::start()?))
     }
@@ -118,7 +118,7 @@ impl Subject {
         })
     }
 
-    /// Reports that a test ends early since it says nothing about this runtime.
+    /// Reports that a test is skipped because it does not apply to this runtime.
     #[track_caller]
     pub(crate) fn skip(&self, why: &str) {
         let _ = rubelet_needs::applies(false, why);
@@ -137,7 +137,7 @@ impl Subject {
         self.truth.block_on(call)
     }
 
-    /// A sandbox's configuration with a name that no other test has.
+    /// A sandbox configuration with a unique name.
     pub(crate) fn sandbox_config(&self, name: &str) -> Result<v1::PodSandboxConfig> {
         let name = format!("{name}-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let scratch = self.runtime.scratch();
@@ -188,7 +188,7 @@ impl Subject {
     }
 }
 
-/// What a kubelet asks for unless the pod says something else: each container sees only itself.
+/// A kubelet's default: each container sees only its own processes.
 fn own_processes() -> v1::NamespaceOption {
     v1::NamespaceOption {
         pid: v1::NamespaceMode::Container.into(),
@@ -270,22 +270,22 @@ impl Sandbox<'_> {
         Ok(id)
     }
 
-    /// A container that waits until it is told to end; its id.
+    /// A container that waits until it is stopped; its id.
     pub(crate) fn waiting(&self, name: &str) -> CriResult<String> {
         let id = self.start(self.script(name, WAITING))?;
-        // Before it says so, SIGTERM would find nobody.
+        // Before it prints that it is ready, its trap is not set.
         self.wait_log(name, "ready").map_err(|error| {
             CriError::new("waiting", CriErrorKind::Canceled, format!("{error:#}"))
         })?;
         Ok(id)
     }
 
-    /// Runs a script to its end, which must be good; what it wrote on standard output.
+    /// Runs a script that must succeed; returns its standard output.
     pub(crate) fn output(&self, name: &str, script: &str) -> Result<String> {
         self.output_of(self.script(name, script))
     }
 
-    /// Runs a container to its end, which must be good; what it wrote on standard output.
+    /// Runs a container that must succeed; returns its standard output.
     pub(crate) fn output_of(&self, config: v1::ContainerConfig) -> Result<String> {
         let name = config.metadata.clone().unwrap_or_default().name;
         let id = self.start(config)?;
@@ -327,7 +327,7 @@ impl Sandbox<'_> {
         text.lines().map(LogLine::parse).collect()
     }
 
-    /// Waits until a container has written a line that holds `part`.
+    /// Waits until a container has written a line that contains `part`.
     pub(crate) fn wait_log(&self, name: &str, part: &str) -> Result<()> {
         wait::until(&format!("{name} has written {part:?}"), TIMEOUT, || {
             let log = self.log(name).unwrap_or_default();
@@ -360,7 +360,7 @@ impl Drop for Sandbox<'_> {
     fn drop(&mut self) {
         let client = self.subject.client();
         self.subject.ask(async {
-            // What isn't removed here goes away with the whole runtime.
+            // Everything that is left is removed with the runtime.
             let _ = stop_sandbox(client, &self.id).await;
             let _ = remove_sandbox(client, &self.id).await;
         });
@@ -390,7 +390,7 @@ impl LogLine {
     }
 }
 
-/// What was written on one stream.
+/// The text of one stream.
 pub(crate) fn text_of(log: &[LogLine], stream: &str) -> String {
     log.iter()
         .filter(|line| line.stream == stream)
@@ -408,7 +408,7 @@ pub(crate) async fn start(client: &CriClient, id: &str) -> CriResult<()> {
     client.start_container(request).await.map(drop)
 }
 
-/// Stops a container that gets this many seconds to end by itself.
+/// Stops a container with this grace period, in seconds.
 pub(crate) async fn stop(client: &CriClient, id: &str, grace: i64) -> CriResult<()> {
     let request = v1::StopContainerRequest {
         container_id: id.to_owned(),
@@ -461,14 +461,14 @@ pub(crate) async fn exec(
     client.exec_sync(request).await
 }
 
-/// The call failed because the thing isn't there.
+/// Asserts that the call failed because the object does not exist.
 #[track_caller]
 pub(crate) fn not_found<T>(answer: CriResult<T>) {
     let error = refused(answer);
     assert_eq!(error.kind, CriErrorKind::NotFound, "{error}");
 }
 
-/// The call failed; how.
+/// Asserts that the call failed; returns the error.
 #[track_caller]
 pub(crate) fn refused<T>(answer: CriResult<T>) -> CriError {
     match answer {
@@ -478,8 +478,8 @@ pub(crate) fn refused<T>(answer: CriResult<T>) -> CriError {
 }
 
 impl Subject {
-    /// The call failed because of the state that the thing is in. Containerd gives most of these
-    /// without a code of their own; ours says what a caller can decide on.
+    /// Asserts that the call failed because of the object's state. Containerd has no specific code
+    /// for most of these; the embedded runtime has one.
     #[track_caller]
     pub(crate) fn wrong_state<T>(&self, answer: CriResult<T>) {
         let error = refused(answer);
@@ -490,7 +490,7 @@ impl Subject {
         assert_ne!(error.kind, CriErrorKind::NotFound, "{error}");
     }
 
-    /// The call failed because the request makes no sense.
+    /// Asserts that the call failed because the request is invalid.
     #[track_caller]
     pub(crate) fn invalid<T>(&self, answer: CriResult<T>) -> CriError {
         let error = refused(answer);

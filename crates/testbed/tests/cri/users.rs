@@ -1,4 +1,4 @@
-//! Who a container runs as.
+//! User and groups of containers.
 
 use anyhow::Result;
 use rubelet_cri::v1::{self, LinuxContainerSecurityContext as Context};
@@ -29,7 +29,7 @@ fn id(value: i64) -> Option<v1::Int64Value> {
 }
 
 #[test]
-fn the_user_is_the_images_or_the_one_that_is_asked_for() -> Result<()> {
+fn the_user_is_the_images_or_the_requested_one() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("users")?;
     let rows = [
@@ -98,7 +98,7 @@ fn the_user_is_the_images_or_the_one_that_is_asked_for() -> Result<()> {
 }
 
 #[test]
-fn strict_groups_are_those_of_the_pod_alone() -> Result<()> {
+fn strict_supplemental_groups_ignore_the_image() -> Result<()> {
     let subject = Subject::shared()?;
     let sandbox = subject.sandbox("strict")?;
     let context = Context {

@@ -11,7 +11,7 @@ use crate::subject::WAITING;
 
 const FILL: &str = "fill";
 
-/// A file system of memory in place of a directory; it goes away with the value.
+/// A tmpfs in place of a directory; it is unmounted when the value is dropped.
 struct Small<'a>(&'a Path);
 
 impl<'a> Small<'a> {
@@ -44,7 +44,7 @@ impl<'a> Small<'a> {
 
 impl Drop for Small<'_> {
     fn drop(&mut self) {
-        // Else the test bed does it.
+        // Otherwise the test bed does it.
         let _ = unmount(self.0, UnmountFlags::DETACH);
     }
 }
@@ -61,7 +61,7 @@ fn load_images(embedded: &Embedded) -> Result<()> {
 }
 
 #[test]
-fn a_full_disk_fails_what_is_asked_for_and_nothing_else() -> Result<()> {
+fn a_full_disk_fails_only_the_call_that_needs_space() -> Result<()> {
     let program = agent::binary()?;
     for which in ["root", "run"] {
         let embedded = environment()?;
@@ -69,7 +69,7 @@ fn a_full_disk_fails_what_is_asked_for_and_nothing_else() -> Result<()> {
             "root" => embedded.root_dir(),
             _ => embedded.run_dir(),
         };
-        // Images need some space of the disk to stay free when they are unpacked.
+        // Unpacking of images requires some free space on the disk.
         let small = Small::mount(&dir, 400 * 1024)?;
         load_images(&embedded)?;
         let lab = Lab::on(Served::start_in(embedded, &program)?)?;
@@ -97,7 +97,7 @@ fn a_full_disk_fails_what_is_asked_for_and_nothing_else() -> Result<()> {
             }
             assert_eq!(lab.subject.truth.exec(&kept, &["echo", "yes"])?, "yes\n");
             if free == 0 {
-                // It comes up on a full disk, too, and knows what it knew.
+                // It starts on a full disk too, with its previous state.
                 lab.served().kill9()?;
                 lab.subject.resume()?;
                 assert_eq!(lab.subject.truth.exec(&kept, &["echo", "yes"])?, "yes\n");
@@ -119,7 +119,7 @@ fn a_full_disk_fails_what_is_asked_for_and_nothing_else() -> Result<()> {
 }
 
 #[test]
-fn an_end_on_a_full_disk_is_known_all_the_same() -> Result<()> {
+fn an_exit_on_a_full_disk_is_recorded() -> Result<()> {
     let embedded = environment()?;
     load_images(&embedded)?;
     let run = embedded.run_dir();
@@ -141,7 +141,7 @@ fn an_end_on_a_full_disk_is_known_all_the_same() -> Result<()> {
 }
 
 #[test]
-fn a_pull_or_load_that_fills_the_disk_leaves_nothing() -> Result<()> {
+fn a_pull_that_fills_the_disk_leaves_nothing() -> Result<()> {
     let embedded = environment()?;
     let root = embedded.root_dir();
     let small = Small::mount(&root, 3 * 1024)?;

@@ -1,4 +1,4 @@
-//! SIGKILL for the runtime at any moment of a pod's life.
+//! SIGKILL of the runtime at any moment of a pod's lifecycle.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use rubelet_testbed::images;
 use crate::lab::Lab;
 use crate::subject::{Sandbox, WAITING, remove, remove_sandbox, run, start, stop, stop_sandbox};
 
-/// One life of a pod, call after call; an error ends it.
-async fn live(lab: &Lab, sandbox: &Sandbox<'_>) -> Result<()> {
+/// One lifecycle of a pod, call by call; an error ends it.
+async fn run_lifecycle(lab: &Lab, sandbox: &Sandbox<'_>) -> Result<()> {
     let client = lab.subject.client();
     let mut config = sandbox.script("main", WAITING);
     config.mounts = vec![v1::Mount {
@@ -33,10 +33,9 @@ async fn live(lab: &Lab, sandbox: &Sandbox<'_>) -> Result<()> {
 }
 
 #[test]
-fn a_runtime_that_is_killed_at_any_step_comes_back_with_the_state_before_or_after_it() -> Result<()>
-{
+fn a_runtime_killed_at_any_moment_recovers_its_state() -> Result<()> {
     let lab = Lab::start()?;
-    // A life takes some 50 ms on a quiet machine; the steps of the sweep fall into all of its parts.
+    // A lifecycle takes some 50 ms on an idle machine; the kill times cover all of its phases.
     for step in 0..24_u64 {
         let config = lab.subject.sandbox_config("victim")?;
         let wait = Duration::from_millis(1 + step * 4);
@@ -48,16 +47,16 @@ fn a_runtime_that_is_killed_at_any_step_comes_back_with_the_state_before_or_afte
                     id,
                     config: config.clone(),
                 });
-                live(&lab, &sandbox).await
+                run_lifecycle(&lab, &sandbox).await
             };
-            // What was asked for last may have happened or not.
+            // The last call may have had its effect or not.
             let _ = tokio::time::timeout(wait, life).await;
         });
         lab.served().kill9()?;
         lab.subject.resume()?;
         lab.assert_consistent()?;
         if step % 2 == 0 {
-            // Once more while it may still clean up.
+            // Again, while it may still clean up.
             lab.served().kill9()?;
             lab.subject.resume()?;
         }
@@ -68,7 +67,7 @@ fn a_runtime_that_is_killed_at_any_step_comes_back_with_the_state_before_or_afte
 }
 
 #[test]
-fn a_second_runtime_on_the_same_directories_is_refused_and_harms_nothing() -> Result<()> {
+fn a_second_runtime_on_the_same_directories_is_refused() -> Result<()> {
     let lab = Lab::start()?;
     let sandbox = lab.subject.sandbox("kept")?;
     let id = sandbox.waiting("main")?;

@@ -1,4 +1,4 @@
-//! A runtime that may be harmed, and what it had before any pod.
+//! A runtime for faults, and its footprint before any pod.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Lab {
         Self::on(Served::start()?)
     }
 
-    /// A pod comes and goes; what is there after it stays for ever.
+    /// Runs a pod first; what is left after it stays for ever.
     pub(crate) fn on(served: Served) -> Result<Self> {
         let subject = Subject::on(Arc::new(Runtime::Served(served)))?;
         let mut lab = Self {
@@ -53,7 +53,7 @@ impl Lab {
         footprint::of(self.served().environment(), &own)
     }
 
-    /// Waits until there is nothing that was not there before the first pod, and nothing less.
+    /// Waits until the footprint is the same as before the first pod.
     pub(crate) fn assert_clean(&self) -> Result<()> {
         let mut differs = String::new();
         let clean = wait::until("nothing is left", TIMEOUT, || {
@@ -70,7 +70,7 @@ impl Lab {
         clean.with_context(|| differs)
     }
 
-    /// Removes all sandboxes that the runtime lists, with all that is in them.
+    /// Removes all sandboxes that the runtime lists, with their containers.
     pub(crate) fn remove_all(&self) -> Result<()> {
         let client = self.subject.client();
         let request = v1::ListPodSandboxRequest::default();
@@ -87,15 +87,15 @@ impl Lab {
         Ok(())
     }
 
-    /// A pod works from its beginning to its end.
+    /// Asserts that a pod runs from creation to removal.
     pub(crate) fn assert_works(&self) -> Result<()> {
         let sandbox = self.subject.sandbox("works")?;
         assert_eq!(sandbox.output("main", "echo yes")?, "yes\n");
         Ok(())
     }
 
-    /// What is listed can be asked for, and has states that go together. A pod that has just lost its
-    /// supervisor may be about to end.
+    /// Asserts that everything listed has a status, with consistent states. A pod that has just lost
+    /// its shim may be about to end.
     pub(crate) fn assert_consistent(&self) -> Result<()> {
         wait::until("all that is told goes together", TIMEOUT, || {
             Ok(self.goes_together()?.then_some(()))
@@ -131,7 +131,7 @@ impl Lab {
     }
 }
 
-/// The supervisor of a sandbox.
+/// The PID of a sandbox's shim.
 pub(crate) fn shim_of(sandbox: &str) -> Result<u32> {
     let mut found = rubelet_testbed::proc::all_pids().into_iter().filter(|pid| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -141,5 +141,5 @@ pub(crate) fn shim_of(sandbox: &str) -> Result<u32> {
     });
     found
         .next()
-        .with_context(|| format!("sandbox {sandbox} has no supervisor"))
+        .with_context(|| format!("sandbox {sandbox} has no shim"))
 }

@@ -1,9 +1,9 @@
-//! The embedded runtime when something goes wrong: each fault ends in the state before or after what
-//! was asked for, and nothing leaks: no mount, cgroup, network namespace, interface, address, process.
+//! The embedded runtime under faults: each fault leaves the state before or after the call, and
+//! nothing leaks: no mount, cgroup, network namespace, interface, address, process.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "../cri/subject.rs"]

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::lab::{Lab, shim_of};
 use crate::subject::{TIMEOUT, run};
 
-/// Does what the file `how` says: nothing, `fail`, or `hang`. Notes each call.
+/// Behaves as the file `how` says: succeeds, `fail`, or `hang`. Records each call.
 const PLUGIN: &str = r#"#!/bin/sh
 dir=$(dirname "$0")
 cat > /dev/null
@@ -50,7 +50,7 @@ fn start() -> Result<(Lab, std::path::PathBuf)> {
 }
 
 #[test]
-fn a_plugin_that_fails_fails_its_pod_with_its_own_words_and_is_asked_to_undo() -> Result<()> {
+fn a_failing_plugin_fails_its_pod_and_is_called_with_del() -> Result<()> {
     let (lab, bin) = start()?;
     for how in ["fail", "nonsense", "crash"] {
         std::fs::write(bin.join("how-ADD"), how)?;
@@ -74,7 +74,7 @@ fn a_plugin_that_fails_fails_its_pod_with_its_own_words_and_is_asked_to_undo() -
 }
 
 #[test]
-fn a_plugin_that_does_not_undo_keeps_the_pod_until_it_does() -> Result<()> {
+fn a_failing_del_keeps_the_pod_until_it_succeeds() -> Result<()> {
     let (lab, bin) = start()?;
     let sandbox = lab.subject.sandbox("kept")?;
     std::fs::write(bin.join("how-DEL"), "fail")?;
@@ -87,7 +87,7 @@ fn a_plugin_that_does_not_undo_keeps_the_pod_until_it_does() -> Result<()> {
         .to_string();
     assert!(error.contains("the plugin is in a bad mood"), "{error}");
     sandbox.own_status()?;
-    // Not even a restart forgets it.
+    // Not even a restart loses it.
     lab.served().kill9()?;
     lab.subject.resume()?;
     std::fs::remove_file(bin.join("how-DEL"))?;
@@ -98,7 +98,7 @@ fn a_plugin_that_does_not_undo_keeps_the_pod_until_it_does() -> Result<()> {
 }
 
 #[test]
-fn a_plugin_that_hangs_holds_up_its_own_pod_only() -> Result<()> {
+fn a_hanging_plugin_blocks_its_own_pod_only() -> Result<()> {
     let (lab, bin) = start()?;
     let beside = lab.subject.sandbox("beside")?;
     let running = beside.waiting("main")?;
@@ -119,10 +119,10 @@ fn a_plugin_that_hangs_holds_up_its_own_pod_only() -> Result<()> {
         }
         Ok(())
     })?;
-    // Another pod, with a network that isn't asked for.
+    // Another pod, on the host network.
     std::fs::remove_file(bin.join("how-ADD"))?;
     lab.assert_works()?;
-    // Nor does the restart of the runtime wait for the plugin.
+    // A restart of the runtime does not wait for the plugin either.
     lab.served().kill9()?;
     lab.subject.resume()?;
     assert_eq!(lab.subject.truth.exec(&running, &["echo", "yes"])?, "yes\n");
@@ -134,7 +134,7 @@ fn a_plugin_that_hangs_holds_up_its_own_pod_only() -> Result<()> {
 }
 
 #[test]
-fn plugins_that_hang_at_a_start_hold_up_neither_the_runtime_nor_other_pods() -> Result<()> {
+fn hanging_plugins_do_not_block_a_start_of_the_runtime() -> Result<()> {
     let (lab, bin) = start()?;
     let beside = lab.subject.sandbox("beside")?;
     let running = beside.waiting("main")?;
@@ -145,7 +145,7 @@ fn plugins_that_hang_at_a_start_hold_up_neither_the_runtime_nor_other_pods() -> 
     for sandbox in &dead {
         processes::kill(shim_of(&sandbox.id)?)?;
     }
-    // A plugin may take a minute, and there are three to be told.
+    // A plugin may take a minute, and there are three to call.
     lab.subject.resume()?;
     assert_eq!(lab.subject.truth.exec(&running, &["echo", "yes"])?, "yes\n");
     let new = lab.subject.sandbox("new")?;
@@ -157,7 +157,7 @@ fn plugins_that_hang_at_a_start_hold_up_neither_the_runtime_nor_other_pods() -> 
     for sandbox in &dead {
         assert!(calls.contains(&format!("DEL {}", sandbox.id)), "{calls}");
     }
-    // What was left is found by the next start.
+    // The next start finds the leftovers.
     std::fs::remove_file(bin.join("how-DEL"))?;
     lab.served().kill9()?;
     lab.subject.resume()?;
@@ -166,7 +166,7 @@ fn plugins_that_hang_at_a_start_hold_up_neither_the_runtime_nor_other_pods() -> 
 }
 
 #[test]
-fn without_a_usable_configuration_the_network_is_not_ready_and_says_why() -> Result<()> {
+fn without_a_valid_configuration_the_network_is_not_ready() -> Result<()> {
     let (lab, _) = start()?;
     let conf = lab
         .served()

@@ -1,4 +1,4 @@
-//! Records that are cut in half, and a machine that was switched off.
+//! Truncated records, and a power loss.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ fn records(lab: &Lab) -> Result<Vec<PathBuf>> {
 }
 
 #[test]
-fn a_damaged_record_costs_one_pod_at_most_and_nothing_of_it_stays() -> Result<()> {
+fn a_damaged_record_loses_at_most_one_pod() -> Result<()> {
     let lab = Lab::start()?;
     for (what, keep) in [("half", 2), ("nothing", 0), ("all but the end", 1)] {
         let sandbox = lab.subject.sandbox("damaged")?;
@@ -58,7 +58,7 @@ fn a_damaged_record_costs_one_pod_at_most_and_nothing_of_it_stays() -> Result<()
         drop((sandbox, beside));
         lab.remove_all()?;
         lab.assert_works()?;
-        // The damaged files are kept aside for who wants to look; they are all that is left.
+        // The damaged files are moved aside for inspection; nothing else is left.
         let root = lab.served().environment().root_dir();
         for directory in ["sandboxes", "containers"] {
             for entry in std::fs::read_dir(root.join(directory))? {
@@ -76,7 +76,7 @@ fn a_damaged_record_costs_one_pod_at_most_and_nothing_of_it_stays() -> Result<()
 }
 
 #[test]
-fn after_a_reboot_pods_are_over_and_make_room_for_new_ones() -> Result<()> {
+fn after_a_reboot_pods_are_exited_and_resources_free() -> Result<()> {
     let lab = Lab::start()?;
     let sandbox = lab.subject.sandbox("rebooted")?;
     let running = sandbox.waiting("running")?;

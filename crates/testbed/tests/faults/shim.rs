@@ -1,4 +1,4 @@
-//! SIGKILL for the supervisor of a pod.
+//! SIGKILL of a pod's shim.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rubelet_testbed::wait;
 use crate::lab::{Lab, shim_of};
 use crate::subject::{Sandbox, TIMEOUT, WAITING, exec, run, start};
 
-/// Waits until the runtime has noticed that the pod is over.
+/// Waits until the runtime has noticed the pod's end.
 fn await_end(sandbox: &Sandbox<'_>) -> Result<()> {
     wait::until("the sandbox is not ready", TIMEOUT, || {
         let state = sandbox.own_status()?.state();
@@ -20,7 +20,7 @@ fn await_end(sandbox: &Sandbox<'_>) -> Result<()> {
 }
 
 #[test]
-fn without_its_supervisor_a_pod_is_over_and_says_so() -> Result<()> {
+fn a_pod_without_its_shim_is_not_ready() -> Result<()> {
     let lab = Lab::start()?;
     for runs_meanwhile in [true, false] {
         let sandbox = lab.subject.sandbox("orphaned")?;
@@ -60,7 +60,7 @@ fn without_its_supervisor_a_pod_is_over_and_says_so() -> Result<()> {
         })?;
         assert_eq!(lab.subject.truth.exec(&other, &["echo", "yes"])?, "yes\n");
         assert!(sandbox.create(sandbox.script("late", "true")).is_err());
-        // The next attempt of the same pod works beside what is left of this one.
+        // The next attempt of the same pod works beside the rest of this one.
         let mut next = sandbox.config.clone();
         next.metadata.as_mut().unwrap().attempt = 1;
         let next = lab.subject.sandbox_of(next)?;
@@ -73,7 +73,7 @@ fn without_its_supervisor_a_pod_is_over_and_says_so() -> Result<()> {
 }
 
 #[test]
-fn a_supervisor_that_is_killed_at_any_step_fails_one_pod_and_leaks_nothing() -> Result<()> {
+fn a_shim_killed_at_any_moment_fails_one_pod_only() -> Result<()> {
     let lab = Lab::start()?;
     for step in 0..16_u64 {
         let config = lab.subject.sandbox_config("victim")?;

@@ -1,6 +1,6 @@
-//! A fault at each step of a pod's life. A step is a system call that changes something outside of
-//! the process that makes it: see `rubelet_testbed::steps`. Each kind of step on each kind of file is
-//! met once; with `RUBELET_FAULT_STEPS=all` every single one.
+//! A fault at each step of a pod's lifecycle. A step is a system call with effects outside of its
+//! process: see `rubelet_testbed::steps`. Each kind of step on each kind of file gets one fault; with
+//! `RUBELET_FAULT_STEPS=all` every step does.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,17 +14,17 @@ use crate::subject::{
     Sandbox, WAITING, exec, remove, remove_sandbox, run, start, stop, stop_sandbox,
 };
 
-/// How long a life may take that a tracer slows down.
+/// Timeout of a lifecycle that a tracer slows down.
 const LIFE: Duration = Duration::from_secs(60);
-/// The environment variable that asks for all steps.
+/// The environment variable that selects all steps.
 const STEPS: &str = "RUBELET_FAULT_STEPS";
 
-/// One life of a pod, call after call; an error ends it.
-async fn live(lab: &Lab) -> Result<()> {
+/// One lifecycle of a pod, call by call; an error ends it.
+async fn run_lifecycle(lab: &Lab) -> Result<()> {
     let client = lab.subject.client();
     let config = lab.subject.sandbox_config("victim")?;
     let id = run(client, &config, "").await?;
-    // It is removed below, or by who looks what is left.
+    // It is removed below, or by the check for leftovers.
     let sandbox = std::mem::ManuallyDrop::new(Sandbox {
         subject: &lab.subject,
         id,
@@ -40,14 +40,14 @@ async fn live(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Lives once with a tracer beside it; what the tracer saw, and how the life ended.
+/// Runs one lifecycle with a tracer; returns its journal and the result.
 fn traced(lab: &Lab, order: &Order) -> Result<(Journal, Result<()>)> {
     let pid = lab.served().pid().context("the runtime doesn't run")?;
     let journal = lab.subject.runtime.scratch().dir().join("steps");
     let program = Path::new(env!("CARGO_BIN_EXE_rubelet-steps"));
     let tracer = Tracer::start(program, pid, order, &journal)?;
     let life = lab.subject.ask(async {
-        match tokio::time::timeout(LIFE, live(lab)).await {
+        match tokio::time::timeout(LIFE, run_lifecycle(lab)).await {
             Ok(life) => life,
             Err(_) => Err(anyhow::anyhow!("it takes more than {LIFE:?}")),
         }
@@ -55,7 +55,7 @@ fn traced(lab: &Lab, order: &Order) -> Result<(Journal, Result<()>)> {
     Ok((tracer.stop()?, life))
 }
 
-/// Which steps are met: the first of each kind, or all.
+/// The steps to test: the first of each kind, or all.
 fn chosen(steps: &[String]) -> Vec<usize> {
     let all = std::env::var(STEPS).is_ok_and(|value| value == "all");
     let mut seen = BTreeSet::new();
@@ -66,13 +66,13 @@ fn chosen(steps: &[String]) -> Vec<usize> {
 
 #[expect(
     clippy::print_stdout,
-    reason = "which steps were met is what a reader of a failure wants to know"
+    reason = "the tested steps help to analyse a failure"
 )]
 fn sweep(victim: Victim, fault: Fault) -> Result<()> {
     let lab = Lab::start()?;
     let order = |at| Order { victim, fault, at };
     let (whole, life) = traced(&lab, &order(FaultStep::None))?;
-    life.context("the life that nothing disturbs")?;
+    life.context("the lifecycle without a fault")?;
     lab.assert_clean()?;
     let chosen = chosen(&whole.steps);
     println!(
@@ -84,12 +84,12 @@ fn sweep(victim: Victim, fault: Fault) -> Result<()> {
         let begun = rubelet_testbed::clock::now();
         let (journal, life) = traced(&lab, &order(FaultStep::Number(at)))?;
         let Some(step) = journal.fault else {
-            // Threads may need a step less at another time.
+            // The number of steps of threads may vary.
             life.with_context(|| format!("{fault:?} at step {at} did not happen"))?;
             lab.assert_clean()?;
             continue;
         };
-        // Half an init must not be taken for a whole one.
+        // A half-written init must not be taken for a complete one.
         anyhow::ensure!(
             victim != Victim::Grandchild || life.is_err(),
             "{fault:?} at step {at}, {step}: nobody noticed"
@@ -98,7 +98,7 @@ fn sweep(victim: Victim, fault: Fault) -> Result<()> {
             Ok(()) => "it lived on".to_owned(),
             Err(error) => format!("{error:#}"),
         };
-        let met = meet(&lab, victim)
+        let met = check_recovery(&lab, victim)
             .with_context(|| format!("{fault:?} at step {at}, {step}: {outcome}"));
         println!("{at:4} {step}: {outcome} ({:?})", begun.elapsed());
         met?;
@@ -106,10 +106,11 @@ fn sweep(victim: Victim, fault: Fault) -> Result<()> {
     lab.assert_works()
 }
 
-/// After the fault: the state before or after what was asked for, from which all continues.
-fn meet(lab: &Lab, victim: Victim) -> Result<()> {
+/// Checks, after the fault, that the state is the one before or after the call, and that the
+/// runtime works.
+fn check_recovery(lab: &Lab, victim: Victim) -> Result<()> {
     if victim == Victim::Process {
-        // It is dying, or has been through a fault after which only a start finds everything.
+        // It is exiting, or had a fault after which only a start finds all leftovers.
         lab.served().kill9()?;
         lab.subject.resume()?;
     }
@@ -119,32 +120,32 @@ fn meet(lab: &Lab, victim: Victim) -> Result<()> {
 }
 
 #[test]
-fn a_runtime_that_is_killed_before_any_step_leaves_nothing() -> Result<()> {
+fn a_runtime_killed_before_any_step_leaves_nothing() -> Result<()> {
     sweep(Victim::Process, Fault::Kill)
 }
 
 #[test]
-fn a_supervisor_that_is_killed_before_any_step_leaves_nothing() -> Result<()> {
+fn a_shim_killed_before_any_step_leaves_nothing() -> Result<()> {
     sweep(Victim::Child, Fault::Kill)
 }
 
 #[test]
-fn an_init_that_is_killed_before_any_step_leaves_nothing() -> Result<()> {
+fn an_init_killed_before_any_step_leaves_nothing() -> Result<()> {
     sweep(Victim::Grandchild, Fault::Kill)
 }
 
 #[test]
-fn a_disk_that_is_full_at_any_step_of_the_runtime_leaves_nothing() -> Result<()> {
+fn a_full_disk_at_any_step_of_the_runtime_leaves_nothing() -> Result<()> {
     sweep(Victim::Process, Fault::NoSpace)
 }
 
 #[test]
-fn a_disk_that_is_full_at_any_step_of_a_supervisor_leaves_nothing() -> Result<()> {
+fn a_full_disk_at_any_step_of_a_shim_leaves_nothing() -> Result<()> {
     sweep(Victim::Child, Fault::NoSpace)
 }
 
 #[test]
-fn what_a_killed_runtime_leaves_is_found_and_explained_by_doctor() -> Result<()> {
+fn doctor_explains_leftovers_of_a_killed_runtime() -> Result<()> {
     let lab = Lab::start()?;
     let victim = Victim::Process;
     let doctor = || {
@@ -155,7 +156,7 @@ fn what_a_killed_runtime_leaves_is_found_and_explained_by_doctor() -> Result<()>
         let output = rubelet_testbed::command::output_of(&mut command)?;
         Ok::<_, anyhow::Error>(String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    // Its record is the last thing that is made of a sandbox.
+    // The record is the last part of a sandbox that is created.
     let record = Order {
         victim,
         fault: Fault::Kill,
@@ -175,7 +176,7 @@ fn what_a_killed_runtime_leaves_is_found_and_explained_by_doctor() -> Result<()>
     ] {
         assert!(told.contains(leftover), "{leftover} is missing in\n{told}");
     }
-    meet(&lab, victim)?;
+    check_recovery(&lab, victim)?;
     let told = doctor()?;
     assert!(!told.contains("the runtime removes it"), "{told}");
     lab.assert_works()

@@ -13,7 +13,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use crate::lab::Lab;
 use crate::subject::WAITING;
 
-/// A file system in user space whose server reads nothing. It answers nobody until it is gone.
+/// A FUSE file system whose server reads no requests. Calls hang until it is unmounted.
 struct Silent {
     at: PathBuf,
     _server: File,
@@ -36,13 +36,13 @@ impl Silent {
 
 impl Drop for Silent {
     fn drop(&mut self) {
-        // Else the test bed does it.
+        // Otherwise the test bed does it.
         let _ = unmount(&self.at, UnmountFlags::DETACH);
     }
 }
 
 #[test]
-fn a_volume_that_does_not_answer_fails_its_own_container_with_a_clear_message() -> Result<()> {
+fn a_hanging_volume_fails_its_own_container_only() -> Result<()> {
     let lab = Lab::start()?;
     let dead = lab.subject.runtime.scratch().dir().join("dead");
     let silent = Silent::mount(&dead)?;
@@ -75,11 +75,11 @@ fn a_volume_that_does_not_answer_fails_its_own_container_with_a_clear_message() 
     );
     let took = begun.elapsed();
     assert!(beside? < took, "another pod waited");
-    // Nobody else hangs there.
+    // No other call hangs there.
     let begun = clock::now();
     assert!(sandbox.create(config).is_err());
     assert!(begun.elapsed() < took, "it waited for the volume again");
-    // The pod itself continues without it, and goes.
+    // The pod itself continues without it, and can be removed.
     sandbox.output("other", "true")?;
     drop(sandbox);
     lab.assert_works()?;

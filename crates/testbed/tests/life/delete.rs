@@ -1,4 +1,4 @@
-//! `rubelet delete`: the end of a pod, sooner.
+//! `rubelet delete`: shorter termination of a pod.
 
 use anyhow::Result;
 use rubelet_testbed::Node;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::notes::{Notes, note};
 
 #[test]
-fn a_pod_that_ignores_sigterm_can_be_ended_sooner_but_not_against_its_manifest() -> Result<()> {
+fn delete_shortens_the_grace_period_of_a_terminating_pod() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "stubborn")?;
     let script = format!(
@@ -33,12 +33,12 @@ fn a_pod_that_ignores_sigterm_can_be_ended_sooner_but_not_against_its_manifest()
     notes.wait(&node, "ignored")?;
     let why = node.cli(&["why", "stubborn-testnode"])?;
     assert!(why.contains("gets SIGKILL in "), "{why}");
-    // Longer is no use, and neither is no number.
+    // A longer grace period is refused, and so is an invalid one.
     for more in [vec![], vec!["--grace-period", "6000"]] {
         let said = node.cli(&[vec!["delete", "stubborn-testnode"], more].concat())?;
         assert!(said.contains("a grace period of 600 s"), "{said}");
     }
-    // Nobody waits for ten minutes here.
+    // It does not wait for ten minutes.
     let said = node.cli(&["delete", "stubborn-testnode", "--grace-period=1"])?;
     assert!(said.contains("a grace period of 1 s"), "{said}");
     node.wait_gone("stubborn")?;

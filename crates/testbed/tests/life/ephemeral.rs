@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::outside::kubectl::Kubectl;
 
-/// A pod whose container `main` has a process that is easily told from others.
+/// A pod whose container `main` has a recognizable process.
 fn target(name: &str) -> Value {
     let main = shell(
         "main",
@@ -19,7 +19,7 @@ fn target(name: &str) -> Value {
 }
 
 #[test]
-fn rubelet_debug_adds_a_container_that_sees_its_target_and_runs_once() -> Result<()> {
+fn rubelet_debug_adds_a_container_with_its_target() -> Result<()> {
     let node = Node::shared()?;
     node.apply(&target("debug"))?;
     let before = node.wait_ready("debug")?;
@@ -46,7 +46,7 @@ fn rubelet_debug_adds_a_container_that_sees_its_target_and_runs_once() -> Result
     );
     assert!(log.ends_with("seen\n"), "{log}");
 
-    // A second one shares the pod's network, but sees only its own processes.
+    // A second one shares the pod's network, but has its own PID namespace.
     let words = [
         "debug",
         full,
@@ -92,7 +92,7 @@ fn rubelet_debug_adds_a_container_that_sees_its_target_and_runs_once() -> Result
 }
 
 #[test]
-fn kubernetes_own_patch_adds_ephemeral_containers_and_bad_ones_are_refused() -> Result<()> {
+fn ephemeral_containers_are_patched_and_validated() -> Result<()> {
     let node = Node::shared()?;
     node.apply(&target("patched"))?;
     node.wait_ready("patched")?;
@@ -129,7 +129,7 @@ fn kubernetes_own_patch_adds_ephemeral_containers_and_bad_ones_are_refused() -> 
     }
 
     let kubectl = Kubectl::to(&node.agent().api_socket());
-    // Versions before 1.24 want an interface that Kubernetes has dropped since.
+    // Versions before 1.24 need an API that Kubernetes has removed.
     if !rubelet_needs::applies(kubectl.knows("--subresource"), "kubectl is older than 1.24") {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Readiness gates: conditions that others than the agent set.
+//! Readiness gates: conditions that other components set.
 
 use anyhow::Result;
 use rubelet_testbed::Node;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::outside::kubectl::Kubectl;
 
 #[test]
-fn readiness_gates_are_opened_and_closed_through_the_socket() -> Result<()> {
+fn readiness_gates_are_set_through_the_socket() -> Result<()> {
     let node = Node::shared()?;
     let gates = ["example.com/one", "example.com/two"];
     let spec = json!({

@@ -1,4 +1,4 @@
-//! A gRPC server with nothing but the standard health service.
+//! A gRPC server with only the standard health service.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 /// Statuses of services: whether they are SERVING.
 type Services = Arc<Mutex<BTreeMap<String, bool>>>;
 
-/// A server on all addresses of the host; it ends when the value is dropped.
+/// A server on all addresses of the host; it stops when the value is dropped.
 pub(crate) struct GrpcServer {
     port: u16,
     services: Services,
@@ -20,7 +20,7 @@ pub(crate) struct GrpcServer {
 }
 
 impl GrpcServer {
-    /// Starts one that knows no service yet.
+    /// Starts one without services.
     pub(crate) fn start() -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -47,7 +47,7 @@ impl GrpcServer {
         self.port
     }
 
-    /// Says from now on that a service is SERVING, or that it is not.
+    /// Sets whether a service is SERVING.
     pub(crate) fn set(&self, service: &str, serving: bool) {
         let mut services = self.services.lock().unwrap();
         services.insert(service.to_owned(), serving);
@@ -91,7 +91,7 @@ async fn answer(
     Ok(())
 }
 
-/// The field `service` of a request: five bytes of gRPC, then tag, length and text.
+/// The field `service` of a request: five bytes of gRPC framing, then tag, length and text.
 fn service(message: &[u8]) -> Option<String> {
     match message.get(5..)? {
         [] => Some(String::new()),

@@ -1,4 +1,4 @@
-//! preStop hooks, and the grace that they are part of.
+//! preStop hooks, which count toward the grace period.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn exec(script: &str) -> Value {
     json!({ "exec": { "command": ["sh", "-c", script] } })
 }
 
-/// A pod that is removed once all of its containers have begun; how long its end took.
+/// Removes a pod after all of its containers have started; returns the duration of its termination.
 fn end(node: &Node, name: &str, notes: &Notes, spec: Value) -> Result<Duration> {
     let count = spec["containers"].as_array().map_or(0, Vec::len);
     node.apply(&notes.pod(name, spec))?;
@@ -51,7 +51,7 @@ fn pre_stop_hooks_run_before_sigterm() -> Result<()> {
         shell("asked", &server),
         &json!({
             "ports": [{ "name": "end", "containerPort": 8080 }],
-            // The server is there when the pod is ready.
+            // The server runs when the pod is ready.
             "startupProbe": { "tcpSocket": { "port": "end" }, "periodSeconds": 1 },
         }),
     );
@@ -63,7 +63,7 @@ fn pre_stop_hooks_run_before_sigterm() -> Result<()> {
             hooked(noting("slept"), &json!({ "sleep": { "seconds": 1 } })),
         ],
     });
-    // A connection of the startup probe runs the answer as well.
+    // A connection of the startup probe causes a response too.
     let took = end(&node, "pre-stop", &notes, spec)?;
     let lines = notes.lines();
     let last = |what: &str| {
@@ -79,14 +79,14 @@ fn pre_stop_hooks_run_before_sigterm() -> Result<()> {
 }
 
 #[test]
-fn a_failed_pre_stop_hook_costs_nothing_of_the_grace() -> Result<()> {
+fn a_failed_pre_stop_hook_does_not_delay_sigterm() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "pre-stop-fails")?;
     let spec = json!({
         "terminationGracePeriodSeconds": 600,
         "containers": [hooked(noting("main"), &exec("exit 1"))],
     });
-    // SIGTERM comes at once: nobody waits for the whole grace here.
+    // SIGTERM is sent immediately, without waiting for the grace period.
     end(&node, "pre-stop-fails", &notes, spec)?;
     assert_eq!(notes.lines(), ["main begins", "main ends"]);
     let event = node.wait_event("pre-stop-fails", "FailedPreStopHook", "")?;
@@ -95,10 +95,10 @@ fn a_failed_pre_stop_hook_costs_nothing_of_the_grace() -> Result<()> {
 }
 
 #[test]
-fn a_pre_stop_hook_that_outlasts_the_grace_ends_with_its_container() -> Result<()> {
+fn a_pre_stop_hook_beyond_the_grace_period_is_ended() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "pre-stop-long")?;
-    // SIGTERM comes although the hook is not over, and the hook sees what it does.
+    // SIGTERM is sent although the hook is still running, and the hook observes it.
     let hook = format!(
         "{}; until grep -q termed /notes/notes; do sleep 0.05; done; {}; exec sleep 600",
         note("hook begins"),
@@ -124,7 +124,7 @@ fn a_pre_stop_hook_that_outlasts_the_grace_ends_with_its_container() -> Result<(
             "hook goes on"
         ]
     );
-    // The end of the container ended it.
+    // The exit of the container ended it.
     node.wait_event("pre-stop-long", "FailedPreStopHook", "PreStopHook failed")?;
     Ok(())
 }

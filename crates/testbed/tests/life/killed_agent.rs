@@ -1,4 +1,4 @@
-//! The agent is killed: what probes said, what was asked and what happened is still known.
+//! Kills of the agent: results of probes, requests and reasons survive.
 
 use anyhow::{Context, Result};
 use rubelet_testbed::Node;
@@ -44,7 +44,7 @@ fn ready_pods(node: &Node, notes: &Notes) -> Result<Vec<&'static str>> {
     Ok(vec!["by-probe", "by-startup", "by-gate"])
 }
 
-/// What must not change while the agent is away.
+/// Status that must not change while the agent is not running.
 fn shown(pod: &Value) -> [Value; 4] {
     let main = container(pod, "main");
     [
@@ -56,13 +56,13 @@ fn shown(pod: &Value) -> [Value; 4] {
 }
 
 #[test]
-fn readiness_and_the_reasons_of_everything_outlive_the_agent() -> Result<()> {
+fn readiness_and_reasons_outlive_the_agent() -> Result<()> {
     let mut node = Node::start()?;
     let notes = Notes::new(&node, "killed-agent")?;
     let ready = ready_pods(&node, &notes)?;
-    let troubles = why::troubles();
-    for trouble in &troubles {
-        node.apply(&trouble.pod)?;
+    let problems = why::problems();
+    for problem in &problems {
+        node.apply(&problem.pod)?;
     }
     for name in &ready {
         node.wait_ready(name)?;
@@ -78,7 +78,7 @@ fn readiness_and_the_reasons_of_everything_outlive_the_agent() -> Result<()> {
     node.wait("by-gate", "was looked at", |pod| {
         ended(pod, "look").is_object()
     })?;
-    why::expect(&node, &troubles)?;
+    why::expect(&node, &problems)?;
     // A startup probe that has succeeded is not tried again: it would fail from now on.
     notes.forget("startup")?;
     let before: Vec<[Value; 4]> = ready
@@ -89,7 +89,7 @@ fn readiness_and_the_reasons_of_everything_outlive_the_agent() -> Result<()> {
     node.agent_mut().kill9()?;
     let tried = notes.count("readiness");
     node.agent_mut().start()?;
-    // From the first answer of the API to some probes later, nothing changes.
+    // From the first response of the API until after some probes, nothing changes.
     node.agent().wait_for("probes go on", TIMEOUT, |_| {
         for (name, before) in ready.iter().zip(&before) {
             if let Some(pod) = node.pod(name)? {
@@ -110,8 +110,8 @@ fn readiness_and_the_reasons_of_everything_outlive_the_agent() -> Result<()> {
         "still there, and not run again"
     );
     assert_eq!(restarts(&seen, "look"), 0);
-    why::expect(&node, &troubles)?;
-    // What is told is not only remembered: a probe that fails from now on has its effect.
+    why::expect(&node, &problems)?;
+    // The results are not only restored: a probe that fails from now on has its effect.
     notes.forget("readiness")?;
     node.wait("by-probe", "is not ready", |pod| !is_ready(pod))?;
     notes.forget("liveness")?;

@@ -1,9 +1,9 @@
-//! The whole life of a pod on a real runtime: every kind of container, hook and probe, restarts,
-//! want of memory, and what operators may ask of a pod. Processes, sockets and limits are real.
+//! The whole lifecycle of a pod on a real runtime: every kind of container, hook and probe,
+//! restarts, OOM kills, and requests of operators. Processes, sockets and limits are real.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "../outside/outside.rs"]
@@ -38,13 +38,13 @@ use rubelet_testbed::command::stdout_of;
 use rubelet_testbed::node::TIMEOUT;
 use serde_json::Value;
 
-/// Waits until `wanted` holds.
+/// Waits until a condition is met.
 fn wait(node: &Node, what: &str, mut wanted: impl FnMut() -> Result<bool>) -> Result<()> {
     node.agent()
         .wait_for(what, TIMEOUT, |_| Ok(wanted()?.then_some(())))
 }
 
-/// The id of the only sandbox of a pod, which is ready, and the pod's address.
+/// The id of a pod's only sandbox, which must be ready, and the pod's address.
 fn place(node: &Node, pod: &str) -> Result<(String, Value)> {
     let sandboxes = node.sandboxes(pod)?;
     let [sandbox] = sandboxes.as_slice() else {
@@ -57,7 +57,7 @@ fn place(node: &Node, pod: &str) -> Result<(String, Value)> {
     Ok((sandbox.id.clone(), address))
 }
 
-/// Sends SIGKILL to a process of the test's own.
+/// Sends SIGKILL to a process of the test.
 fn kill9(pid: u32) -> Result<()> {
     assert!(
         Path::new(&format!("/proc/{pid}")).exists(),

@@ -24,7 +24,7 @@ fn not_ready(pod: &Value) -> bool {
 }
 
 #[test]
-fn a_readiness_probe_by_http_takes_a_pod_out_and_in_again_without_a_restart() -> Result<()> {
+fn an_http_readiness_probe_changes_readiness_only() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "readiness-http")?;
     let server = "trap 'exit 0' TERM; httpd -f -p 8080 -h /notes & while :; do wait; done";
@@ -58,7 +58,7 @@ fn a_readiness_probe_by_http_takes_a_pod_out_and_in_again_without_a_restart() ->
 }
 
 #[test]
-fn a_tcp_probe_knows_whether_somebody_listens() -> Result<()> {
+fn a_tcp_probe_detects_a_listener() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "readiness-tcp")?;
     let script = format!(
@@ -91,7 +91,7 @@ fn a_tcp_probe_knows_whether_somebody_listens() -> Result<()> {
 }
 
 #[test]
-fn a_grpc_probe_asks_the_health_service_for_the_named_service() -> Result<()> {
+fn a_grpc_probe_checks_the_named_service() -> Result<()> {
     let node = Node::shared()?;
     let server = GrpcServer::start()?;
     server.set("db", true);
@@ -129,7 +129,7 @@ fn an_http_probe_sends_its_headers_and_leaves_no_connection_behind() -> Result<(
             { "name": "Host", "value": "pod.example" },
         ],
     });
-    // Nobody accepts here: the kernel does that by itself.
+    // No program accepts connections: the kernel completes them by itself.
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     let tcp = json!({ "periodSeconds": 1, "tcpSocket": { "host": "127.0.0.1", "port": port } });

@@ -1,5 +1,5 @@
-//! A directory on the host in which containers note what happens to them, in the order in which it
-//! happens, and in which a test leaves files that they wait for.
+//! A directory on the host in which containers record their events, in order, and in which a test
+//! creates files that they wait for.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Makes the directory.
+    /// Creates the directory.
     pub(crate) fn new(node: &Node, name: &str) -> Result<Self> {
         let dir = node.host_dir(name)?;
         Ok(Self { dir })
@@ -36,34 +36,34 @@ impl Notes {
         pod(name, &spec)
     }
 
-    /// All that was noted so far.
+    /// All recorded lines.
     pub(crate) fn lines(&self) -> Vec<String> {
-        // Nothing was noted yet where there is no file.
+        // Without a file nothing was recorded yet.
         let text = std::fs::read_to_string(self.dir.join("notes")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// How often this was noted.
+    /// Number of times that this was recorded.
     pub(crate) fn count(&self, line: &str) -> usize {
         self.lines().iter().filter(|found| *found == line).count()
     }
 
-    /// Waits until this was noted; all that was noted by then.
+    /// Waits until this was recorded; returns all lines.
     pub(crate) fn wait(&self, node: &Node, line: &str) -> Result<Vec<String>> {
         self.wait_count(node, line, 1)
     }
 
-    /// Waits until this was noted so often; all that was noted by then.
+    /// Waits until this was recorded this many times; returns all lines.
     pub(crate) fn wait_count(&self, node: &Node, line: &str, count: usize) -> Result<Vec<String>> {
-        let what = format!("{line:?} was noted {count} times");
+        let what = format!("{line:?} was recorded {count} times");
         super::wait(node, &what, || Ok(self.count(line) >= count))
-            .with_context(|| format!("{:#?} was noted", self.lines()))?;
+            .with_context(|| format!("recorded lines: {:#?}", self.lines()))?;
         Ok(self.lines())
     }
 
-    /// Makes a file.
+    /// Creates a file.
     pub(crate) fn touch(&self, name: &str) -> Result<()> {
-        std::fs::write(self.dir.join(name), "").context("cannot make a file for containers")
+        std::fs::write(self.dir.join(name), "").context("cannot create a file for containers")
     }
 
     /// Removes a file.
@@ -72,17 +72,18 @@ impl Notes {
     }
 }
 
-/// A command that notes something.
+/// A command that records something.
 pub(crate) fn note(what: &str) -> String {
     format!("echo {what} >> /notes/notes")
 }
 
-/// A command that waits until there is a file.
+/// A command that waits until a file exists.
 pub(crate) fn until(file: &str) -> String {
     format!("until test -e /notes/{file}; do sleep 0.05; done")
 }
 
-/// A script that notes its begin and, at SIGTERM, its end after this command; it ends with `code`.
+/// A script that records its start and, on SIGTERM, its end after this command; it exits with
+/// `code`.
 pub(crate) fn noting_script(name: &str, at_term: &str, code: i32) -> String {
     format!(
         "trap '{at_term}; {}; exit {code}' TERM; {}; while :; do sleep 3600 & wait $!; done",
@@ -91,7 +92,7 @@ pub(crate) fn noting_script(name: &str, at_term: &str, code: i32) -> String {
     )
 }
 
-/// A container that notes its begin and its end at SIGTERM.
+/// A container that records its start, and its end on SIGTERM.
 pub(crate) fn noting(name: &str) -> Value {
     shell(name, &noting_script(name, ":", 0))
 }

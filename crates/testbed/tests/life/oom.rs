@@ -1,4 +1,4 @@
-//! Containers that want more memory than they may have.
+//! Containers that exceed their memory limit.
 
 use anyhow::Result;
 use rubelet_testbed::Node;
@@ -6,8 +6,8 @@ use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{ended, ended_before, restarts, runs};
 use serde_json::{Value, json};
 
-/// A container with 16 MiB that runs this command. It begins a moment later: where the kernel's
-/// notice depends on it, containerd listens only after the start.
+/// A container with 16 MiB that runs this command a moment after its start: on some hosts
+/// containerd receives OOM events only after the start.
 fn limited(name: &str, command: &str) -> Value {
     with(
         shell(name, &format!("sleep 0.5; exec {command}")),
@@ -15,9 +15,9 @@ fn limited(name: &str, command: &str) -> Value {
     )
 }
 
-/// Keeps all that it reads, as it waits for the end of a line.
+/// Accumulates its input, because it waits for the end of a line.
 const GROWS: &str = "tail /dev/zero";
-/// Fills a volume that is made of memory.
+/// Fills a volume in memory.
 const FILLS: &str = "dd if=/dev/zero of=/memory/file bs=1M count=64";
 
 fn killed(end: &Value) {
@@ -26,7 +26,7 @@ fn killed(end: &Value) {
 }
 
 #[test]
-fn a_container_that_hits_its_memory_limit_is_shown_as_such_and_started_again() -> Result<()> {
+fn an_oom_killed_container_is_reported_and_restarted() -> Result<()> {
     let node = Node::shared()?;
     let spec = json!({
         "restartPolicy": "OnFailure",
@@ -47,7 +47,7 @@ fn a_container_that_hits_its_memory_limit_is_shown_as_such_and_started_again() -
 }
 
 #[test]
-fn memory_that_was_used_up_ends_a_pod_that_is_not_started_again() -> Result<()> {
+fn an_oom_kill_ends_a_pod_that_is_not_restarted() -> Result<()> {
     let node = Node::shared()?;
     let fills = with(
         limited("fills", FILLS),

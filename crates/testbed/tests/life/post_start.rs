@@ -18,7 +18,7 @@ fn exec(script: &str) -> Value {
 }
 
 #[test]
-fn a_container_counts_as_started_when_its_post_start_hook_has_ended() -> Result<()> {
+fn a_container_is_started_after_its_post_start_hook() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "post-start")?;
     let script = format!(
@@ -91,7 +91,7 @@ fn post_start_hooks_send_requests_and_sleep() -> Result<()> {
 }
 
 #[test]
-fn a_post_start_hook_that_fails_ends_the_container() -> Result<()> {
+fn a_failed_post_start_hook_kills_the_container() -> Result<()> {
     let node = Node::shared()?;
     let tcp = json!({ "tcpSocket": { "host": "127.0.0.1", "port": 1 } });
     let get = json!({ "httpGet": { "host": "127.0.0.1", "port": 1 } });
@@ -106,7 +106,7 @@ fn a_post_start_hook_that_fails_ends_the_container() -> Result<()> {
             get,
             "HTTP lifecycle hook (/) for Container \"main\"",
         ),
-        // The type allows it, and every kubelet refuses it when it comes to it.
+        // The type allows it, but a kubelet fails such a hook.
         ("post-start-tcp", tcp, "invalid handler"),
     ];
     for (name, hook, _) in &rows {

@@ -1,4 +1,4 @@
-//! What probes lead to.
+//! Effects of probes.
 
 use anyhow::Result;
 use rubelet_testbed::Node;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::notes::{Notes, exec_probe, note, noting};
 
 #[test]
-fn a_liveness_probe_that_fails_restarts_the_container_within_the_probes_own_grace() -> Result<()> {
+fn a_failed_liveness_probe_restarts_the_container() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "liveness")?;
     let liveness = |name: &str| {
@@ -56,7 +56,7 @@ fn a_liveness_probe_that_fails_restarts_the_container_within_the_probes_own_grac
         let why = node.cli(&["why", "pod/liveness-testnode"])?;
         Ok(why.contains("the file is gone") && why.contains("liveness probe passes"))
     })?;
-    // So that its end does not wait for 600 s.
+    // So that its termination does not take 600 s.
     node.remove("liveness")?;
     node.wait("liveness", "ends", |pod| {
         pod["metadata"]["deletionTimestamp"].is_string()
@@ -66,7 +66,7 @@ fn a_liveness_probe_that_fails_restarts_the_container_within_the_probes_own_grac
 }
 
 #[test]
-fn a_startup_probe_holds_the_others_back_and_ends_the_container_when_it_fails() -> Result<()> {
+fn a_startup_probe_precedes_the_others_and_can_fail() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "startup")?;
     let up = |who: &str| exec_probe(&format!("{}; test -e /notes/up", note(who)));
@@ -114,7 +114,7 @@ fn a_startup_probe_holds_the_others_back_and_ends_the_container_when_it_fails() 
 }
 
 #[test]
-fn a_sidecars_probes_count_as_those_of_other_containers() -> Result<()> {
+fn probes_of_a_sidecar_work_as_those_of_containers() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "sidecar-probes")?;
     let file = |name: &str| exec_probe(&format!("test -e /notes/{name}"));

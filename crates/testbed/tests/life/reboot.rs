@@ -1,4 +1,4 @@
-//! Everything ends at once, as when the machine loses power: agent, runtime and all containers.
+//! A power loss: agent, runtime and all containers end at once.
 
 use anyhow::Result;
 use rubelet_testbed::Node;
@@ -9,8 +9,7 @@ use serde_json::json;
 use crate::notes::{Notes, note, noting, sidecar};
 
 #[test]
-fn after_a_reboot_pods_begin_with_their_init_containers_and_what_runs_once_is_not_repeated()
--> Result<()> {
+fn after_a_reboot_pods_start_with_their_init_containers() -> Result<()> {
     let mut node = Node::start()?;
     let policies = ["Always", "OnFailure", "Never"];
     let name_of = str::to_lowercase;

@@ -1,4 +1,4 @@
-//! `rubelet restart`, and what is shown of back-offs.
+//! `rubelet restart`, and the display of back-offs.
 
 use anyhow::Result;
 use rubelet_testbed::Node;
@@ -13,7 +13,7 @@ fn id(pod: &Value, name: &str) -> Value {
 }
 
 #[test]
-fn a_container_is_restarted_on_request_in_its_sandbox() -> Result<()> {
+fn a_container_is_restarted_on_request_in_place() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "asked")?;
     let spec = json!({
@@ -75,7 +75,7 @@ fn a_container_is_restarted_on_request_in_its_sandbox() -> Result<()> {
 }
 
 #[test]
-fn a_restart_on_request_waits_for_no_back_off_and_begins_it_again() -> Result<()> {
+fn a_restart_on_request_resets_the_back_off() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "backs-off")?;
     let good = noting_script("main", ":", 0);
@@ -96,12 +96,12 @@ fn a_restart_on_request_waits_for_no_back_off_and_begins_it_again() -> Result<()
     let seconds: u64 = seconds.unwrap_or_default().parse()?;
     assert!((1..=10).contains(&seconds), "{row}");
 
-    // Two failures on request. After one that had waited for its turn the wait would be 20s.
+    // Two failures on request. After a failure with a completed back-off the next one would be 20s.
     for count in 2..4 {
         let output = node
             .agent()
             .cli(&["restart", "backs-off-testnode", "-c", "main"])?;
-        // It may have been seen running for a moment.
+        // It may be reported as running for a moment.
         if output.code != 0 {
             assert!(output.stderr.contains("exit code 3"), "{output:?}");
             assert!(output.stderr.contains("rubelet why"), "{output:?}");

@@ -1,4 +1,4 @@
-//! Restart of all containers by a rule, in the same sandbox.
+//! Restarts of all containers by a rule, in the same sandbox.
 
 use anyhow::Result;
 use rubelet_testbed::Node;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::notes::{Notes, note};
 
-/// A container with a policy of its own that ends with `first`, and with `then` when it is started
-/// again.
+/// A container with its own restart policy that exits with `first`, and with `then` after a
+/// restart.
 fn twice(name: &str, first: i32, then: i32, policy: &str) -> Value {
     let script = format!(
         "{}; test -e /notes/{name} && exit {then}; touch /notes/{name}; exit {first}",
@@ -27,7 +27,7 @@ fn ruled(container: Value, operator: &str, codes: &[i32]) -> Value {
 }
 
 #[test]
-fn a_containers_own_policy_and_rules_count_more_than_the_pods() -> Result<()> {
+fn container_restart_policies_override_the_pods() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "own-policies")?;
     let spec = json!({

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::notes::{Notes, note, noting, noting_script, sidecar};
 
-/// Kills the process that holds the only sandbox of a pod; the sandbox's id.
+/// Kills the process of a pod's only sandbox; returns the sandbox's id.
 fn kill_sandbox(node: &Node, pod: &str) -> Result<String> {
     let (id, _) = crate::place(node, pod)?;
     let request = v1::PodSandboxStatusRequest {
@@ -26,7 +26,7 @@ fn kill_sandbox(node: &Node, pod: &str) -> Result<String> {
 }
 
 #[test]
-fn a_pod_whose_sandbox_was_killed_begins_again_but_for_what_is_done() -> Result<()> {
+fn a_pod_with_a_killed_sandbox_is_started_again() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "sandbox-killed")?;
     let job = with(
@@ -71,7 +71,7 @@ fn a_pod_whose_sandbox_was_killed_begins_again_but_for_what_is_done() -> Result<
 }
 
 #[test]
-fn a_pod_that_runs_once_ends_with_its_sandbox() -> Result<()> {
+fn a_pod_that_is_not_restarted_ends_with_its_sandbox() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "never-again")?;
     let spec = json!({
@@ -91,7 +91,7 @@ fn a_pod_that_runs_once_ends_with_its_sandbox() -> Result<()> {
             assert_eq!(ended(&seen, "main")["exitCode"], 6, "it could end in order");
             assert_eq!(notes.lines(), ["prepare", "main begins", "main ends"]);
         }
-        // What is killed is the supervisor, and nobody could tell how a container ends without it.
+        // The killed process is the shim, without which exit codes of containers are unknown.
         Kind::Embedded => {
             assert_eq!(ended(&seen, "main")["exitCode"], 255);
             assert_eq!(notes.lines(), ["prepare", "main begins"]);

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::notes::{Notes, exec_probe, note, noting, noting_script, sidecar, until};
 
 #[test]
-fn sidecars_start_in_order_behind_startup_probes_and_end_last_in_reverse_order() -> Result<()> {
+fn sidecars_start_in_order_and_end_in_reverse_order() -> Result<()> {
     let node = Node::shared()?;
     let notes = Notes::new(&node, "sidecar-order")?;
     let startup = exec_probe(&format!("{}; test -e /notes/go", note("asked")));
@@ -65,7 +65,7 @@ fn sidecars_start_in_order_behind_startup_probes_and_end_last_in_reverse_order()
     let table = node.cli(&["get", "pod", "sidecar-order-testnode", "--no-headers"])?;
     let cells: Vec<&str> = table.split_whitespace().collect();
     assert_eq!(cells[1..3], ["3/3", "Running"], "sidecars are counted");
-    // Its trap is set before it notes its begin.
+    // Its trap is set before it records its start.
     notes.wait(&node, "main begins")?;
 
     node.remove("sidecar-order")?;
@@ -89,7 +89,7 @@ fn sidecars_start_in_order_behind_startup_probes_and_end_last_in_reverse_order()
 }
 
 #[test]
-fn a_sidecar_that_dies_is_started_again_alone_whatever_the_pods_policy_says() -> Result<()> {
+fn an_exited_sidecar_is_restarted_under_any_policy() -> Result<()> {
     let node = Node::shared()?;
     let policies = [("Never", 3), ("OnFailure", 0), ("Always", 3)];
     let name_of = |policy: &str| format!("sidecar-dies-{}", policy.to_lowercase());
@@ -125,7 +125,7 @@ fn a_sidecar_that_dies_is_started_again_alone_whatever_the_pods_policy_says() ->
 }
 
 #[test]
-fn a_pod_that_has_finished_ends_its_sidecars_and_their_ends_do_not_count() -> Result<()> {
+fn sidecars_of_a_finished_pod_are_ended() -> Result<()> {
     let node = Node::shared()?;
     let rows = [
         ("finished-never", "Never", 0, "Succeeded"),

@@ -2,11 +2,10 @@
 
 use std::fs::read_to_string;
 
-/// How the kernel shows the state of a connection that one side closed and that it remembers for a
-/// minute.
+/// The kernel's number of the state TIME_WAIT, in which a closed connection stays for a minute.
 const TIME_WAIT: &str = "06";
 
-/// How many connections of this port of the host, on either side, are in TIME_WAIT.
+/// Number of connections of this host port, on either side, in TIME_WAIT.
 pub(crate) fn time_wait(port: u16) -> usize {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     let tables = tables.map(|table| read_to_string(table).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Pods in trouble, and what `rubelet why` says of them: the cause in the first line, the evidence
+//! Pods with problems, and the output of `rubelet why`: the cause in the first line, the evidence
 //! below.
 
 use anyhow::Result;
@@ -7,8 +7,8 @@ use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{condition, restarts, runs, waits_for};
 use serde_json::{Value, json};
 
-/// A pod in trouble, when it is so, and what is said of it then.
-pub(crate) struct Trouble {
+/// A pod with a problem, how to detect it, and the expected output.
+pub(crate) struct Problem {
     name: &'static str,
     pub(crate) pod: Value,
     is_there: fn(&Value) -> bool,
@@ -16,8 +16,8 @@ pub(crate) struct Trouble {
     evidence: &'static [&'static str],
 }
 
-/// One of each kind.
-pub(crate) fn troubles() -> [Trouble; 4] {
+/// One problem of each kind.
+pub(crate) fn problems() -> [Problem; 4] {
     let crash = "echo first; echo the disk is on fire; exit 17";
     let probe = json!({
         "exec": { "command": ["sh", "-c", "echo no database; exit 2"] },
@@ -27,7 +27,7 @@ pub(crate) fn troubles() -> [Trouble; 4] {
     let unready = with(waiting("main"), &json!({ "readinessProbe": probe }));
     let missing = with(
         waiting("main"),
-        // Nobody listens there, so that the pull fails at once.
+        // Nothing listens there, so that the pull fails immediately.
         &json!({ "image": "127.0.0.1:1/none:1", "imagePullPolicy": "Always" }),
     );
     let one = |name: &str, container: Value| pod(name, &json!({ "containers": [container] }));
@@ -37,7 +37,7 @@ pub(crate) fn troubles() -> [Trouble; 4] {
         "containers": [waiting("main")],
     });
     [
-        Trouble {
+        Problem {
             name: "crashes",
             pod: one("crashes", shell("main", crash)),
             is_there: |pod| {
@@ -46,21 +46,21 @@ pub(crate) fn troubles() -> [Trouble; 4] {
             headline: "container main is waiting ",
             evidence: &["exit code 17", "| the disk is on fire", "next try in "],
         },
-        Trouble {
+        Problem {
             name: "unready",
             pod: one("unready", unready),
             is_there: |pod| runs(pod, "main") && condition(pod, "Ready")["status"] == "False",
             headline: "its readiness probe ",
             evidence: &["readiness probe fails", "no database", "in a row"],
         },
-        Trouble {
+        Problem {
             name: "missing",
             pod: one("missing", missing),
             is_there: |pod| waits_for(pod, "main") == "ImagePullBackOff",
             headline: "container main can't start",
             evidence: &["127.0.0.1:1/none:1", "next try in "],
         },
-        Trouble {
+        Problem {
             name: "unprepared",
             pod: pod("unprepared", &init),
             is_there: |pod| pod["status"]["phase"] == "Failed",
@@ -70,21 +70,21 @@ pub(crate) fn troubles() -> [Trouble; 4] {
     ]
 }
 
-/// Waits until each is in trouble and `rubelet why` says all of it.
-pub(crate) fn expect(node: &Node, troubles: &[Trouble]) -> Result<()> {
-    for trouble in troubles {
-        node.wait(trouble.name, "is in trouble", trouble.is_there)?;
-        let full = format!("pod/{}-testnode", trouble.name);
+/// Waits until each has its problem and `rubelet why` prints all of it.
+pub(crate) fn expect(node: &Node, problems: &[Problem]) -> Result<()> {
+    for problem in problems {
+        node.wait(problem.name, "has its problem", problem.is_there)?;
+        let full = format!("pod/{}-testnode", problem.name);
         let mut said = String::new();
-        let what = format!("{:?} is said of {full}", trouble.evidence);
-        // It may be just between two tries.
+        let what = format!("{:?} is said of {full}", problem.evidence);
+        // It may be between two attempts.
         let waited = crate::wait(node, &what, || {
             said = node.cli(&["why", &full])?;
-            let all = trouble.evidence.iter().all(|words| said.contains(words));
-            Ok(all && first_line(&said).contains(trouble.headline))
+            let all = problem.evidence.iter().all(|words| said.contains(words));
+            Ok(all && first_line(&said).contains(problem.headline))
         });
         assert!(waited.is_ok(), "{said}\n{waited:?}");
-        let begin = format!("pod default/{}-testnode ", trouble.name);
+        let begin = format!("pod default/{}-testnode ", problem.name);
         assert!(first_line(&said).starts_with(&begin), "{said}");
     }
     let document = node.cli(&["why", "crashes-testnode", "-o", "json"])?;

@@ -1,4 +1,4 @@
-//! Every way in which a manifest can be broken that users have met.
+//! Invalid manifests of all kinds that users have had.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::outside::{PodText, TIMEOUT, states};
 
-/// The line of each file in `data/broken` that the message names, in the order of their numbers.
+/// The line in the message about each file in `data/broken`, in the order of their numbers.
 const LINES: [u64; 51] = [
     9, 6, 6, 8, 1, 1, 1, 1, 4, 6, //
     5, 2, 3, 2, 2, 6, 9, 7, 12, 11, //
@@ -17,7 +17,7 @@ const LINES: [u64; 51] = [
     10,
 ];
 
-/// A broken manifest: its file name, its content, and what is said of it.
+/// An invalid manifest: its file name, its content, and the expected message.
 struct Broken {
     name: String,
     path: PathBuf,
@@ -25,7 +25,7 @@ struct Broken {
 }
 
 #[test]
-fn fifty_one_broken_manifests_are_explained_and_the_good_ones_among_them_run() {
+fn errors_of_fifty_one_invalid_manifests_are_explained() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
     let cases = cases();
@@ -34,7 +34,7 @@ fn fifty_one_broken_manifests_are_explained_and_the_good_ones_among_them_run() {
     let last = PodText::new("good-after");
     agent.write_manifest("00-good.yaml", &first.yaml()).unwrap();
     for case in &cases {
-        // As an editor or `cp` writes it, not moved in.
+        // Written in place, as by an editor or `cp`.
         let target = agent.manifest_dir().join(&case.name);
         std::fs::copy(&case.path, target).unwrap();
     }
@@ -65,7 +65,7 @@ fn fifty_one_broken_manifests_are_explained_and_the_good_ones_among_them_run() {
         assert_eq!(shown["status"]["pods"], Value::Array(Vec::new()));
     }
 
-    // The same for people and for programs, on the command line.
+    // The same on the command line, as table and as JSON.
     let listed = agent.cli(&["get", "manifests", "-o", "json"]).unwrap();
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     let items = listed["items"].as_array().unwrap();
@@ -122,7 +122,7 @@ fn cases() -> Vec<Broken> {
         .collect()
 }
 
-/// What to say: in the first line of the manifest, or beside it.
+/// The expected message: in the first line of the manifest, or in a separate file.
 fn expected(path: &Path) -> String {
     if let Ok(text) = std::fs::read_to_string(path.with_extension("expect")) {
         return text.trim().to_owned();

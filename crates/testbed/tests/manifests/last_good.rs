@@ -1,4 +1,4 @@
-//! A manifest that goes bad: its pods stay as it last defined them.
+//! A manifest that becomes invalid: its pods keep their last valid definition.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::outside::{PodText, TIMEOUT, pod_text, states};
 use crate::{container_id, wait_words};
 
 #[test]
-fn the_last_good_version_runs_on_until_the_manifest_is_good_again() {
+fn the_last_valid_version_runs_until_the_manifest_is_valid() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
     let pod = PodText::new("steady");
@@ -67,10 +67,10 @@ fn the_last_good_version_runs_on_until_the_manifest_is_good_again() {
 }
 
 #[test]
-fn a_file_that_is_still_being_written_is_left_alone() {
+fn a_file_that_is_being_written_is_not_parsed() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
-    // What is half written when the agent begins to watch is judged as it is.
+    // A half-written file is parsed when the agent starts to watch.
     let before = PodText::new("before");
     agent.write_manifest("before.yaml", &before.yaml()).unwrap();
     states::wait_ready(agent, "before");
@@ -78,11 +78,11 @@ fn a_file_that_is_still_being_written_is_left_alone() {
     let (first, second) = whole.split_at(1);
     let mut file = File::create(agent.manifest_dir().join("slow.yaml")).unwrap();
     file.write_all(first.as_bytes()).unwrap();
-    // The others are looked at all the same, this one meanwhile is not judged.
+    // The other files are parsed, this one is not yet.
     let other = PodText::new("quick");
     agent.write_manifest("quick.yaml", &other.yaml()).unwrap();
     let ready = agent.wait_for("the other pod is ready", TIMEOUT, |agent| {
-        // A file that nobody writes to for ten seconds is judged as it is.
+        // A file without writes for ten seconds is parsed.
         file.write_all(b" ")?;
         Ok(agent.pod("quick")?.filter(is_ready))
     });
@@ -100,7 +100,7 @@ fn a_file_that_is_still_being_written_is_left_alone() {
 }
 
 #[test]
-fn of_several_documents_only_the_broken_one_is_held_back() {
+fn only_the_invalid_one_of_several_documents_is_held() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
     let pods = ["many0", "many1", "many2"].map(PodText::new);

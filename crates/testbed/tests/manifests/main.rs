@@ -1,8 +1,8 @@
-//! Where pods come from: a directory, a file or a URL, and what becomes of manifests that can't be used.
+//! Where pods come from: a directory, a file or a URL; and handling of invalid manifests.
 
 #![allow(
     clippy::unwrap_used,
-    reason = "what fails in a test says so by its place"
+    reason = "the location of a failure says which check failed"
 )]
 
 #[path = "../outside/outside.rs"]
@@ -19,14 +19,14 @@ use outside::TIMEOUT;
 use rubelet_testbed::Agent;
 use serde_json::Value;
 
-/// The id of the one container `main` of a pod that runs, as the API tells it.
+/// The id of a running pod's container `main`, from the API.
 fn container_id(pod: &Value) -> String {
     let status = &pod["status"]["containerStatuses"][0];
     assert_eq!(status["name"], "main", "{pod:#}");
     status["containerID"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the message of the manifest holds these words.
+/// Waits until the message of the manifest contains this text.
 fn wait_words(agent: &Agent, file: &str, words: &str) {
     agent
         .wait_for(

@@ -1,4 +1,4 @@
-//! Names: which files count, files that are renamed, and pods of the same name.
+//! Names: which files are read, renamed files, and pods of the same name.
 
 use rubelet_testbed::status::is_ready;
 use rubelet_testbed::{Agent, Node, wait};
@@ -7,7 +7,7 @@ use crate::outside::{PodText, TIMEOUT, states};
 use crate::{container_id, wait_words};
 
 #[test]
-fn backups_hidden_files_and_what_is_no_file_are_skipped() {
+fn backups_hidden_files_and_directories_are_skipped() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
     let directory = agent.manifest_dir();
@@ -41,7 +41,7 @@ fn backups_hidden_files_and_what_is_no_file_are_skipped() {
 }
 
 #[test]
-fn a_file_that_is_renamed_or_replaced_by_the_same_leaves_its_pod_alone() {
+fn a_renamed_or_equal_file_does_not_restart_its_pod() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
     let directory = agent.manifest_dir();
@@ -68,7 +68,7 @@ fn a_file_that_is_renamed_or_replaced_by_the_same_leaves_its_pod_alone() {
 }
 
 #[test]
-fn the_first_of_two_files_with_the_same_pod_counts_until_it_goes() {
+fn the_first_of_two_files_with_the_same_pod_wins() {
     let node = Node::shared().unwrap();
     let agent = node.agent();
     let pod = PodText::new("double");
@@ -76,7 +76,7 @@ fn the_first_of_two_files_with_the_same_pod_counts_until_it_goes() {
     let id = container_id(&states::wait_ready(agent, "double"));
 
     let other = pod.clone().label("from", "second");
-    // Sorted before the first one, it still comes second.
+    // Sorted before the first one, it still has lower precedence.
     agent
         .write_manifest("a-second.yaml", &other.yaml())
         .unwrap();

@@ -1,4 +1,4 @@
-//! A single file in place of a directory, and places that are not there yet.
+//! A single file instead of a directory, and paths that do not exist yet.
 
 use rubelet_testbed::status::is_ready;
 use rubelet_testbed::{Agent, TestRuntime, wait};
@@ -7,7 +7,7 @@ use crate::container_id;
 use crate::outside::{PodText, TIMEOUT, pod_text, states, truth};
 
 #[test]
-fn a_directory_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
+fn a_manifest_path_can_be_created_later() {
     let runtime = TestRuntime::start().unwrap();
     let truth = runtime.truth().unwrap();
 
@@ -31,7 +31,7 @@ fn a_directory_or_file_may_come_later_and_a_single_file_is_followed_over_edits()
     std::fs::write(directory.join("patient.yaml"), pod.yaml()).unwrap();
     let id = container_id(&states::wait_ready(&agent, "patient"));
 
-    // A directory that goes away may come back: its pods stay.
+    // A removed directory may come back: its pods stay.
     std::fs::rename(&directory, later.join("elsewhere")).unwrap();
     states::wait_manifest(&agent, "later/manifests", "Bad");
     let now = agent.pod("patient").unwrap().unwrap();
@@ -62,7 +62,7 @@ fn a_directory_or_file_may_come_later_and_a_single_file_is_followed_over_edits()
     truth::wait_empty(&agent, &truth);
 }
 
-/// An agent whose manifests are somewhere else than in the directory of the test bed.
+/// An agent with another manifest path than the test bed's directory.
 fn agent_with(runtime: &TestRuntime, place: &str) -> Agent {
     Agent::builder(runtime)
         .flag(format!("--pod-manifest-path={place}"))
@@ -72,7 +72,7 @@ fn agent_with(runtime: &TestRuntime, place: &str) -> Agent {
 }
 
 #[test]
-fn without_any_source_the_agent_runs_and_says_that_no_pods_can_come() {
+fn without_any_source_the_agent_runs_and_warns() {
     let runtime = TestRuntime::start().unwrap();
     let agent = Agent::builder(&runtime)
         .flag("--pod-manifest-path=")

@@ -6,7 +6,7 @@ use crate::container_id;
 use crate::outside::{self, PodText, TIMEOUT, states, truth};
 
 #[test]
-fn pods_of_broken_manifests_outlive_restarts_of_the_agent() {
+fn pods_of_invalid_manifests_outlive_agent_restarts() {
     let pods = ["halved", "emptied", "listed"].map(PodText::new);
     let (runtime, mut agent) = outside::with_pods(&pods);
     let truth = runtime.truth().unwrap();
@@ -38,7 +38,7 @@ fn pods_of_broken_manifests_outlive_restarts_of_the_agent() {
         assert_eq!(truth::instances(&truth), before, "round {round}");
     }
 
-    // The good text again is no change.
+    // The valid text again is not a change.
     let id = container_id(&agent.pod("halved").unwrap().unwrap());
     agent
         .write_manifest("halved.yaml", &pods[0].yaml())
@@ -47,7 +47,7 @@ fn pods_of_broken_manifests_outlive_restarts_of_the_agent() {
     let now = agent.pod("halved").unwrap().unwrap();
     assert!(is_ready(&now));
     assert_eq!(container_id(&now), id);
-    // And a removal ends what was held.
+    // A removal also removes the held definition.
     agent.remove_manifest("emptied.yaml").unwrap();
     states::wait_gone(&agent, "emptied");
 }

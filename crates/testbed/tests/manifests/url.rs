@@ -33,7 +33,7 @@ fn pods_of_a_url_follow_its_changes_and_outlive_its_errors() {
     let log = std::fs::read_to_string(agent.log_path()).unwrap();
     assert!(!log.contains("Bearer"), "secrets stay out of the log");
 
-    // The same answer again and again changes nothing.
+    // Repeated equal responses change nothing.
     let status = agent.pod("one").unwrap().unwrap();
     wait_requests(&agent, &server, 5);
     assert_eq!(agent.pod("one").unwrap().unwrap(), status);
@@ -54,13 +54,13 @@ fn pods_of_a_url_follow_its_changes_and_outlive_its_errors() {
         wait_state(&agent, &server, "Ok");
     }
 
-    // A list, in which the pod that was there before is the same.
+    // A list that contains the existing pod unchanged.
     let list = pod_text::list(&[one.clone(), PodText::new("two")]);
     server.set(200, &list);
     states::wait_ready(&agent, "two");
     assert_eq!(container_id(&agent.pod("one").unwrap().unwrap()), id);
 
-    // Dying while the server is out of order loses neither pod.
+    // A kill of the agent while the server fails loses neither pod.
     let before = truth::instances(&truth);
     server.set(503, "");
     wait_state(&agent, &server, "Bad");
@@ -78,12 +78,12 @@ fn pods_of_a_url_follow_its_changes_and_outlive_its_errors() {
     wait_requests(&agent, &server, 2);
     assert_eq!(truth::instances(&truth), before);
 
-    // Without any pod any more.
+    // Without any pods.
     server.set(200, &pod_text::list(&[]));
     truth::wait_empty(&agent, &truth);
 }
 
-/// Waits for so many more requests, all answered after now.
+/// Waits for this many more requests.
 fn wait_requests(agent: &Agent, server: &HttpServer, more: usize) {
     let (before, _) = server.requests();
     agent

@@ -1,4 +1,4 @@
-//! Commands of a user that are wrong by themselves, or have no agent.
+//! Invalid commands, and commands without an agent.
 
 use std::path::Path;
 use std::process::Command;
@@ -33,8 +33,8 @@ fn rubelet(words: &[&str]) -> Command {
     command
 }
 
-/// A command of a user who is not root. The program is a copy: the directory of the build may be
-/// closed to others.
+/// A command of a user who is not root. The program is a copy, because other users may have no
+/// access to the build directory.
 fn as_nobody(program: &Path, words: &[&str]) -> Command {
     let mut command = Command::new("setpriv");
     command

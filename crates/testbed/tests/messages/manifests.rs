@@ -1,4 +1,4 @@
-//! Manifests that can't be used.
+//! Invalid manifests.
 
 use std::path::Path;
 

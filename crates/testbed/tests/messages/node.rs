@@ -1,4 +1,4 @@
-//! Commands to an agent that can't do what is asked, and agents that are in each other's way.
+//! Commands that the agent can't execute, and agents that conflict.
 
 use std::net::TcpListener;
 

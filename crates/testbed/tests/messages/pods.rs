@@ -1,4 +1,4 @@
-//! Pods that can't run, or end.
+//! Pods that can't run, or fail.
 
 use std::net::TcpListener;
 
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::own_words;
 use crate::snapshot::Snapshot;
 
-/// Where a pod says what is wrong.
-enum Place {
+/// Where a pod's status has the message.
+enum MessageSource {
     /// The reason and message for which its container waits.
     Waiting(&'static str),
     /// The reason and message with which its container ended.
@@ -21,7 +21,7 @@ enum Place {
     /// An event with this reason that contains this text.
     Event(&'static str, &'static str),
 }
-use Place::{Event, Terminated, Waiting};
+use MessageSource::{Event, Terminated, Waiting};
 
 #[test]
 fn pods_that_cannot_run() {
@@ -49,7 +49,7 @@ fn pods_that_cannot_run() {
     said.compare("pods");
 }
 
-fn message(node: &Node, name: &str, place: &Place) -> String {
+fn message(node: &Node, name: &str, place: &MessageSource) -> String {
     let state = |state: &str, reason: &str| {
         let what = format!("is {state} with {reason}");
         let mut last = Value::Null;
@@ -89,7 +89,7 @@ fn main(more: &Value) -> Value {
     json!({ "containers": [with(waiting("main"), more)] })
 }
 
-fn pods() -> Vec<(&'static str, Value, Place)> {
+fn pods() -> Vec<(&'static str, Value, MessageSource)> {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
     let unreachable = format!("{}/app:1", closed.unwrap());
     let mut found = images_and_commands(&unreachable);
@@ -97,7 +97,7 @@ fn pods() -> Vec<(&'static str, Value, Place)> {
     found
 }
 
-fn images_and_commands(unreachable: &str) -> Vec<(&'static str, Value, Place)> {
+fn images_and_commands(unreachable: &str) -> Vec<(&'static str, Value, MessageSource)> {
     vec![
         (
             "An image that is absent and must not be pulled",
@@ -155,7 +155,7 @@ fn images_and_commands(unreachable: &str) -> Vec<(&'static str, Value, Place)> {
     ]
 }
 
-fn host_and_limits() -> Vec<(&'static str, Value, Place)> {
+fn host_and_limits() -> Vec<(&'static str, Value, MessageSource)> {
     let volume = |host_path: Value| {
         let mount = json!({ "volumeMounts": [{ "name": "v", "mountPath": "/v" }] });
         let volumes = json!({ "volumes": [{ "name": "v", "hostPath": host_path }] });

@@ -1,24 +1,24 @@
-//! Messages side by side with those that were there before.
+//! Snapshots of messages.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The environment variable that has the files written.
+/// The environment variable that updates the files.
 const UPDATE: &str = "RUBELET_UPDATE_MESSAGES";
 
-/// Messages, each below a heading that says what was wrong.
+/// Messages, each with a heading that describes the problem.
 #[derive(Default)]
 pub(crate) struct Snapshot {
     text: String,
-    /// What differs between runs, and the word in its place.
+    /// Texts that differ between runs, and their placeholders.
     replaced: Vec<(String, &'static str)>,
 }
 
 impl Snapshot {
-    /// Writes `word` wherever a message has `text`, which differs between runs.
+    /// Replaces `text`, which differs between runs, by `word`.
     pub(crate) fn replace(&mut self, text: impl Into<String>, word: &'static str) {
         self.replaced.push((text.into(), word));
-        // A directory below another one is found first.
+        // Longer paths are replaced first.
         self.replaced
             .sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
     }
@@ -61,7 +61,8 @@ fn differences(before: &str, now: &str) -> Vec<String> {
     gone.chain(new.map(|part| format!("+ {part}"))).collect()
 }
 
-/// The text without what is different each time: ports of 127.0.0.1, identifiers, addresses.
+/// The text with placeholders for what differs between runs: ports of 127.0.0.1, identifiers,
+/// addresses.
 fn plain(text: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || ".:-".contains(c);
     let mut plain = String::new();
@@ -111,7 +112,7 @@ fn plain_address(text: &str) -> String {
 }
 
 #[test]
-fn what_differs_between_runs_is_left_out() {
+fn values_that_differ_between_runs_are_masked() {
     for (text, expected) in [
         (
             "127.0.0.1:40123: connection refused",
@@ -130,7 +131,7 @@ fn what_differs_between_runs_is_left_out() {
 }
 
 #[test]
-fn a_message_that_changed_is_shown_as_it_was_and_is() {
+fn a_changed_message_is_shown_as_a_diff() {
     let (before, now) = ("## a\nx\n\n## b\ny\n\n", "## a\nx\n\n## b\nz\n\n");
     assert_eq!(differences(before, now), ["- b\ny", "+ b\nz"]);
     assert_eq!(differences(now, now), [""; 0]);

@@ -1,4 +1,4 @@
-//! Starts of an agent that end at once.
+//! Starts of an agent that fail immediately.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ fn starts_with_bad_flags_files_or_directories() {
     std::fs::write(&base, text).unwrap();
     let run = |words: &[&str]| {
         let mut command = Command::new(binary().unwrap());
-        // A start that is not refused as it should be touches no directory of the machine.
+        // Even a start that is not refused must not touch directories of the machine.
         command.args(["run", &root, &no_runtime]);
         message(command.args(words))
     };
@@ -91,7 +91,7 @@ fn starts_with_bad_flags_files_or_directories() {
     said.compare("start");
 }
 
-/// What a start says in a mount namespace of its own, where the root directory has no room for a file.
+/// The message of a start in a private mount namespace, in which the root directory has no free space.
 fn on_a_full_disk(directory: &str) -> String {
     std::fs::create_dir(directory).unwrap();
     let script = "mount -t tmpfs -o nr_inodes=1 none \"$1\" && exec \"$0\" run --root-dir \"$1\"";

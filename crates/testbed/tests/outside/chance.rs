@@ -1,4 +1,4 @@
-//! Chance that can be repeated: the same seed gives the same numbers.
+//! Reproducible random numbers: the same seed gives the same numbers.
 
 /// SplitMix64.
 pub(crate) struct Chance(u64);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rubelet_testbed::clock;
 
-/// A program whose lines, of standard output and standard error alike, are read as they come. It
-/// is killed when the value is dropped.
+/// A program whose lines of standard output and standard error are read as they arrive. It is
+/// killed when the value is dropped.
 pub(crate) struct Lines {
     child: Child,
     input: Option<ChildStdin>,
@@ -25,7 +25,7 @@ impl Lines {
         Self::spawn(command.stdin(Stdio::null()))
     }
 
-    /// Starts the program with that on its standard input, which stays open.
+    /// Starts the program with this text on its standard input, which stays open.
     pub(crate) fn start_with_input(command: &mut Command, bytes: &[u8]) -> Self {
         let mut lines = Self::spawn(command.stdin(Stdio::piped()));
         let input = lines.input.as_mut().unwrap();
@@ -55,7 +55,7 @@ impl Lines {
         }
     }
 
-    /// Waits for a line that `wanted` takes, among those that were not waited for yet.
+    /// Waits for a line that matches, among those that were not awaited yet.
     pub(crate) fn wait(
         &mut self,
         what: &str,
@@ -88,28 +88,28 @@ impl Lines {
         &self.seen
     }
 
-    /// Waits for the program's own end; the exit code.
+    /// Waits for the program's exit; returns the exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 }
 
-/// What a program wrote.
+/// Output of a program.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct ProgramOutput {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
 }
 
-impl Written {
-    /// Whether that is in its standard error.
+impl ProgramOutput {
+    /// Whether standard error contains a text.
     pub(crate) fn said(&self, words: &str) -> bool {
         self.stderr.contains(words)
     }
 }
 
-/// Runs a program with that as its whole standard input; what it wrote, and its exit code.
-pub(crate) fn run_with_input(command: &mut Command, bytes: &[u8]) -> (Written, i32) {
+/// Runs a program with this standard input; returns its output and exit code.
+pub(crate) fn run_with_input(command: &mut Command, bytes: &[u8]) -> (ProgramOutput, i32) {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -118,11 +118,11 @@ pub(crate) fn run_with_input(command: &mut Command, bytes: &[u8]) -> (Written, i
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     let output = std::thread::scope(|scope| {
-        // A program may end without reading it.
+        // A program may exit without reading it.
         scope.spawn(move || drop(input.write_all(bytes)));
         child.wait_with_output().unwrap()
     });
-    let written = Written {
+    let written = ProgramOutput {
         stdout: output.stdout,
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     };
@@ -131,7 +131,7 @@ pub(crate) fn run_with_input(command: &mut Command, bytes: &[u8]) -> (Written, i
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
         for reader in self.readers.drain(..) {

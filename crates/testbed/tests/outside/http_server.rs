@@ -1,4 +1,4 @@
-//! A web server that gives the same answer to every request, until it is told another one.
+//! A web server that sends the same response to every request, until it is changed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -17,7 +17,7 @@ struct Shared {
     ends: AtomicBool,
 }
 
-/// A server on 127.0.0.1; it ends when the value is dropped.
+/// A server on 127.0.0.1; it stops when the value is dropped.
 pub(crate) struct HttpServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -25,7 +25,7 @@ pub(crate) struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts one that answers 200 with this text.
+    /// Starts one that responds with 200 and this text.
     pub(crate) fn start(text: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -38,7 +38,7 @@ impl HttpServer {
                     return;
                 }
                 if let Ok(stream) = stream {
-                    // A client that goes away half-way harms nobody.
+                    // A client that disconnects early does no harm.
                     let _ = answer(stream, &serving);
                 }
             }
@@ -61,12 +61,12 @@ impl HttpServer {
         self.address.port()
     }
 
-    /// Answers with this from now on.
+    /// Sets the response.
     pub(crate) fn set(&self, status: u16, text: &str) {
         *self.shared.answer.lock().unwrap() = (status, text.to_owned());
     }
 
-    /// How many requests were answered, all with the headers of the last one.
+    /// Number of requests, with the headers of the last one.
     pub(crate) fn requests(&self) -> (usize, Headers) {
         let requests = self.shared.requests.lock().unwrap();
         (requests.len(), requests.last().cloned().unwrap_or_default())

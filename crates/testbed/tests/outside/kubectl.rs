@@ -9,7 +9,7 @@ use rubelet_testbed::{Cluster, api_server};
 
 use super::relay::Relay;
 
-/// Sessions over WebSockets, for a kubectl that knows them; older ones always use SPDY.
+/// Sessions over WebSockets, for a kubectl that supports them; older ones always use SPDY.
 pub(crate) const WEB_SOCKET: &str = "true";
 /// Sessions over SPDY.
 pub(crate) const SPDY: &str = "false";
@@ -23,16 +23,16 @@ pub(crate) struct Kubectl {
     home: tempfile::TempDir,
 }
 
-/// Where the server is.
+/// The server.
 enum Server {
-    /// Behind a TCP port of ours.
+    /// Behind a TCP port of the test.
     Relay(Relay),
-    /// Where a kubeconfig says.
+    /// In a kubeconfig.
     Kubeconfig(PathBuf),
 }
 
 impl Kubectl {
-    /// Puts a TCP port before the socket and makes sure that there is a kubectl.
+    /// Forwards a TCP port to the socket and makes sure that there is a kubectl.
     pub(crate) fn to(socket: &Path) -> Self {
         Self::of("kubectl".into(), Server::Relay(Relay::start(socket)))
     }
@@ -86,12 +86,12 @@ impl Kubectl {
         }
     }
 
-    /// Whether `patch` has this option: a sign of its age.
+    /// Whether `patch` has this option, which indicates its age.
     pub(crate) fn knows(&self, option: &str) -> bool {
         self.stdout(&["patch", "--help"]).contains(option)
     }
 
-    /// What a command prints that ends well.
+    /// Standard output of a command that must succeed.
     pub(crate) fn stdout(&self, words: &[&str]) -> String {
         let output = self.run(words);
         assert_eq!(output.code, 0, "kubectl {words:?}: {}", output.stderr);
@@ -106,7 +106,7 @@ fn install() {
         stdout_of(command.args(["-o", "DPkg::Lock::Timeout=120"]).args(words))
     };
     let install = ["install", "--yes", "--no-install-recommends", PACKAGE];
-    // Lists that are there may be too old, or there may be none.
+    // Existing lists may be too old or missing.
     if apt(&install).is_err() {
         apt(&["update"]).unwrap();
         apt(&install).unwrap();

@@ -1,9 +1,9 @@
-//! What the tests that see `rubelet` from outside have in common.
+//! Common parts of tests that use `rubelet` from outside.
 
 #![allow(
     dead_code,
     unused_imports,
-    reason = "each test program uses another part of it"
+    reason = "each test program uses only a part of it"
 )]
 
 pub(crate) mod chance;
@@ -23,15 +23,15 @@ pub(crate) use pod_text::PodText;
 pub(crate) use rubelet_testbed::node::TIMEOUT;
 pub(crate) use truth::Instances;
 
-/// An agent with these pods in its directory, each in a file of its own, on a runtime of its own: two
-/// agents on one would each remove what the other made. All pods are ready.
+/// An agent with these pods in its directory, one per file, on a private runtime: two agents on one
+/// runtime would remove each other's pods. All pods are ready.
 pub(crate) fn with_pods(pods: &[PodText]) -> (TestRuntime, Agent) {
     let runtime = TestRuntime::start().unwrap();
     let agent = agent_on(&runtime, pods);
     (runtime, agent)
 }
 
-/// An agent with these pods in its directory, each in a file of its own; all pods are ready.
+/// An agent with these pods in its directory, one per file; all pods are ready.
 pub(crate) fn agent_on(runtime: &impl AgentRuntime, pods: &[PodText]) -> Agent {
     let mut builder = Agent::builder(runtime);
     for pod in pods {

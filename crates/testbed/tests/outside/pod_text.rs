@@ -1,4 +1,4 @@
-//! Manifests of pods whose containers do nothing until they are asked to end.
+//! Manifests of pods whose containers do nothing until SIGTERM.
 
 use rubelet_testbed::manifest::{WAIT, pod, shell, waiting};
 use serde_json::{Value, json};
@@ -11,20 +11,20 @@ pub(crate) struct PodText {
 }
 
 impl PodText {
-    /// A pod with one container, `main`, that waits for its end.
+    /// A pod with one container, `main`, that waits for SIGTERM.
     pub(crate) fn new(name: &str) -> Self {
         let value = pod(name, &json!({ "containers": [waiting("main")] }));
         let name = name.to_owned();
         Self { name, value }
     }
 
-    /// Adds a container that waits for its end.
+    /// Adds a container that waits for SIGTERM.
     pub(crate) fn container(mut self, name: &str) -> Self {
         push(&mut self.value["spec"]["containers"], waiting(name));
         self
     }
 
-    /// Adds an init container that ends at once.
+    /// Adds an init container that exits immediately.
     pub(crate) fn init(mut self, name: &str) -> Self {
         let init = &mut self.value["spec"]["initContainers"];
         if init.is_null() {
@@ -34,18 +34,18 @@ impl PodText {
         self
     }
 
-    /// Lets the first container run another script.
+    /// Sets the script of the first container.
     pub(crate) fn script(mut self, script: &str) -> Self {
         self.value["spec"]["containers"][0] = shell("main", script);
         self
     }
 
-    /// Lets the first container write a line before it waits.
+    /// Makes the first container print a line before it waits.
     pub(crate) fn saying(self, words: &str) -> Self {
         self.script(&format!("echo \"{words}\"; {WAIT}"))
     }
 
-    /// Changes the definition of a container, by its place in the list.
+    /// Changes the definition of a container, by its index.
     pub(crate) fn edited(mut self, container: usize, version: &str) -> Self {
         self.value["spec"]["containers"][container]["env"] =
             json!([{ "name": "VERSION", "value": version }]);
@@ -64,13 +64,13 @@ impl PodText {
         self
     }
 
-    /// Puts the pod into another namespace than `default`.
+    /// Sets another namespace than `default`.
     pub(crate) fn namespace(mut self, namespace: &str) -> Self {
         self.value["metadata"]["namespace"] = namespace.into();
         self
     }
 
-    /// The name that the manifest gives.
+    /// The name in the manifest.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

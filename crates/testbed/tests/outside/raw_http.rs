@@ -1,4 +1,4 @@
-//! HTTP written by hand, for what a polite client never sends, and for answers that continue.
+//! Hand-written HTTP, for requests that no library sends, and for streamed responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// An answer with its headers.
+/// A response with its headers.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RawResponse {
     pub(crate) status: u16,
     /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl RawResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers
@@ -29,8 +29,8 @@ impl Answer {
     }
 }
 
-/// Sends a request of one line and these headers, and reads the answer to its end.
-pub(crate) fn request(socket: &Path, line: &str, headers: &[&str]) -> Answer {
+/// Sends a request with this first line and these headers, and reads the complete response.
+pub(crate) fn request(socket: &Path, line: &str, headers: &[&str]) -> RawResponse {
     let mut stream = Stream::open(socket, line, headers);
     let mut body = String::new();
     while let Some(piece) = stream.piece() {
@@ -39,14 +39,14 @@ pub(crate) fn request(socket: &Path, line: &str, headers: &[&str]) -> Answer {
     let Stream {
         status, headers, ..
     } = stream;
-    Answer {
+    RawResponse {
         status,
         headers,
         body,
     }
 }
 
-/// An answer that is still coming.
+/// A streamed response.
 pub(crate) struct Stream {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
@@ -57,7 +57,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Sends a request and reads the head of the answer.
+    /// Sends a request and reads the headers of the response.
     pub(crate) fn open(socket: &Path, line: &str, headers: &[&str]) -> Self {
         let mut stream = UnixStream::connect(socket).unwrap();
         stream
@@ -95,7 +95,7 @@ impl Stream {
         }
     }
 
-    /// The next piece of the body; `None` at its end.
+    /// The next chunk of the body; `None` at its end.
     fn piece(&mut self) -> Option<String> {
         if self.ended {
             return None;

@@ -1,4 +1,4 @@
-//! A way for clients that speak TCP only to a server behind a unix socket.
+//! Forwards TCP connections to a unix socket, for clients that support TCP only.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// Listens on 127.0.0.1 and passes every connection on to the socket, until it is dropped.
+/// Listens on 127.0.0.1 and forwards every connection to the socket, until it is dropped.
 pub(crate) struct Relay {
     address: SocketAddr,
     ends: Arc<AtomicBool>,
@@ -56,7 +56,7 @@ impl Drop for Relay {
     }
 }
 
-/// Copies in both directions; each ends with its connection.
+/// Copies in both directions, until either side closes.
 fn pass_on(client: TcpStream, socket: &PathBuf) {
     let Ok(server) = UnixStream::connect(socket) else {
         // The client sees the connection close.
@@ -77,6 +77,6 @@ fn pass_on(client: TcpStream, socket: &PathBuf) {
 }
 
 fn copy(mut from: impl Read, mut into: impl Write) {
-    // Either side may go away at any time.
+    // Either side may close at any time.
     let _ = std::io::copy(&mut from, &mut into);
 }

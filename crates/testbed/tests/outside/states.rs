@@ -1,4 +1,4 @@
-//! States of pods as the agent's API tells them.
+//! States of pods in the agent's API.
 
 use anyhow::Result;
 use rubelet_testbed::Agent;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::TIMEOUT;
 
-/// Waits until there are exactly `count` pods and all of them are ready or have ended well.
+/// Waits until there are exactly `count` pods and all of them are ready or have succeeded.
 pub(crate) fn wait_all_ready(agent: &Agent, count: usize) {
     agent
         .wait_for(&format!("{count} pods are ready"), TIMEOUT, |agent| {
@@ -17,7 +17,7 @@ pub(crate) fn wait_all_ready(agent: &Agent, count: usize) {
         .unwrap();
 }
 
-/// Waits until the pod that a manifest calls `name` is as `wanted`; that pod.
+/// Waits until the static pod `name` meets a condition; returns it.
 pub(crate) fn wait_pod(
     agent: &Agent,
     name: &str,
@@ -31,12 +31,12 @@ pub(crate) fn wait_pod(
     found.unwrap()
 }
 
-/// Waits until the pod that a manifest calls `name` is ready; that pod.
+/// Waits until the static pod `name` is ready; returns it.
 pub(crate) fn wait_ready(agent: &Agent, name: &str) -> Value {
     wait_pod(agent, name, "is ready", is_ready)
 }
 
-/// Waits until there is no pod that a manifest calls `name`.
+/// Waits until the static pod `name` is gone.
 pub(crate) fn wait_gone(agent: &Agent, name: &str) {
     agent
         .wait_for(&format!("the pod {name} is gone"), TIMEOUT, |agent| {
@@ -49,7 +49,7 @@ fn is_settled(pod: &Value) -> bool {
     is_ready(pod) || pod["status"]["phase"] == "Succeeded"
 }
 
-/// The restarts of all containers, init containers included, by container.
+/// Restart counts of all containers, including init containers, by name.
 pub(crate) fn restarts(pod: &Value) -> Vec<(String, u64)> {
     ["initContainerStatuses", "containerStatuses"]
         .into_iter()
@@ -62,7 +62,7 @@ pub(crate) fn restarts(pod: &Value) -> Vec<(String, u64)> {
         .collect()
 }
 
-/// The manifest whose path ends so, as `get manifests -o json` tells it.
+/// The manifest whose path has this suffix, from `get manifests -o json`.
 pub(crate) fn manifest(agent: &Agent, file: &str) -> Result<Option<Value>> {
     let mut list = agent.get_json("/apis/node.rubelet.dev/v1alpha1/manifests")?;
     let Value::Array(items) = list["items"].take() else {
@@ -75,7 +75,7 @@ pub(crate) fn manifest(agent: &Agent, file: &str) -> Result<Option<Value>> {
     }))
 }
 
-/// Waits until the manifest whose path ends so is in that state; that manifest.
+/// Waits until the manifest whose path has this suffix is in this state; returns it.
 pub(crate) fn wait_manifest(agent: &Agent, file: &str, state: &str) -> Value {
     let what = format!("the manifest {file} is {state}");
     let found = agent.wait_for(&what, TIMEOUT, |agent| {
@@ -85,7 +85,7 @@ pub(crate) fn wait_manifest(agent: &Agent, file: &str, state: &str) -> Value {
     found.unwrap()
 }
 
-/// The events with that reason.
+/// The events with this reason.
 pub(crate) fn events(agent: &Agent, reason: &str) -> Result<Vec<Value>> {
     let mut list = agent.get_json("/api/v1/events")?;
     let Value::Array(mut items) = list["items"].take() else {

@@ -1,4 +1,4 @@
-//! What the runtime holds, in a form that can be compared over time.
+//! Containers of the runtime, in a form that can be compared over time.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ pub(crate) struct Instance {
     pub(crate) running: bool,
 }
 
-/// All containers that the runtime holds, running or not.
+/// All containers of the runtime, running or not.
 pub(crate) fn instances(truth: &CriTruth) -> Instances {
     collect(truth.containers().unwrap())
 }
 
-/// The containers that run.
+/// The running containers.
 pub(crate) fn running(truth: &CriTruth) -> Instances {
     let mut all = truth.containers().unwrap();
     all.retain(Container::is_running);
@@ -50,7 +50,7 @@ fn collect(containers: Vec<Container>) -> Instances {
     found
 }
 
-/// Whether the container's start was broken off, so that nothing in it ever ran.
+/// Whether the container's start was interrupted, so that it never ran.
 pub(crate) fn never_ran(truth: &CriTruth, id: &str) -> bool {
     let request = v1::ContainerStatusRequest {
         container_id: id.to_owned(),
@@ -61,7 +61,7 @@ pub(crate) fn never_ran(truth: &CriTruth, id: &str) -> bool {
     status.reason == "StartError" && status.started_at == 0
 }
 
-/// Waits until the runtime holds neither sandbox nor container.
+/// Waits until the runtime has neither sandboxes nor containers.
 pub(crate) fn wait_empty(agent: &Agent, truth: &CriTruth) {
     agent
         .wait_for(

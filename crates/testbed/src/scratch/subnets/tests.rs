@@ -14,7 +14,7 @@ fn subnet(text: &str) -> Subnet {
 }
 
 #[test]
-fn what_a_machine_reaches_already_is_not_taken() {
+fn ranges_with_a_route_are_not_used() {
     for (routes, taken, chosen) in [
         (&[][..], &[][..], "10.215.1.0/24"),
         (&[], &[1, 2], "10.215.3.0/24"),
@@ -44,7 +44,7 @@ fn what_a_machine_reaches_already_is_not_taken() {
 }
 
 #[test]
-fn beside_podman_and_docker_and_a_vpn_another_range_is_chosen() {
+fn ranges_of_podman_docker_and_vpns_are_avoided() {
     if !rubelet_needs::root() {
         return;
     }

@@ -7,7 +7,7 @@ use super::{applies, wait_long};
 use crate::joined::{Joined, condition, pod};
 
 #[test]
-fn a_pod_is_known_to_the_api_server_by_its_token() {
+fn a_pod_authenticates_to_the_api_server_by_its_token() {
     if !applies() {
         return;
     }

@@ -28,7 +28,7 @@ fn wait_job(joined: &Joined, name: &str, kind: &str) -> Value {
 }
 
 #[test]
-fn jobs_end_as_the_exit_codes_of_their_pods_say() {
+fn jobs_end_according_to_the_exit_codes_of_their_pods() {
     if !applies() {
         return;
     }
@@ -58,7 +58,7 @@ fn jobs_end_as_the_exit_codes_of_their_pods_say() {
 }
 
 #[test]
-fn an_evicted_pod_of_a_job_is_made_again_and_does_not_count_as_a_failure() {
+fn an_evicted_pod_of_a_job_is_replaced_without_a_failure() {
     if !applies() {
         return;
     }
@@ -68,7 +68,7 @@ fn an_evicted_pod_of_a_job_is_made_again_and_does_not_count_as_a_failure() {
         "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }],
     });
     let policy = json!({ "backoffLimit": 0, "podFailurePolicy": { "rules": [rule] } });
-    // It ends badly when it is told to go.
+    // It fails on SIGTERM.
     let script = WAITS.replace("exit 0", "exit 1");
     apply(&joined, &job("long", &script, &policy));
     let running = |pods: &[Value]| pods.len() == 1 && condition(&pods[0], "Ready") == "True";
@@ -101,7 +101,7 @@ fn an_evicted_pod_of_a_job_is_made_again_and_does_not_count_as_a_failure() {
 }
 
 #[test]
-fn a_cron_job_has_its_work_done_each_minute() {
+fn a_cron_job_runs_every_minute() {
     if !applies() {
         return;
     }

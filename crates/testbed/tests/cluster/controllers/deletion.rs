@@ -1,13 +1,13 @@
-//! Pods that are deleted with and without patience.
+//! Pods that are deleted with and without force.
 
 use super::{applies, pods};
 use crate::joined::{Joined, pod};
 
-/// A script that does not go when it is told to.
+/// A script that ignores SIGTERM.
 const STUBBORN: &str = "trap 'echo no' TERM; echo begins; while :; do sleep 0.1; done";
 
 #[test]
-fn a_pod_goes_after_its_grace_or_at_once_when_it_is_forced() {
+fn a_pod_ends_after_its_grace_period_or_by_force() {
     if !applies() {
         return;
     }
@@ -30,7 +30,7 @@ fn a_pod_goes_after_its_grace_or_at_once_when_it_is_forced() {
         "--timeout=60s",
     ]);
     assert_eq!(pods(&joined, "forced").len(), 0);
-    // What the API server has forgotten does not continue running.
+    // A pod that the API server has removed does not continue to run.
     joined.wait_empty();
     joined.cluster.no_violations().unwrap();
 }

@@ -1,4 +1,4 @@
-//! A node that is drained, tainted, lost and found, deleted and registered again.
+//! A node that is drained, tainted, unreachable, or deleted and registered again.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn has_taint(node: &Value, key: &str) -> bool {
 }
 
 #[test]
-fn a_drained_node_gives_its_pods_up_unless_a_budget_forbids_it() {
+fn a_drain_evicts_pods_unless_a_budget_forbids_it() {
     if !applies() {
         return;
     }
@@ -62,7 +62,7 @@ fn a_drained_node_gives_its_pods_up_unless_a_budget_forbids_it() {
 }
 
 #[test]
-fn a_taint_drives_out_what_does_not_tolerate_it() {
+fn a_taint_evicts_pods_that_do_not_tolerate_it() {
     if !applies() {
         return;
     }
@@ -91,7 +91,7 @@ fn a_taint_drives_out_what_does_not_tolerate_it() {
 }
 
 #[test]
-fn a_node_that_was_unreachable_comes_back_with_its_pods() {
+fn an_unreachable_node_comes_back_with_its_pods() {
     if !applies() {
         return;
     }
@@ -118,14 +118,14 @@ fn a_node_that_was_unreachable_comes_back_with_its_pods() {
 }
 
 #[test]
-fn pods_of_a_deleted_node_are_collected_and_a_new_one_takes_their_successors() {
+fn pods_of_a_deleted_node_are_replaced_on_a_new_one() {
     if !applies() {
         return;
     }
     let mut joined = Joined::start("worker");
     let first = one_web(&joined);
     joined.kubectl.stdout(&["delete", "node", "worker"]);
-    // Pod garbage collection looks for a while before it takes pods away.
+    // Pod garbage collection waits for a while before it deletes pods.
     wait_pods(&joined, "web", "its successor waits", |pods| {
         let is_first = |pod: &Value| pod["metadata"]["uid"] == first["metadata"]["uid"];
         !pods.iter().any(is_first)

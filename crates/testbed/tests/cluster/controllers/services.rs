@@ -1,5 +1,5 @@
-//! Traffic to Services by kube-proxy's rules beside those of the pods' bridge. Those rules hold for a
-//! whole network namespace, so the test and all that it starts has one of its own.
+//! Traffic to Services with kube-proxy's rules and those of the pods' bridge. The rules apply to a
+//! whole network namespace, so the test runs in its own.
 
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::{all_ready, applies, apply, wait_long, wait_pods, workload};
 use crate::joined::{Joined, pod, wait_stdout};
 
-/// Says that the process is in a network namespace of its own.
+/// Environment variable of the process that runs in its own network namespace.
 const INSIDE: &str = "RUBELET_TEST_OWN_NETWORK";
-const NAME: &str = "controllers::services::a_service_reaches_its_pods_from_pods_and_from_the_node_and_back_to_itself";
-/// Tells who answered, so many times in turn, and waits while nobody does.
+const NAME: &str = "controllers::services::a_service_reaches_its_pods_from_pods_and_node";
+/// Prints the names of the responding pods for a number of requests, and waits for each response.
 const ASK: &str = "n=0; while [ $n -lt 20 ]; do \
                    who=$(printf 'GET /who HTTP/1.0\\r\\n\\r\\n' | nc -w 2 $TARGET 2>/dev/null | tail -n 1); \
                    [ -n \"$who\" ] && echo \"$who\" && n=$((n + 1)) || sleep 0.2; done";
@@ -31,7 +31,7 @@ impl Proxy {
         let child = Command::new(program)
             .arg(format!("--kubeconfig={}", kubeconfig.display()))
             .args(["--proxy-mode=nftables", "--hostname-override=worker"])
-            // What is not of the namespace stays as it is.
+            // Settings outside of the namespace are not changed.
             .args(["--conntrack-max-per-core=0", "--conntrack-min=0"])
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
@@ -48,7 +48,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Gives the new namespace what a node has: an address that is no loopback, and a way out.
+/// Sets up the new namespace like a node: a non-loopback address, and a default route.
 fn set_up_network() {
     for words in [
         "link set lo up",
@@ -61,12 +61,12 @@ fn set_up_network() {
     ] {
         stdout_of(Command::new("ip").args(words.split(' '))).unwrap();
     }
-    // kubeadm asks for it on each node: answers between pods of one bridge are translated back.
+    // As kubeadm requires on each node: responses between pods of one bridge are translated back.
     std::fs::write("/proc/sys/net/bridge/bridge-nf-call-iptables", "1").unwrap();
 }
 
-/// Waits until kube-proxy sends requests of the node to all of these pods and to no other: it learns a
-/// moment later than the API server which pods are ready.
+/// Waits until kube-proxy sends requests of the node to exactly these pods: it learns a moment later
+/// than the API server which pods are ready.
 fn wait_proxied(target: &str, names: &[&str]) {
     let what = format!("kube-proxy sends what is for {target} to {names:?}");
     let waited = until(&what, Duration::from_secs(60), || {
@@ -75,7 +75,7 @@ fn wait_proxied(target: &str, names: &[&str]) {
     waited.unwrap();
 }
 
-/// The answers that the node itself got, which asked 20 times.
+/// The responses to 20 requests of the node itself.
 fn of_node(target: &str) -> anyhow::Result<Vec<String>> {
     let script = format!("TARGET='{target}'; {ASK}");
     let who = stdout_of(Command::new("busybox").args(["sh", "-c", &script]))?;
@@ -85,7 +85,7 @@ fn of_node(target: &str) -> anyhow::Result<Vec<String>> {
     Ok(who)
 }
 
-/// The answers that a pod got, which asked 20 times.
+/// The responses to 20 requests of a pod.
 fn answers(joined: &Joined, name: &str, target: &str) -> Vec<String> {
     let mut asks = pod(name, &format!("TARGET='{target}'; {ASK}"));
     asks["spec"]["restartPolicy"] = "Never".into();
@@ -106,7 +106,7 @@ fn answers(joined: &Joined, name: &str, target: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_service_reaches_its_pods_from_pods_and_from_the_node_and_back_to_itself() {
+fn a_service_reaches_its_pods_from_pods_and_node() {
     if !applies() {
         return;
     }
@@ -163,7 +163,7 @@ fn a_service_reaches_its_pods_from_pods_and_from_the_node_and_back_to_itself() {
     let node_port = &service["spec"]["ports"][0]["nodePort"];
 
     let by_address = format!("{address} 80");
-    // The node itself asks first, as its probes and its programs do.
+    // The node itself sends the first requests, like probes and programs on it.
     wait_proxied(&by_address, &names);
     assert_eq!(answers(&joined, "by-address", &by_address), names);
     let by_port = format!("{} {node_port}", joined.cluster.node_ip());

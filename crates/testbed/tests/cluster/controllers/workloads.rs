@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{PATIENCE, all_ready, applies, apply, pods, wait_pods, workload};
+use super::{TIMEOUT, all_ready, applies, apply, pods, wait_pods, workload};
 use crate::joined::{Joined, restarts};
 
 #[test]
-fn a_deployment_grows_to_fifty_pods_and_goes_back_to_none() {
+fn a_deployment_scales_to_fifty_pods_and_to_zero() {
     if !applies() {
         return;
     }
@@ -22,7 +22,7 @@ fn a_deployment_grows_to_fifty_pods_and_goes_back_to_none() {
             .stdout(&["scale", "deployment/web", &replicas]);
     };
     scale("50");
-    let timeout = format!("--timeout={}s", PATIENCE.as_secs());
+    let timeout = format!("--timeout={}s", TIMEOUT.as_secs());
     joined
         .kubectl
         .stdout(&["rollout", "status", "deployment/web", &timeout]);
@@ -51,7 +51,7 @@ fn a_deployment_grows_to_fifty_pods_and_goes_back_to_none() {
 }
 
 #[test]
-fn a_daemon_set_on_the_nodes_network_runs_where_nothing_else_may() {
+fn a_host_network_daemon_set_runs_on_a_tainted_node() {
     if !applies() {
         return;
     }
@@ -102,7 +102,7 @@ fn a_daemon_set_on_the_nodes_network_runs_where_nothing_else_may() {
 }
 
 #[test]
-fn pods_of_a_stateful_set_come_one_after_the_other_and_keep_their_names() {
+fn pods_of_a_stateful_set_start_in_order_and_keep_names() {
     if !applies() {
         return;
     }

@@ -12,7 +12,7 @@ use super::applies;
 use crate::joined::{Joined, WAITS, pod};
 use crate::outside::TIMEOUT;
 
-/// In the pod, in what is asked for, and as credentials: none may be in the log.
+/// Secrets in the pod, in requests, and in credentials: none may be in the log.
 const SECRETS: [&str; 5] = [
     "s3cret-of-the-pod",
     "s3cret-of-the-query",
@@ -21,7 +21,7 @@ const SECRETS: [&str; 5] = [
     "s3cret-password",
 ];
 
-/// What the node itself answers to somebody; `None` if it refuses.
+/// Response of the node itself; `None` if it refuses.
 fn ask(joined: &Joined, name: &str, user: &Value, path: &str) -> Option<String> {
     let node = joined
         .cluster
@@ -49,7 +49,7 @@ fn ask(joined: &Joined, name: &str, user: &Value, path: &str) -> Option<String> 
     output.status.success().then_some(text)
 }
 
-/// The event of the answer to the request for this path that has this in its query.
+/// The audit event of the response to the request with this path and this mark in its query.
 fn event(log: &Path, path: &str, mark: &str) -> Value {
     let is_it = |event: &Value| {
         let uri = event["requestURI"].as_str().unwrap_or_default();
@@ -68,7 +68,7 @@ fn event(log: &Path, path: &str, mark: &str) -> Value {
 }
 
 #[test]
-fn who_asks_the_port_of_a_joined_node_for_what_is_recorded_without_secrets() {
+fn requests_to_the_port_are_audited_without_secrets() {
     if !applies() {
         return;
     }
@@ -99,7 +99,7 @@ fn who_asks_the_port_of_a_joined_node_for_what_is_recorded_without_secrets() {
     });
     let password = json!({ "username": "somebody", "password": SECRETS[4] });
 
-    // Each with a query of its own, by which its event is found.
+    // Each has a unique query, by which its event is found.
     for (name, user, path, code, allowed) in [
         ("auditor", certificate.clone(), "/pods", 200, Some(true)),
         ("auditor", certificate, "/metrics", 403, Some(false)),

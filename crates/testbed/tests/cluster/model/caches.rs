@@ -1,4 +1,4 @@
-//! An API server whose caches lag behind what it has stored.
+//! An API server whose caches lag behind its storage.
 
 use rubelet_testbed::wait;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::outside::TIMEOUT;
 const CACHES: [PodCache; 2] = [PodCache::Authorizer, PodCache::NodeRestriction];
 
 #[test]
-fn a_pod_starts_although_the_api_server_does_not_know_yet_that_it_is_on_the_node() {
+fn a_pod_starts_although_the_api_servers_caches_lag() {
     if !super::applies() {
         return;
     }
@@ -30,7 +30,7 @@ fn a_pod_starts_although_the_api_server_does_not_know_yet_that_it_is_on_the_node
         model.hold_pods(cache);
     }
     model.configure(|config| config.scheduler = true);
-    // The volume of the token has a map in it, which is read first.
+    // The volume of the token contains a config map, which is read first.
     let resources = ["configmaps", "serviceaccounts/token"];
     for (cache, resource) in CACHES.into_iter().zip(resources) {
         let refused = || model.count(|one| one.code == 403 && one.resource == resource);

@@ -1,4 +1,4 @@
-//! An API server that does everything wrong that one can.
+//! An API server with faults of all kinds.
 
 use sim_api::profile;
 
@@ -7,7 +7,7 @@ use crate::joined::{Joined, WAITS, pod};
 const PODS: usize = 12;
 
 #[test]
-fn with_a_rough_api_server_pods_start_once_end_and_nothing_is_said_that_was_not_so() {
+fn with_a_faulty_api_server_pods_start_once() {
     if !super::applies() {
         return;
     }
