@@ -1,5 +1,5 @@
-//! All tasks of a node together, on a model runtime and under paused time. Each file tells stories
-//! of one kind; what happened is asked of the model's oracle and of what the node published.
+//! All tasks of a node together, on a model runtime with paused time. Each file covers one subject;
+//! assertions read the model's oracle and what the node published.
 
 mod cluster;
 mod fake_objects;

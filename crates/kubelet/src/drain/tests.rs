@@ -13,7 +13,7 @@ use super::*;
 const LIMIT: Duration = Duration::from_secs(10);
 
 #[tokio::test(start_paused = true)]
-async fn stopping_waits_for_calls_under_way_and_lets_no_other_begin() {
+async fn stop_waits_for_calls_in_flight_and_admits_no_new_ones() {
     let drain = Drain::new();
     let (end, ended) = oneshot::channel::<()>();
     let call = tokio::spawn({
@@ -36,7 +36,7 @@ async fn stopping_waits_for_calls_under_way_and_lets_no_other_begin() {
     assert!(late.is_err());
 }
 
-/// A task that continues at the very moment at which it is woken, as on a thread of its own.
+/// A task that is polled by its own wake-up, as if another thread ran it at that moment.
 struct AtOnce(Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl AtOnce {
@@ -54,7 +54,7 @@ impl Wake for AtOnce {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_does_not_slip_in_before_the_door_is_shut() {
+async fn a_waiting_call_does_not_begin_before_the_drain_is_shut() {
     for hangs in [false, true] {
         let drain = Drain::new();
         let (end, ended) = oneshot::channel::<()>();
@@ -85,7 +85,7 @@ async fn a_call_that_waits_does_not_slip_in_before_the_door_is_shut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_goes_on_without_whoever_waited_for_it_until_the_agent_is_gone() {
+async fn a_call_continues_without_its_caller_until_the_agent_is_gone() {
     let drain = Drain::new();
     let (done, is_done) = oneshot::channel();
     let call = drain.run_to_end(async move {
@@ -106,7 +106,7 @@ async fn a_call_goes_on_without_whoever_waited_for_it_until_the_agent_is_gone() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_hangs_is_not_waited_for_for_ever() {
+async fn a_hung_call_delays_the_stop_no_longer_than_the_limit() {
     let drain = Drain::new();
     let hung = drain.run(std::future::pending::<()>());
     let start = Instant::now();

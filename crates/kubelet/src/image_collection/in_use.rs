@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_means_the_same_however_short_it_is() {
+    fn short_and_full_image_names_mean_the_same() {
         for (name, full) in [
             ("web", "docker.io/library/web:latest"),
             ("docker.io/library/web:1", "docker.io/library/web:1"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_known_by_each_of_its_names() {
+    fn an_image_matches_each_of_its_names() {
         let container = v1::Container {
             image_ref: "sha256:11".to_owned(),
             image: Some(v1::ImageSpec {

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn logs_that_take_long_hold_up_no_rotation_and_others_follow_in_their_turn() {
+    async fn slow_compression_holds_up_no_rotation() {
         let compressor = Compressor::new(usize::MAX);
         let most = u32::try_from(MOST_AT_ONCE).unwrap();
         let busy = compressor.permits.try_acquire_many(most).unwrap();

@@ -75,14 +75,14 @@ mod tests {
     }
 
     #[test]
-    fn logs_that_do_not_grow_are_looked_at_each_interval() {
+    fn logs_that_do_not_grow_are_checked_each_interval() {
         assert_eq!(next(&[], 10), INTERVAL);
         assert_eq!(next(&[("a", 999, 999), ("b", 0, 0)], 10), INTERVAL);
         assert_eq!(next(&[("a", 100, 110)], 10), INTERVAL);
     }
 
     #[test]
-    fn the_one_that_is_full_first_decides() {
+    fn the_log_that_is_full_first_decides() {
         let seconds = Duration::from_secs;
         assert_eq!(next(&[("a", 0, 500), ("b", 100, 110)], 2), seconds(2));
         assert_eq!(next(&[("a", 0, 990)], 10), seconds(1), "not all the time");

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_read_is_for_the_pods_that_were_there_when_it_began() {
+    async fn a_read_serves_only_pods_that_waited_when_it_began() {
         let [one, two] = ["one", "two"].map(PodUid::from);
         let mut matches = NodeMatch::default();
         matches.begin(|| -> Ready<()> { panic!("nobody waits") });

@@ -1,4 +1,4 @@
-//! Tests of the decisions of the pod table.
+//! Tests of what the pod table decides.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,11 +31,11 @@ fn pod(uid: &str) -> Arc<Pod> {
     Arc::new(orphan::pod_of(&runtime_pod(uid), "n"))
 }
 
-/// The last order to a task.
+/// What a task was last told to do.
 #[derive(Clone, Copy, PartialEq)]
 enum LastOrder {
     Run,
-    /// To run something else than what is wanted now.
+    /// Runs another version than the desired one.
     RunOther,
     Remove,
 }
@@ -49,18 +49,18 @@ struct Table {
     on_disk: &'static [&'static str],
     backing_off: &'static [&'static str],
     finished: &'static [&'static str],
-    /// Pods that the API server wants deleted within so many seconds.
+    /// Pods deleted in the API, with their grace periods in seconds.
     deleted: &'static [(&'static str, u64)],
 }
 
 impl Table {
-    /// Actions in short: `spawn a/1`, `update a/1`, `remove a/1 7s`, `spawn-removal a/1 7s`,
-    /// `orphan a/1`, `leftover a/1`.
+    /// The actions, abbreviated: `spawn a/1`, `update a/1`, `remove a/1 7s`,
+    /// `spawn-removal a/1 7s`, `orphan a/1`, `leftover a/1`.
     fn decide(&self) -> Vec<String> {
         let desired: BTreeMap<PodUid, _> = self
             .desired
             .iter()
-            .map(|uid| (PodUid::from(*uid), self.wanted(uid)))
+            .map(|uid| (PodUid::from(*uid), self.desired_pod(uid)))
             .collect();
         let view = |(uid, order): &(&str, LastOrder)| {
             let running = match order {
@@ -103,7 +103,7 @@ impl Table {
         actions.into_iter().map(short).collect()
     }
 
-    fn wanted(&self, uid: &str) -> Arc<Pod> {
+    fn desired_pod(&self, uid: &str) -> Arc<Pod> {
         let grace = self.deleted.iter().find(|(of, _)| *of == uid);
         let deletion = grace.map(|(_, grace)| Deletion {
             at: Timestamp::UNIX_EPOCH,
@@ -117,7 +117,7 @@ impl Table {
 }
 
 #[test]
-fn pods_deleted_in_the_api_server_are_removed_once_within_their_grace_period() {
+fn a_pod_deleted_in_the_api_is_removed_once_within_its_grace() {
     use LastOrder::*;
     let of = |tasks, seconds: &'static [(&'static str, u64)]| Table {
         desired: &["a/1"],
@@ -132,28 +132,28 @@ fn pods_deleted_in_the_api_server_are_removed_once_within_their_grace_period() {
             &["remove a/1 9s"],
         ),
         (
-            "at once is after a second",
+            "a grace of zero becomes one second",
             of(&[("a/1", Run)], &[("a/1", 0)]),
             &["remove a/1 1s"],
         ),
         ("goes already", of(&[("a/1", Remove)], &[("a/1", 7)]), &[]),
         (
-            "goes already, sooner",
+            "is being removed, with a shorter grace",
             of(&[("a/1", Remove)], &[("a/1", 3)]),
             &["remove a/1 3s"],
         ),
         (
-            "goes already, later",
+            "is being removed, with a longer grace",
             of(&[("a/1", Remove)], &[("a/1", 60)]),
             &[],
         ),
         (
-            "was never worked on, or by the agent before this one",
+            "has no task, or had one in the previous agent",
             of(&[], &[("a/1", 30)]),
             &["spawn-removal a/1 30s"],
         ),
         (
-            "is gone",
+            "was removed",
             Table {
                 finished: &["a/1"],
                 ..of(&[], &[("a/1", 30)])
@@ -190,7 +190,7 @@ fn tasks_follow_the_desired_pods() {
             &["spawn a/1"],
         ),
         (
-            "as it is",
+            "is unchanged",
             Table {
                 desired: &["a/1"],
                 tasks: &[("a/1", Run)],
@@ -217,9 +217,9 @@ fn tasks_follow_the_desired_pods() {
             },
             &["remove a/1 7s"],
         ),
-        // A source named it before, so that it is known to be unwanted now.
+        // A source listed it before, so it is known to be deleted.
         (
-            "gone while another source is not read yet",
+            "removed while another source is not read yet",
             Table {
                 waiting: true,
                 tasks: &[("a/1", Run)],
@@ -248,7 +248,7 @@ fn a_pod_waits_until_the_one_before_it_is_removed() {
             &[],
         ),
         (
-            "wanted again while it is removed",
+            "desired again while it is removed",
             Table {
                 desired: &["a/1"],
                 tasks: &[("a/1", Remove)],
@@ -305,17 +305,17 @@ fn unknown_pods_are_removed_only_when_all_sources_are_ready() {
 
 #[test]
 fn a_pod_whose_task_panicked_is_left_alone_during_its_back_off() {
-    let wanted = Table {
+    let table = Table {
         desired: &["a/1", "b/1"],
         runtime: &["a/1"],
         on_disk: &["a/1"],
         backing_off: &["a/1"],
         ..Table::default()
     };
-    assert_eq!(wanted.decide(), ["spawn b/1"]);
+    assert_eq!(table.decide(), ["spawn b/1"]);
     let unwanted = Table {
         desired: &[],
-        ..wanted
+        ..table
     };
     assert_eq!(unwanted.decide(), [""; 0]);
     let rested = Table {

@@ -1,4 +1,5 @@
-//! Pods of the API server: admission, deletion, and what is known of them elsewhere.
+//! Pods of the API server: admission, preemption, deletion, and the status that the API server
+//! holds.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,22 +24,22 @@ use super::{
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
-/// A cluster that has room for so many pods.
+/// A cluster view that admits a limited number of pods.
 #[derive(Default)]
 pub(super) struct FakeCluster {
-    room: Mutex<Option<usize>>,
-    /// The pod's label is not there before the node is read once more.
+    capacity: Mutex<Option<usize>>,
+    /// The node's labels match pods only after the node was read again.
     stale: Mutex<bool>,
     published: Mutex<BTreeMap<PodUid, PodStatus>>,
-    /// Pods whose names begin so never select the node.
-    elsewhere: Mutex<Option<&'static str>>,
-    /// How often the node was read once more, which takes the longest time allowed.
+    /// Pods whose names have this prefix never match the node.
+    mismatched: Mutex<Option<&'static str>>,
+    /// How often the node was read again; each read takes the longest time allowed.
     reads: Mutex<u32>,
 }
 
 impl FakeCluster {
-    fn set_room(&self, pods: usize) {
-        *self.room.lock() = Some(pods);
+    fn set_capacity(&self, pods: usize) {
+        *self.capacity.lock() = Some(pods);
     }
 }
 
@@ -52,17 +53,17 @@ impl ClusterView for FakeCluster {
 
     fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection> {
         NoCluster::default().admit(pod, others)?;
-        let elsewhere = *self.elsewhere.lock();
-        let is_elsewhere = elsewhere.is_some_and(|start| pod.name.name.starts_with(start));
-        if *self.stale.lock() || is_elsewhere {
+        let mismatched = *self.mismatched.lock();
+        let is_mismatched = mismatched.is_some_and(|start| pod.name.name.starts_with(start));
+        if *self.stale.lock() || is_mismatched {
             return Err(Rejection {
                 reason: NODE_AFFINITY.into(),
                 message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
                     .into(),
             });
         }
-        match *self.room.lock() {
-            Some(room) if others.len() >= room => Err(Rejection {
+        match *self.capacity.lock() {
+            Some(capacity) if others.len() >= capacity => Err(Rejection {
                 reason: "OutOfpods".into(),
                 message:
                     "Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"
@@ -87,24 +88,24 @@ impl ClusterView for FakeCluster {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_node_is_read_once_more_for_a_pod_that_does_not_select_it() {
+async fn the_node_is_read_again_for_a_pod_that_does_not_match_it() {
     let node = Node::new();
     *node.cluster.stale.lock() = true;
-    node.want("web", APP);
+    node.apply("web", APP);
     node.until_running().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_that_do_not_select_the_node_are_no_reason_for_others_to_wait() {
+async fn pods_that_do_not_match_the_node_do_not_delay_others() {
     let node = Node::new();
-    node.want("first", APP);
+    node.apply("first", APP);
     node.until_running().await;
-    *node.cluster.elsewhere.lock() = Some("other");
+    *node.cluster.mismatched.lock() = Some("other");
     let others: Vec<_> = (0..30).map(|number| format!("other-{number}")).collect();
     for name in &others {
-        node.want(name, APP);
+        node.apply(name, APP);
     }
-    node.want("web", APP);
+    node.apply("web", APP);
     let took = node.until("web runs", |node| node.is_running("web")).await;
     assert!(took < seconds(2), "{took:?}");
     let failed = |node: &Node| {
@@ -112,24 +113,28 @@ async fn pods_that_do_not_select_the_node_are_no_reason_for_others_to_wait() {
         phases.into_iter().all(|phase| phase == Some(Phase::Failed))
     };
     node.until("the others are rejected", failed).await;
-    // Those that come while the node is read need another read.
+    // Pods that arrive during a read need another read.
     let reads = *node.cluster.reads.lock();
     assert!((1..=2).contains(&reads), "{reads}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_pod_ends_is_shown_as_finished_and_stays_so_until_it_is_gone() {
+async fn a_deleted_pod_terminates_and_stays_finished_until_removed() {
     let node = Node::new();
     node.sim
         .on_image("app:1", Behavior::runs().exiting_on_term(seconds(3), 0));
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.change_in_api("web", |_| {});
     node.until_running().await;
     node.delete_in_api("web", 20);
     sleep(seconds(1)).await;
     let entry = node.pod("web").unwrap();
     assert!(!entry.finished);
-    assert_eq!(entry.status.phase, Phase::Running, "its container ends");
+    assert_eq!(
+        entry.status.phase,
+        Phase::Running,
+        "its container is terminating"
+    );
     let finished = |node: &Node| node.pod("web").is_some_and(|entry| entry.finished);
     node.until("the end", finished).await;
     let entry = node.pod("web").unwrap();
@@ -139,17 +144,17 @@ async fn a_deleted_pod_ends_is_shown_as_finished_and_stays_so_until_it_is_gone()
 
     sleep(seconds(600)).await;
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
-    assert!(finished(&node), "the API server has not heard of it");
-    node.unwant("web");
+    assert!(finished(&node), "the API server was not updated yet");
+    node.remove_manifest("web");
     node.until("the pod is forgotten", |node| node.pod("web").is_none())
         .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_can_be_made_shorter_while_the_containers_end() {
+async fn a_deletion_can_be_shortened_while_containers_terminate() {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.change_in_api("web", |_| {});
     node.until_running().await;
     node.delete_in_api("web", 600);
@@ -162,9 +167,9 @@ async fn a_deletion_can_be_made_shorter_while_the_containers_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_starts_again_goes_on_with_deletions() {
+async fn a_restarted_agent_continues_deletions() {
     let mut node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.change_in_api("web", |_| {});
     node.until_running().await;
     node.kill().await;
@@ -186,7 +191,7 @@ async fn a_pod_with_a_forbidden_sysctl_fails_for_good() {
     let node = Node::new();
     let spec = "containers: [{name: app, image: 'app:1'}], \
                 securityContext: {sysctls: [{name: net/core/somaxconn, value: '1'}]}";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     node.until("it fails", |node| {
         node.pod("web")
             .is_some_and(|entry| entry.status.phase == Phase::Failed)
@@ -202,12 +207,12 @@ async fn a_pod_with_a_forbidden_sysctl_fails_for_good() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_for_which_there_is_no_room_fails_for_good_and_holds_up_nobody() {
+async fn a_pod_that_does_not_fit_fails_for_good_and_delays_no_other() {
     let node = Node::new();
-    node.cluster.set_room(1);
-    node.want("first", APP);
+    node.cluster.set_capacity(1);
+    node.apply("first", APP);
     node.until_running().await;
-    let uid = node.want("second", APP);
+    let uid = node.apply("second", APP);
     node.change_in_api("second", |_| {});
     let failed = |node: &Node| node.phase("second") == Some(Phase::Failed);
     node.until("the second is rejected", failed).await;
@@ -217,8 +222,8 @@ async fn a_pod_for_which_there_is_no_room_fails_for_good_and_holds_up_nobody() {
         &*status.message,
         "Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"
     );
-    node.cluster.set_room(9);
-    node.want("third", APP);
+    node.cluster.set_capacity(9);
+    node.apply("third", APP);
     node.until("the third runs", |node| node.is_running("third"))
         .await;
     sleep(seconds(600)).await;
@@ -231,23 +236,23 @@ async fn a_pod_for_which_there_is_no_room_fails_for_good_and_holds_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_runs_is_not_judged_again() {
+async fn running_pods_are_not_admitted_again() {
     let mut node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     node.stop().await;
     std::fs::remove_file(node.record("web")).unwrap();
-    node.cluster.set_room(0);
+    node.cluster.set_capacity(0);
     node.start();
     node.until_running().await;
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_is_known_to_be_done_is_not_done_again_on_a_node_that_lost_its_memory() {
+async fn a_completed_job_does_not_run_again_after_its_record_is_lost() {
     let mut node = Node::new();
     node.sim.on_image("app:1", Behavior::exits(seconds(1), 0));
-    let uid = node.want("job", &format!("restartPolicy: Never, {APP}"));
+    let uid = node.apply("job", &format!("restartPolicy: Never, {APP}"));
     node.change_in_api("job", |_| {});
     let done = |node: &Node| node.phase("job") == Some(Phase::Succeeded);
     node.until("the job is done", done).await;
@@ -266,18 +271,18 @@ async fn a_job_that_is_known_to_be_done_is_not_done_again_on_a_node_that_lost_it
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
 }
 
-/// How many pods went for others.
+/// How many pods were preempted.
 fn preemptions(node: &Node) -> f64 {
     value(node, "kubelet_preemptions{preemption_signal=\"pods\"}")
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_critical_pod_takes_the_place_of_a_lesser_one_once_that_has_ended() {
+async fn a_critical_pod_starts_once_the_pod_it_preempts_has_ended() {
     let node = Node::new();
-    node.cluster.set_room(1);
+    node.cluster.set_capacity(1);
     let term = Behavior::runs().exiting_on_term(seconds(7), 0);
     node.sim.on_image("app:1", term);
-    let lesser = node.want(
+    let lesser = node.apply(
         "lesser",
         &format!("terminationGracePeriodSeconds: 20, {APP}"),
     );
@@ -286,17 +291,17 @@ async fn a_critical_pod_takes_the_place_of_a_lesser_one_once_that_has_ended() {
 
     let critical =
         "priorityClassName: system-node-critical, containers: [{name: app, image: 'app:2'}]";
-    let uid = node.want("critical", critical);
+    let uid = node.apply("critical", critical);
     sleep(seconds(5)).await;
     let status = node.pod("lesser").unwrap().status.clone();
-    assert_eq!(status.phase, Phase::Running, "its container ends");
+    assert_eq!(status.phase, Phase::Running, "its container is terminating");
     assert_eq!(node.phase("critical"), Some(Phase::Pending));
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 0);
     let condition = status.condition("DisruptionTarget").unwrap();
     assert_eq!(&*condition.reason, "TerminationByKubelet");
 
-    // An ordinary pod is not let in before, and gets none of the room.
-    node.want("late", APP);
+    // An ordinary pod is not admitted in between and does not take the freed capacity.
+    node.apply("late", APP);
     node.change_in_api("late", |_| {});
     let took = node
         .until("the critical one runs", |node| node.is_running("critical"))
@@ -312,27 +317,27 @@ async fn a_critical_pod_takes_the_place_of_a_lesser_one_once_that_has_ended() {
     })
     .await;
     let events = node.events("lesser");
-    let told = "Warning Preempting: Preempted in order to admit critical pod";
+    let reported = "Warning Preempting: Preempted in order to admit critical pod";
     let count = events
         .iter()
         .filter(|event| event.contains("Preempting"))
         .count();
-    assert_eq!(count, 1, "{told} in {events:?}");
+    assert_eq!(count, 1, "{reported} in {events:?}");
     assert_eq!(preemptions(&node), 1.0);
     sleep(seconds(600)).await;
     assert_eq!(
         node.sim.oracle().starts(&lesser, "app"),
         1,
-        "it does not come back"
+        "it does not start again"
     );
 }
 
-/// A pod of the API server that takes 20 s to end, and a critical one of a manifest that waits for it.
+/// A pod of the API server that takes 20 s to terminate, and a critical static pod that waits for it.
 async fn preempted() -> (Node, String) {
     let node = Node::new();
-    node.cluster.set_room(1);
+    node.cluster.set_capacity(1);
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
-    node.want(
+    node.apply(
         "lesser",
         &format!("terminationGracePeriodSeconds: 20, {APP}"),
     );
@@ -343,7 +348,7 @@ async fn preempted() -> (Node, String) {
     node.until_running().await;
     let critical =
         "priorityClassName: system-node-critical, containers: [{name: app, image: 'app:2'}]";
-    let critical = node.want("critical", critical);
+    let critical = node.apply("critical", critical);
     sleep(seconds(5)).await;
     (node, critical)
 }
@@ -363,18 +368,21 @@ async fn until_replaced(node: &Node, critical: &str) {
     assert!(took <= seconds(2), "{took:?}");
     assert_eq!(&*node.pod("lesser").unwrap().status.reason, "Preempting");
     let text = node.metrics.render();
-    assert!(!text.contains("kubelet_preemptions{"), "it was told before");
+    assert!(
+        !text.contains("kubelet_preemptions{"),
+        "it was counted by the previous agent"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_was_preempted_ends_after_a_restart_of_the_agent_too() {
+async fn a_preemption_completes_after_an_agent_restart() {
     let (mut node, critical) = preempted().await;
     node.restart().await;
     until_replaced(&node, &critical).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_static_pod_waits_for_pods_that_the_api_server_has_not_told_of_yet() {
+async fn a_new_static_pod_waits_for_the_first_list_of_the_api_server() {
     let (mut node, critical) = preempted().await;
     node.kill().await;
     let lesser = node.hide_in_api("lesser");

@@ -6,8 +6,8 @@ use tokio::time::sleep;
 
 use super::node::{Node, seconds};
 
-/// Starts of `a`, of `b` and of sandboxes.
-fn made(node: &Node, uid: &str) -> [usize; 3] {
+/// Counts of starts of `a`, of `b`, and of sandboxes.
+fn starts(node: &Node, uid: &str) -> [usize; 3] {
     let oracle = node.sim.oracle();
     [
         oracle.starts(uid, "a"),
@@ -38,15 +38,15 @@ async fn an_edit_restarts_what_it_changed_and_nothing_else() {
         ),
         ("the network", "", format!("hostNetwork: true, {containers}"), [2, 2, 2]),
         (
-            "a container more",
+            "an added container",
             "",
             "containers: [{name: a, image: 'app:1'}, {name: b, image: 'app:1'}, {name: c, image: 'app:1'}]"
                 .to_owned(),
             [1, 1, 1],
         ),
-        ("a container less", "", "containers: [{name: a, image: 'app:1'}]".to_owned(), [1, 1, 1]),
+        ("a removed container", "", "containers: [{name: a, image: 'app:1'}]".to_owned(), [1, 1, 1]),
         (
-            "an init container more",
+            "an added init container",
             "",
             format!("initContainers: [{{name: init, image: 'app:1'}}], {containers}"),
             [2, 2, 2],
@@ -54,20 +54,20 @@ async fn an_edit_restarts_what_it_changed_and_nothing_else() {
     ] {
         let node = Node::new();
         node.sim.on_container("init", Behavior::exits(seconds(1), 0));
-        let uid = node.want("web", containers);
+        let uid = node.apply("web", containers);
         node.until_running().await;
         sleep(seconds(20)).await;
-        assert_eq!(node.want_with("web", metadata, &spec), uid);
+        assert_eq!(node.apply_with("web", metadata, &spec), uid);
         sleep(seconds(20)).await;
         node.until_running().await;
-        assert_eq!(made(&node, &uid), expected, "{what}");
+        assert_eq!(starts(&node, &uid), expected, "{what}");
         node.assert_never_twice(&uid);
         let entry = node.pod("web").unwrap();
         let published = entry.pod.labels.len() + entry.status.containers.len();
         let wanted = usize::from(what == "a label")
             + match what {
-                "a container more" => 3,
-                "a container less" => 1,
+                "an added container" => 3,
+                "a removed container" => 1,
                 _ => 2,
             };
         assert_eq!(published, wanted, "{what}");
@@ -79,15 +79,15 @@ async fn an_edit_restarts_what_it_changed_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_back_and_forth_within_a_stop_ends_with_the_last_one() {
+async fn edits_during_a_stop_end_with_the_last_version() {
     let node = Node::new();
     node.sim
         .on_image("app:1", Behavior::runs().exiting_on_term(seconds(10), 0));
-    let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    let uid = node.apply("web", "containers: [{name: a, image: 'app:1'}]");
     node.until_running().await;
-    node.want("web", "containers: [{name: a, image: 'app:2'}]");
+    node.apply("web", "containers: [{name: a, image: 'app:2'}]");
     sleep(seconds(3)).await;
-    node.want(
+    node.apply(
         "web",
         "containers: [{name: a, image: 'app:1', command: [x]}]",
     );
@@ -99,14 +99,14 @@ async fn an_edit_back_and_forth_within_a_stop_ends_with_the_last_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_of_a_crashing_container_starts_it_without_the_old_back_off() {
+async fn an_edit_resets_the_back_off_of_a_crashing_container() {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::exits(seconds(1), 1));
-    let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    let uid = node.apply("web", "containers: [{name: a, image: 'app:1'}]");
     node.until("five crashes", |node| node.exit_times(&uid, "a").len() == 5)
         .await;
     sleep(seconds(5)).await;
-    node.want("web", "containers: [{name: a, image: 'app:2'}]");
+    node.apply("web", "containers: [{name: a, image: 'app:2'}]");
     let took = node.until_running().await;
     assert!(took < seconds(1), "{took:?}");
 }
@@ -120,7 +120,7 @@ async fn a_finished_pod_that_is_edited_runs_again() {
         let job = |image: &str| {
             format!("restartPolicy: Never, containers: [{{name: a, image: '{image}'}}]")
         };
-        let uid = node.want("job", &job("app:1"));
+        let uid = node.apply("job", &job("app:1"));
         node.until("the end", |node| {
             node.phase("job") == Some(Phase::Succeeded)
         })
@@ -129,7 +129,7 @@ async fn a_finished_pod_that_is_edited_runs_again() {
         if agent == "is killed before" {
             node.kill().await;
         }
-        node.want("job", &job("app:2"));
+        node.apply("job", &job("app:2"));
         match agent {
             "is killed before" => node.start(),
             "is killed soon after" => {
@@ -146,7 +146,7 @@ async fn a_finished_pod_that_is_edited_runs_again() {
         assert_eq!(node.state("job", "a"), "Terminated Error 3", "{agent}");
         assert_eq!(node.sim.oracle().starts(&uid, "a"), 2, "{agent}");
         // A label does not make it run again.
-        node.want_with("job", "labels: {a: b}", &job("app:2"));
+        node.apply_with("job", "labels: {a: b}", &job("app:2"));
         sleep(seconds(30)).await;
         assert_eq!(node.sim.oracle().starts(&uid, "a"), 2, "{agent}");
         assert_eq!(node.phase("job"), Some(Phase::Failed), "{agent}");
@@ -154,7 +154,7 @@ async fn a_finished_pod_that_is_edited_runs_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finished_pod_that_was_being_removed_runs_again_when_it_is_wanted_again() {
+async fn a_finished_pod_readded_during_its_removal_runs_again() {
     for killed in [false, true] {
         let mut node = Node::new();
         node.sim.on_image("app:1", Behavior::exits(seconds(1), 0));
@@ -162,19 +162,19 @@ async fn a_finished_pod_that_was_being_removed_runs_again_when_it_is_wanted_agai
             .on_container("slow", Behavior::runs().exiting_on_term(seconds(20), 0));
         let spec = "restartPolicy: Never, \
                     containers: [{name: a, image: 'app:1'}, {name: slow, image: 'app:2'}]";
-        let uid = node.want("job", spec);
+        let uid = node.apply("job", spec);
         node.until("a has ended", |node| {
             node.state("job", "a") == "Terminated Completed 0"
         })
         .await;
-        node.unwant("job");
+        node.remove_manifest("job");
         sleep(seconds(5)).await;
         if killed {
             node.kill().await;
-            node.want("job", spec);
+            node.apply("job", spec);
             node.start();
         } else {
-            node.want("job", spec);
+            node.apply("job", spec);
         }
         let again = |node: &Node| node.sim.oracle().starts(&uid, "a") == 2;
         let took = node.until("it runs again", again).await;
@@ -184,21 +184,21 @@ async fn a_finished_pod_that_was_being_removed_runs_again_when_it_is_wanted_agai
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_edit_ends_has_the_grace_of_the_definition_it_was_made_from() {
+async fn an_edited_container_stops_with_its_original_grace_period() {
     let spec = |grace: u32, image: &str, network: bool| {
         format!(
             "terminationGracePeriodSeconds: {grace}, hostNetwork: {network}, \
              containers: [{{name: app, image: '{image}'}}]"
         )
     };
-    // The container alone is replaced, and then its sandbox as well.
+    // Once only the container is replaced, once the sandbox as well.
     for edited in [spec(600, "app:2", false), spec(600, "app:1", true)] {
         let node = Node::new();
         node.sim.on_image("app:1", Behavior::runs().ignoring_term());
-        let uid = node.want("web", &spec(20, "app:1", false));
+        let uid = node.apply("web", &spec(20, "app:1", false));
         node.until_running().await;
         sleep(seconds(5)).await;
-        node.want("web", &edited);
+        node.apply("web", &edited);
         let ended = |node: &Node| !node.exit_times(&uid, "app").is_empty();
         let took = node.until("the old container has ended", ended).await;
         assert!(

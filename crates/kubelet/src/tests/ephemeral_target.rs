@@ -1,14 +1,14 @@
-//! Ephemeral containers that look into another container.
+//! Ephemeral containers with a `targetContainerName`.
 
 use rubelet_cri::v1;
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
 
-/// A node with a pod that runs, and an ephemeral container in it that targets `target`.
+/// A node with a running pod that has an ephemeral container which targets `target`.
 async fn debugged(target: &str) -> (Node, String) {
     let node = Node::new();
-    let uid = node.want(
+    let uid = node.apply(
         "web",
         "restartPolicy: Never, containers: [{name: app, image: 'app:1'}, {name: other, image: 'app:1'}]",
     );
@@ -23,7 +23,7 @@ async fn debugged(target: &str) -> (Node, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_given_the_instance_that_runs() {
+async fn the_target_is_the_running_instance() {
     let (node, uid) = debugged("app").await;
     node.until("it runs", |node| node.sim.running(&uid, "debug").is_some())
         .await;
@@ -39,7 +39,7 @@ async fn it_is_given_the_instance_that_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_target_that_does_not_run_is_a_failure_that_says_so() {
+async fn a_target_that_is_not_running_is_reported() {
     let (node, uid) = debugged("other").await;
     sleep(seconds(30)).await;
     assert!(node.sim.running(&uid, "debug").is_none());

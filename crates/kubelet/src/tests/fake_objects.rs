@@ -1,4 +1,4 @@
-//! The objects that pods of tests draw: what a cluster would have.
+//! API objects that pods of tests use, in memory.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,7 +20,7 @@ use rubelet_node_state::{
 };
 use tokio::sync::watch;
 
-/// All objects of one namespace. It outlives agents, as an API server does.
+/// All objects of one namespace. Like an API server, it outlives agents.
 #[derive(Default)]
 pub(super) struct FakeObjects {
     state: Mutex<State>,
@@ -32,14 +32,14 @@ struct State {
     handlers: BTreeMap<String, String>,
     credentials: Vec<PullLogin>,
     notes: Vec<HostWarning>,
-    /// Why nothing can be read.
-    away: Option<String>,
+    /// The error of all reads, if set.
+    unavailable: Option<String>,
     pods: BTreeMap<PodUid, watch::Sender<u64>>,
     reads: usize,
 }
 
 impl FakeObjects {
-    /// There is such a config map, with this one key; pods are told.
+    /// Sets a config map with one key and notifies pods.
     pub(super) fn set_config_map(&self, name: &str, key: &str, value: &str) {
         let map = ConfigMap {
             data: [(key.into(), value.as_bytes().into())].into(),
@@ -51,7 +51,7 @@ impl FakeObjects {
         });
     }
 
-    /// There is such a secret, with this one key; pods are told.
+    /// Sets a secret with one key and notifies pods.
     pub(super) fn set_secret(&self, name: &str, key: &str, value: &str) {
         let secret = Secret {
             kind: "Opaque".into(),
@@ -63,19 +63,19 @@ impl FakeObjects {
         });
     }
 
-    /// Containers hear of services by this variable.
+    /// Sets the one environment variable that describes services.
     pub(super) fn set_service(&self, name: &str, value: &str) {
         let variable = (name.to_owned(), value.to_owned());
         self.state().objects.services = vec![variable];
     }
 
-    /// There is a runtime class with this handler.
+    /// Sets a runtime class with this handler.
     pub(super) fn set_handler(&self, class: &str, handler: &str) {
         let (class, handler) = (class.to_owned(), handler.to_owned());
         self.state().handlers.insert(class, handler);
     }
 
-    /// Pulls have these users to try, and this is said of the others.
+    /// Sets the users that pulls try, and a warning about those that are missing.
     pub(super) fn set_credentials(&self, users: &[&str], note: Option<HostWarning>) {
         let auth = |user: &&str| {
             let auth = v1::AuthConfig {
@@ -90,17 +90,17 @@ impl FakeObjects {
         state.notes = note.into_iter().collect();
     }
 
-    /// Nothing can be read, for this reason; `None`: all can be read again, and pods are told.
-    pub(super) fn set_away(&self, why: Option<&str>) {
-        self.change(|state| state.away = why.map(str::to_owned));
+    /// Makes all reads fail with this error, or succeed again with `None`; notifies pods.
+    pub(super) fn set_unavailable(&self, why: Option<&str>) {
+        self.change(|state| state.unavailable = why.map(str::to_owned));
     }
 
-    /// How often objects were read.
+    /// Number of reads so far.
     pub(super) fn reads(&self) -> usize {
         self.state().reads
     }
 
-    /// Whether the pod's objects are kept at hand.
+    /// Whether the pod is tracked.
     pub(super) fn tracks(&self, uid: &str) -> bool {
         self.state().pods.contains_key(&PodUid::from(uid))
     }
@@ -158,7 +158,7 @@ impl ObjectSource for FakeObjects {
             ObjectRefs::Volumes => FAILED_MOUNT,
             ObjectRefs::Environment(_) => CONFIG_ERROR,
         };
-        match state.away.clone() {
+        match state.unavailable.clone() {
             Some(message) => Err(HostError { reason, message }),
             None => Ok(state.objects.clone()),
         }

@@ -1,4 +1,4 @@
-//! Tasks that die.
+//! Tasks that panic, and the heartbeats of control loops.
 
 use tokio::time::sleep;
 
@@ -7,12 +7,12 @@ use super::node::{Node, seconds};
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
 #[tokio::test(start_paused = true)]
-async fn the_task_of_a_pod_that_panics_is_started_again_and_the_others_do_not_notice() {
+async fn a_panicked_pod_task_is_restarted_and_others_are_unaffected() {
     let node = Node::new();
-    let other = node.want("other", APP);
+    let other = node.apply("other", APP);
     node.until_running().await;
     node.host.panic_in_prepare("bad", 3);
-    let bad = node.want("bad", APP);
+    let bad = node.apply("bad", APP);
     let took = node.until_running().await;
     assert!(took <= seconds(30), "{took:?}");
     assert_eq!(node.sim.oracle().starts(&bad, "app"), 1);
@@ -26,20 +26,20 @@ async fn the_task_of_a_pod_that_panics_is_started_again_and_the_others_do_not_no
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_always_panics_is_tried_again_with_a_pause_and_can_be_removed() {
+async fn a_pod_whose_task_always_panics_backs_off_and_can_be_removed() {
     let node = Node::new();
     node.host.panic_in_prepare("bad", usize::MAX);
-    let bad = node.want("bad", APP);
+    let bad = node.apply("bad", APP);
     sleep(seconds(120)).await;
     let left = node.host.panics_left("bad");
     let tries = usize::MAX - left;
     assert!((3..=30).contains(&tries), "{tries} tries in two minutes");
-    let other = node.want("other", APP);
+    let other = node.apply("other", APP);
     let took = node
         .until("the other runs", |node| node.is_running("other"))
         .await;
     assert!(took < seconds(2), "{took:?}");
-    node.unwant("bad");
+    node.remove_manifest("bad");
     let gone = |node: &Node| node.is_gone(&bad) && !node.record("bad").exists();
     let took = node.until("the bad one is gone", gone).await;
     assert!(took <= seconds(15), "{took:?}");
@@ -47,9 +47,9 @@ async fn a_task_that_always_panics_is_tried_again_with_a_pause_and_can_be_remove
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_loops_of_the_node_show_that_they_are_alive() {
+async fn control_loops_send_heartbeats_even_if_the_runtime_hangs() {
     let node = Node::new();
-    node.want("web", APP);
+    node.apply("web", APP);
     node.until_running().await;
     for _ in 0..10 {
         sleep(seconds(17)).await;
@@ -57,7 +57,7 @@ async fn the_loops_of_the_node_show_that_they_are_alive() {
             assert!(heartbeat.age() <= seconds(11), "{name}");
         }
     }
-    // A runtime that does not answer does not make the loops look dead.
+    // A runtime that hangs does not stop the heartbeats.
     let _hang = node.sim.hang("ListContainers", rubelet_sim::Subject::any());
     sleep(seconds(300)).await;
     for (name, heartbeat) in &node.agent().heartbeats {

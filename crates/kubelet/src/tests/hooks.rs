@@ -1,4 +1,4 @@
-//! Lifecycle hooks: what runs beside the start and the end of a container.
+//! Lifecycle hooks: postStart and preStop.
 
 mod post_start;
 mod pre_stop;
@@ -15,7 +15,7 @@ fn app_with(lifecycle: &str) -> String {
     format!("containers: [{{name: app, image: 'app:1', lifecycle: {{{lifecycle}}}}}]")
 }
 
-/// Commands do what is put in here by name; others exit 0.
+/// The behavior of commands by name; all others exit 0.
 #[derive(Clone, Default)]
 struct Commands(Arc<Mutex<Vec<(String, Exec)>>>);
 
@@ -37,7 +37,7 @@ impl Commands {
     }
 }
 
-/// The event that is raised when a hook of that reason fails.
+/// Whether this event, `REASON MESSAGE`, was raised for the pod `web`.
 fn raised(node: &Node, event: &str) -> bool {
     node.events("web").iter().any(|raised| raised == event)
 }

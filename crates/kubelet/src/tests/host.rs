@@ -1,4 +1,4 @@
-//! A host in memory.
+//! The node's host in memory.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,8 +21,8 @@ use rubelet_sim::{EntryKind, Sim};
 
 use crate::pod_host::PodHost;
 
-/// Remembers what was made and removed, and fails where a test wants it to. It outlives agents, as
-/// a disk does.
+/// Records what is created and removed, and fails where a test says so. Like a disk, it outlives
+/// agents.
 pub(super) struct FakeHost {
     sim: Sim,
     state: Mutex<State>,
@@ -36,23 +36,24 @@ struct State {
     cleaned: Vec<PodUid>,
     /// UIDs in the order in which the volumes of their pods were removed.
     without_volumes: Vec<PodUid>,
-    /// Where in the oracle's record a pod's logs begin: those before were removed with the pod.
+    /// Position in the oracle's record from which a pod's logs exist: earlier ones were removed
+    /// with the pod.
     logs_from: BTreeMap<PodUid, usize>,
-    /// Single logs that were removed.
+    /// Logs that were removed one by one.
     removed_logs: BTreeSet<(PodUid, String, u32)>,
-    /// What `prepare` of the pod with that name fails with.
+    /// The error of `prepare`, by pod name.
     prepare_fails: BTreeMap<String, String>,
-    /// What `clean_up` of the pod with that name fails with.
+    /// The error of `clean_up`, by pod name.
     clean_up_fails: BTreeMap<String, String>,
-    /// How often `prepare` of the pod with that name is still to panic.
+    /// How many more times `prepare` panics, by pod name.
     panics: BTreeMap<String, usize>,
-    /// What the volumes of a pod were last written from.
+    /// The objects that a pod's volumes were last written from.
     written: BTreeMap<PodUid, PodObjects>,
-    /// Pods whose volumes were updated, each time.
+    /// The pod of each volume update.
     refreshed: Vec<PodUid>,
-    /// How often the end of a log was read.
+    /// How often the tail of a log was read.
     tails: BTreeMap<(PodUid, String, u32), usize>,
-    /// Where logs are; nothing writes them.
+    /// The log directory; nothing is written there.
     log_dir: PathBuf,
 }
 
@@ -64,38 +65,38 @@ impl FakeHost {
         }
     }
 
-    /// From now on logs are in this directory.
+    /// Sets the log directory.
     pub(super) fn set_log_dir(&self, directory: &Path) {
         directory.clone_into(&mut self.state().log_dir);
     }
 
-    /// From now on `prepare` fails with this message; `None`: it works again.
+    /// Makes `prepare` fail with this message, or succeed again with `None`.
     pub(super) fn fail_prepare(&self, name: &str, message: Option<&str>) {
         set(&mut self.state().prepare_fails, name, message);
     }
 
-    /// From now on `clean_up` fails with this message; `None`: it works again.
+    /// Makes `clean_up` fail with this message, or succeed again with `None`.
     pub(super) fn fail_clean_up(&self, name: &str, message: Option<&str>) {
         set(&mut self.state().clean_up_fails, name, message);
     }
 
-    /// The next so many times `prepare` panics.
+    /// Makes the next `times` calls of `prepare` panic.
     pub(super) fn panic_in_prepare(&self, name: &str, times: usize) {
         self.state().panics.insert(name.to_owned(), times);
     }
 
-    /// How often `prepare` is still to panic.
+    /// How many more times `prepare` panics.
     pub(super) fn panics_left(&self, name: &str) -> usize {
         self.state().panics.get(name).copied().unwrap_or(0)
     }
 
-    /// How often the end of this log was read.
+    /// How often the tail of this log was read.
     pub(super) fn tails_read(&self, uid: &str, container: &str, count: u32) -> usize {
         let key = (PodUid::from(uid), container.to_owned(), count);
         self.state().tails.get(&key).copied().unwrap_or(0)
     }
 
-    /// What the pod's volumes were last written from.
+    /// The objects that the pod's volumes were last written from.
     pub(super) fn written(&self, uid: &str) -> PodObjects {
         let state = self.state();
         let written = state.written.get(&PodUid::from(uid));
@@ -138,7 +139,7 @@ fn set(of: &mut BTreeMap<String, String>, name: &str, message: Option<&str>) {
     };
 }
 
-/// The name as the manifest has it, without the node's.
+/// The name in the manifest, without the node name as suffix.
 fn manifest_name(pod: &PodName) -> &str {
     pod.name.strip_suffix("-n").unwrap_or(&pod.name)
 }
@@ -162,7 +163,7 @@ impl PodHost for FakeHost {
                 panics
             })
         };
-        assert!(!panics, "the host of {name} panics, as the test wants");
+        assert!(!panics, "panic of {name} that the test asked for");
         let mut state = self.state();
         if let Some(message) = state.prepare_fails.get(name).cloned() {
             let reason = "FailedMount";
@@ -235,7 +236,7 @@ impl PodHost for FakeHost {
         Vec::new()
     }
 
-    /// A log is there for each container that was started, as a runtime makes it then.
+    /// Each container that was started has a log, as with a real runtime.
     async fn logged_restart_count(&self, pod: &Arc<Pod>, container: &str) -> u32 {
         let state = self.state();
         let from = state.logs_from.get(&pod.uid).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Who may use an image that is present.
+//! Which pods may use an image that is present on the node.
 
 use std::{
     collections::BTreeMap,
@@ -29,21 +29,21 @@ use super::{
     node::{Node, seconds},
 };
 
-/// An image that only the user `alice` may pull, and what the node has of it.
+/// An image that only the user `alice` may pull.
 const PRIVATE: &str = "registry.example/team/private:1";
 const PUBLIC: &str = "registry.example/public:1";
 
-/// A runtime, and the registries behind it.
+/// A runtime and its registry.
 #[derive(Default)]
 struct Runtime {
-    /// Who may pull what; an empty name is everybody.
-    lets_in: BTreeMap<String, &'static str>,
-    /// Identifiers of what is present, by name.
+    /// The user that may pull an image; empty if anybody may.
+    allowed_users: BTreeMap<String, &'static str>,
+    /// IDs of present images, by name.
     present: Mutex<BTreeMap<String, String>>,
     pulls: Mutex<Vec<String>>,
-    /// Pulls do not end.
+    /// Pulls hang.
     hangs: Mutex<bool>,
-    /// Lists of images do not end.
+    /// Lists of images hang.
     lists_hang: Mutex<bool>,
 }
 
@@ -77,18 +77,18 @@ impl ImageService for Runtime {
         if *self.hangs.lock() {
             std::future::pending::<()>().await;
         }
-        if !self.lets_in[&name].is_empty() && self.lets_in[&name] != user {
+        if !self.allowed_users[&name].is_empty() && self.allowed_users[&name] != user {
             let message = format!("{user:?} may not pull");
             return Err(CriError::new("PullImage", CriErrorKind::NotFound, message));
         }
-        self.bring(&name);
+        self.load_image(&name);
         Ok(v1::PullImageResponse::default())
     }
 }
 
 impl Runtime {
-    /// The image is present, as if somebody had loaded it.
-    fn bring(&self, name: &str) {
+    /// Makes the image present, as if it was loaded by hand.
+    fn load_image(&self, name: &str) {
         let id = format!("sha256:of-{}", name.replace(['/', ':'], "-"));
         self.present.lock().insert(name.to_owned(), id);
     }
@@ -106,8 +106,8 @@ fn image(name: &str, id: String) -> v1::Image {
     }
 }
 
-/// A node's images, seen from its pods.
-struct World {
+/// An image puller with its runtime, objects and records.
+struct ImageTest {
     runtime: Arc<Runtime>,
     objects: Arc<FakeObjects>,
     recorder: Recorder,
@@ -117,12 +117,12 @@ struct World {
     node: Node,
 }
 
-impl World {
+impl ImageTest {
     fn new(policy: &str, allowlist: &[&str]) -> Self {
         let allowlist: Vec<String> = allowlist.iter().map(ToString::to_string).collect();
         let policy = VerificationPolicy::parse(policy, &allowlist).unwrap();
         let runtime = Arc::new(Runtime {
-            lets_in: [(PRIVATE.to_owned(), "alice"), (PUBLIC.to_owned(), "")].into(),
+            allowed_users: [(PRIVATE.to_owned(), "alice"), (PUBLIC.to_owned(), "")].into(),
             ..Runtime::default()
         });
         let objects = Arc::new(FakeObjects::default());
@@ -148,7 +148,7 @@ impl World {
         }
     }
 
-    /// The agent starts again.
+    /// Restarts the agent.
     fn restart(&mut self) {
         let (runtime, objects) = (&self.runtime, &self.objects);
         let (policy, logins) = (self.policy.clone(), NodeLogins::default());
@@ -156,8 +156,8 @@ impl World {
         self.puller = puller(runtime, objects, recorder, root, policy, logins);
     }
 
-    /// From now on there is a plugin that gives the password of `alice` to service accounts.
-    fn give_to_accounts(&mut self) {
+    /// Adds a credential plugin that gives the password of `alice` to service accounts.
+    fn add_account_plugin(&mut self) {
         let (directory, name) = (self.root.path(), "plugin");
         let answer = r#"{"apiVersion": "credentialprovider.kubelet.k8s.io/v1", "kind": "CredentialProviderResponse",
             "cacheKeyType": "Image", "cacheDuration": "0s",
@@ -187,7 +187,7 @@ impl World {
         self.puller = puller(runtime, objects, recorder, directory, policy, logins);
     }
 
-    /// A pod of this service account starts a container.
+    /// Starts a container of a pod with this service account.
     async fn start_as(&self, account: &str, policy: &str) -> (Vec<String>, Result<(), String>) {
         let mut pod = Pod::clone(&self.pod(PRIVATE, policy));
         pod.spec.service_account = account.into();
@@ -204,12 +204,12 @@ impl World {
         let spec =
             format!("containers: [{{name: a, image: '{image}', imagePullPolicy: {policy}}}]");
         let name = format!("pod-{}", policy.to_lowercase());
-        self.node.want(&name, &spec);
-        self.node.wanted(&name)
+        self.node.apply(&name, &spec);
+        self.node.desired_pod(&name)
     }
 
-    /// A pod with pull secrets of these users starts a container: what was pulled for it, and why
-    /// it could not start.
+    /// Starts a container of a pod with pull secrets of these users; returns the pulls, and the
+    /// reason if it could not start.
     async fn start(
         &self,
         image: &str,
@@ -220,8 +220,8 @@ impl World {
         self.ensure(&self.pod(image, policy)).await
     }
 
-    /// A pull of the private image begins, and its caller goes away.
-    async fn begin_to_pull(&self) {
+    /// Starts a pull of the private image and drops the call.
+    async fn start_pull(&self) {
         *self.runtime.hangs.lock() = true;
         self.objects.set_credentials(&["alice"], None);
         let pod = self.pod(PRIVATE, "IfNotPresent");
@@ -236,9 +236,9 @@ impl World {
         }
     }
 
-    /// The runtime ends that pull by itself, and another agent starts.
-    fn arrive_while_killed(&mut self) {
-        self.runtime.bring(PRIVATE);
+    /// Lets the runtime complete that pull, and starts another agent.
+    fn finish_pull_and_restart(&mut self) {
+        self.runtime.load_image(PRIVATE);
         *self.runtime.hangs.lock() = false;
         self.runtime.take_pulls();
         self.restart();
@@ -282,45 +282,48 @@ fn pulled(users: &[&str], image: &str) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_private_image_that_one_pod_pulled_is_no_other_pods_without_its_secret() {
-    let mut world = World::new(DEFAULT, &[]);
+async fn a_present_private_image_is_denied_to_pods_without_its_secret() {
+    let mut test = ImageTest::new(DEFAULT, &[]);
     let alice = || pulled(&["alice"], PRIVATE);
-    let first = world.start(PRIVATE, &["alice"], "IfNotPresent").await;
+    let first = test.start(PRIVATE, &["alice"], "IfNotPresent").await;
     assert_eq!(first, (alice(), Ok(())));
     for round in 0..2 {
         // The same secret needs no pull.
-        let same = world.start(PRIVATE, &["alice"], "IfNotPresent").await;
+        let same = test.start(PRIVATE, &["alice"], "IfNotPresent").await;
         assert_eq!(same, (Vec::new(), Ok(())), "{round}");
-        let same = world.start(PRIVATE, &["mallory", "alice"], "Never").await;
+        let same = test.start(PRIVATE, &["mallory", "alice"], "Never").await;
         assert_eq!(same, (Vec::new(), Ok(())), "{round}");
-        // Without one, or with another one, the registry has the last word.
+        // Without a secret, or with another one, the registry decides.
         for (users, asked) in [(&[][..], ""), (&["mallory"], "mallory")] {
-            let other = world.start(PRIVATE, users, "IfNotPresent").await;
+            let other = test.start(PRIVATE, users, "IfNotPresent").await;
             let refused = Err("ErrImagePull".to_owned());
             assert_eq!(other, (pulled(&[asked], PRIVATE), refused), "{round}");
-            let other = world.start(PRIVATE, users, "Never").await;
+            let other = test.start(PRIVATE, users, "Never").await;
             let refused = Err("ErrImageNeverPull".to_owned());
             assert_eq!(other, (Vec::new(), refused), "{round}");
         }
-        // So it is after a restart of the agent.
-        world.restart();
+        // The same holds after a restart of the agent.
+        test.restart();
     }
     let message = format!("Container image {PRIVATE:?} is not present with pull policy of Never");
-    let told = world.recorder.board().list();
-    assert!(told.iter().any(|(.., event)| *event.message == *message));
-    assert_eq!(world.files("pulling").len(), 0);
+    let reported = test.recorder.board().list();
+    assert!(
+        reported
+            .iter()
+            .any(|(.., event)| *event.message == *message)
+    );
+    assert_eq!(test.files("pulling").len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn records_are_those_of_the_kubelet() {
-    let world = World::new(DEFAULT, &[]);
-    world
-        .start(PRIVATE, &["alice"], "IfNotPresent")
+async fn records_have_the_kubelets_format() {
+    let test = ImageTest::new(DEFAULT, &[]);
+    test.start(PRIVATE, &["alice"], "IfNotPresent")
         .await
         .1
         .unwrap();
-    world.start(PUBLIC, &[], "IfNotPresent").await.1.unwrap();
-    let mut found = world.files("pulled");
+    test.start(PUBLIC, &[], "IfNotPresent").await.1.unwrap();
+    let mut found = test.files("pulled");
     found.sort_by_key(|(_, record)| record["imageRef"].to_string());
     let expected = [
         serde_json::json!({
@@ -364,43 +367,43 @@ async fn records_are_those_of_the_kubelet() {
 
 #[tokio::test(start_paused = true)]
 async fn a_kubelets_records_are_taken_over() {
-    let world = World::new(DEFAULT, &[]);
-    world.runtime.bring(PRIVATE);
+    let test = ImageTest::new(DEFAULT, &[]);
+    test.runtime.load_image(PRIVATE);
     let record = |version: &str| {
         format!(
             r#"{{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/{version}","lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"sha256:of-registry.example-team-private-1","credentialMapping":{{"registry.example/team/private":{{"kubernetesSecrets":[{{"uid":"uid-alice","namespace":"default","name":"alice","credentialHash":"older"}}]}}}}}}"#
         )
     };
-    // A pull makes the file's name known.
-    world.start(PRIVATE, &["alice"], "Always").await.1.unwrap();
-    let path = world.files("pulled").pop().unwrap().0;
+    // A pull reveals the name of the file.
+    test.start(PRIVATE, &["alice"], "Always").await.1.unwrap();
+    let path = test.files("pulled").pop().unwrap().0;
     for version in ["v1alpha1", "v1beta1"] {
         fs::write(&path, record(version)).unwrap();
-        let other = world.start(PRIVATE, &["mallory"], "Never").await;
+        let other = test.start(PRIVATE, &["mallory"], "Never").await;
         assert_eq!(other.1, Err("ErrImageNeverPull".to_owned()));
-        let same = world.start(PRIVATE, &["alice"], "IfNotPresent").await;
+        let same = test.start(PRIVATE, &["alice"], "IfNotPresent").await;
         assert_eq!(same, (Vec::new(), Ok(())));
-        // The secret was edited since: its new content is known from here on.
+        // The secret was edited since: the record gets the new hash.
         let text = fs::read_to_string(&path).unwrap();
         assert!(
             !text.contains("older") && text.contains("v1beta1"),
             "{text}"
         );
     }
-    // What can't be read lets nobody in, and is replaced.
+    // An unreadable record allows nobody, and is replaced.
     for bad in ["", "{}", &record("v2"), &record("v1beta1")[1..]] {
         fs::write(&path, bad).unwrap();
-        let any = world.start(PRIVATE, &["alice"], "Never").await;
+        let any = test.start(PRIVATE, &["alice"], "Never").await;
         assert_eq!(any.1, Err("ErrImageNeverPull".to_owned()), "{bad}");
     }
-    let again = world.start(PRIVATE, &["alice"], "IfNotPresent").await;
+    let again = test.start(PRIVATE, &["alice"], "IfNotPresent").await;
     assert_eq!(again, (pulled(&["alice"], PRIVATE), Ok(())));
-    let again = world.start(PRIVATE, &["alice"], "Never").await;
+    let again = test.start(PRIVATE, &["alice"], "Never").await;
     assert_eq!(again, (Vec::new(), Ok(())));
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_policy_asks_of_a_preloaded_image_what_it_says() {
+async fn each_policy_decides_whether_preloaded_images_are_verified() {
     for (policy, allowlist, free) in [
         ("NeverVerify", &[][..], true),
         (DEFAULT, &[], true),
@@ -426,40 +429,40 @@ async fn each_policy_asks_of_a_preloaded_image_what_it_says() {
         ),
         ("AlwaysVerify", &[], false),
     ] {
-        let world = World::new(policy, allowlist);
-        world.runtime.bring(PRIVATE);
-        let (asked, result) = world.start(PRIVATE, &[], "IfNotPresent").await;
+        let test = ImageTest::new(policy, allowlist);
+        test.runtime.load_image(PRIVATE);
+        let (asked, result) = test.start(PRIVATE, &[], "IfNotPresent").await;
         let what = format!("{policy} {allowlist:?}");
         assert_eq!((asked.is_empty(), result.is_ok()), (free, free), "{what}");
-        let (asked, result) = world.start(PRIVATE, &["alice"], "Never").await;
+        let (asked, result) = test.start(PRIVATE, &["alice"], "Never").await;
         assert_eq!((asked.len(), result.is_ok()), (0, free), "{what}");
-        // A pull settles it, also for what nobody verified before.
-        let (_, result) = world.start(PRIVATE, &["alice"], "Always").await;
+        // A pull creates a record, also for an image that was not verified before.
+        let (_, result) = test.start(PRIVATE, &["alice"], "Always").await;
         assert_eq!(result, Ok(()));
-        let (asked, result) = world.start(PRIVATE, &["alice"], "Never").await;
+        let (asked, result) = test.start(PRIVATE, &["alice"], "Never").await;
         assert_eq!((asked.len(), result.is_ok()), (0, true), "{what}");
-        let (_, result) = world.start(PRIVATE, &["mallory"], "Never").await;
+        let (_, result) = test.start(PRIVATE, &["mallory"], "Never").await;
         let free = policy != "AlwaysVerify" && policy != DEFAULT && free;
         assert_eq!(result.is_ok(), free, "{what}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_anybody_pulled_is_everybodys() {
-    let world = World::new("AlwaysVerify", &[]);
-    let first = world.start(PUBLIC, &[], "IfNotPresent").await;
+async fn an_image_pulled_without_credentials_is_for_all_pods() {
+    let test = ImageTest::new("AlwaysVerify", &[]);
+    let first = test.start(PUBLIC, &[], "IfNotPresent").await;
     assert_eq!(first, (pulled(&[""], PUBLIC), Ok(())));
     for users in [&[][..], &["mallory"]] {
-        let other = world.start(PUBLIC, users, "Never").await;
+        let other = test.start(PUBLIC, users, "Never").await;
         assert_eq!(other, (Vec::new(), Ok(())));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_arrives_while_the_agent_is_killed_is_not_preloaded() {
-    let mut world = World::new(DEFAULT, &[]);
-    world.begin_to_pull().await;
-    let intents = world.files("pulling");
+async fn an_image_that_arrives_while_no_agent_runs_is_not_preloaded() {
+    let mut test = ImageTest::new(DEFAULT, &[]);
+    test.start_pull().await;
+    let intents = test.files("pulling");
     let expected = serde_json::json!({
         "kind": "ImagePullIntent",
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -467,94 +470,95 @@ async fn an_image_that_arrives_while_the_agent_is_killed_is_not_preloaded() {
     });
     assert_eq!(intents.len(), 1);
     assert_eq!(intents[0].1, expected);
-    world.arrive_while_killed();
-    let other = world.start(PRIVATE, &["mallory"], "Never").await;
+    test.finish_pull_and_restart();
+    let other = test.start(PRIVATE, &["mallory"], "Never").await;
     assert_eq!(other.1, Err("ErrImageNeverPull".to_owned()));
-    assert_eq!(world.files("pulling").len(), 0, "it is a record by now");
-    assert_eq!(world.files("pulled").len(), 1);
-    let other = world.start(PRIVATE, &["mallory"], "IfNotPresent").await;
+    assert_eq!(
+        test.files("pulling").len(),
+        0,
+        "the intent has become a record"
+    );
+    assert_eq!(test.files("pulled").len(), 1);
+    let other = test.start(PRIVATE, &["mallory"], "IfNotPresent").await;
     assert_eq!(other.1, Err("ErrImagePull".to_owned()));
-    let owner = world.start(PRIVATE, &["alice"], "IfNotPresent").await;
+    let owner = test.start(PRIVATE, &["alice"], "IfNotPresent").await;
     assert_eq!(owner, (pulled(&["alice"], PRIVATE), Ok(())));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtime_that_lists_no_images_holds_up_only_the_pod_that_needs_the_list() {
-    let mut world = World::new(DEFAULT, &[]);
-    world.start(PUBLIC, &[], "IfNotPresent").await.1.unwrap();
-    world.begin_to_pull().await;
-    world.arrive_while_killed();
-    *world.runtime.lists_hang.lock() = true;
-    let (waits, starts) = (
-        world.pod(PRIVATE, "Never"),
-        world.pod(PUBLIC, "IfNotPresent"),
-    );
+async fn a_hung_image_list_holds_up_only_the_pod_that_needs_it() {
+    let mut test = ImageTest::new(DEFAULT, &[]);
+    test.start(PUBLIC, &[], "IfNotPresent").await.1.unwrap();
+    test.start_pull().await;
+    test.finish_pull_and_restart();
+    *test.runtime.lists_hang.lock() = true;
+    let (waits, starts) = (test.pod(PRIVATE, "Never"), test.pod(PUBLIC, "IfNotPresent"));
     let started = tokio::select! {
         biased;
-        _ = world.ensure(&waits) => panic!("nobody knows who may use it"),
-        started = world.ensure(&starts) => started,
+        _ = test.ensure(&waits) => panic!("the image is not listed yet"),
+        started = test.ensure(&starts) => started,
     };
     assert_eq!(started, (Vec::new(), Ok(())));
-    *world.runtime.lists_hang.lock() = false;
-    let other = world.start(PRIVATE, &["mallory"], "Never").await;
+    *test.runtime.lists_hang.lock() = false;
+    let other = test.start(PRIVATE, &["mallory"], "Never").await;
     assert_eq!(other.1, Err("ErrImageNeverPull".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn records_go_with_their_images() {
-    let world = World::new(DEFAULT, &[]);
-    world
-        .start(PRIVATE, &["alice"], "IfNotPresent")
+async fn records_are_removed_with_their_images() {
+    let test = ImageTest::new(DEFAULT, &[]);
+    test.start(PRIVATE, &["alice"], "IfNotPresent")
         .await
         .1
         .unwrap();
-    world.runtime.present.lock().clear();
+    test.runtime.present.lock().clear();
     sleep(seconds(301)).await;
-    world.start(PUBLIC, &[], "IfNotPresent").await.1.unwrap();
-    let left = world.files("pulled");
+    test.start(PUBLIC, &[], "IfNotPresent").await.1.unwrap();
+    let left = test.files("pulled");
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].1["imageRef"], "sha256:of-registry.example-public-1");
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_place_for_the_intent_nothing_is_pulled() {
-    let world = World::new(DEFAULT, &[]);
-    fs::write(world.root.path().join("image_manager"), "a file").unwrap();
-    let first = world.start(PUBLIC, &[], "IfNotPresent").await;
+async fn nothing_is_pulled_if_the_intent_cannot_be_recorded() {
+    let test = ImageTest::new(DEFAULT, &[]);
+    fs::write(test.root.path().join("image_manager"), "a file").unwrap();
+    let first = test.start(PUBLIC, &[], "IfNotPresent").await;
     assert_eq!(first, (Vec::new(), Err("ErrImagePull".to_owned())));
 }
 
 #[tokio::test]
-async fn an_image_that_a_service_account_pulled_is_for_pods_of_that_account() {
-    let mut world = World::new(DEFAULT, &[]);
-    world.give_to_accounts();
+async fn an_image_pulled_by_a_service_account_is_for_its_pods_only() {
+    let mut test = ImageTest::new(DEFAULT, &[]);
+    test.add_account_plugin();
     let alice = || pulled(&["alice"], PRIVATE);
-    let nobody = world.start_as("", "IfNotPresent").await;
+    let nobody = test.start_as("", "IfNotPresent").await;
     let refused = Err("ErrImagePull".to_owned());
     assert_eq!(nobody, (pulled(&[""], PRIVATE), refused));
-    let first = world.start_as("builder", "IfNotPresent").await;
+    let first = test.start_as("builder", "IfNotPresent").await;
     assert_eq!(first, (alice(), Ok(())));
-    let record = world.files("pulled").pop().unwrap().1;
+    let record = test.files("pulled").pop().unwrap().1;
     let expected = serde_json::json!({"registry.example/team/private": {
         "kubernetesServiceAccounts": [
             {"uid": "uid-builder", "namespace": "default", "name": "builder"},
         ],
     }});
     assert_eq!(record["credentialMapping"], expected);
-    // Other pods of the account need no pull; those of another one have to ask the registry, once.
+    // Other pods of the account need no pull; those of another account are checked by the registry,
+    // once.
     for policy in ["IfNotPresent", "Never"] {
-        let same = world.start_as("builder", policy).await;
+        let same = test.start_as("builder", policy).await;
         assert_eq!(same, (Vec::new(), Ok(())), "{policy}");
     }
     let refused = Err("ErrImageNeverPull".to_owned());
     for account in ["", "other"] {
-        let never = world.start_as(account, "Never").await;
+        let never = test.start_as(account, "Never").await;
         assert_eq!(never, (Vec::new(), refused.clone()), "{account:?}");
     }
-    let other = world.start_as("other", "IfNotPresent").await;
+    let other = test.start_as("other", "IfNotPresent").await;
     assert_eq!(other, (alice(), Ok(())));
     for account in ["other", "builder"] {
-        let never = world.start_as(account, "Never").await;
+        let never = test.start_as(account, "Never").await;
         assert_eq!(never, (Vec::new(), Ok(())), "{account}");
     }
 }

@@ -1,4 +1,4 @@
-//! Removal of unused images, on a disk that the test fills.
+//! Garbage collection of images, on a disk that the test fills.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::image_collection::{ImageCollectionPolicy, ImageCollectionSettings};
 const PERIOD: Duration = Duration::from_secs(5 * 60);
 const POD: &str = "containers: [{name: app, image: 'app:1'}]";
 
-/// A node with the images `app:1` and `app:2`, and the disk they are on, which is empty.
+/// A node with the images `app:1` and `app:2` on an empty disk.
 struct Disk {
     node: Node,
     used_percent: Arc<Mutex<u64>>,
@@ -47,7 +47,7 @@ impl Disk {
 
     /// Runs a pod of `app:1`.
     async fn run_a_pod(&self) {
-        self.node.want("web", POD);
+        self.node.apply("web", POD);
         self.node.until_running().await;
     }
 
@@ -76,7 +76,7 @@ impl Disk {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_unused_images_go_and_only_from_a_full_disk() {
+async fn only_unused_images_are_removed_and_only_from_a_full_disk() {
     let disk = Disk::new(None).await;
     disk.run_a_pod().await;
     sleep(2 * PERIOD).await;
@@ -100,22 +100,26 @@ async fn only_unused_images_go_and_only_from_a_full_disk() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disk_that_is_full_at_the_start_is_cleared_when_images_have_their_age() {
+async fn a_disk_full_at_start_is_cleared_after_the_minimum_image_age() {
     let disk = Disk::new(None).await;
     disk.fill(85);
     disk.run_a_pod().await;
     sleep(seconds(110)).await;
-    assert_eq!(disk.removed().len(), 0, "they may be for pods to come");
+    assert_eq!(
+        disk.removed().len(),
+        0,
+        "new images are kept for pods that are about to start"
+    );
     sleep(seconds(30)).await;
     assert_eq!(disk.removed().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disk_that_stays_full_is_reported_and_not_tried_all_the_time() {
+async fn a_disk_that_stays_full_is_reported_and_retried_rarely() {
     let disk = Disk::new(None).await;
     disk.run_a_pod().await;
     sleep(PERIOD).await;
-    // More than the other image's size is missing.
+    // More must be freed than the size of the unused image.
     disk.node.sim.edit_image("app:2", |image| image.size = 1);
     disk.fill(99);
     disk.node
@@ -132,12 +136,12 @@ async fn a_disk_that_stays_full_is_reported_and_not_tried_all_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_a_pod_waits_for_stays() {
+async fn an_image_that_a_pod_waits_for_is_kept() {
     let disk = Disk::new(None).await;
     let hang = disk.node.sim.hang("RunPodSandbox", Subject::any());
-    disk.node.want("web", POD);
+    disk.node.apply("web", POD);
     let other = "initContainers: [{name: init, image: 'docker.io/library/app:2'}], containers: [{name: app, image: 'app:1'}]";
-    disk.node.want("other", other);
+    disk.node.apply("other", other);
     sleep(seconds(1)).await;
     disk.fill(99);
     sleep(seconds(60)).await;
@@ -146,7 +150,7 @@ async fn an_image_that_a_pod_waits_for_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_nobody_used_for_long_goes() {
+async fn an_image_unused_for_long_is_removed() {
     let disk = Disk::new(Some(Duration::from_secs(3600))).await;
     disk.run_a_pod().await;
     sleep(Duration::from_secs(3500)).await;
@@ -159,7 +163,7 @@ async fn an_image_that_nobody_used_for_long_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtime_that_does_not_remove_an_image_is_asked_again_later() {
+async fn a_failed_image_removal_is_retried_later() {
     let disk = Disk::new(None).await;
     disk.run_a_pod().await;
     sleep(PERIOD).await;
@@ -170,7 +174,11 @@ async fn a_runtime_that_does_not_remove_an_image_is_asked_again_later() {
     }
     disk.fill(85);
     sleep(seconds(30)).await;
-    assert_eq!(disk.node_events("ImageGCFailed"), 0, "once is no trouble");
+    assert_eq!(
+        disk.node_events("ImageGCFailed"),
+        0,
+        "a single failure is not reported"
+    );
     sleep(PERIOD).await;
     assert_eq!(disk.node_events("ImageGCFailed"), 1);
     assert_eq!(disk.removed().len(), 0);

@@ -16,11 +16,11 @@ fn node_with_pod() -> (Node, String) {
     let node = Node::new();
     let soon = Behavior::exits(Duration::from_millis(20), 0);
     node.sim.on_container("init", soon);
-    let uid = node.want("web", POD);
+    let uid = node.apply("web", POD);
     (node, uid)
 }
 
-/// The pod runs, and all that ever ran for it is what it took.
+/// Waits until the pod runs, and checks that nothing was started twice.
 async fn assert_started_once(node: &Node, uid: &str, when: &str) {
     node.until_running().await;
     sleep(seconds(30)).await;
@@ -40,7 +40,7 @@ async fn assert_started_once(node: &Node, uid: &str, when: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_before_or_after_the_effect_of_any_call_it_starts_everything_once() {
+async fn killed_in_any_call_it_starts_everything_once() {
     for call in [
         "RunPodSandbox",
         "ImageStatus",
@@ -72,7 +72,7 @@ async fn killed_before_or_after_the_effect_of_any_call_it_starts_everything_once
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_any_time_of_a_start_it_starts_everything_once() {
+async fn killed_at_any_time_during_a_start_it_starts_everything_once() {
     // Each call takes 8 ms, half of them before its effect.
     for step in 0..200 {
         let (mut node, uid) = node_with_pod();
@@ -85,7 +85,7 @@ async fn killed_at_any_time_of_a_start_it_starts_everything_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_the_runtime_finishes_after_their_caller_died_do_no_harm() {
+async fn calls_completed_after_the_death_of_their_caller_do_no_harm() {
     for step in 0..200 {
         let (mut node, uid) = node_with_pod();
         node.wire.finish_abandoned_calls();
@@ -107,10 +107,11 @@ async fn calls_that_the_runtime_finishes_after_their_caller_died_do_no_harm() {
     }
 }
 
-/// A node with a pod that is about to start, on a runtime where a start fails whose caller goes away.
-fn node_that_breaks_off_starts(policy: &str) -> (Node, String) {
+/// A node with a pod that is about to start, on a runtime where a start fails if its caller goes
+/// away.
+fn node_that_interrupts_starts(policy: &str) -> (Node, String) {
     let node = Node::new();
-    node.wire.break_off_starts();
+    node.wire.interrupt_starts();
     for (image, behavior) in [
         ("app:1", Behavior::runs()),
         ("app:2", Behavior::exits(Duration::from_millis(20), 0)),
@@ -124,14 +125,14 @@ fn node_that_breaks_off_starts(policy: &str) -> (Node, String) {
             }
         });
     }
-    let uid = node.want("web", &format!("restartPolicy: {policy}, {POD}"));
+    let uid = node.apply("web", &format!("restartPolicy: {policy}, {POD}"));
     node.sim.set_latency(Duration::from_millis(8));
     let slow = Duration::from_millis(40);
     node.sim.set_latency_of("StartContainer", slow);
     (node, uid)
 }
 
-/// How many starts of containers did not succeed.
+/// Number of container starts that failed.
 fn failed_starts(node: &Node) -> usize {
     let oracle = node.sim.oracle();
     let failed = |what: &EntryKind| matches!(what, EntryKind::ContainerNotStarted(_));
@@ -140,11 +141,11 @@ fn failed_starts(node: &Node) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_the_death_of_the_agent_broke_off_is_no_restart_and_no_failure() {
+async fn an_interrupted_start_counts_neither_as_restart_nor_as_failure() {
     let mut interrupted = 0;
     for policy in ["Always", "Never"] {
         for step in 0..150 {
-            let (mut node, uid) = node_that_breaks_off_starts(policy);
+            let (mut node, uid) = node_that_interrupts_starts(policy);
             let at = Duration::from_millis(3) * step;
             sleep(at).await;
             node.restart().await;
@@ -159,9 +160,9 @@ async fn a_start_that_the_death_of_the_agent_broke_off_is_no_restart_and_no_fail
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_is_stopped_in_order_breaks_no_start_off() {
+async fn a_graceful_stop_of_the_agent_interrupts_no_start() {
     for step in 0..150 {
-        let (mut node, uid) = node_that_breaks_off_starts("Always");
+        let (mut node, uid) = node_that_interrupts_starts("Always");
         let at = Duration::from_millis(3) * step;
         sleep(at).await;
         node.stop().await;
@@ -172,7 +173,7 @@ async fn an_agent_that_is_stopped_in_order_breaks_no_start_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_again_and_again_it_still_starts_everything_once() {
+async fn killed_repeatedly_it_still_starts_everything_once() {
     for pace in [5_u64, 7, 11, 13, 17, 23, 31] {
         let (mut node, uid) = node_with_pod();
         node.sim.set_latency(Duration::from_millis(2));
@@ -188,7 +189,7 @@ async fn killed_again_and_again_it_still_starts_everything_once() {
 async fn ten_running_pods_are_adopted_as_they_are() {
     let mut node = Node::new();
     for number in 0..10 {
-        node.want(&format!("web-{number}"), POD);
+        node.apply(&format!("web-{number}"), POD);
     }
     node.sim
         .on_container("init", Behavior::exits(seconds(1), 0));
@@ -225,12 +226,12 @@ fn statuses(node: &Node) -> Vec<rubelet_api::status::PodStatus> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_any_time_of_a_removal_it_removes_everything() {
+async fn killed_at_any_time_during_a_removal_it_removes_everything() {
     for step in 0..120 {
         let (mut node, uid) = node_with_pod();
         node.until_running().await;
         node.sim.set_latency(Duration::from_millis(8));
-        node.unwant("web");
+        node.remove_manifest("web");
         let at = Duration::from_millis(3) * step;
         sleep(at).await;
         node.restart().await;
@@ -244,12 +245,12 @@ async fn killed_at_any_time_of_a_removal_it_removes_everything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_any_time_of_a_replacement_it_ends_with_the_new_definition() {
+async fn killed_during_a_replacement_it_ends_with_the_new_definition() {
     for step in 0..120 {
         let (mut node, uid) = node_with_pod();
         node.until_running().await;
         node.sim.set_latency(Duration::from_millis(8));
-        node.want(
+        node.apply(
             "web",
             &POD.replace("{name: b, image: 'app:1'}", "{name: b, image: 'app:2'}"),
         );

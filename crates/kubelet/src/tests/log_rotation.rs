@@ -1,4 +1,4 @@
-//! Rotation of the logs of running containers. The test writes them as a runtime would.
+//! Rotation of the logs of running containers. The test writes the logs in place of the runtime.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::log_rotation::LogRotationSettings;
 const REOPEN: &str = "ReopenContainerLog";
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// A node with a pod that runs, and the log of its container, which is empty.
+/// A node with a running pod, whose container has an empty log.
 struct Logged {
     node: Node,
     uid: String,
@@ -35,7 +35,7 @@ impl Logged {
         let directory = tempfile::tempdir().unwrap();
         node.host.set_log_dir(directory.path());
         node.start();
-        let uid = node.want("web", "containers: [{name: app, image: 'app:1'}]");
+        let uid = node.apply("web", "containers: [{name: app, image: 'app:1'}]");
         node.until_running().await;
         let logged = Self {
             node,
@@ -69,15 +69,15 @@ impl Logged {
         self.node.calls(REOPEN)
     }
 
-    /// Waits until the runtime was asked to open logs again so often; how long that took.
+    /// Waits for this number of `ReopenContainerLog` calls; returns how long that took.
     async fn until_reopened(&self, times: usize) -> Duration {
         let asked = |node: &Node| node.calls(REOPEN) == times;
-        self.node.until("the log is opened again", asked).await
+        self.node.until("the log is reopened", asked).await
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_is_rotated_when_it_is_large_and_its_old_files_are_compressed_and_removed() {
+async fn a_large_log_is_rotated_and_old_files_compressed_and_removed() {
     let logged = Logged::new().await;
     logged.write(0, 99);
     sleep(10 * INTERVAL).await;
@@ -87,7 +87,7 @@ async fn a_log_is_rotated_when_it_is_large_and_its_old_files_are_compressed_and_
         assert!(logged.until_reopened(round).await <= 2 * INTERVAL);
         logged.write(0, 0);
         sleep(2 * INTERVAL).await;
-        assert_eq!(logged.reopened(), round, "an empty log stays");
+        assert_eq!(logged.reopened(), round, "an empty log is not rotated");
     }
     let files = logged.files();
     assert_eq!(files.len(), 3, "{files:?}");
@@ -99,11 +99,11 @@ async fn a_log_is_rotated_when_it_is_large_and_its_old_files_are_compressed_and_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_that_grows_fast_is_looked_at_sooner() {
+async fn a_fast_growing_log_is_checked_sooner() {
     let logged = Logged::new().await;
     logged.write(0, 100);
     logged.until_reopened(1).await;
-    // At that rate the next file is full in about ten seconds, and this one in less.
+    // At that rate a file fills in about ten seconds, and this one in less.
     logged.write(0, 80);
     sleep(INTERVAL).await;
     logged.write(0, 100);
@@ -111,7 +111,7 @@ async fn a_log_that_grows_fast_is_looked_at_sooner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_that_the_runtime_does_not_open_again_keeps_its_name() {
+async fn a_log_that_the_runtime_does_not_reopen_keeps_its_name() {
     let logged = Logged::new().await;
     logged
         .node
@@ -121,16 +121,13 @@ async fn a_log_that_the_runtime_does_not_open_again_keeps_its_name() {
     logged.until_reopened(1).await;
     sleep(seconds(1)).await;
     assert_eq!(logged.files(), ["0.log"]);
-    assert!(
-        logged.until_reopened(2).await <= INTERVAL,
-        "it is tried again"
-    );
+    assert!(logged.until_reopened(2).await <= INTERVAL, "it is retried");
     logged.write(0, 0);
     assert_eq!(logged.files().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rotation_that_was_interrupted_is_finished_by_the_next_agent() {
+async fn an_interrupted_rotation_is_finished_by_the_next_agent() {
     let mut logged = Logged::new().await;
     fs::rename(
         logged.log(0),
@@ -139,13 +136,13 @@ async fn a_rotation_that_was_interrupted_is_finished_by_the_next_agent() {
     .unwrap();
     logged.node.restart().await;
     assert!(logged.until_reopened(1).await <= 2 * INTERVAL);
-    // The runtime has no log of this container: it is not asked for ever.
+    // The runtime has no log of this container: the call is not repeated forever.
     sleep(10 * INTERVAL).await;
     assert_eq!(logged.reopened(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_log_of_the_container_that_runs_is_rotated() {
+async fn only_the_log_of_the_running_container_is_rotated() {
     let logged = Logged::new().await;
     logged.write(0, 50);
     logged.node.kill_container(&logged.uid, "app", 1);

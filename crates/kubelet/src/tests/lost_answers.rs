@@ -1,5 +1,4 @@
-//! Calls that did what they were asked to although their callers were told otherwise, or never
-//! heard of it.
+//! Calls that had their effect although they returned an error, or whose response never arrived.
 
 use std::time::Duration;
 
@@ -12,11 +11,11 @@ use super::node::{Node, seconds};
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}, {name: side, image: 'app:2'}]";
 
-/// Calls that make something.
-const MAKERS: [&str; 3] = ["RunPodSandbox", "CreateContainer", "StartContainer"];
+/// Calls that create something.
+const CREATING_CALLS: [&str; 3] = ["RunPodSandbox", "CreateContainer", "StartContainer"];
 
-/// One sandbox and one instance of each container, ever.
-fn assert_made_once(node: &Node, uid: &str, what: &str) {
+/// Checks that one sandbox and one instance of each container were ever created.
+fn assert_created_once(node: &Node, uid: &str, what: &str) {
     let oracle = node.sim.oracle();
     node.assert_never_twice(uid);
     assert_eq!(node.sim.sandboxes(uid).len(), 1, "{what}:\n{oracle}");
@@ -28,8 +27,8 @@ fn assert_made_once(node: &Node, uid: &str, what: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_failed_call_made_all_the_same_is_found_and_used() {
-    for call in MAKERS {
+async fn what_a_failed_call_created_is_found_and_used() {
+    for call in CREATING_CALLS {
         for kind in [
             CriErrorKind::Other(Code::Unknown),
             CriErrorKind::DeadlineExceeded(seconds(120)),
@@ -38,10 +37,10 @@ async fn what_a_failed_call_made_all_the_same_is_found_and_used() {
         ] {
             let node = Node::new();
             node.sim.fail_next(call, kind, true);
-            let uid = node.want("web", APP);
+            let uid = node.apply("web", APP);
             node.until_running().await;
             sleep(seconds(30)).await;
-            assert_made_once(&node, &uid, &format!("{call} {kind}"));
+            assert_created_once(&node, &uid, &format!("{call} {kind}"));
             let counts: Vec<u32> = node
                 .pod("web")
                 .unwrap()
@@ -56,29 +55,29 @@ async fn what_a_failed_call_made_all_the_same_is_found_and_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_call_made_after_its_deadline_is_found_and_used() {
-    for call in MAKERS {
+async fn what_a_call_created_after_its_deadline_is_found_and_used() {
+    for call in CREATING_CALLS {
         let timeouts = Timeouts {
             request: seconds(10),
         };
         let mut node = Node::stopped(PullParallelism::Unlimited, timeouts);
         node.start();
         let hang = node.sim.hang_after_effect(call, Subject::any());
-        let uid = node.want("web", APP);
+        let uid = node.apply("web", APP);
         hang.reached().await;
         sleep(seconds(25)).await;
         hang.release();
         node.until_running().await;
-        assert_made_once(&node, &uid, call);
+        assert_created_once(&node, &uid, call);
     }
 }
 
-/// No event tells of it, and the next list comes after a minute.
+/// No event reports the change, and the next list comes after a minute.
 #[tokio::test(start_paused = true)]
-async fn what_was_answered_late_is_looked_at_at_once() {
+async fn a_late_response_causes_an_immediate_inspection() {
     for what in ["pod", "sandbox", "container"] {
         let node = Node::new();
-        let uid = node.want("web", APP);
+        let uid = node.apply("web", APP);
         node.until_running().await;
         sleep(seconds(200)).await;
         node.sim.inject_event(EventFault::lost().always());
@@ -98,9 +97,9 @@ async fn what_was_answered_late_is_looked_at_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_answer_of_a_pod_that_is_gone_has_everything_listed_soon() {
+async fn a_late_response_for_a_removed_pod_causes_a_relist() {
     let node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     sleep(seconds(200)).await;
     let lists = node.calls("ListPodSandbox");
@@ -116,11 +115,11 @@ async fn a_late_answer_of_a_pod_that_is_gone_has_everything_listed_soon() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_failed_without_effect_is_repeated_after_a_wait() {
-    for call in MAKERS {
+async fn a_call_that_failed_without_effect_is_retried_after_a_wait() {
+    for call in CREATING_CALLS {
         let node = Node::new();
         node.sim.inject(Fault::of(call).always());
-        let uid = node.want("web", "containers: [{name: app, image: 'app:1'}]");
+        let uid = node.apply("web", "containers: [{name: app, image: 'app:1'}]");
         sleep(seconds(60)).await;
         let tries = node.calls(call);
         assert!(
@@ -143,16 +142,16 @@ async fn the_reason_of_a_failed_call_is_shown_until_it_works() {
     ] {
         let node = Node::new();
         node.sim.inject(Fault::of(call).always());
-        node.want("web", "containers: [{name: app, image: 'app:1'}]");
+        node.apply("web", "containers: [{name: app, image: 'app:1'}]");
         node.until(reason, |node| {
             node.state("web", "app") == format!("Waiting {reason}")
         })
         .await;
         let events = node.events("web");
-        let told = events
+        let reported = events
             .iter()
             .any(|event| event.starts_with("Failed Error: "));
-        assert!(told, "{events:?}");
+        assert!(reported, "{events:?}");
         node.sim.clear_faults();
         node.until_running().await;
         assert_eq!(node.state("web", "app"), "Running");
@@ -160,12 +159,12 @@ async fn the_reason_of_a_failed_call_is_shown_until_it_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_is_past_is_not_the_reason_of_a_later_crash() {
+async fn an_earlier_failure_is_not_the_reason_of_a_later_crash() {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::exits(seconds(30), 1));
-    let uid = node.want("web", "containers: [{name: app, image: 'app:1'}]");
+    let uid = node.apply("web", "containers: [{name: app, image: 'app:1'}]");
     node.until_running().await;
-    // The first restart works, but the agent is told otherwise.
+    // The first restart succeeds, but returns an error.
     let kind = CriErrorKind::DeadlineExceeded(seconds(120));
     node.sim.fail_next("StartContainer", kind, true);
     node.until("two crashes", |node| {
@@ -181,9 +180,9 @@ async fn a_container_that_the_runtime_cannot_start_backs_off() {
     let node = Node::new();
     let broken = Behavior::does_not_start("exec: \"nope\": executable file not found in $PATH");
     node.sim.on_image("app:1", broken);
-    let uid = node.want("web", "containers: [{name: app, image: 'app:1'}]");
+    let uid = node.apply("web", "containers: [{name: app, image: 'app:1'}]");
     let took = node
-        .until("the failure is told", |node| {
+        .until("the failure is reported", |node| {
             node.container("web", "app").is_some_and(|status| {
                 status
                     .last_state
@@ -202,7 +201,7 @@ async fn a_container_that_the_runtime_cannot_start_backs_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_that_is_answered_too_early_is_not_repeated_in_a_hot_loop() {
+async fn a_stop_that_returns_too_early_is_not_retried_in_a_hot_loop() {
     for call in [
         "StopContainer",
         "StopPodSandbox",
@@ -211,11 +210,11 @@ async fn a_stop_that_is_answered_too_early_is_not_repeated_in_a_hot_loop() {
     ] {
         let node = Node::new();
         let spec = "terminationGracePeriodSeconds: 1, containers: [{name: app, image: 'app:1'}]";
-        let uid = node.want("web", spec);
+        let uid = node.apply("web", spec);
         node.until_running().await;
-        // The runtime says that it did, and did not.
+        // The call succeeds without an effect.
         node.wire.ignore(call, true);
-        node.unwant("web");
+        node.remove_manifest("web");
         let mark = node.sim.oracle().mark();
         sleep(seconds(60)).await;
         let calls = node.sim.oracle().calls_since(mark).len();

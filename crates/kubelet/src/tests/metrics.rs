@@ -1,4 +1,4 @@
-//! What is counted of a node at work.
+//! Metrics of a busy node.
 
 use rubelet_sim::{Behavior, Subject};
 use tokio::time::sleep;
@@ -19,13 +19,13 @@ fn rounds(node: &Node, kind: &str) -> f64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_life_of_a_pod_is_counted_by_the_rounds_of_its_task() {
+async fn sync_rounds_are_counted_by_operation_type() {
     let node = Node::new();
     node.sim
         .on_container("init", Behavior::exits(seconds(3), 0));
     let spec =
         "initContainers: [{name: init, image: 'app:1'}], containers: [{name: a, image: 'app:1'}]";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     node.until_running().await;
     sleep(seconds(5)).await;
     assert_eq!(
@@ -44,7 +44,7 @@ async fn the_life_of_a_pod_is_counted_by_the_rounds_of_its_task() {
         1.0
     );
 
-    node.want(
+    node.apply(
         "web",
         &spec.replace("name: a, image: 'app:1'", "name: a, image: 'app:2'"),
     );
@@ -53,13 +53,13 @@ async fn the_life_of_a_pod_is_counted_by_the_rounds_of_its_task() {
         (rounds(&node, "create"), rounds(&node, "update")),
         (1.0, 1.0)
     );
-    // A restart of a container is no start of the pod.
+    // A restart of a container does not count as a start of the pod.
     assert_eq!(
         value(&node, "kubelet_pod_start_duration_seconds_count"),
         1.0
     );
 
-    node.unwant("web");
+    node.remove_manifest("web");
     node.until("the pod is gone", |node| node.is_gone(&uid))
         .await;
     sleep(seconds(5)).await;
@@ -68,11 +68,11 @@ async fn the_life_of_a_pod_is_counted_by_the_rounds_of_its_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_adopted_pod_did_not_start_again() {
+async fn an_adopted_pod_is_not_counted_as_started() {
     let mut node = Node::new();
-    node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    node.apply("web", "containers: [{name: a, image: 'app:1'}]");
     node.until_running().await;
-    // Its record is on the disk.
+    // By now its record is on the disk.
     sleep(seconds(1)).await;
     node.restart().await;
     node.until_running().await;
@@ -85,9 +85,9 @@ async fn an_adopted_pod_did_not_start_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_hangs_is_seen_before_it_ends() {
+async fn a_hung_list_shows_in_the_metrics_before_it_ends() {
     let node = Node::new();
-    node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    node.apply("web", "containers: [{name: a, image: 'app:1'}]");
     node.until_running().await;
     sleep(seconds(5)).await;
     let duration = "kubelet_pleg_relist_duration_seconds_count";
@@ -112,9 +112,9 @@ async fn a_list_that_hangs_is_seen_before_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_runs_and_what_is_looked_at_is_counted() {
+async fn running_containers_and_inspections_are_counted() {
     let node = Node::new();
-    let pod = |name: &str| node.want(name, "containers: [{name: a, image: 'app:1'}]");
+    let pod = |name: &str| node.apply(name, "containers: [{name: a, image: 'app:1'}]");
     let (one, _) = (pod("one"), pod("two"));
     node.until_running().await;
     sleep(seconds(5)).await;
@@ -140,21 +140,23 @@ async fn what_runs_and_what_is_looked_at_is_counted() {
     })
     .await;
     drop(hang);
-    node.until("the pod is let go", |node| value(node, quarantined) == 0.0)
-        .await;
+    node.until("the pod has left quarantine", |node| {
+        value(node, quarantined) == 0.0
+    })
+    .await;
 }
 
-/// Names that dashboards and alerts of kubelets use, and those of PLEG that only Rubelet has. What
-/// is counted of calls to the runtime is in `metrics/tests.rs`.
+/// Names that dashboards and alerts for the kubelet use, and the PLEG metrics that only Rubelet
+/// has. Metrics of calls to the runtime are tested in `metrics/tests.rs`.
 #[tokio::test(start_paused = true)]
-async fn a_node_at_work_has_a_value_for_every_number_of_pleg() {
+async fn every_pleg_metric_has_a_value_on_a_busy_node() {
     let node = Node::new();
-    let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    let uid = node.apply("web", "containers: [{name: a, image: 'app:1'}]");
     node.until_running().await;
     sleep(seconds(20)).await;
     node.kill_container(&uid, "a", 1);
     sleep(seconds(20)).await;
-    // An end that no event tells, and a stream that breaks.
+    // An exit without an event, and a stream that breaks.
     node.sim.mute_events();
     node.kill_container(&uid, "a", 1);
     sleep(seconds(70)).await;

@@ -1,4 +1,4 @@
-//! The network for tests: what probes and hooks are answered is scripted, each attempt is noted.
+//! The network for tests: responses to probes and hooks are scripted, and each attempt is recorded.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rubelet_api::probe::{HttpGet, ProbeHandler};
 use rubelet_probes::{NetProbe, ProbeOutcome, ProbeReport};
 use tokio::time::{Instant, sleep};
 
-/// The network. Without a script everything passes at once.
+/// The network. Without a script all attempts pass at once.
 pub(super) struct FakeNet {
     began: Instant,
     state: Mutex<State>,
@@ -17,21 +17,21 @@ pub(super) struct FakeNet {
 #[derive(Default)]
 struct State {
     script: Option<Script>,
-    attempts: Vec<Attempt>,
+    attempts: Vec<NetAttempt>,
 }
 
-type Script = Box<dyn FnMut(&Attempt) -> Answer + Send>;
+type Script = Box<dyn FnMut(&NetAttempt) -> NetResponse + Send>;
 
-/// One attempt.
+/// One probe or hook request.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Attempt {
-    /// When it began, since the network was made.
+pub(super) struct NetAttempt {
+    /// When it began, since the network was created.
     pub(super) at: Duration,
     /// The pod's address.
     pub(super) host: String,
-    /// What was tried.
+    /// The request.
     pub(super) what: NetCall,
-    /// How long it may take.
+    /// Its timeout.
     pub(super) timeout: Duration,
 }
 
@@ -41,26 +41,26 @@ pub(super) enum NetCall {
     Hook(HttpGet),
 }
 
-/// What comes of an attempt.
+/// The scripted result of an attempt.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(super) struct NetResponse {
     pub(super) verdict: ProbeOutcome,
     pub(super) output: String,
     pub(super) takes: Duration,
 }
 
-impl Answer {
+impl NetResponse {
     /// It passes at once.
     pub(super) fn passes() -> Self {
         Self::of(ProbeOutcome::Passed, "ok")
     }
 
-    /// It fails at once, with these words.
+    /// It fails at once, with this output.
     pub(super) fn fails(output: &str) -> Self {
         Self::of(ProbeOutcome::Failed, output)
     }
 
-    /// It ends at once in this way.
+    /// It ends at once with this outcome.
     pub(super) fn of(verdict: ProbeOutcome, output: &str) -> Self {
         Self {
             verdict,
@@ -69,7 +69,7 @@ impl Answer {
         }
     }
 
-    /// There is no answer.
+    /// There is no response.
     pub(super) fn hangs() -> Self {
         Self::passes().after(Duration::from_secs(1_000_000_000))
     }
@@ -88,13 +88,13 @@ impl FakeNet {
         }
     }
 
-    /// From now on each attempt comes to what `script` says.
-    pub(super) fn on(&self, script: impl FnMut(&Attempt) -> Answer + Send + 'static) {
+    /// Answers attempts from now on by `script`.
+    pub(super) fn on(&self, script: impl FnMut(&NetAttempt) -> NetResponse + Send + 'static) {
         self.state().script = Some(Box::new(script));
     }
 
     /// All attempts until now, oldest first.
-    pub(super) fn attempts(&self) -> Vec<Attempt> {
+    pub(super) fn attempts(&self) -> Vec<NetAttempt> {
         self.state().attempts.clone()
     }
 
@@ -103,7 +103,7 @@ impl FakeNet {
     }
 
     async fn attempt(&self, what: NetCall, host: &str, timeout: Duration) -> ProbeReport {
-        let attempt = Attempt {
+        let attempt = NetAttempt {
             at: self.began.elapsed(),
             host: host.to_owned(),
             what,
@@ -113,7 +113,7 @@ impl FakeNet {
             let mut state = self.state();
             state.attempts.push(attempt.clone());
             let script = state.script.as_mut();
-            script.map_or_else(Answer::passes, |script| script(&attempt))
+            script.map_or_else(NetResponse::passes, |script| script(&attempt))
         };
         let began = Instant::now();
         let late = answer.takes > timeout;

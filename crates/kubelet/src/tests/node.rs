@@ -53,11 +53,11 @@ use crate::{
     records::RecordWriter,
 };
 
-/// Longest time that a story waits for something.
-const PATIENCE: Duration = Duration::from_secs(1800);
+/// Longest time that a test waits for something.
+const TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// Manifests, a runtime, a host and records, and now and then an agent. Images `app:1` and `app:2`
-/// are there.
+/// Manifests, a runtime, a host and records, and an agent that can be stopped and restarted. The
+/// images `app:1` and `app:2` are present.
 pub(super) struct Node {
     pub(super) sim: Sim,
     pub(super) wire: Wire,
@@ -66,39 +66,39 @@ pub(super) struct Node {
     pub(super) cluster: Arc<FakeCluster>,
     pub(super) objects: Arc<FakeObjects>,
     desired: watch::Sender<Arc<Desired>>,
-    /// UIDs by the names of manifests, also of deleted ones.
+    /// UIDs by manifest name, also of removed manifests.
     uids: RefCell<BTreeMap<String, String>>,
     directory: TempDir,
-    /// What operators asked for.
+    /// Directory of operator intents.
     intents: TempDir,
-    /// Of the agent that was started last.
+    /// Metrics of the agent that was started last.
     pub(super) metrics: Arc<NodeMetrics>,
     clock: Clock,
     /// How far the agent's wall clock was stepped, in seconds.
     stepped: Arc<AtomicI64>,
     /// How long the machine was suspended, in seconds.
-    slept: Arc<AtomicU64>,
-    /// Wall time of the model's start, in nanoseconds since 1970.
-    born: i64,
-    /// Addresses of the machine.
+    suspended: Arc<AtomicU64>,
+    /// Wall time at the start of the simulation, in nanoseconds since 1970.
+    sim_started: i64,
+    /// Addresses of the node.
     pub(super) ips: watch::Sender<Arc<[IpAddr]>>,
     pulls: PullParallelism,
     /// Whether the agent uses the runtime's events.
     pub(super) events: bool,
-    /// Whether the agent asks the kernel for the ends of processes.
+    /// Whether the agent watches processes, as with pidfds.
     pub(super) kernel: bool,
-    /// How soon it asks for processes.
+    /// Idle time before it queries PIDs.
     pub(super) pid_query_idle: Duration,
-    /// When it rotates logs.
+    /// Settings of log rotation; off if `None`.
     pub(super) log_rotation: Option<LogRotationSettings>,
-    /// When it removes images.
+    /// Settings of image garbage collection; off if `None`.
     pub(super) image_collection: Option<ImageCollectionSettings>,
     agent: Option<Agent>,
     /// Events of all agents.
     recorder: Recorder,
 }
 
-/// The kernel below the model.
+/// The processes of the model runtime, as the kernel shows them.
 struct ModelProcesses(Sim);
 
 impl Processes for ModelProcesses {
@@ -124,9 +124,9 @@ impl Node {
         sim.add_image("app:2");
         let start = Timestamp::from_nanosecond(sim.wall_now().into()).expect("a time of this age");
         let stepped = Arc::new(AtomicI64::new(0));
-        let slept = Arc::new(AtomicU64::new(0));
+        let suspended = Arc::new(AtomicU64::new(0));
         let (steady, by) = (Clock::following_tokio(start), Arc::clone(&stepped));
-        let asleep = Arc::clone(&slept);
+        let asleep = Arc::clone(&suspended);
         let clock = Clock::telling(
             move || steady.now() + SignedDuration::from_secs(by.load(Ordering::Relaxed)),
             move || seconds(asleep.load(Ordering::Relaxed)),
@@ -141,7 +141,7 @@ impl Node {
             ..Desired::default()
         };
         Self {
-            born: sim.wall_now(),
+            sim_started: sim.wall_now(),
             wire: Wire::new(&sim),
             host: Arc::new(FakeHost::new(&sim)),
             sim,
@@ -156,7 +156,7 @@ impl Node {
             recorder: Recorder::new(clock.clone()),
             clock,
             stepped,
-            slept,
+            suspended,
             ips: watch::Sender::new(Arc::default()),
             pulls,
             events: true,
@@ -213,13 +213,13 @@ impl Node {
     /// Kills the agent, as `kill -9` does: what it had in memory is lost, its calls are dropped.
     pub(super) async fn kill(&mut self) {
         drop(self.agent.take());
-        // Tasks that are aborted end when they are next looked at; theirs after them.
+        // Aborted tasks end when they are next polled, and the tasks that they own after them.
         for _ in 0..10 {
             yield_now().await;
         }
     }
 
-    /// Stops the agent in order.
+    /// Stops the agent gracefully.
     pub(super) async fn stop(&mut self) {
         let agent = self.agent.take().expect("an agent was started");
         agent.stop().await;
@@ -244,14 +244,14 @@ impl Node {
         self.clock.now()
     }
 
-    /// Somebody sets the wall clock: it continues from so many seconds later, or earlier.
+    /// Steps the wall clock by so many seconds, which may be negative.
     pub(super) fn step_clock(&self, seconds: i64) {
         self.stepped.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    /// The machine was suspended for this long just now: the wall clock went on, timers did not.
+    /// Suspends the machine for this long: the wall clock goes on, timers do not.
     pub(super) fn suspend(&self, seconds: u32) {
-        self.slept.fetch_add(seconds.into(), Ordering::Relaxed);
+        self.suspended.fetch_add(seconds.into(), Ordering::Relaxed);
         self.step_clock(seconds.into());
     }
 
@@ -267,7 +267,7 @@ impl Node {
     }
 }
 
-/// Each event that was raised is one of the table.
+/// Checks that each event that was raised is in the table of events.
 impl Drop for Node {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -276,7 +276,7 @@ impl Drop for Node {
         for (_, _, event) in self.recorder.board().list() {
             let warning = event.kind == EventType::Warning;
             if &*event.reason == FAILED_MOUNT {
-                // In the words of a made-up host.
+                // Its message comes from the fake host.
                 continue;
             }
             let row = find(warning, &event.reason, &event.message);
@@ -285,9 +285,9 @@ impl Drop for Node {
     }
 }
 
-/// What operators ask.
+/// Requests of operators.
 impl Node {
-    /// Asks something of the pod of this manifest.
+    /// Changes the operator's intents for the pod of this manifest.
     pub(super) async fn ask(&self, name: &str, change: impl FnOnce(&mut OperatorIntents) + Send) {
         let uid = PodUid::from(self.uid(name));
         let asked = self.agent().intents().update(&uid, change).await;
@@ -297,14 +297,14 @@ impl Node {
 
 /// Time.
 impl Node {
-    /// Time since the model started, as its oracle counts.
+    /// Time since the simulation started, as in the oracle's record.
     pub(super) fn uptime(&self) -> Duration {
-        Duration::from_nanos(u64::try_from(self.sim.wall_now() - self.born).expect("later"))
+        Duration::from_nanos(u64::try_from(self.sim.wall_now() - self.sim_started).expect("later"))
     }
 
     /// Waits until `condition` holds.
     pub(super) async fn until(&self, what: &str, condition: impl FnMut(&Self) -> bool) -> Duration {
-        self.within(PATIENCE, what, condition).await
+        self.within(TIMEOUT, what, condition).await
     }
 
     /// Waits until `condition` holds, for at most `limit`. Returns how long it took.
@@ -323,9 +323,9 @@ impl Node {
             assert!(
                 began.elapsed() <= limit,
                 "not within {limit:?}: {what}\n{}",
-                self.account()
+                self.failure_report()
             );
-            // The longer it takes, the less exactly it has to be known.
+            // The longer the wait, the less precise the result must be.
             let pause = (began.elapsed() / 100).clamp(Duration::from_millis(10), seconds(1));
             tokio::select! {
                 _ = versions.changed() => {}
@@ -341,7 +341,7 @@ impl Node {
         self.until("all pods run", all).await
     }
 
-    /// The same but for this one.
+    /// Waits until all pods but this one run.
     pub(super) async fn until_running_but(&self, name: &str) -> Duration {
         let names: Vec<String> = self.names();
         let all = |node: &Self| {
@@ -359,8 +359,8 @@ impl Node {
             .collect()
     }
 
-    /// What happened last, for a test that fails.
-    pub(super) fn account(&self) -> String {
+    /// The state of all pods and the last entries of the oracle, for a test that fails.
+    pub(super) fn failure_report(&self) -> String {
         let oracle = self.sim.oracle().to_string();
         let lines: Vec<&str> = oracle
             .lines()
@@ -388,7 +388,7 @@ fn pod_name(name: &str) -> PodName {
     PodName::new("default", &format!("{name}-n"))
 }
 
-/// How many seconds.
+/// A duration of `count` seconds.
 pub(super) fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }

@@ -1,4 +1,4 @@
-//! Pods that draw from the API server: variables, volumes, runtime classes, credentials of pulls.
+//! Pods that use API objects: environment variables, volumes, runtime classes, pull credentials.
 
 use std::{any::Any, sync::Arc};
 
@@ -24,36 +24,36 @@ use tokio::time::sleep;
 use super::{
     fake_objects::FakeObjects,
     node::{Node, seconds},
-    wire::Witness,
+    wire::CallObserver,
 };
 
 const ONE: &str = "containers: [{name: a, image: 'app:1'}]";
 
-/// What containers and sandboxes were made from.
+/// The requests that created containers and sandboxes.
 #[derive(Default)]
-struct Made {
+struct CreateRequests {
     containers: Mutex<Vec<v1::ContainerConfig>>,
     handlers: Mutex<Vec<String>>,
 }
 
-impl Made {
+impl CreateRequests {
     fn of(node: &Node) -> Arc<Self> {
         let made = Arc::new(Self::default());
-        node.wire.be_seen_by(Arc::clone(&made) as _);
+        node.wire.observe_calls(Arc::clone(&made) as _);
         made
     }
 
-    /// The variables of the container made last.
+    /// The environment of the container that was created last.
     fn env(&self) -> Vec<(String, String)> {
         let containers = self.containers.lock();
-        let last = containers.last().expect("a container was made");
+        let last = containers.last().expect("a container was created");
         let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
         let env = last.envs.iter();
         env.map(|one| (one.key.clone(), text(&one.value))).collect()
     }
 }
 
-impl Witness for Made {
+impl CallObserver for CreateRequests {
     fn began(&self, _: &'static str, request: &dyn Any) -> usize {
         if let Some(request) = request.downcast_ref::<v1::CreateContainerRequest>() {
             let config = request.config.clone().expect("a configuration");
@@ -69,7 +69,7 @@ impl Witness for Made {
     fn ended(&self, _: usize, _: Option<Result<(), &CriError>>) {}
 }
 
-/// A variable from this key.
+/// An environment variable from this key.
 fn variable(name: &str, kind: ObjectKind, object: &str, key: &str) -> EnvVar {
     let reference = KeyRef {
         object: object.into(),
@@ -113,11 +113,11 @@ fn state_of(node: &Node) -> (String, String) {
 #[tokio::test(start_paused = true)]
 async fn variables_come_from_objects_and_services() {
     let node = Node::new();
-    let made = Made::of(&node);
+    let made = CreateRequests::of(&node);
     node.objects.set_config_map("settings", "mode", "fast");
     node.objects.set_secret("login", "password", "hunter2");
     node.objects.set_service("WEB_SERVICE_HOST", "10.0.0.1");
-    node.want("web", ONE);
+    node.apply("web", ONE);
     node.change_in_api("web", |pod| {
         let container = &mut pod.spec.containers[0];
         container.env_from.push(EnvFrom {
@@ -140,9 +140,9 @@ async fn variables_come_from_objects_and_services() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_object_holds_up_one_container_and_starts_it_when_it_comes() {
+async fn a_missing_object_holds_up_one_container_until_it_exists() {
     let node = Node::new();
-    let uid = node.want(
+    let uid = node.apply(
         "web",
         "containers: [{name: a, image: 'app:1'}, {name: b, image: 'app:1'}]",
     );
@@ -152,12 +152,12 @@ async fn a_missing_object_holds_up_one_container_and_starts_it_when_it_comes() {
     });
     node.until("b runs", |node| node.state("web", "b") == "Running")
         .await;
-    let told = (
+    let reported = (
         "CreateContainerConfigError",
         "configmap \"settings\" not found",
     );
-    let told = (told.0.to_owned(), told.1.to_owned());
-    node.until("it is told", |node| state_of(node) == told)
+    let reported = (reported.0.to_owned(), reported.1.to_owned());
+    node.until("it is reported", |node| state_of(node) == reported)
         .await;
     let event = "Failed Error: configmap \"settings\" not found";
     assert!(node.events("web").contains(&event.to_owned()));
@@ -176,11 +176,11 @@ async fn a_missing_object_holds_up_one_container_and_starts_it_when_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_whose_object_cannot_be_read_holds_up_the_pod_until_it_can() {
+async fn a_volume_with_an_unreadable_object_holds_up_the_pod() {
     let node = Node::new();
     let why = "MountVolume.SetUp failed for volume \"login\" : failed to sync secret cache: timed out waiting for the condition";
-    node.objects.set_away(Some(why));
-    node.want("web", ONE);
+    node.objects.set_unavailable(Some(why));
+    node.apply("web", ONE);
     node.change_in_api("web", with_volume);
     sleep(seconds(60)).await;
     assert_eq!(node.state("web", "a"), "Waiting ContainerCreating");
@@ -190,7 +190,7 @@ async fn a_volume_whose_object_cannot_be_read_holds_up_the_pod_until_it_can() {
     );
     assert_eq!(node.calls("RunPodSandbox"), 0);
     node.objects.set_secret("login", "password", "1");
-    node.objects.set_away(None);
+    node.objects.set_unavailable(None);
     let took = node.until_running().await;
     assert!(took <= seconds(2), "{took:?}");
 }
@@ -199,7 +199,7 @@ async fn a_volume_whose_object_cannot_be_read_holds_up_the_pod_until_it_can() {
 async fn volumes_follow_their_objects_without_a_restart() {
     let mut node = Node::new();
     node.objects.set_secret("login", "password", "1");
-    let uid = node.want("web", ONE);
+    let uid = node.apply("web", ONE);
     node.change_in_api("web", with_volume);
     node.until_running().await;
     assert_eq!(secret_of(&node.host.written(&uid)), "1");
@@ -211,7 +211,7 @@ async fn volumes_follow_their_objects_without_a_restart() {
         .await;
     assert!(took <= seconds(1), "{took:?}");
 
-    // While the agent is away, and after it came back.
+    // While no agent runs, and after the next one started.
     node.kill().await;
     node.objects.set_secret("login", "password", "3");
     node.start();
@@ -221,7 +221,7 @@ async fn volumes_follow_their_objects_without_a_restart() {
     .await;
     assert_eq!(node.sim.oracle().starts(&uid, "a"), 1);
 
-    // And then it is quiet.
+    // Then no more volumes are written.
     sleep(seconds(60)).await;
     let reads = node.objects.reads();
     sleep(seconds(3600)).await;
@@ -229,15 +229,15 @@ async fn volumes_follow_their_objects_without_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_that_cannot_be_written_again_is_reported_and_tried_again() {
+async fn a_failed_volume_update_is_reported_and_retried() {
     let node = Node::new();
     node.objects.set_secret("login", "password", "1");
-    let uid = node.want("web", ONE);
+    let uid = node.apply("web", ONE);
     node.change_in_api("web", with_volume);
     node.until_running().await;
     sleep(seconds(10)).await;
-    node.objects.set_away(Some("no answer"));
-    node.until("it is told", |node| {
+    node.objects.set_unavailable(Some("no answer"));
+    node.until("it is reported", |node| {
         node.events("web")
             .contains(&"FailedMount no answer".to_owned())
     })
@@ -248,7 +248,7 @@ async fn a_volume_that_cannot_be_written_again_is_reported_and_tried_again() {
     assert!((8..=16).contains(&tries), "{tries} tries in ten minutes");
     assert!(node.is_running("web"));
     node.objects.set_secret("login", "password", "2");
-    node.objects.set_away(None);
+    node.objects.set_unavailable(None);
     node.within(seconds(1), "the change is written", |node| {
         secret_of(&node.host.written(&uid)) == "2"
     })
@@ -257,14 +257,14 @@ async fn a_volume_that_cannot_be_written_again_is_reported_and_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_of_pods_that_ended_or_are_gone_are_not_kept() {
+async fn objects_of_finished_or_removed_pods_are_not_kept() {
     let node = Node::new();
     node.sim.on_container("a", Behavior::exits(seconds(3), 0));
-    let job = node.want(
+    let job = node.apply(
         "job",
         "restartPolicy: Never, containers: [{name: a, image: 'app:1'}]",
     );
-    let web = node.want("web", "containers: [{name: b, image: 'app:1'}]");
+    let web = node.apply("web", "containers: [{name: b, image: 'app:1'}]");
     node.until("the end", |node| {
         node.phase("job") == Some(Phase::Succeeded)
     })
@@ -272,20 +272,20 @@ async fn objects_of_pods_that_ended_or_are_gone_are_not_kept() {
     sleep(seconds(1)).await;
     assert!(!node.objects.tracks(&job));
     assert!(node.objects.tracks(&web));
-    node.unwant("web");
+    node.remove_manifest("web");
     node.until("it is gone", |node| node.is_gone(&web)).await;
     assert!(!node.objects.tracks(&web));
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_handler_of_the_runtime_class_makes_the_sandbox() {
+async fn the_sandbox_uses_the_handler_of_the_runtime_class() {
     let node = Node::new();
-    let made = Made::of(&node);
-    node.want("web", ONE);
+    let made = CreateRequests::of(&node);
+    node.apply("web", ONE);
     node.change_in_api("web", |pod| pod.spec.runtime_class = Some("safe".into()));
     let event = "FailedCreatePodSandBox Failed to create pod sandbox: \
                  runtimeclass.node.k8s.io \"safe\" not found";
-    node.until("it is told", |node| {
+    node.until("it is reported", |node| {
         node.events("web").contains(&event.to_owned())
     })
     .await;
@@ -295,10 +295,10 @@ async fn the_handler_of_the_runtime_class_makes_the_sandbox() {
     assert_eq!(*made.handlers.lock(), ["kata"]);
 }
 
-/// A registry that lets one user in.
+/// A registry that allows one user.
 #[derive(Default)]
 struct Registry {
-    lets_in: &'static str,
+    allowed_user: &'static str,
     asked: Mutex<Vec<String>>,
     pulled: Mutex<bool>,
 }
@@ -319,7 +319,7 @@ impl ImageService for Registry {
     async fn pull_image(&self, request: v1::PullImageRequest) -> CriResult<v1::PullImageResponse> {
         let user = request.auth.map(|auth| auth.username).unwrap_or_default();
         self.asked.lock().push(user.clone());
-        if user != self.lets_in {
+        if user != self.allowed_user {
             let message = format!("{user:?} may not pull");
             return Err(CriError::new("PullImage", CriErrorKind::NotFound, message));
         }
@@ -335,7 +335,7 @@ async fn credentials_are_tried_one_after_the_other() {
         "Unable to retrieve some image pull secrets (gone); attempting to pull the image may not succeed."
             .to_owned(),
     );
-    for (users, lets_in, asked, error) in [
+    for (users, allowed_user, asked, error) in [
         (&[][..], "", &[""][..], None),
         (&["one", "two", "three"], "two", &["one", "two"], None),
         (
@@ -348,7 +348,7 @@ async fn credentials_are_tried_one_after_the_other() {
         let objects = Arc::new(FakeObjects::default());
         objects.set_credentials(users, Some(note.clone()));
         let registry = Arc::new(Registry {
-            lets_in,
+            allowed_user,
             ..Registry::default()
         });
         let recorder = Recorder::new(Clock::following_tokio(jiff::Timestamp::UNIX_EPOCH));
@@ -361,25 +361,28 @@ async fn credentials_are_tried_one_after_the_other() {
             ImageAccess::unchecked(),
         );
         let node = Node::new();
-        node.want("web", "containers: [{name: a, image: 'img:1'}]");
-        let pod = node.wanted("web");
+        node.apply("web", "containers: [{name: a, image: 'img:1'}]");
+        let pod = node.desired_pod("web");
         let pulled = puller.ensure(&pod, &pod.spec.containers[0]).await;
         assert_eq!(*registry.asked.lock(), asked);
         let events: Vec<_> = recorder.board().list();
-        let told = |reason: &str| {
+        let reported = |reason: &str| {
             let of = events.iter().filter(|(.., event)| *event.reason == *reason);
             of.map(|(.., event)| event.message.to_string())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(told(note.0), std::slice::from_ref(&note.1));
+        assert_eq!(reported(note.0), std::slice::from_ref(&note.1));
         assert_eq!(pulled.is_err(), error.is_some());
         if let Some(error) = error {
-            let told = told("Failed").remove(0);
+            let reported = reported("Failed").remove(0);
             assert!(
-                told.starts_with("Failed to pull image \"img:1\": ["),
-                "{told}"
+                reported.starts_with("Failed to pull image \"img:1\": ["),
+                "{reported}"
             );
-            assert!(error.iter().all(|part| told.contains(part)), "{told}");
+            assert!(
+                error.iter().all(|part| reported.contains(part)),
+                "{reported}"
+            );
         }
         assert!(
             events
@@ -397,7 +400,7 @@ async fn credentials_of_the_node_are_tried_after_those_of_the_pod() {
     let objects = Arc::new(FakeObjects::default());
     objects.set_credentials(&["pod"], None);
     let registry = Arc::new(Registry {
-        lets_in: "node",
+        allowed_user: "node",
         ..Registry::default()
     });
     let puller = ImagePuller::new(
@@ -409,8 +412,8 @@ async fn credentials_of_the_node_are_tried_after_those_of_the_pod() {
         ImageAccess::unchecked(),
     );
     let node = Node::new();
-    node.want("web", "containers: [{name: a, image: 'img:1'}]");
-    let pod = node.wanted("web");
+    node.apply("web", "containers: [{name: a, image: 'img:1'}]");
+    let pod = node.desired_pod("web");
     let pulled = puller.ensure(&pod, &pod.spec.containers[0]).await;
     assert!(pulled.is_ok());
     assert_eq!(*registry.asked.lock(), ["pod", "node"]);
@@ -419,7 +422,7 @@ async fn credentials_of_the_node_are_tried_after_those_of_the_pod() {
 #[tokio::test(start_paused = true)]
 async fn volumes_follow_the_labels_of_their_pod() {
     let node = Node::new();
-    let uid = node.want("web", ONE);
+    let uid = node.apply("web", ONE);
     node.change_in_api("web", |pod| {
         pod.spec.volumes.push(Volume {
             name: "about".into(),

@@ -1,4 +1,4 @@
-//! Pods in the runtime, and directories on the host, that no manifest names.
+//! Orphaned pods in the runtime and orphaned directories on the host.
 
 use rubelet_sim::{Behavior, Subject};
 use tokio::time::sleep;
@@ -8,20 +8,20 @@ use super::node::{Node, seconds};
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_whose_manifest_went_while_no_agent_ran_is_removed_once_all_sources_are_known() {
+async fn an_orphaned_pod_is_removed_once_all_sources_are_ready() {
     let mut node = Node::new();
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
-    let uid = node.want("web", &format!("terminationGracePeriodSeconds: 9, {APP}"));
+    let uid = node.apply("web", &format!("terminationGracePeriodSeconds: 9, {APP}"));
     node.until_running().await;
     sleep(seconds(2)).await;
     node.kill().await;
-    node.unwant("web");
+    node.remove_manifest("web");
     node.set_waiting(true);
     node.start();
     sleep(seconds(300)).await;
     assert!(
         node.sim.running(&uid, "app").is_some(),
-        "a source may still want it"
+        "a source that was not read yet may list it"
     );
     node.set_waiting(false);
     let took = node.until("the end", |node| node.is_gone(&uid)).await;
@@ -35,16 +35,16 @@ async fn a_pod_whose_manifest_went_while_no_agent_ran_is_removed_once_all_source
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manifest_that_a_late_source_names_finds_its_pod_untouched() {
+async fn a_manifest_from_a_late_source_finds_its_pod_untouched() {
     let mut node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     node.kill().await;
-    node.unwant("web");
+    node.remove_manifest("web");
     node.set_waiting(true);
     node.start();
     sleep(seconds(60)).await;
-    node.want("web", APP);
+    node.apply("web", APP);
     node.set_waiting(false);
     node.until_running().await;
     sleep(seconds(60)).await;
@@ -55,19 +55,19 @@ async fn a_manifest_that_a_late_source_names_finds_its_pod_untouched() {
 #[tokio::test(start_paused = true)]
 async fn a_directory_without_a_pod_is_removed() {
     let mut node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     let sandbox = node.sim.sandboxes(&uid).remove(0);
     node.kill().await;
     node.sim.remove_sandbox_externally(&sandbox);
-    node.unwant("web");
+    node.remove_manifest("web");
     node.start();
     let took = node.until("the end", |node| node.is_gone(&uid)).await;
     assert!(took <= seconds(2), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_a_pod_of_a_kubelet_is_left_alone() {
+async fn sandboxes_of_other_clients_are_left_alone() {
     let node = Node::new();
     let metadata = rubelet_cri::v1::PodSandboxMetadata {
         name: "other".to_owned(),
@@ -84,24 +84,24 @@ async fn what_is_not_a_pod_of_a_kubelet_is_left_alone() {
         ..Default::default()
     };
     node.sim.runtime().run_pod_sandbox(request).await.unwrap();
-    node.want("web", APP);
+    node.apply("web", APP);
     node.until_running().await;
     sleep(seconds(60)).await;
     assert_eq!(node.sim.sandboxes("other").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sandbox_that_comes_after_its_pod_has_gone_is_removed_at_once() {
+async fn a_sandbox_created_after_the_pod_was_removed_goes_at_once() {
     let node = Node::new();
     node.wire.finish_abandoned_calls();
     let hang = node.sim.hang("RunPodSandbox", Subject::any());
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until("the call hangs", |node| node.calls("RunPodSandbox") > 0)
         .await;
-    node.unwant("web");
+    node.remove_manifest("web");
     node.until("the pod is gone", |node| node.is_gone(&uid))
         .await;
-    // Lists come and go, and then the call has its effect after all.
+    // The call has its effect after more lists.
     sleep(seconds(3)).await;
     drop(hang);
     node.until("the sandbox is there", |node| {

@@ -1,4 +1,4 @@
-//! The runtime goes away and comes back.
+//! Outages of the runtime.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::node::{Node, seconds};
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_starts_before_its_runtime_waits_and_then_starts_the_pods() {
+async fn an_agent_waits_for_its_runtime_and_then_starts_the_pods() {
     let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
     node.sim.set_down(true);
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.start();
     sleep(seconds(120)).await;
     let problem = node.agent().runtime_state.borrow().problem.clone();
@@ -30,9 +30,9 @@ async fn an_agent_that_starts_before_its_runtime_waits_and_then_starts_the_pods(
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_run_on_while_the_runtime_is_away() {
+async fn pods_keep_running_while_the_runtime_is_down() {
     let mut node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     let id = node.sim.running(&uid, "app");
     for _ in 0..3 {
@@ -53,23 +53,23 @@ async fn pods_run_on_while_the_runtime_is_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn manifests_that_change_while_the_runtime_is_away_are_applied_afterwards() {
+async fn manifest_changes_during_an_outage_are_applied_afterwards() {
     let node = Node::new();
-    let edited = node.want("edited", APP);
-    let removed = node.want("removed", APP);
-    let same = node.want("same", APP);
+    let edited = node.apply("edited", APP);
+    let removed = node.apply("removed", APP);
+    let same = node.apply("same", APP);
     node.until_running().await;
     node.sim.set_down(true);
     sleep(seconds(10)).await;
     for image in ["app:2", "app:1", "app:2"] {
-        node.want(
+        node.apply(
             "edited",
             &format!("containers: [{{name: app, image: '{image}'}}]"),
         );
         sleep(seconds(10)).await;
     }
-    node.unwant("removed");
-    let added = node.want("added", APP);
+    node.remove_manifest("removed");
+    let added = node.apply("added", APP);
     sleep(seconds(30)).await;
     node.sim.set_down(false);
     let took = node
@@ -95,10 +95,10 @@ async fn manifests_that_change_while_the_runtime_is_away_are_applied_afterwards(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_that_ended_while_the_runtime_was_away_is_restarted_when_it_is_back() {
+async fn a_container_that_exited_during_an_outage_restarts_after_it() {
     for away in [0, 1, 7, 40, 200] {
         let node = Node::new();
-        let uid = node.want("web", APP);
+        let uid = node.apply("web", APP);
         node.until_running().await;
         sleep(seconds(3)).await;
         node.sim.set_down(true);
@@ -118,10 +118,10 @@ async fn a_container_that_ended_while_the_runtime_was_away_is_restarted_when_it_
 }
 
 #[tokio::test(start_paused = true)]
-async fn as_soon_as_the_runtime_answers_again_what_it_holds_is_looked_at() {
+async fn pods_are_inspected_as_soon_as_the_runtime_responds_again() {
     for away in [10, 33, 61, 100, 137] {
         let node = Node::new();
-        let uid = node.want("web", APP);
+        let uid = node.apply("web", APP);
         node.until_running().await;
         node.sim.set_down(true);
         sleep(seconds(away)).await;
@@ -138,7 +138,7 @@ async fn as_soon_as_the_runtime_answers_again_what_it_holds_is_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtime_that_restarts_all_the_time_makes_no_pod_twice() {
+async fn frequent_runtime_restarts_create_no_pod_twice() {
     let node = Node::new();
     node.sim.set_latency(Duration::from_millis(6));
     node.sim
@@ -146,7 +146,7 @@ async fn a_runtime_that_restarts_all_the_time_makes_no_pod_twice() {
     let spec = "initContainers: [{name: init, image: 'app:2'}], \
                 containers: [{name: app, image: 'app:1'}]";
     let uids: Vec<_> = (0..5)
-        .map(|number| node.want(&format!("web-{number}"), spec))
+        .map(|number| node.apply(&format!("web-{number}"), spec))
         .collect();
     for round in 0..60 {
         sleep(Duration::from_millis(10 + round * 7)).await;
@@ -164,12 +164,12 @@ async fn a_runtime_that_restarts_all_the_time_makes_no_pod_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_network_that_is_not_ready_holds_up_pods_but_not_those_of_the_host_network() {
+async fn an_unready_network_holds_up_all_but_host_network_pods() {
     let node = Node::new();
     node.sim.set_ready(true, false);
     sleep(seconds(6)).await;
-    node.want("web", APP);
-    let host = node.want("host", &format!("hostNetwork: true, {APP}"));
+    node.apply("web", APP);
+    let host = node.apply("host", &format!("hostNetwork: true, {APP}"));
     node.until("the pod of the host network runs", |node| {
         node.is_running("host")
     })

@@ -1,4 +1,4 @@
-//! Lists that leave out what is there: what an earlier agent knew is not made a second time.
+//! Incomplete lists: what an earlier agent knew is not created a second time.
 
 use std::{fs, time::Duration};
 
@@ -12,13 +12,13 @@ const POD: &str = "\
     containers: [{name: a, image: 'app:1'}, {name: b, image: 'app:1'}]";
 const LISTS: [&str; 2] = ["ListPodSandbox", "ListContainers"];
 
-/// A node whose pod has its second sandbox and the third instance of a container, so that no name
-/// of a first one is taken in the runtime.
-async fn node_with_past() -> (Node, String) {
+/// A node whose pod has its second sandbox and the third instance of a container: the runtime would
+/// accept a first one again, because that name is free.
+async fn node_with_history() -> (Node, String) {
     let node = Node::new();
     let soon = Behavior::exits(Duration::from_millis(20), 0);
     node.sim.on_container("init", soon);
-    let uid = node.want("web", POD);
+    let uid = node.apply("web", POD);
     node.until_running().await;
     let first = node.sim.sandboxes(&uid).remove(0);
     node.sim.kill_sandbox(&first);
@@ -30,13 +30,13 @@ async fn node_with_past() -> (Node, String) {
             |node: &Node| node.sim.oracle().starts(&uid, "a") == starts && node.is_running("web");
         node.within(seconds(60), "a restart", again).await;
     }
-    // Records are written, and what is left of the past is removed.
+    // By now records are written and old containers are removed.
     sleep(seconds(90)).await;
     (node, uid)
 }
 
-/// How often anything was made for the pod.
-fn made(node: &Node, uid: &str) -> [usize; 5] {
+/// Counts of starts and creations for the pod.
+fn creations(node: &Node, uid: &str) -> [usize; 5] {
     let oracle = node.sim.oracle();
     let starts = ["init", "a", "b"].map(|name| oracle.starts(uid, name));
     let calls = node.calls("RunPodSandbox");
@@ -53,15 +53,20 @@ async fn assert_adopted(node: &Node, uid: &str, before: [usize; 5], what: &str) 
     sleep(seconds(130)).await;
     node.until_running().await;
     node.assert_never_twice(uid);
-    assert_eq!(made(node, uid), before, "{what}\n{}", node.account());
+    assert_eq!(
+        creations(node, uid),
+        before,
+        "{what}\n{}",
+        node.failure_report()
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_starts_with_empty_lists_finds_what_the_one_before_it_knew() {
+async fn empty_lists_at_start_do_not_hide_recorded_pods() {
     for lists in [&LISTS[..1], &LISTS[1..], &LISTS] {
         for times in [1, 2, 3, 7] {
-            let (mut node, uid) = node_with_past().await;
-            let before = made(&node, &uid);
+            let (mut node, uid) = node_with_history().await;
+            let before = creations(&node, &uid);
             node.kill().await;
             for list in lists {
                 node.sim.inject_list(ListFault::empty(list).times(times));
@@ -74,10 +79,10 @@ async fn an_agent_that_starts_with_empty_lists_finds_what_the_one_before_it_knew
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_starts_with_holes_in_all_lists_makes_nothing_twice() {
+async fn incomplete_lists_at_start_create_nothing_twice() {
     for seed in 0..60 {
-        let (mut node, uid) = node_with_past().await;
-        let before = made(&node, &uid);
+        let (mut node, uid) = node_with_history().await;
+        let before = creations(&node, &uid);
         node.kill().await;
         for list in LISTS {
             let holes = ListFault::partial(list, 400, seed);
@@ -89,11 +94,11 @@ async fn an_agent_that_starts_with_holes_in_all_lists_makes_nothing_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_lost_its_record_does_not_believe_one_list_that_lacks_what_runs() {
+async fn without_a_record_one_empty_list_is_not_believed() {
     for damage in [None, Some("not a record")] {
         for lists in [&LISTS[..1], &LISTS[1..], &LISTS] {
-            let (mut node, uid) = node_with_past().await;
-            let before = made(&node, &uid);
+            let (mut node, uid) = node_with_history().await;
+            let before = creations(&node, &uid);
             node.kill().await;
             match damage {
                 None => fs::remove_file(node.record("web")).unwrap(),
@@ -109,20 +114,20 @@ async fn an_agent_that_lost_its_record_does_not_believe_one_list_that_lacks_what
     }
 }
 
-/// Only what was here before is looked at twice.
+/// Only pods of an earlier agent need a second list.
 #[tokio::test(start_paused = true)]
-async fn the_first_start_of_a_pod_waits_for_no_second_list() {
+async fn the_first_start_of_a_pod_needs_no_second_list() {
     let node = Node::new();
     sleep(seconds(20)).await;
-    let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    let uid = node.apply("web", "containers: [{name: a, image: 'app:1'}]");
     let runs = |node: &Node| node.sim.running(&uid, "a").is_some();
     let took = node.within(seconds(5), "its start", runs).await;
     assert!(took < Duration::from_millis(100), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_removed_while_no_agent_ran_is_made_again_at_once() {
-    let (mut node, uid) = node_with_past().await;
+async fn what_was_removed_while_no_agent_ran_is_recreated_at_once() {
+    let (mut node, uid) = node_with_history().await;
     node.kill().await;
     for sandbox in node.sim.sandboxes(&uid) {
         node.sim.remove_sandbox_externally(&sandbox);
@@ -134,12 +139,12 @@ async fn what_was_removed_while_no_agent_ran_is_made_again_at_once() {
     node.assert_never_twice(&uid);
 }
 
-/// The record was written before the container was made: its number is taken.
+/// The record was written before the container was created: its restart count is taken.
 #[tokio::test(start_paused = true)]
-async fn what_was_made_after_the_last_record_is_not_made_twice() {
+async fn what_was_created_after_the_last_record_is_not_created_twice() {
     for name in ["a", "b"] {
         for call in ["CreateContainer", "StartContainer"] {
-            let (mut node, uid) = node_with_past().await;
+            let (mut node, uid) = node_with_history().await;
             let hang = node
                 .sim
                 .hang_after_effect(call, Subject::container(&uid, name));
@@ -166,21 +171,21 @@ async fn what_was_made_after_the_last_record_is_not_made_twice() {
     }
 }
 
-/// The runtime has it, and its name with its number, though it never said so.
+/// The runtime has reserved its name and attempt, although the call never returned.
 #[tokio::test(start_paused = true)]
-async fn a_sandbox_that_was_being_made_is_not_made_twice() {
+async fn a_sandbox_under_creation_is_not_created_twice() {
     for times in [1, 3, 7] {
-        let (mut node, uid) = node_with_past().await;
-        let made = node
+        let (mut node, uid) = node_with_history().await;
+        let created = node
             .sim
             .hang_after_effect("RunPodSandbox", Subject::pod(&uid));
         let before = node.sim.sandboxes(&uid);
         for sandbox in &before {
             node.sim.kill_sandbox(sandbox);
         }
-        made.reached().await;
+        created.reached().await;
         node.kill().await;
-        made.release();
+        created.release();
         for sandbox in &before {
             node.sim.remove_sandbox_externally(sandbox);
         }
@@ -194,14 +199,14 @@ async fn a_sandbox_that_was_being_made_is_not_made_twice() {
     }
 }
 
-/// A hook may take long, and meanwhile nothing else of the pod is recorded.
+/// A hook may take long, and nothing else of the pod is recorded meanwhile.
 #[tokio::test(start_paused = true)]
-async fn a_container_whose_hook_is_under_way_is_not_made_twice() {
+async fn a_container_whose_hook_runs_is_not_created_twice() {
     let mut node = Node::new();
     node.sim.on_exec(|_, _| Exec::exits(0).after(seconds(20)));
     let spec = "containers: [{name: a, image: 'app:1', \
                 lifecycle: {postStart: {exec: {command: [start]}}}}]";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     let runs = |node: &Node| node.sim.running(&uid, "a").is_some();
     node.until("it runs", runs).await;
     sleep(seconds(5)).await;

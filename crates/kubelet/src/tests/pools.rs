@@ -1,5 +1,5 @@
-//! What all pods share, filled by some of them: see the table of ARCHITECTURE.md. Other rows have
-//! their tests where the rest about the same part is tested.
+//! Resources that all pods share, exhausted by some of them: see the table in ARCHITECTURE.md. The
+//! tests of its other rows are beside those of the component.
 
 use std::sync::mpsc::{Sender, channel};
 
@@ -9,7 +9,7 @@ use super::node::{Node, seconds};
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
-/// Takes as many blocking threads; they are free again when the result is dropped.
+/// Occupies this number of blocking threads until the result is dropped.
 async fn take_threads(count: usize) -> Vec<Sender<()>> {
     let (begun, mut begins) = unbounded_channel();
     let mut held = Vec::new();
@@ -31,23 +31,23 @@ async fn take_threads(count: usize) -> Vec<Sender<()>> {
 
 /// Time is not paused here: it would stand still while a blocking thread works.
 #[test]
-fn new_pods_start_beside_pods_on_dead_volumes_and_are_taken_in_when_those_hold_all_threads() {
+fn new_pods_are_admitted_although_dead_volumes_hold_all_threads() {
     const THREADS: usize = 4;
     let mut runtime = Builder::new_current_thread();
     let runtime = runtime.enable_all().max_blocking_threads(THREADS);
     runtime.build().expect("a runtime").block_on(async {
         let node = Node::new();
-        node.want("first", APP);
+        node.apply("first", APP);
         node.until_running().await;
         let most = take_threads(THREADS - 1).await;
-        node.want("second", APP);
+        node.apply("second", APP);
         let runs = |node: &Node| node.is_running("second");
         node.within(seconds(60), "a pod runs with the last thread", runs)
             .await;
 
         let last = take_threads(1).await;
         let waits = spawn_blocking(|| ());
-        let uid = node.want("third", APP);
+        let uid = node.apply("third", APP);
         // Before its container starts, its record is written, which takes a thread.
         let taken_in = |node: &Node| !node.containers(&uid).is_empty();
         node.within(seconds(60), "the pod has a container", taken_in)

@@ -1,4 +1,4 @@
-//! Images: there, pulled, refused, and how that is reported.
+//! Image pulls, and how their failures are reported.
 
 use rubelet_api::status::{ContainerState, Phase};
 use rubelet_cri::CriErrorKind;
@@ -15,13 +15,13 @@ fn message(node: &Node) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_is_not_there_and_must_not_be_pulled_is_said_to_be_missing() {
+async fn an_absent_image_with_policy_never_is_reported() {
     let node = Node::new();
-    node.want(
+    node.apply(
         "web",
         "containers: [{name: a, image: 'img:1', imagePullPolicy: Never}]",
     );
-    node.until("it is told", |node| {
+    node.until("it is reported", |node| {
         node.state("web", "a") == "Waiting ErrImageNeverPull"
     })
     .await;
@@ -39,41 +39,41 @@ async fn an_image_that_is_not_there_and_must_not_be_pulled_is_said_to_be_missing
     );
     assert_eq!(node.calls("PullImage"), 0);
 
-    // Somebody brings it.
+    // The image is loaded by hand.
     node.sim.add_image("img:1");
     let took = node.until_running().await;
     assert!(took <= seconds(11), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reference_that_makes_no_sense_is_said_to_be_invalid() {
+async fn an_invalid_image_reference_is_reported() {
     let node = Node::new();
-    node.want("web", "containers: [{name: a, image: 'UPPER:1'}]");
-    node.until("it is told", |node| {
+    node.apply("web", "containers: [{name: a, image: 'UPPER:1'}]");
+    node.until("it is reported", |node| {
         node.state("web", "a") == "Waiting InvalidImageName"
     })
     .await;
-    let told = message(&node);
+    let reported = message(&node);
     assert!(
-        told.starts_with("Failed to apply default image tag \"UPPER:1\": "),
-        "{told}"
+        reported.starts_with("Failed to apply default image tag \"UPPER:1\": "),
+        "{reported}"
     );
     let events = node.events("web");
     assert!(
-        events.contains(&format!("InspectFailed {told}")),
+        events.contains(&format!("InspectFailed {reported}")),
         "{events:?}"
     );
-    node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    node.apply("web", "containers: [{name: a, image: 'app:1'}]");
     let took = node.until_running().await;
     assert!(took < seconds(1), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pull_that_fails_is_reported_first_with_its_cause_and_then_as_a_back_off() {
+async fn a_failed_pull_is_reported_with_its_cause_and_then_as_back_off() {
     let node = Node::new();
     node.sim
         .on_pull("img:1", Pull::fails("no route to the registry"));
-    node.want("web", "containers: [{name: a, image: 'img:1'}]");
+    node.apply("web", "containers: [{name: a, image: 'img:1'}]");
     node.until("the cause", |node| {
         node.state("web", "a") == "Waiting ErrImagePull"
     })
@@ -90,9 +90,9 @@ async fn a_pull_that_fails_is_reported_first_with_its_cause_and_then_as_a_back_o
         })
         .await;
     assert!(took <= seconds(6), "{took:?}");
-    let told = message(&node);
+    let reported = message(&node);
     assert_eq!(
-        told,
+        reported,
         format!("Back-off pulling image \"img:1\": ErrImagePull: {cause}")
     );
     let events = node.events("web");
@@ -114,10 +114,10 @@ async fn a_pull_that_fails_is_reported_first_with_its_cause_and_then_as_a_back_o
 async fn failed_pulls_are_repeated_after_10_20_40_up_to_300_seconds() {
     let mut node = Node::new();
     node.sim.on_pull("img:1", Pull::fails("no"));
-    node.want("web", "containers: [{name: a, image: 'img:1'}]");
+    node.apply("web", "containers: [{name: a, image: 'img:1'}]");
     node.until("four pulls", |node| node.calls("PullImage") == 4)
         .await;
-    // The back-off survives the agent.
+    // The back-off survives a restart of the agent.
     sleep(seconds(5)).await;
     node.restart().await;
     node.until("eight pulls", |node| node.calls("PullImage") == 8)
@@ -145,7 +145,7 @@ async fn the_policy_always_asks_the_registry_before_each_start() {
     let node = Node::new();
     node.sim.on_pull("app:1", Pull::succeeds());
     let spec = "containers: [{name: a, image: 'app:1', imagePullPolicy: Always}]";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     node.until_running().await;
     assert_eq!(node.calls("PullImage"), 1);
     node.kill_container(&uid, "a", 1);
@@ -155,13 +155,13 @@ async fn the_policy_always_asks_the_registry_before_each_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unavailable_registry_is_reported_as_such() {
+async fn an_unavailable_registry_is_reported() {
     let node = Node::new();
     let kind = CriErrorKind::Unavailable;
     let pull = Pull::fails_as(kind, "RegistryUnavailable: the registry is down");
     node.sim.on_pull("img:1", pull);
-    node.want("web", "containers: [{name: a, image: 'img:1'}]");
-    node.until("it is told", |node| {
+    node.apply("web", "containers: [{name: a, image: 'img:1'}]");
+    node.until("it is reported", |node| {
         node.state("web", "a") == "Waiting RegistryUnavailable"
     })
     .await;
@@ -172,7 +172,7 @@ async fn a_missing_image_of_one_container_does_not_hold_up_the_others() {
     let node = Node::new();
     node.sim.on_pull("img:1", Pull::fails("no"));
     let spec = "containers: [{name: a, image: 'img:1'}, {name: b, image: 'app:1'}]";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     let runs = |node: &Node| node.state("web", "b") == "Running";
     let took = node.until("b runs", runs).await;
     assert!(took < seconds(2), "{took:?}");

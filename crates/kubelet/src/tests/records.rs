@@ -10,10 +10,10 @@ use super::node::{Node, seconds};
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
 #[tokio::test(start_paused = true)]
-async fn a_damaged_record_is_put_aside_and_rebuilt_from_the_runtime() {
+async fn a_damaged_record_is_set_aside_and_rebuilt_from_the_runtime() {
     for damage in ["", "{", "not a record", "{\"kind\":\"pod\",\"version\":1}"] {
         let mut node = Node::new();
-        let uid = node.want("web", APP);
+        let uid = node.apply("web", APP);
         node.until_running().await;
         for _ in 0..2 {
             node.kill_container(&uid, "app", 1);
@@ -23,7 +23,7 @@ async fn a_damaged_record_is_put_aside_and_rebuilt_from_the_runtime() {
         sleep(seconds(2)).await;
         let before = node.container("web", "app").unwrap();
         node.kill().await;
-        // Until then the record before it would stand in.
+        // Until then the previous record would be used.
         rubelet_store::wait_for_flush();
         fs::write(node.record("web"), damage).unwrap();
         node.start();
@@ -46,14 +46,14 @@ async fn a_damaged_record_is_put_aside_and_rebuilt_from_the_runtime() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_record_costs_nothing_but_the_back_off() {
+async fn a_lost_record_loses_only_the_back_off() {
     let mut node = Node::new();
     node.sim
         .on_container_with("app", |start| match start.earlier {
             0..=2 => Behavior::exits(seconds(1), 4),
             _ => Behavior::runs(),
         });
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until("three crashes", |node| {
         node.exit_times(&uid, "app").len() == 3
     })
@@ -70,9 +70,9 @@ async fn a_lost_record_costs_nothing_but_the_back_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_loss_of_a_record_nothing_is_shown_before_it_is_kept() {
+async fn after_a_record_is_lost_nothing_is_published_until_it_is_saved() {
     let mut node = Node::new();
-    node.want("web", APP);
+    node.apply("web", APP);
     node.until_running().await;
     sleep(seconds(2)).await;
     node.kill().await;
@@ -86,10 +86,10 @@ async fn after_the_loss_of_a_record_nothing_is_shown_before_it_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_directory_that_cannot_be_written_stops_no_pod() {
+async fn an_unwritable_record_directory_stops_no_pod() {
     let node = Node::new();
     fs::remove_dir(node.records()).unwrap();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     node.kill_container(&uid, "app", 1);
     node.until("a restart", |node| {

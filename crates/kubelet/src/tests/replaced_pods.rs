@@ -1,4 +1,4 @@
-//! Static pods whose manifest is edited where edits replace pods: sources and agent together.
+//! Edited manifests of static pods with `staticPodEdits: Replace`: sources and agent together.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::node::{Node, seconds};
 
-/// A manifest of a pod that needs six seconds for its hook and two to end.
+/// A manifest of a pod whose hook takes six seconds, and which exits two seconds after SIGTERM.
 fn manifest(image: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  \
@@ -22,7 +22,7 @@ fn manifest(image: &str) -> String {
     )
 }
 
-/// A node with a directory of manifests in which there is one.
+/// A node with a manifest directory that contains one manifest.
 struct StaticNode {
     node: Node,
     state: SourceState,
@@ -54,7 +54,7 @@ impl StaticNode {
         new
     }
 
-    /// The directory is read.
+    /// Reads the directory.
     fn scan(&mut self, content: Content) {
         let observation = Observation::Scanned {
             source: PodSource::File,
@@ -70,7 +70,7 @@ impl StaticNode {
         self.scan(Content::Bytes(self.manifest.clone().into()));
     }
 
-    /// The UID of the pod that is wanted.
+    /// The UID of the desired pod.
     fn uid(&self) -> String {
         let name = PodName::new("default", "web-n");
         self.state.desired().pods[&name].uid.to_string()
@@ -81,8 +81,8 @@ impl StaticNode {
         self.node.until("the pod runs", runs).await;
     }
 
-    /// The agent is killed, and the next one does as it does at its start: it lists what runs, reads
-    /// its records and then the manifests.
+    /// Kills the agent and starts the next one as in production: it lists the runtime, reads its
+    /// records and then the manifests.
     async fn kill_agent(&mut self, records_lost: bool) {
         self.node.kill().await;
         if records_lost {
@@ -113,13 +113,14 @@ impl StaticNode {
         self.scan(Content::Bytes(self.manifest.clone().into()));
     }
 
-    /// Waits until only the new pod is there, and that it came when the old one had ended in order.
+    /// Waits until only the new pod is there, and checks that it started after the old one had
+    /// terminated gracefully.
     async fn replaced(&self, old: &str, what: &str) {
         let new = self.uid();
         assert_ne!(new, old, "{what}");
         self.runs(&new).await;
         let node = &self.node;
-        assert!(node.is_gone(old), "{what}: {}", node.account());
+        assert!(node.is_gone(old), "{what}: {}", node.failure_report());
         let (ends, starts) = (node.exit_times(old, "app"), node.start_times(&new, "app"));
         assert_eq!((ends.len(), starts.len()), (1, 1), "{what}");
         assert!(ends[0] <= starts[0], "{what}: both ran at the same time");
@@ -145,7 +146,7 @@ async fn the_pod_of_an_edited_manifest_ends_before_the_next_one_starts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_pod_that_ends_is_shown_meanwhile() {
+async fn only_the_terminating_pod_is_published_meanwhile() {
     let mut node = StaticNode::new().await;
     let old = node.uid();
     node.edit();
@@ -167,7 +168,7 @@ async fn a_manifest_that_is_removed_and_written_again_restarts_its_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_dies_during_a_replacement_loses_nothing_of_it() {
+async fn a_replacement_survives_the_death_of_the_agent() {
     // The pod ends after 8 s, and the next one starts at once.
     for at in [
         0, 1, 5, 20, 100, 3_000, 6_000, 6_100, 7_990, 8_000, 8_005, 8_010, 8_020, 8_050,
@@ -192,10 +193,10 @@ async fn an_agent_that_dies_during_a_replacement_loses_nothing_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_of_the_agent_replaces_nothing_that_was_not_edited() {
+async fn a_restart_of_the_agent_replaces_no_unedited_pod() {
     for records_lost in [false, true] {
         let mut node = StaticNode::new().await;
-        // Not the first UID of its content.
+        // Its UID is not the first one for this content.
         node.scan(Content::Recreated(node.manifest.clone().into()));
         let uid = node.uid();
         node.runs(&uid).await;
@@ -208,7 +209,7 @@ async fn a_restart_of_the_agent_replaces_nothing_that_was_not_edited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manifest_that_was_edited_while_the_agent_was_away_replaces_its_pod() {
+async fn a_manifest_edited_while_no_agent_ran_replaces_its_pod() {
     for records_lost in [false, true] {
         let mut node = StaticNode::new().await;
         let old = node.uid();

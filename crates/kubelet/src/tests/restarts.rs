@@ -1,4 +1,4 @@
-//! Containers that end: restarted, backed off, or left as the policy wants.
+//! Containers that exit: restarts, back-off, and restart policies.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::node::{Node, seconds};
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
-/// Whole seconds between the end of each instance and the start of the next one.
+/// Whole seconds between the exit of each instance and the start of the next one.
 fn waits(node: &Node, uid: &str, name: &str) -> Vec<u64> {
     let (starts, ends) = (node.start_times(uid, name), node.exit_times(uid, name));
     let pairs = ends.iter().zip(&starts[1..]);
@@ -22,7 +22,7 @@ fn waits(node: &Node, uid: &str, name: &str) -> Vec<u64> {
 #[tokio::test(start_paused = true)]
 async fn a_container_that_dies_is_restarted_within_the_relist_period() {
     let node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     sleep(Duration::from_millis(300)).await;
     node.kill_container(&uid, "app", 7);
@@ -40,18 +40,18 @@ async fn a_container_that_dies_is_restarted_within_the_relist_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_that_crashes_at_once_waits_0_10_20_40_up_to_300_seconds() {
+async fn a_crashing_container_waits_0_10_20_40_up_to_300_seconds() {
     let node = Node::new();
     let crash = Behavior::exits(Duration::from_millis(1), 1);
     node.sim.on_image("app:1", crash);
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     let ends = |node: &Node| node.exit_times(&uid, "app").len();
     node.until("nine crashes", |node| ends(node) == 9).await;
     assert_eq!(
         waits(&node, &uid, "app")[..8],
         [0, 10, 20, 40, 80, 160, 300, 300]
     );
-    node.until("the back-off is told", |node| {
+    node.until("the back-off is reported", |node| {
         node.state("web", "app") == "Waiting CrashLoopBackOff"
     })
     .await;
@@ -66,7 +66,7 @@ async fn a_container_that_crashes_at_once_waits_0_10_20_40_up_to_300_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_that_ran_ten_minutes_starts_with_the_first_back_off_again() {
+async fn running_for_ten_minutes_resets_the_back_off() {
     let node = Node::new();
     node.sim
         .on_image_with("app:1", |start| match start.earlier {
@@ -74,7 +74,7 @@ async fn a_container_that_ran_ten_minutes_starts_with_the_first_back_off_again()
             4 => Behavior::exits(seconds(601), 1),
             _ => Behavior::exits(seconds(1), 1),
         });
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     let ends = |node: &Node| node.exit_times(&uid, "app").len();
     node.until("seven crashes", |node| ends(node) == 7).await;
     sleep(seconds(1)).await;
@@ -85,7 +85,7 @@ async fn a_container_that_ran_ten_minutes_starts_with_the_first_back_off_again()
 async fn kill_9_during_a_back_off_neither_shortens_nor_forgets_it() {
     let mut node = Node::new();
     node.sim.on_image("app:1", Behavior::exits(seconds(1), 1));
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     let ends = |node: &Node| node.exit_times(&uid, "app").len();
     for crashes in 1..=6 {
         node.until("a crash", |node| ends(node) == crashes).await;
@@ -100,15 +100,15 @@ async fn kill_9_during_a_back_off_neither_shortens_nor_forgets_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kill_9_in_the_middle_of_a_restart_does_not_forget_the_back_off() {
+async fn kill_9_during_a_restart_does_not_forget_the_back_off() {
     let mut node = Node::new();
     node.sim.on_image("app:1", Behavior::exits(seconds(1), 1));
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     let ends = |node: &Node| node.exit_times(&uid, "app").len();
     for crashes in 1..=4 {
         let subject = rubelet_sim::Subject::container(&uid, "app");
         node.until("a crash", |node| ends(node) == crashes).await;
-        // The instance is started, but the agent does not live to hear of it.
+        // The instance is started, but the agent dies before the response.
         let hang = node.sim.hang_after_effect("StartContainer", subject);
         hang.reached().await;
         node.kill().await;
@@ -125,7 +125,7 @@ async fn an_exit_within_a_millisecond_is_seen_once_and_is_final() {
     let node = Node::new();
     let quick = Behavior::exits(Duration::from_millis(1), 0);
     node.sim.on_image("app:1", quick);
-    let uid = node.want("job", &format!("restartPolicy: Never, {APP}"));
+    let uid = node.apply("job", &format!("restartPolicy: Never, {APP}"));
     node.until("the end", |node| {
         node.phase("job") == Some(Phase::Succeeded)
     })
@@ -137,9 +137,9 @@ async fn an_exit_within_a_millisecond_is_seen_once_and_is_final() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reason_that_the_runtime_learns_late_is_reported_all_the_same() {
+async fn a_late_exit_reason_is_still_reported() {
     let node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     let id = node.sim.running(&uid, "app").unwrap();
     node.kill_container(&uid, "app", 137);
@@ -149,13 +149,13 @@ async fn a_reason_that_the_runtime_learns_late_is_reported_all_the_same() {
     .await;
     sleep(Duration::from_millis(200)).await;
     node.wire.change_reason(&id, "OOMKilled");
-    let told = |node: &Node| {
+    let reported = |node: &Node| {
         let last = node
             .container("web", "app")
             .and_then(|status| status.last_state);
         last.is_some_and(|end| &*end.reason == "OOMKilled")
     };
-    let took = node.until("the reason", told).await;
+    let took = node.until("the reason", reported).await;
     assert!(took <= seconds(2), "{took:?}");
     assert_eq!(node.container("web", "app").unwrap().restart_count, 1);
 }
@@ -167,8 +167,8 @@ async fn every_exit_code_is_published_before_its_container_is_removed() {
         let code = i32::try_from(start.earlier).expect("few starts") + 1;
         Behavior::exits(seconds(1), code)
     });
-    let uid = node.want("web", APP);
-    let mut told = Vec::new();
+    let uid = node.apply("web", APP);
+    let mut reported = Vec::new();
     node.until("six crashes", |node| {
         if let Some(status) = node.container("web", "app") {
             let state = node.state("web", "app");
@@ -176,17 +176,17 @@ async fn every_exit_code_is_published_before_its_container_is_removed() {
                 .strip_prefix("Terminated Error ")
                 .and_then(|code| code.parse().ok());
             let code = now.or(status.last_state.map(|end| end.exit_code));
-            told.extend(code.filter(|code| told.last() != Some(code)));
+            reported.extend(code.filter(|code| reported.last() != Some(code)));
         }
-        told.len() == 6
+        reported.len() == 6
     })
     .await;
-    assert_eq!(told, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(reported, [1, 2, 3, 4, 5, 6]);
     assert_eq!(node.containers(&uid).len(), 2, "older records are removed");
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_restart_policy_decides_what_an_end_means() {
+async fn the_restart_policy_decides_what_follows_an_exit() {
     for (policy, code, starts, phase) in [
         ("Always", 0, 2, Phase::Running),
         ("OnFailure", 1, 2, Phase::Running),
@@ -200,7 +200,7 @@ async fn the_restart_policy_decides_what_an_end_means() {
                 0 => Behavior::exits(seconds(1), code),
                 _ => Behavior::runs(),
             });
-        let uid = node.want("p", &format!("restartPolicy: {policy}, {APP}"));
+        let uid = node.apply("p", &format!("restartPolicy: {policy}, {APP}"));
         sleep(seconds(30)).await;
         let got = (node.sim.oracle().starts(&uid, "app"), node.phase("p"));
         assert_eq!(got, (starts, Some(phase)), "{policy} {code}");
@@ -208,10 +208,10 @@ async fn the_restart_policy_decides_what_an_end_means() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finished_pod_stays_finished_over_a_restart_of_the_agent() {
+async fn a_finished_pod_stays_finished_across_an_agent_restart() {
     let mut node = Node::new();
     node.sim.on_image("app:1", Behavior::exits(seconds(1), 0));
-    let uid = node.want("job", &format!("restartPolicy: OnFailure, {APP}"));
+    let uid = node.apply("job", &format!("restartPolicy: OnFailure, {APP}"));
     node.until("the end", |node| {
         node.phase("job") == Some(Phase::Succeeded)
     })
@@ -224,9 +224,9 @@ async fn a_finished_pod_stays_finished_over_a_restart_of_the_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_pause_process_costs_one_new_sandbox_and_old_ones_are_removed() {
+async fn a_dead_sandbox_is_replaced_once_and_old_ones_are_removed() {
     let node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     for round in 1..=3 {
         let sandbox = node.sim.sandboxes(&uid).pop().unwrap();
@@ -244,9 +244,9 @@ async fn a_lost_pause_process_costs_one_new_sandbox_and_old_ones_are_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_sandbox_that_vanishes_does_not_touch_the_new_one() {
+async fn removal_of_an_old_sandbox_does_not_affect_the_new_one() {
     let node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     let old = node.sim.sandboxes(&uid).pop().unwrap();
     node.sim.kill_sandbox(&old);
@@ -261,9 +261,9 @@ async fn an_old_sandbox_that_vanishes_does_not_touch_the_new_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtime_that_loses_track_of_a_container_for_a_moment_causes_no_restart() {
+async fn a_briefly_unknown_container_is_not_restarted() {
     let node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     sleep(seconds(5)).await;
     let id = node.sim.running(&uid, "app").unwrap();
@@ -282,7 +282,7 @@ async fn a_runtime_that_loses_track_of_a_container_for_a_moment_causes_no_restar
 #[tokio::test(start_paused = true)]
 async fn a_container_that_stays_unknown_is_killed_and_started_again() {
     let node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     let id = node.sim.running(&uid, "app").unwrap();
     node.wire.lose_track(&id, true);

@@ -1,4 +1,4 @@
-//! Pods that start, and the quiet afterwards.
+//! Pods that start, and the calls of an idle node afterwards.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use tokio::time::sleep;
 use super::node::{Node, seconds};
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_of_a_manifest_runs_and_then_the_runtime_is_left_alone() {
+async fn a_pod_starts_and_then_the_runtime_is_left_alone() {
     let node = Node::new();
-    let uid = node.want("web", "containers: [{name: app, image: 'app:1'}]");
+    let uid = node.apply("web", "containers: [{name: app, image: 'app:1'}]");
     let took = node.until_running().await;
     assert!(took < seconds(1), "{took:?}");
 
@@ -27,7 +27,7 @@ async fn a_pod_of_a_manifest_runs_and_then_the_runtime_is_left_alone() {
     ];
     assert_eq!(events, expected);
 
-    // About one relist each minute, and the runtime's own status.
+    // About one relist each minute, and the status call.
     sleep(seconds(10)).await;
     let counts = calls_in_ten_minutes(&node).await;
     assert_eq!(counts["Status"], 120);
@@ -38,12 +38,12 @@ async fn a_pod_of_a_manifest_runs_and_then_the_runtime_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_events_only_the_relist_of_each_second_asks_the_runtime() {
+async fn without_events_only_a_relist_each_second_calls_the_runtime() {
     let mut node = Node::new();
     node.stop().await;
     node.events = false;
     node.start();
-    node.want("web", "containers: [{name: app, image: 'app:1'}]");
+    node.apply("web", "containers: [{name: app, image: 'app:1'}]");
     node.until_running().await;
     sleep(seconds(10)).await;
     let expected = [
@@ -65,7 +65,7 @@ async fn calls_in_ten_minutes(node: &Node) -> BTreeMap<&'static str, usize> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn init_containers_run_one_after_the_other_and_before_the_others() {
+async fn init_containers_run_in_order_and_before_the_others() {
     let node = Node::new();
     for init in ["one", "two", "three"] {
         node.sim.on_container(init, Behavior::exits(seconds(7), 0));
@@ -73,7 +73,7 @@ async fn init_containers_run_one_after_the_other_and_before_the_others() {
     let spec = "initContainers: [{name: one, image: 'app:1'}, {name: two, image: 'app:1'}, \
                 {name: three, image: 'app:1'}], \
                 containers: [{name: a, image: 'app:1'}, {name: b, image: 'app:2'}]";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     sleep(seconds(2)).await;
     assert_eq!(node.phase("web"), Some(Phase::Pending));
     assert_eq!(node.state("web", "one"), "Running");
@@ -100,7 +100,7 @@ async fn init_containers_run_one_after_the_other_and_before_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_init_container_that_fails_is_repeated_with_back_off_and_the_others_wait() {
+async fn a_failed_init_container_backs_off_while_the_others_wait() {
     let node = Node::new();
     node.sim
         .on_container_with("init", |start| match start.earlier {
@@ -109,7 +109,7 @@ async fn an_init_container_that_fails_is_repeated_with_back_off_and_the_others_w
         });
     let spec = "initContainers: [{name: init, image: 'app:1'}], \
                 containers: [{name: a, image: 'app:1'}]";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     node.until_running().await;
     let (starts, ends) = (
         node.start_times(&uid, "init"),
@@ -126,13 +126,13 @@ async fn an_init_container_that_fails_is_repeated_with_back_off_and_the_others_w
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_init_container_that_fails_for_good_ends_a_pod_that_never_restarts() {
+async fn a_failed_init_container_fails_a_pod_that_never_restarts() {
     let node = Node::new();
     node.sim
         .on_container("init", Behavior::exits(seconds(1), 5));
     let spec = "restartPolicy: Never, initContainers: [{name: init, image: 'app:1'}], \
                 containers: [{name: a, image: 'app:1'}]";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     node.until("the end", |node| node.phase("web") == Some(Phase::Failed))
         .await;
     sleep(seconds(60)).await;
@@ -142,13 +142,13 @@ async fn an_init_container_that_fails_for_good_ends_a_pod_that_never_restarts() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_lost_sandbox_the_init_containers_run_again_before_the_others() {
+async fn init_containers_run_again_first_after_a_lost_sandbox() {
     let node = Node::new();
     node.sim
         .on_container("init", Behavior::exits(seconds(3), 0));
     let spec = "initContainers: [{name: init, image: 'app:1'}], \
                 containers: [{name: a, image: 'app:1'}]";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     node.until_running().await;
     let sandbox = node.sim.sandboxes(&uid).remove(0);
     node.sim.kill_sandbox(&sandbox);
@@ -163,9 +163,9 @@ async fn after_a_lost_sandbox_the_init_containers_run_again_before_the_others() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_of_a_pod_ends_it_also_over_a_restart_of_the_agent() {
+async fn the_deadline_of_a_pod_ends_it_across_an_agent_restart() {
     let mut node = Node::new();
-    let uid = node.want(
+    let uid = node.apply(
         "job",
         "activeDeadlineSeconds: 100, containers: [{name: a, image: 'app:1'}]",
     );
@@ -185,14 +185,14 @@ async fn the_deadline_of_a_pod_ends_it_also_over_a_restart_of_the_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_that_cannot_be_prepared_holds_up_its_pod_until_it_can() {
+async fn a_volume_that_cannot_be_prepared_holds_up_its_pod() {
     let node = Node::new();
     node.host.fail_prepare(
         "web",
         Some("hostPath type check failed: /x is not a directory"),
     );
-    let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
-    node.want("other", "containers: [{name: a, image: 'app:1'}]");
+    let uid = node.apply("web", "containers: [{name: a, image: 'app:1'}]");
+    node.apply("other", "containers: [{name: a, image: 'app:1'}]");
     sleep(seconds(60)).await;
     assert!(node.is_running("other"));
     assert_eq!(node.state("web", "a"), "Waiting ContainerCreating");
@@ -207,7 +207,7 @@ async fn a_volume_that_cannot_be_prepared_holds_up_its_pod_until_it_can() {
 #[tokio::test(start_paused = true)]
 async fn a_sandbox_that_dies_at_once_is_not_replaced_in_a_hot_loop() {
     let node = Node::new();
-    let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    let uid = node.apply("web", "containers: [{name: a, image: 'app:1'}]");
     for _ in 0..6000 {
         for id in node.sim.sandboxes(&uid) {
             node.sim.kill_sandbox(&id);
@@ -224,12 +224,12 @@ async fn a_sandbox_that_dies_at_once_is_not_replaced_in_a_hot_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_follow_the_addresses_of_the_machine_and_wait_for_the_first_one() {
+async fn host_ip_follows_node_addresses_and_pods_wait_for_the_first() {
     let node = Node::new();
     let env = "env: [{name: IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}]";
     let asks = format!("containers: [{{name: app, image: 'app:1', {env}}}]");
-    node.want("asks", &asks);
-    node.want(
+    node.apply("asks", &asks);
+    node.apply(
         "host",
         "hostNetwork: true, containers: [{name: app, image: 'app:1'}]",
     );
@@ -251,8 +251,8 @@ async fn pods_follow_the_addresses_of_the_machine_and_wait_for_the_first_one() {
     for ip in ["192.0.2.7", "192.0.2.8"] {
         node.ips
             .send_replace([ip.parse().expect("an address")].into());
-        let told = |node: &Node| *ips(node) == [Box::from(ip)];
-        node.until("its address is told", told).await;
+        let reported = |node: &Node| *ips(node) == [Box::from(ip)];
+        node.until("its address is published", reported).await;
     }
     assert_eq!(node.sim.oracle().starts(&node.uid("host"), "app"), 1);
 }

@@ -1,9 +1,9 @@
-//! Stories: text files that say what a user wants and what goes wrong, and in which everything
-//! that the node does about it, in order, with its reasons.
+//! Stories: text files with pods, a script of what users do and what fails, and everything that the
+//! agent does in response, in order, with its reasons.
 //!
-//! The form of a file is described in [`story`], the words of its script in [`actions`]. With
-//! `RUBELET_STORIES=write` in the environment, what happens is written into the files; read it
-//! before you believe it.
+//! [`story`] describes the format of a file, [`actions`] the commands of its script. With
+//! `RUBELET_STORIES=write` in the environment, the result is written into the files; review it
+//! before you commit it.
 
 mod actions;
 mod behavior;
@@ -28,40 +28,40 @@ macro_rules! stories {
         $(mod $area {
             $(#[tokio::test(start_paused = true)]
             async fn $name() {
-                super::tell(concat!(stringify!($area), "/", stringify!($name))).await;
+                super::check(concat!(stringify!($area), "/", stringify!($name))).await;
             })*
         })*
 
         /// All stories.
-        const TOLD: &[&str] = &[$($(concat!(stringify!($area), "/", stringify!($name)),)*)*];
+        const STORIES: &[&str] = &[$($(concat!(stringify!($area), "/", stringify!($name)),)*)*];
     };
 }
 
 stories! {
     agent:
-        a_container_fails_while_none_runs
-        adopts_what_runs
+        a_container_fails_while_no_agent_runs
+        adopts_running_containers
         dies_before_a_container_is_started
         dies_between_stopping_and_removing
         dies_in_a_back_off
-        dies_while_the_pod_ends
-        dies_while_the_runtime_makes_the_sandbox
+        dies_while_the_pod_terminates
+        dies_while_the_runtime_creates_the_sandbox
         dies_while_the_runtime_starts_a_container
         starts_without_the_runtime
-        stops_in_order_while_it_starts_a_container
+        stops_gracefully_while_it_starts_a_container
     ;
     crash:
         a_container_that_fails_waits_longer_each_time
-        always_restarts_what_ended_well
-        back_off_is_forgotten_after_ten_minutes
-        both_end_well
+        all_containers_succeed
+        always_restarts_a_container_that_succeeded
+        back_off_is_reset_after_ten_minutes
         killed_from_outside
         never_is_tried_once
         on_failure_until_it_succeeds
         out_of_memory
-        out_of_memory_told_late
+        out_of_memory_reported_late
         the_pod_ends_when_its_last_container_has_ended
-        the_runtime_fails_to_tell
+        the_runtime_cannot_report_a_status
     ;
     deadline:
         counts_the_pull
@@ -71,44 +71,44 @@ stories! {
     edit:
         a_label
         adds_an_init_container
-        an_image_of_one_of_two
+        an_image_of_one_container
         during_a_back_off
         of_a_pod_that_has_ended
-        takes_a_container_away_and_adds_one
+        removes_a_container_and_adds_one
         while_a_container_is_being_stopped
     ;
     hook:
         a_failed_container_runs_no_pre_stop
         an_edit_runs_pre_stop_as_well
+        post_start_delays_the_container
         post_start_fails
         post_start_fails_where_nothing_is_restarted
         post_start_hangs
-        post_start_holds_the_container_back
-        post_start_of_a_sidecar_holds_the_next_back
+        post_start_of_a_sidecar_delays_the_next
         post_start_over_http
-        pre_stop_counts_into_the_grace
+        pre_stop_counts_toward_the_grace
         pre_stop_fails
         pre_stop_of_a_sidecar_does_not_wait
         pre_stop_sleeps
         pre_stop_takes_longer_than_the_grace
-        tcp_socket_is_no_hook
+        tcp_socket_hook_fails
         the_agent_dies_in_post_start
         the_agent_dies_in_pre_stop
         the_container_ends_during_its_pre_stop
     ;
     image:
-        a_name_that_is_none
-        a_pull_takes_its_time
         a_pull_that_fails_and_then_works
         a_removal_ends_a_pull_that_hangs
+        a_slow_pull
         an_edit_ends_a_pull_that_hangs
-        an_edit_to_an_image_that_is_nowhere
+        an_edit_to_an_image_that_does_not_exist
+        an_invalid_name
         pull_policy_never
     ;
     init:
-        an_edit_of_an_init_container_that_is_through
-        an_edit_of_the_container_that_waits
-        an_edit_of_the_init_container_that_runs
+        an_edit_of_a_completed_init_container
+        an_edit_of_the_running_init_container
+        an_edit_of_the_waiting_container
         fails_with_always
         fails_with_never
         fails_with_on_failure
@@ -117,7 +117,7 @@ stories! {
         the_agent_dies_while_it_runs
     ;
     operator:
-        looks_into_a_pod
+        adds_a_debug_container
         opens_a_readiness_gate
         restarts_a_container
         restarts_a_container_in_its_back_off
@@ -128,11 +128,12 @@ stories! {
         a_container_that_is_not_restarted
         a_rule_restarts_all_containers
         a_rule_restarts_one_exit_code
-        an_init_container_of_its_own_policy
+        an_init_container_with_its_own_policy
         restarts_of_all_containers_back_off
     ;
     probe:
-        a_probe_that_cannot_be_tried
+        a_probe_that_cannot_run
+        a_probe_that_the_agent_ran_late
         liveness_after_an_initial_delay
         liveness_fails
         liveness_fails_again_and_again
@@ -141,7 +142,7 @@ stories! {
         liveness_hangs
         liveness_of_a_sidecar
         liveness_over_http
-        liveness_with_a_grace_of_its_own
+        liveness_with_its_own_grace_period
         readiness_comes_and_goes
         readiness_holds_after_a_container_restart
         readiness_is_lost_while_no_agent_runs
@@ -149,21 +150,20 @@ stories! {
         startup_of_a_sidecar_gates_the_rest
         startup_succeeds_in_time
         startup_takes_too_long
-        the_agent_ran_it_late
     ;
     remove:
-        a_deaf_container_is_killed
+        a_container_that_ignores_sigterm
         a_pod_that_has_ended
         a_successor_of_the_same_name
         an_orphan
+        clean_up_fails_at_first
         in_a_back_off
+        stopping_fails_at_first
         the_grace_shrinks
         the_grace_shrinks_below_what_has_passed
-        the_host_holds_on
         the_manifest_is_back_before_the_pod_is_gone
-        the_runtime_holds_on
         while_it_starts
-        while_the_runtime_makes_the_sandbox
+        while_the_runtime_creates_the_sandbox
     ;
     runtime:
         a_container_fails_while_it_is_down
@@ -175,20 +175,20 @@ stories! {
     ;
     sandbox:
         dies
-        dies_after_one_of_two_has_done_its_work
+        dies_after_one_of_two_has_completed
         dies_during_init
         dies_under_a_job
+        is_removed_externally
+        is_removed_externally_during_init
+        is_removed_externally_under_a_job
         loses_its_address
         moves_to_the_network_of_the_host
         the_node_reboots
         the_node_reboots_under_a_job
         two_are_ready
-        vanishes
-        vanishes_during_init
-        vanishes_under_a_job
     ;
     sidecar:
-        a_deaf_main_container_takes_all_the_grace
+        a_main_container_uses_up_the_grace
         dies_while_an_init_container_runs
         dies_while_the_main_container_runs
         does_not_keep_a_finished_pod_going
@@ -197,29 +197,29 @@ stories! {
     start:
         a_container_that_cannot_be_created
         a_container_that_cannot_be_started_at_first
+        a_container_that_cannot_start_does_not_hold_up_the_other
         a_pod_starts_and_is_removed
-        a_sandbox_that_fails_although_it_was_made
         a_sandbox_that_fails_twice
+        a_sandbox_whose_response_is_lost
         a_slow_runtime_is_waited_for
+        a_start_whose_response_is_lost
         a_volume_that_cannot_be_mounted
-        an_answer_that_is_lost
         no_network_yet
-        one_container_that_cannot_start_does_not_hold_up_the_other
     ;
 }
 
-/// Tells the story and compares.
-async fn tell(name: &str) {
+/// Runs the story and compares the result with its file.
+async fn check(name: &str) {
     let path = directory().join(format!("{name}.story"));
     let text = std::fs::read_to_string(&path).expect("each story that is listed has a file");
     let story = Story::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let happened = director::tell(&story).await;
+    let happened = director::run(&story).await;
     let happened = happened.unwrap_or_else(|error| panic!("{name}: {error}"));
     if std::env::var("RUBELET_STORIES").is_ok_and(|value| value == "write") {
-        std::fs::write(&path, format!("{}{happened}", story.telling)).expect("it can be written");
+        std::fs::write(&path, format!("{}{happened}", story.header)).expect("it can be written");
     } else if happened != story.golden {
         panic!(
-            "{name} goes on in another way than it is written:\n{}",
+            "{name} differs from its file:\n{}",
             diff::diff(&story.golden, &happened)
         );
     }
@@ -230,7 +230,7 @@ fn directory() -> PathBuf {
 }
 
 #[test]
-fn every_story_is_reported() {
+fn every_story_file_is_listed() {
     let mut found = BTreeSet::new();
     for area in std::fs::read_dir(directory()).unwrap() {
         let area = area.unwrap().path();
@@ -248,6 +248,9 @@ fn every_story_is_reported() {
             }
         }
     }
-    let told: BTreeSet<String> = TOLD.iter().map(|&name| name.to_owned()).collect();
-    assert_eq!(told, found, "the list in this file, and the files");
+    let reported: BTreeSet<String> = STORIES.iter().map(|&name| name.to_owned()).collect();
+    assert_eq!(
+        reported, found,
+        "the list in this file does not match the files"
+    );
 }

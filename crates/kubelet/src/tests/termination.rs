@@ -1,4 +1,4 @@
-//! The order in which a pod's containers end, and how much time each of them has.
+//! The order in which a pod's containers are stopped, and the grace period of each.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tokio::time::sleep;
 
 use super::node::{Node, seconds};
 
-/// What a container does at its end: seconds that its preStop hook takes, and those it takes after
-/// SIGTERM; `None`: it has to be killed.
-type Manner = (u64, Option<u64>);
+/// Seconds that the preStop hook takes, and seconds from SIGTERM to the exit; `None` if the
+/// container ignores SIGTERM.
+type StopBehavior = (u64, Option<u64>);
 
 /// A pod with two sidecars, `first` and `second`, and two regular containers, `a` and `b`.
-struct Family {
+struct SidecarPod {
     node: Node,
     uid: String,
     asked: Duration,
@@ -21,11 +21,11 @@ struct Family {
 
 const NAMES: [&str; 4] = ["first", "second", "a", "b"];
 
-impl Family {
-    /// It runs; its containers end in these manners.
-    async fn new(grace: u64, manners: [Manner; 4]) -> Self {
+impl SidecarPod {
+    /// Starts the pod, whose containers have these stop behaviors.
+    async fn new(grace: u64, behaviors: [StopBehavior; 4]) -> Self {
         let node = Node::new();
-        for (name, (_, term)) in NAMES.iter().zip(manners) {
+        for (name, (_, term)) in NAMES.iter().zip(behaviors) {
             let behavior = match term {
                 Some(takes) => Behavior::runs().exiting_on_term(seconds(takes), 0),
                 None => Behavior::runs().ignoring_term(),
@@ -34,10 +34,10 @@ impl Family {
         }
         node.sim.on_exec(move |instance, _| {
             let of = NAMES.iter().position(|name| *name == instance.name);
-            Exec::exits(0).after(seconds(manners[of.expect("one of them")].0))
+            Exec::exits(0).after(seconds(behaviors[of.expect("one of them")].0))
         });
         let container = |index: usize, more: &str| {
-            let hook = match manners[index].0 {
+            let hook = match behaviors[index].0 {
                 0 => "",
                 _ => "lifecycle: {preStop: {exec: {command: [bye]}}}, ",
             };
@@ -53,7 +53,7 @@ impl Family {
             container(2, ""),
             container(3, "")
         );
-        let uid = node.want("web", &spec);
+        let uid = node.apply("web", &spec);
         node.until_running().await;
         sleep(seconds(5)).await;
         let asked = node.uptime();
@@ -62,20 +62,25 @@ impl Family {
 
     fn remove(&mut self) {
         self.asked = self.node.uptime();
-        self.node.unwant("web");
+        self.node.remove_manifest("web");
     }
 
-    async fn gone(&self) {
+    async fn until_gone(&self) {
         let gone = |node: &Node| node.is_gone(&self.uid);
         self.node.until("the end", gone).await;
     }
 
-    /// Whole seconds from the removal to SIGTERM and to the end, of each container.
+    /// Whole seconds from the removal to SIGTERM and to the exit, for each container.
     fn times(&self) -> [(u64, u64); 4] {
         NAMES.map(|name| {
             let terms = self.node.term_times(&self.uid, name);
             let ends = self.node.exit_times(&self.uid, name);
-            assert_eq!((terms.len(), ends.len()), (1, 1), "{}", self.node.account());
+            assert_eq!(
+                (terms.len(), ends.len()),
+                (1, 1),
+                "{}",
+                self.node.failure_report()
+            );
             let since = |at: Duration| (at - self.asked + Duration::from_millis(20)).as_secs();
             (since(terms[0]), since(ends[0]))
         })
@@ -83,125 +88,123 @@ impl Family {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sidecars_end_after_the_regular_containers_and_in_reverse_order() {
-    let mut family =
-        Family::new(60, [(0, Some(1)), (0, Some(2)), (0, Some(3)), (0, Some(5))]).await;
-    family.remove();
-    family.gone().await;
-    assert_eq!(family.times(), [(7, 8), (5, 7), (0, 3), (0, 5)]);
+async fn sidecars_end_after_regular_containers_in_reverse_order() {
+    let mut pod =
+        SidecarPod::new(60, [(0, Some(1)), (0, Some(2)), (0, Some(3)), (0, Some(5))]).await;
+    pod.remove();
+    pod.until_gone().await;
+    assert_eq!(pod.times(), [(7, 8), (5, 7), (0, 3), (0, 5)]);
     assert_eq!(
-        family.node.sim.oracle().exits(&family.uid, "first"),
+        pod.node.sim.oracle().exits(&pod.uid, "first"),
         [(0, "Completed")]
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn pre_stop_hooks_of_sidecars_run_at_once_and_only_sigterm_waits() {
-    let mut family =
-        Family::new(60, [(4, Some(1)), (9, Some(2)), (3, Some(1)), (0, Some(5))]).await;
-    family.remove();
-    family.gone().await;
-    // The second sidecar's turn comes after 5 s, but its hook takes 9 s.
-    assert_eq!(family.times(), [(11, 12), (9, 11), (3, 4), (0, 5)]);
+    let mut pod =
+        SidecarPod::new(60, [(4, Some(1)), (9, Some(2)), (3, Some(1)), (0, Some(5))]).await;
+    pod.remove();
+    pod.until_gone().await;
+    // The second sidecar is next after 5 s, but its hook takes 9 s.
+    assert_eq!(pod.times(), [(11, 12), (9, 11), (3, 4), (0, 5)]);
     for name in ["first", "second", "a"] {
-        let execs = family.node.sim.oracle().execs(&family.uid, name);
+        let execs = pod.node.sim.oracle().execs(&pod.uid, name);
         assert_eq!(execs.len(), 1);
         assert!(
-            execs[0].began - family.asked < Duration::from_millis(20),
+            execs[0].began - pod.asked < Duration::from_millis(20),
             "{name}"
         );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_used_up_by_the_regular_containers_is_not_given_to_sidecars() {
-    let mut family = Family::new(30, [(0, None), (0, Some(1)), (0, Some(20)), (0, Some(1))]).await;
-    family.remove();
-    family.gone().await;
-    assert_eq!(family.times(), [(21, 30), (20, 21), (0, 20), (0, 1)]);
+async fn sidecars_get_the_grace_that_regular_containers_leave() {
+    let mut pod = SidecarPod::new(30, [(0, None), (0, Some(1)), (0, Some(20)), (0, Some(1))]).await;
+    pod.remove();
+    pod.until_gone().await;
+    assert_eq!(pod.times(), [(21, 30), (20, 21), (0, 20), (0, 1)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_grace_is_used_up_all_that_wait_are_stopped_within_two_seconds() {
-    let mut family = Family::new(10, [(0, None), (0, Some(1)), (0, None), (0, Some(1))]).await;
-    family.remove();
-    family.gone().await;
-    assert_eq!(family.times(), [(10, 12), (10, 11), (0, 10), (0, 1)]);
+async fn sidecars_are_killed_within_two_seconds_after_the_grace() {
+    let mut pod = SidecarPod::new(10, [(0, None), (0, Some(1)), (0, None), (0, Some(1))]).await;
+    pod.remove();
+    pod.until_gone().await;
+    assert_eq!(pod.times(), [(10, 12), (10, 11), (0, 10), (0, 1)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_can_shorten_an_end_that_is_under_way() {
-    let mut family = Family::new(600, [(0, None), (0, None), (0, None), (0, Some(1))]).await;
-    family.remove();
+async fn an_operator_can_shorten_the_grace_during_termination() {
+    let mut pod = SidecarPod::new(600, [(0, None), (0, None), (0, None), (0, Some(1))]).await;
+    pod.remove();
     sleep(seconds(20)).await;
     for grace in [40, 15, 90] {
-        family
-            .node
+        pod.node
             .ask("web", |intents| intents.grace = Some(seconds(grace)))
             .await;
         sleep(seconds(1)).await;
     }
-    family.gone().await;
-    // 15 s from the 21st on; what is asked for later is more, and a grace does not grow.
-    assert_eq!(family.times(), [(36, 38), (36, 38), (0, 36), (0, 1)]);
+    pod.until_gone().await;
+    // 15 s from second 21 on; the later request is longer, and a grace period does not grow.
+    assert_eq!(pod.times(), [(36, 38), (36, 38), (0, 36), (0, 1)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grace_of_nothing_ends_at_once_what_had_its_two_seconds() {
-    let mut family = Family::new(600, [(0, None), (300, None), (0, None), (0, None)]).await;
-    family.remove();
+async fn a_grace_of_zero_kills_but_not_within_two_seconds_of_sigterm() {
+    let mut pod = SidecarPod::new(600, [(0, None), (300, None), (0, None), (0, None)]).await;
+    pod.remove();
     sleep(seconds(20)).await;
-    family
-        .node
+    pod.node
         .ask("web", |intents| intents.grace = Some(Duration::ZERO))
         .await;
-    family.gone().await;
-    assert_eq!(family.times(), [(20, 22), (20, 22), (0, 20), (0, 20)]);
+    pod.until_gone().await;
+    assert_eq!(pod.times(), [(20, 22), (20, 22), (0, 20), (0, 20)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_that_could_not_be_stopped_is_tried_again_although_sidecars_wait_for_it() {
-    let mut family = Family::new(60, [(0, Some(1)), (3, Some(1)), (5, None), (0, Some(1))]).await;
+async fn a_failed_stop_is_retried_although_sidecars_wait() {
+    let mut pod = SidecarPod::new(60, [(0, Some(1)), (3, Some(1)), (5, None), (0, Some(1))]).await;
     let fault = Fault::of("StopContainer")
-        .on(Subject::container(&family.uid, "a"))
+        .on(Subject::container(&pod.uid, "a"))
         .times(2);
-    family.node.sim.inject(fault);
-    family.remove();
-    family.gone().await;
+    pod.node.sim.inject(fault);
+    pod.remove();
+    pod.until_gone().await;
     // No hook runs twice, and the grace period does not start again.
     for (name, count) in [("second", 1), ("a", 1)] {
-        let execs = family.node.sim.oracle().execs(&family.uid, name);
+        let execs = pod.node.sim.oracle().execs(&pod.uid, name);
         assert_eq!(execs.len(), count, "{name}");
     }
-    let [_, second, a, _] = family.times();
+    let [_, second, a, _] = pod.times();
     assert_eq!((second.0, a.1), (60, 60));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtime_that_restarts_meanwhile_neither_prolongs_the_end_nor_repeats_hooks() {
-    let mut family = Family::new(60, [(0, Some(1)), (0, Some(1)), (5, None), (8, None)]).await;
-    family.remove();
+async fn a_runtime_restart_neither_extends_the_grace_nor_repeats_hooks() {
+    let mut pod = SidecarPod::new(60, [(0, Some(1)), (0, Some(1)), (5, None), (8, None)]).await;
+    pod.remove();
     sleep(seconds(20)).await;
-    family.node.sim.restart();
-    family.gone().await;
-    assert_eq!(family.times()[2..], [(5, 60), (8, 60)]);
+    pod.node.sim.restart();
+    pod.until_gone().await;
+    assert_eq!(pod.times()[2..], [(5, 60), (8, 60)]);
     for name in ["a", "b"] {
-        assert_eq!(family.node.sim.oracle().execs(&family.uid, name).len(), 1);
+        assert_eq!(pod.node.sim.oracle().execs(&pod.uid, name).len(), 1);
     }
 }
 
-/// A pod with one container that has to be killed, that is about to end: the time from SIGTERM to
-/// SIGKILL when `meanwhile` is done to it.
+/// Removes a pod whose container ignores SIGTERM and calls `meanwhile` after SIGTERM; returns the
+/// time from SIGTERM to SIGKILL.
 async fn killed(grace: u64, meanwhile: impl AsyncFnOnce(&Node)) -> Duration {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
     let spec = "containers: [{name: app, image: 'app:1'}]";
-    let uid = node.want(
+    let uid = node.apply(
         "web",
         &format!("terminationGracePeriodSeconds: {grace}, {spec}"),
     );
     node.until_running().await;
-    node.unwant("web");
+    node.remove_manifest("web");
     node.until("SIGTERM", |node| !node.term_times(&uid, "app").is_empty())
         .await;
     meanwhile(&node).await;
@@ -236,7 +239,7 @@ async fn a_grace_is_kept_to_the_millisecond() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kill_at_once_that_fails_is_repeated() {
+async fn a_failed_immediate_kill_is_retried() {
     let took = killed(600, async |node| {
         node.sim.inject(
             Fault::of("StopContainer")
@@ -251,7 +254,7 @@ async fn a_kill_at_once_that_fails_is_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_removal_shortens_the_end_of_a_container_that_is_replaced() {
+async fn pod_removal_shortens_the_stop_of_a_replaced_container() {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
     let spec = |grace: u64, image: &str| {
@@ -259,29 +262,32 @@ async fn a_removal_shortens_the_end_of_a_container_that_is_replaced() {
             "terminationGracePeriodSeconds: {grace}, containers: [{{name: app, image: '{image}'}}]"
         )
     };
-    let uid = node.want("web", &spec(600, "app:1"));
+    let uid = node.apply("web", &spec(600, "app:1"));
     node.until_running().await;
-    node.want("web", &spec(600, "app:2"));
+    node.apply("web", &spec(600, "app:2"));
     sleep(seconds(30)).await;
-    node.want("web", &spec(20, "app:2"));
+    node.apply("web", &spec(20, "app:2"));
     sleep(seconds(30)).await;
-    assert!(node.exit_times(&uid, "app").is_empty(), "nobody removed it");
-    node.unwant("web");
+    assert!(
+        node.exit_times(&uid, "app").is_empty(),
+        "it still has its first grace period"
+    );
+    node.remove_manifest("web");
     let took = node.until("the end", |node| node.is_gone(&uid)).await;
     assert!(took >= seconds(20) && took <= seconds(21), "{took:?}");
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_pods_that_end_at_once_have_the_whole_of_their_grace_each() {
+async fn many_pods_that_end_at_once_each_have_their_full_grace() {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
     let spec = "terminationGracePeriodSeconds: 10, containers: [{name: app, image: 'app:1'}]";
     let names: Vec<_> = (0..40).map(|number| format!("web-{number}")).collect();
-    let uids: Vec<_> = names.iter().map(|name| node.want(name, spec)).collect();
+    let uids: Vec<_> = names.iter().map(|name| node.apply(name, spec)).collect();
     node.until_running().await;
     for name in &names {
-        node.unwant(name);
+        node.remove_manifest(name);
     }
     node.until("all are gone", |node| {
         uids.iter().all(|uid| node.is_gone(uid))

@@ -1,11 +1,11 @@
-//! What is noted of each instance that ended.
+//! The termination records of exited instances.
 
 use rubelet_pod_plan::history::{TERMINATIONS_KEPT, Termination};
 use rubelet_sim::{Behavior, Exec};
 use tokio::time::sleep;
 
 use super::{
-    net::Answer,
+    net::NetResponse,
     node::{Node, seconds},
 };
 
@@ -21,7 +21,7 @@ fn ends(node: &Node) -> Vec<Termination> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_is_noted_once_with_the_last_lines_of_its_log() {
+async fn a_termination_is_recorded_once_with_its_last_log_lines() {
     let node = Node::new();
     node.sim
         .on_container_with("app", |start| match start.earlier {
@@ -36,7 +36,7 @@ async fn an_end_is_noted_once_with_the_last_lines_of_its_log() {
             ]),
             _ => Behavior::runs(),
         });
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until("it ran again", |node| {
         node.sim.oracle().starts(&uid, "app") == 2
     })
@@ -64,13 +64,13 @@ async fn an_end_is_noted_once_with_the_last_lines_of_its_log() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_crashes_for_days_keeps_the_last_ends_newest_first() {
+async fn only_the_latest_terminations_are_kept_newest_first() {
     let mut node = Node::new();
     node.sim.on_image_with("app:1", |start| {
         let line = format!("run {}", start.earlier);
         Behavior::exits(seconds(1), 1).printing(&[line.as_str()])
     });
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     sleep(seconds(4 * 3600)).await;
     for restart in [false, true] {
         if restart {
@@ -91,17 +91,17 @@ async fn a_pod_that_crashes_for_days_keeps_the_last_ends_newest_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_that_was_stopped_is_noted_with_the_cause() {
+async fn a_stopped_instance_is_recorded_with_the_cause() {
     let node = Node::new();
-    node.want("web", APP);
+    node.apply("web", APP);
     node.until_running().await;
-    node.want("web", &APP.replace("app:1", "app:2"));
+    node.apply("web", &APP.replace("app:1", "app:2"));
     node.until("an end", |node| !ends(node).is_empty()).await;
     assert_eq!(&*ends(&node)[0].stopped_because, "its definition changed");
 
     let node = Node::new();
     node.sim.on_exec(|_, _| Exec::exits(1).with_stderr("no db"));
-    node.want(
+    node.apply(
         "web",
         "containers: [{name: app, image: 'app:1', lifecycle: {postStart: {exec: {command: [x]}}}}]",
     );
@@ -112,14 +112,14 @@ async fn an_instance_that_was_stopped_is_noted_with_the_cause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reason_that_the_runtime_tells_late_is_noted_as_well() {
+async fn a_late_exit_reason_is_recorded_as_well() {
     let node = Node::new();
     node.sim
         .on_container_with("app", |start| match start.earlier {
             0 => Behavior::exits(seconds(5), 137),
             _ => Behavior::runs(),
         });
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     let id = node.sim.running(&uid, "app").unwrap();
     node.until("an end", |node| !ends(node).is_empty()).await;
@@ -132,11 +132,11 @@ async fn a_reason_that_the_runtime_tells_late_is_noted_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unhealthy_instance_is_noted_with_what_its_probe_said() {
+async fn an_unhealthy_instance_is_recorded_with_its_probe_output() {
     let node = Node::new();
     node.net
-        .on(|_| Answer::fails("HTTP probe failed with statuscode: 500"));
-    node.want(
+        .on(|_| NetResponse::fails("HTTP probe failed with statuscode: 500"));
+    node.apply(
         "web",
         "containers: [{name: app, image: 'app:1', \
          livenessProbe: {httpGet: {port: 80}, periodSeconds: 1}}]",

@@ -1,4 +1,5 @@
-//! The way from the agent to the model: what a connection to another process adds to it.
+//! The connection from the agent to the model runtime, with the faults of a connection to another
+//! process.
 
 use std::{
     any::Any,
@@ -11,8 +12,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rubelet_cri::{Call, CriError, CriResult, EventStream, RuntimeService, v1};
 use rubelet_sim::Sim;
 
-/// The model as another process: it may finish calls whose caller died, lose track of containers,
-/// and say that it did what it did not do. Clones are the same wire.
+/// The model runtime as another process: it may complete calls whose caller died, lose track of
+/// containers, and report success for calls without an effect. Clones share their state.
 #[derive(Clone)]
 pub(super) struct Wire {
     sim: Sim,
@@ -22,22 +23,22 @@ pub(super) struct Wire {
 #[derive(Default)]
 struct State {
     finishes: bool,
-    breaks_off: bool,
+    interrupts_starts: bool,
     interrupted: BTreeSet<String>,
     ignores: BTreeSet<&'static str>,
     unknown: BTreeSet<String>,
     reasons: BTreeMap<String, String>,
     without_address: bool,
     stamped: bool,
-    witness: Option<Arc<dyn Witness>>,
+    observer: Option<Arc<dyn CallObserver>>,
 }
 
-/// Sees every call that is made over the wire, and how it ends.
-pub(super) trait Witness: Send + Sync {
-    /// A call begins; returns what it is known by from now on.
+/// Observes every call over the connection, and how it ends.
+pub(super) trait CallObserver: Send + Sync {
+    /// A call begins; returns its number.
     fn began(&self, call: &'static str, request: &dyn Any) -> usize;
 
-    /// It ended; `None`: its caller gave it up.
+    /// The call ended; `None` if its caller abandoned it.
     fn ended(&self, call: usize, result: Option<Result<(), &CriError>>);
 }
 
@@ -49,30 +50,30 @@ impl Wire {
         }
     }
 
-    /// Calls continue when the agent that made them is killed or gives them up.
+    /// Calls continue when their agent is killed or abandons them.
     pub(super) fn finish_abandoned_calls(&self) {
         self.state().finishes = true;
     }
 
-    /// The start of a container whose caller goes away before the answer fails, unless it has had
-    /// its effect, as it does in containerd: the container is left exited.
-    pub(super) fn break_off_starts(&self) {
-        self.state().breaks_off = true;
+    /// A start whose caller goes away before the response fails, as in containerd, unless it has
+    /// had its effect: the container is left exited.
+    pub(super) fn interrupt_starts(&self) {
+        self.state().interrupts_starts = true;
     }
 
-    /// Whether the start of this container was broken off: it is then to fail.
+    /// Whether the start of this container was interrupted and must fail.
     pub(super) fn was_interrupted(&self, id: &str) -> bool {
         self.state().interrupted.contains(id)
     }
 
-    /// From now on the reason of this container's exit is reported as this one.
+    /// Changes the reported reason of this container's exit.
     pub(super) fn change_reason(&self, id: &str, reason: &str) {
         self.state()
             .reasons
             .insert(id.to_owned(), reason.to_owned());
     }
 
-    /// Calls of this RPC succeed and have no effect, or have one again.
+    /// Makes calls of this RPC succeed without an effect, or have their effect again.
     pub(super) fn ignore(&self, call: &'static str, ignored: bool) {
         let mut state = self.state();
         if ignored {
@@ -82,7 +83,7 @@ impl Wire {
         }
     }
 
-    /// The state of this container is reported as unknown, or as it is.
+    /// Reports the state of this container as UNKNOWN, or truthfully again.
     pub(super) fn lose_track(&self, id: &str, lost: bool) {
         let mut state = self.state();
         if lost {
@@ -92,27 +93,27 @@ impl Wire {
         }
     }
 
-    /// Sandboxes are reported to have no address, or to have theirs.
+    /// Reports sandboxes without addresses, or with them again.
     pub(super) fn hide_addresses(&self, hidden: bool) {
         self.state().without_address = hidden;
     }
 
-    /// Statuses of sandboxes have a time and no containers, as those of containerd 2.0.0 to 2.0.2,
-    /// or neither.
+    /// Reports sandbox statuses with a timestamp and no containers, as containerd 2.0.0 to 2.0.2
+    /// does, or without the timestamp.
     pub(super) fn stamp_sandboxes(&self, stamped: bool) {
         self.state().stamped = stamped;
     }
 
-    /// All calls are seen by this witness from now on.
-    pub(super) fn be_seen_by(&self, witness: Arc<dyn Witness>) {
-        self.state().witness = Some(witness);
+    /// Passes all further calls to this observer.
+    pub(super) fn observe_calls(&self, observer: Arc<dyn CallObserver>) {
+        self.state().observer = Some(observer);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
 
-    fn with_lost<T: Any>(&self, mut answer: T) -> T {
+    fn with_faults<T: Any>(&self, mut answer: T) -> T {
         let state = self.state();
         let any: &mut dyn Any = &mut answer;
         if let Some(v1::ContainerStatusResponse {
@@ -149,24 +150,24 @@ impl Wire {
     }
 }
 
-/// A call that is under way; if it is given up, and was a start, that has consequences.
-struct UnderWay {
+/// A call in flight. A start that is dropped before its response is interrupted.
+struct InFlightCall {
     wire: Wire,
     starts: Option<v1::StartContainerRequest>,
 }
 
-impl UnderWay {
+impl InFlightCall {
     fn new<T: Any>(wire: &Wire, request: &T) -> Self {
         let starts = (request as &dyn Any).downcast_ref::<v1::StartContainerRequest>();
-        let breaks_off = wire.state().breaks_off;
+        let interrupts_starts = wire.state().interrupts_starts;
         Self {
             wire: wire.clone(),
-            starts: starts.filter(|_| breaks_off).cloned(),
+            starts: starts.filter(|_| interrupts_starts).cloned(),
         }
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlightCall {
     fn drop(&mut self) {
         if let Some(request) = self.starts.take() {
             self.wire
@@ -179,38 +180,38 @@ impl Drop for UnderWay {
     }
 }
 
-/// A call that a witness sees.
-struct Seen {
-    witness: Option<Arc<dyn Witness>>,
+/// A call that is reported to the observer.
+struct ObservedCall {
+    observer: Option<Arc<dyn CallObserver>>,
     call: usize,
 }
 
-impl Seen {
+impl ObservedCall {
     fn new(wire: &Wire, call: &'static str, request: &dyn Any) -> Self {
-        let witness = wire.state().witness.clone();
-        let call = witness
+        let observer = wire.state().observer.clone();
+        let call = observer
             .as_ref()
-            .map_or(0, |witness| witness.began(call, request));
-        Self { witness, call }
+            .map_or(0, |observer| observer.began(call, request));
+        Self { observer, call }
     }
 
     fn end<T>(mut self, answer: CriResult<T>) -> CriResult<T> {
-        if let Some(witness) = self.witness.take() {
-            witness.ended(self.call, Some(answer.as_ref().map(|_| ())));
+        if let Some(observer) = self.observer.take() {
+            observer.ended(self.call, Some(answer.as_ref().map(|_| ())));
         }
         answer
     }
 }
 
-impl Drop for Seen {
+impl Drop for ObservedCall {
     fn drop(&mut self) {
-        if let Some(witness) = self.witness.take() {
-            witness.ended(self.call, None);
+        if let Some(observer) = self.observer.take() {
+            observer.ended(self.call, None);
         }
     }
 }
 
-macro_rules! carry {
+macro_rules! forward {
     ($($method:ident $request:ident $response:ident;)*) => {
         #[async_trait]
         impl RuntimeService for Wire {
@@ -223,11 +224,11 @@ macro_rules! carry {
                     let state = self.state();
                     (state.finishes, state.ignores.contains(<v1::$request as Call>::NAME))
                 };
-                let seen = Seen::new(self, <v1::$request as Call>::NAME, &request);
+                let observed = ObservedCall::new(self, <v1::$request as Call>::NAME, &request);
                 if ignored {
-                    return seen.end(Ok(v1::$response::default()));
+                    return observed.end(Ok(v1::$response::default()));
                 }
-                let mut under_way = UnderWay::new(self, &request);
+                let mut in_flight = InFlightCall::new(self, &request);
                 let sim = self.sim.clone();
                 let call = async move { RuntimeService::$method(&sim, request).await };
                 let answer = if finishes {
@@ -235,14 +236,14 @@ macro_rules! carry {
                 } else {
                     call.await
                 };
-                under_way.starts = None;
-                seen.end(answer.map(|answer| self.with_lost(answer)))
+                in_flight.starts = None;
+                observed.end(answer.map(|answer| self.with_faults(answer)))
             })*
         }
     };
 }
 
-carry! {
+forward! {
     version VersionRequest VersionResponse;
     status StatusRequest StatusResponse;
     runtime_config RuntimeConfigRequest RuntimeConfigResponse;

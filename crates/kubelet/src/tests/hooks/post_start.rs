@@ -1,4 +1,4 @@
-//! postStart: a part of the start.
+//! postStart: a container counts as started when its hook has succeeded.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::{Commands, app_with, raised};
 use crate::tests::{
-    net::{Answer, NetCall},
+    net::{NetCall, NetResponse},
     node::{Node, seconds},
 };
 
@@ -24,7 +24,7 @@ async fn a_command_runs_after_the_start_and_before_the_next_container() {
     let node = Node::new();
     let commands = Commands::of(&node);
     commands.set("warm-up", Exec::exits(0).after(seconds(7)));
-    let uid = node.want(
+    let uid = node.apply(
         "web",
         "containers: [\
             {name: app, image: 'app:1', lifecycle: {postStart: {exec: {command: [warm-up, all]}}}}, \
@@ -42,7 +42,7 @@ async fn a_command_runs_after_the_start_and_before_the_next_container() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_goes_to_the_address_of_the_pod_or_to_the_host_it_names() {
+async fn a_request_goes_to_the_pod_ip_or_to_the_named_host() {
     for (spec, host, port, path) in [
         ("port: 8080, path: /warm", "", 8080, "/warm"),
         ("port: web, path: /warm", "", 80, "/warm"),
@@ -53,7 +53,7 @@ async fn a_request_goes_to_the_address_of_the_pod_or_to_the_host_it_names() {
             "containers: [{{name: app, image: 'app:1', ports: [{{name: web, containerPort: 80}}], \
              lifecycle: {{postStart: {{httpGet: {{{spec}}}}}}}}}]"
         );
-        node.want("web", &app);
+        node.apply("web", &app);
         node.until_running().await;
         let attempts = node.net.attempts();
         assert_eq!(attempts.len(), 1);
@@ -69,12 +69,13 @@ async fn a_request_goes_to_the_address_of_the_pod_or_to_the_host_it_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_was_answered_without_tls_passes_and_is_reported() {
+async fn a_plain_http_response_to_https_passes_and_is_reported() {
     let node = Node::new();
     let text =
         "request to HTTPS lifecycle hook 10.0.0.1:443 got HTTP response, retry with HTTP succeeded";
-    node.net.on(move |_| Answer::of(ProbeOutcome::Warned, text));
-    node.want(
+    node.net
+        .on(move |_| NetResponse::of(ProbeOutcome::Warned, text));
+    node.apply(
         "web",
         &app_with("postStart: {httpGet: {port: 443, scheme: HTTPS}}"),
     );
@@ -85,7 +86,7 @@ async fn a_request_that_was_answered_without_tls_passes_and_is_reported() {
 #[tokio::test(start_paused = true)]
 async fn a_sleep_delays_the_next_container() {
     let node = Node::new();
-    let uid = node.want(
+    let uid = node.apply(
         "web",
         "containers: [\
             {name: app, image: 'app:1', lifecycle: {postStart: {sleep: {seconds: 9}}}}, \
@@ -99,7 +100,7 @@ async fn a_sleep_delays_the_next_container() {
     assert_eq!((next[0] - app[0]).as_secs(), 9);
 }
 
-/// A hook, what it runs into, and what the container then waits for.
+/// A hook that fails, and the message of the container's waiting state.
 struct Failure {
     hook: &'static str,
     exec: Exec,
@@ -107,7 +108,7 @@ struct Failure {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_ends_the_container_and_says_why_in_the_kubelets_words() {
+async fn a_failure_stops_the_container_with_the_kubelets_message() {
     let of = "for Container \"app\" in Pod \"web-n_default(UID)\" failed - error";
     for Failure {
         hook,
@@ -135,8 +136,8 @@ async fn a_failure_ends_the_container_and_says_why_in_the_kubelets_words() {
         let node = Node::new();
         Commands::of(&node).set("warm-up", exec);
         node.net
-            .on(|_| Answer::fails("Get \"http://x\": connection refused"));
-        let uid = node.want("web", &app_with(&format!("postStart: {{{hook}}}")));
+            .on(|_| NetResponse::fails("Get \"http://x\": connection refused"));
+        let uid = node.apply("web", &app_with(&format!("postStart: {{{hook}}}")));
         node.until("the hook fails", |node| {
             node.state("web", "app") == "Waiting PostStartHookError"
         })
@@ -154,18 +155,18 @@ async fn a_failure_ends_the_container_and_says_why_in_the_kubelets_words() {
         );
         assert!(
             !events.iter().any(|event| event.contains("lifecycle hook")),
-            "what a hook says is in no event: {events:?}"
+            "events contain the output of the hook: {events:?}"
         );
         assert_eq!(node.sim.oracle().exits(&uid, "app"), [(143, "Error")]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_whose_hook_failed_starts_again_with_the_crash_back_off() {
+async fn a_container_whose_hook_failed_restarts_with_crash_back_off() {
     let node = Node::new();
     let commands = Commands::of(&node);
     commands.set("warm-up", Exec::exits(1));
-    let uid = node.want("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
+    let uid = node.apply("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
     node.until("three ends", |node| node.exit_times(&uid, "app").len() == 3)
         .await;
     commands.set("warm-up", Exec::exits(0));
@@ -183,7 +184,7 @@ async fn a_container_whose_hook_failed_starts_again_with_the_crash_back_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_after_a_failure_has_its_grace_and_its_pre_stop_hook() {
+async fn the_stop_after_a_failure_has_its_grace_and_pre_stop_hook() {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
     let commands = Commands::of(&node);
@@ -191,7 +192,7 @@ async fn the_end_after_a_failure_has_its_grace_and_its_pre_stop_hook() {
     commands.set("say-bye", Exec::exits(0).after(seconds(4)));
     let hooks = "postStart: {exec: {command: [warm-up]}}, preStop: {exec: {command: [say-bye]}}";
     let spec = format!("terminationGracePeriodSeconds: 15, {}", app_with(hooks));
-    let uid = node.want("web", &spec);
+    let uid = node.apply("web", &spec);
     node.until("the end", |node| !node.exit_times(&uid, "app").is_empty())
         .await;
     let execs = node.sim.oracle().execs(&uid, "app");
@@ -203,10 +204,10 @@ async fn the_end_after_a_failure_has_its_grace_and_its_pre_stop_hook() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_without_end_is_waited_for_and_its_container_shown_as_not_started() {
+async fn a_container_counts_as_not_started_while_its_hook_hangs() {
     let node = Node::new();
     Commands::of(&node).set("warm-up", Exec::hangs());
-    let uid = node.want("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
+    let uid = node.apply("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
     sleep(seconds(3600)).await;
     assert_eq!(node.sim.oracle().execs(&uid, "app").len(), 1);
     assert_eq!(node.state("web", "app"), "Waiting ContainerCreating");
@@ -218,11 +219,11 @@ async fn a_hook_that_hangs_ends_with_the_removal_of_the_pod() {
     for hook in ["exec: {command: [warm-up]}", "httpGet: {port: 80}"] {
         let node = Node::new();
         Commands::of(&node).set("warm-up", Exec::hangs());
-        node.net.on(|_| Answer::hangs());
-        let uid = node.want("web", &app_with(&format!("postStart: {{{hook}}}")));
+        node.net.on(|_| NetResponse::hangs());
+        let uid = node.apply("web", &app_with(&format!("postStart: {{{hook}}}")));
         sleep(seconds(30)).await;
         assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
-        node.unwant("web");
+        node.remove_manifest("web");
         let took = node.until("the end", |node| node.is_gone(&uid)).await;
         assert!(took <= seconds(1), "{hook}: {took:?}");
         assert!(!raised(&node, FAILED));
@@ -233,9 +234,9 @@ async fn a_hook_that_hangs_ends_with_the_removal_of_the_pod() {
 async fn an_edit_of_the_container_replaces_one_whose_hook_hangs() {
     let node = Node::new();
     Commands::of(&node).set("warm-up", Exec::hangs());
-    let uid = node.want("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
+    let uid = node.apply("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
     sleep(seconds(30)).await;
-    node.want("web", &app_with("postStart: {exec: {command: [better]}}"));
+    node.apply("web", &app_with("postStart: {exec: {command: [better]}}"));
     let took = node.until_running().await;
     assert!(took <= seconds(3), "{took:?}");
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 2);
@@ -247,20 +248,20 @@ async fn an_edit_of_something_else_does_not_run_a_hook_twice() {
     let node = Node::new();
     Commands::of(&node).set("warm-up", Exec::exits(0).after(seconds(60)));
     let spec = app_with("postStart: {exec: {command: [warm-up]}}");
-    let uid = node.want("web", &spec);
+    let uid = node.apply("web", &spec);
     sleep(seconds(10)).await;
-    node.want_with("web", "labels: {a: b}", &spec);
+    node.apply_with("web", "labels: {a: b}", &spec);
     node.until_running().await;
     sleep(seconds(60)).await;
     assert_eq!(node.sim.oracle().execs(&uid, "app").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_that_is_asked_for_replaces_a_container_whose_hook_hangs() {
+async fn a_requested_restart_replaces_a_container_whose_hook_hangs() {
     let node = Node::new();
     let commands = Commands::of(&node);
     commands.set("warm-up", Exec::hangs());
-    let uid = node.want("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
+    let uid = node.apply("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
     sleep(seconds(30)).await;
     commands.set("warm-up", Exec::exits(0));
     let instance = node.sim.running(&uid, "app").map(|id| id.as_str().into());
@@ -276,11 +277,11 @@ async fn a_restart_that_is_asked_for_replaces_a_container_whose_hook_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_makes_up_the_hook_that_one_before_it_did_not_end() {
+async fn a_restarted_agent_runs_an_interrupted_hook_again() {
     let mut node = Node::new();
     let commands = Commands::of(&node);
     commands.set("warm-up", Exec::hangs());
-    let uid = node.want("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
+    let uid = node.apply("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
     sleep(seconds(30)).await;
     node.kill().await;
     commands.set("warm-up", Exec::exits(0).after(seconds(5)));
@@ -297,16 +298,16 @@ async fn an_agent_makes_up_the_hook_that_one_before_it_did_not_end() {
         node.restart().await;
         sleep(seconds(10)).await;
     }
-    assert_eq!(codes(&node), [None, Some(0)], "it is owed no more");
+    assert_eq!(codes(&node), [None, Some(0)], "it is no longer pending");
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owed_hook_that_fails_ends_the_container_as_well() {
+async fn an_interrupted_hook_that_then_fails_stops_the_container() {
     let mut node = Node::new();
     let commands = Commands::of(&node);
     commands.set("warm-up", Exec::hangs());
-    let uid = node.want("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
+    let uid = node.apply("web", &app_with("postStart: {exec: {command: [warm-up]}}"));
     sleep(seconds(30)).await;
     node.kill().await;
     commands.set("warm-up", Exec::exits(1));
@@ -318,13 +319,13 @@ async fn an_owed_hook_that_fails_ends_the_container_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_any_time_of_a_start_the_hook_runs_to_its_end_and_the_container_once() {
+async fn killed_during_a_start_the_hook_completes_without_a_restart() {
     for step in 0..120 {
         let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
         node.sim.set_latency(Duration::from_millis(8));
         let hooks = "postStart: {exec: {command: [warm-up]}}";
         node.start();
-        let uid = node.want("web", &app_with(hooks));
+        let uid = node.apply("web", &app_with(hooks));
         let at = Duration::from_millis(3) * step;
         sleep(at).await;
         node.restart().await;

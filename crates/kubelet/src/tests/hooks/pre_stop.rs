@@ -1,4 +1,4 @@
-//! preStop: before SIGTERM, which waits for it within the grace.
+//! preStop: runs before SIGTERM and within the grace period.
 
 use jiff::Timestamp;
 use rubelet_cri::CriErrorKind;
@@ -7,19 +7,20 @@ use tokio::time::sleep;
 
 use super::{Commands, app_with, raised};
 use crate::tests::{
-    net::Answer,
+    net::NetResponse,
     node::{Node, seconds},
 };
 
 const FAILED: &str = "FailedPreStopHook PreStopHook failed";
 
-/// A node with a pod `web` that ignores SIGTERM, has this grace in seconds and this preStop hook.
+/// A node with a pod `web` that ignores SIGTERM, with this grace period in seconds and this preStop
+/// hook.
 async fn node_with(grace: u64, hook: &str) -> (Node, Commands, String) {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
     let commands = Commands::of(&node);
     let app = app_with(&format!("preStop: {{{hook}}}"));
-    let uid = node.want(
+    let uid = node.apply(
         "web",
         &format!("terminationGracePeriodSeconds: {grace}, {app}"),
     );
@@ -28,10 +29,10 @@ async fn node_with(grace: u64, hook: &str) -> (Node, Commands, String) {
     (node, commands, uid)
 }
 
-/// Removes the pod and waits for its end: seconds until SIGTERM and until SIGKILL.
+/// Removes the pod and waits until it is gone; returns the seconds until SIGTERM and until SIGKILL.
 async fn removed(node: &Node, uid: &str) -> (f64, f64) {
     let asked = node.uptime();
-    node.unwant("web");
+    node.remove_manifest("web");
     node.until("the end", |node| node.is_gone(uid)).await;
     let since = |at: std::time::Duration| (at - asked).as_secs_f64();
     let (terms, ends) = (node.term_times(uid, "app"), node.exit_times(uid, "app"));
@@ -39,7 +40,7 @@ async fn removed(node: &Node, uid: &str) -> (f64, f64) {
     (since(terms[0]), since(ends[0]))
 }
 
-/// Two times in seconds are the same but for what the agent itself takes.
+/// Compares times in seconds, with tolerance for what the agent itself takes.
 fn assert_times(what: &str, (term, kill): (f64, f64), (due_term, due_kill): (f64, f64)) {
     let near = |is: f64, due: f64| (is - due).abs() <= 0.02;
     assert!(
@@ -49,7 +50,7 @@ fn assert_times(what: &str, (term, kill): (f64, f64), (due_term, due_kill): (f64
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_kind_runs_before_sigterm_and_counts_into_the_grace() {
+async fn each_kind_runs_before_sigterm_and_counts_toward_the_grace() {
     for (hook, term) in [
         ("exec: {command: [say-bye]}", 6.0),
         ("exec: {command: [bye-at-once]}", 0.0),
@@ -59,7 +60,7 @@ async fn each_kind_runs_before_sigterm_and_counts_into_the_grace() {
     ] {
         let (node, commands, uid) = node_with(20, hook).await;
         commands.set("say-bye", Exec::exits(0).after(seconds(6)));
-        node.net.on(|_| Answer::passes().after(seconds(8)));
+        node.net.on(|_| NetResponse::passes().after(seconds(8)));
         let times = removed(&node, &uid).await;
         let kill = f64::max(20.0, term + 2.0);
         assert_times(hook, times, (term, kill));
@@ -79,7 +80,7 @@ async fn a_fraction_of_a_second_is_counted_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_reported_and_the_end_goes_on() {
+async fn a_failure_is_reported_and_termination_continues() {
     for hook in [
         "exec: {command: [say-bye]}",
         "httpGet: {port: 80}",
@@ -87,14 +88,14 @@ async fn a_failure_is_reported_and_the_end_goes_on() {
     ] {
         let (node, commands, uid) = node_with(20, hook).await;
         commands.set("say-bye", Exec::exits(1));
-        node.net.on(|_| Answer::fails("connection refused"));
+        node.net.on(|_| NetResponse::fails("connection refused"));
         let times = removed(&node, &uid).await;
         assert_times(hook, times, (0.0, 20.0));
         assert!(raised(&node, FAILED), "{hook}");
     }
 }
 
-/// When the failure of the hook was reported, in whole seconds since `asked`, and how often.
+/// When failures of the hook were reported, in whole seconds since `asked`, and how often each.
 fn failures(node: &Node, asked: Timestamp) -> Vec<(i64, u32)> {
     let all = node.recorder().board().list().into_iter();
     let all = all.filter(|(_, _, event)| &*event.reason == "FailedPreStopHook");
@@ -103,8 +104,9 @@ fn failures(node: &Node, asked: Timestamp) -> Vec<(i64, u32)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_outlasts_the_grace_goes_on_until_its_container_is_killed() {
-    // (how long it takes, its exit code, how it ends and when, when its failure is reported)
+async fn a_hook_longer_than_the_grace_runs_until_sigkill() {
+    // (duration of the hook, its exit code, when and with what code it ends, when its failure is
+    // reported)
     for (takes, code, end, reported) in [
         (None, 0, (22, 137), Some(22)),
         (Some(21), 0, (21, 0), None),
@@ -130,13 +132,13 @@ async fn a_hook_that_outlasts_the_grace_goes_on_until_its_container_is_killed() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_hook_of_a_sidecar_goes_on_as_well() {
+async fn a_sidecar_hook_longer_than_the_grace_runs_until_sigkill() {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());
     let commands = Commands::of(&node);
     commands.set("say-bye", Exec::exits(0).after(seconds(21)));
     let hook = "lifecycle: {preStop: {exec: {command: [say-bye]}}}";
-    let uid = node.want(
+    let uid = node.apply(
         "web",
         &format!(
             "terminationGracePeriodSeconds: 20, \
@@ -145,7 +147,7 @@ async fn the_hook_of_a_sidecar_goes_on_as_well() {
         ),
     );
     node.until_running().await;
-    node.unwant("web");
+    node.remove_manifest("web");
     node.until("the end", |node| node.is_gone(&uid)).await;
     let execs = node.sim.oracle().execs(&uid, "proxy");
     let (ended, code) = execs[0].ended.unwrap();
@@ -154,22 +156,22 @@ async fn the_hook_of_a_sidecar_goes_on_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_an_answer_holds_nothing_up() {
+async fn a_request_without_a_response_holds_nothing_up() {
     let (node, _, uid) = node_with(20, "httpGet: {port: 80, host: db.example}").await;
-    node.net.on(|_| Answer::hangs());
+    node.net.on(|_| NetResponse::hangs());
     let times = removed(&node, &uid).await;
     assert_times("httpGet", times, (20.0, 22.0));
     assert!(!raised(&node, FAILED), "it did not fail");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_goes_on_although_its_container_could_not_be_stopped_at_first() {
+async fn a_hook_continues_when_the_first_stop_fails() {
     let (node, commands, uid) = node_with(20, "exec: {command: [say-bye]}").await;
     commands.set("say-bye", Exec::hangs());
     let fault = Fault::of("StopContainer").error(CriErrorKind::ResourceExhausted, "busy");
     node.sim.inject(fault.times(2));
     let asked = node.now();
-    node.unwant("web");
+    node.remove_manifest("web");
     node.until("the end", |node| node.is_gone(&uid)).await;
     let execs = node.sim.oracle().execs(&uid, "app");
     let ends: Vec<_> = execs.iter().map(|exec| exec.ended).collect();
@@ -181,11 +183,11 @@ async fn a_hook_goes_on_although_its_container_could_not_be_stopped_at_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_that_is_replaced_runs_the_hook_it_was_made_with() {
+async fn a_replaced_container_runs_its_original_hook() {
     let (node, commands, uid) = node_with(30, "exec: {command: [say-bye]}").await;
     commands.set("say-bye", Exec::exits(0).after(seconds(3)));
     let old = node.sim.running(&uid, "app").unwrap();
-    node.want("web", &app_with("preStop: {exec: {command: [other]}}"));
+    node.apply("web", &app_with("preStop: {exec: {command: [other]}}"));
     node.until("another instance runs", |node| {
         node.sim.running(&uid, "app").is_some_and(|id| id != old)
     })
@@ -196,14 +198,15 @@ async fn a_container_that_is_replaced_runs_the_hook_it_was_made_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_removal_of_the_pod_shortens_a_hook_that_runs_for_another_cause() {
+async fn pod_removal_shortens_a_hook_of_an_earlier_stop() {
     let (node, commands, uid) = node_with(600, "exec: {command: [say-bye]}").await;
     commands.set("say-bye", Exec::hangs());
     let spec = |grace: u64| format!("terminationGracePeriodSeconds: {grace}, {}", app_with(""));
-    // Replaced with a grace of 600 s; and then the pod must be gone within 10 s.
-    node.want("web", &spec(600));
+    // The container is replaced with a grace of 600 s; then the pod is removed with a grace of 10
+    // s.
+    node.apply("web", &spec(600));
     sleep(seconds(5)).await;
-    node.want("web", &spec(10));
+    node.apply("web", &spec(10));
     sleep(seconds(5)).await;
     assert_eq!(node.sim.oracle().execs(&uid, "app").len(), 1);
     assert!(node.term_times(&uid, "app").is_empty());
@@ -212,10 +215,10 @@ async fn the_removal_of_the_pod_shortens_a_hook_that_runs_for_another_cause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_that_ends_during_its_hook_is_not_sent_a_signal() {
+async fn a_container_that_exits_during_its_hook_gets_no_signal() {
     let (node, commands, uid) = node_with(60, "exec: {command: [say-bye]}").await;
     commands.set("say-bye", Exec::hangs());
-    node.unwant("web");
+    node.remove_manifest("web");
     sleep(seconds(7)).await;
     node.kill_container(&uid, "app", 0);
     let took = node.until("the end", |node| node.is_gone(&uid)).await;

@@ -1,4 +1,4 @@
-//! What a test node publishes, and what its model runtime did.
+//! Queries of what a test node publishes and what its model runtime did.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use rubelet_sim::{EntryKind, Instance, Subject};
 
 use super::{Node, pod_name};
 
-/// What the node says.
+/// What the node publishes.
 impl Node {
     /// What is published of a pod.
     pub(in crate::tests) fn pod(&self, name: &str) -> Option<Arc<PodEntry>> {
@@ -31,8 +31,8 @@ impl Node {
         all.find(|container| *container.name == *name)
     }
 
-    /// A container's state in few words: `Running`, `Waiting CrashLoopBackOff`,
-    /// `Terminated Error 1`; empty if nothing is published.
+    /// A container's state in short: `Running`, `Waiting CrashLoopBackOff`, `Terminated Error 1`;
+    /// empty if nothing is published.
     pub(in crate::tests) fn state(&self, pod: &str, name: &str) -> String {
         match self.container(pod, name).map(|container| container.state) {
             None => String::new(),
@@ -88,9 +88,9 @@ impl Node {
     }
 }
 
-/// What the model says.
+/// What the model runtime recorded.
 impl Node {
-    /// When containers of this pod and name were started, since the model started.
+    /// When containers of this pod and name were started, since the simulation started.
     pub(in crate::tests) fn start_times(&self, uid: &str, name: &str) -> Vec<Duration> {
         let oracle = self.sim.oracle();
         let starts = oracle.entries().iter().filter(
@@ -99,7 +99,7 @@ impl Node {
         starts.map(|entry| entry.at).collect()
     }
 
-    /// When containers of this pod and name ended, since the model started.
+    /// When containers of this pod and name exited, since the simulation started.
     pub(in crate::tests) fn exit_times(&self, uid: &str, name: &str) -> Vec<Duration> {
         let oracle = self.sim.oracle();
         let ends = oracle.entries().iter().filter(
@@ -108,7 +108,7 @@ impl Node {
         ends.map(|entry| entry.at).collect()
     }
 
-    /// When containers of this pod and name were sent SIGTERM, since the model started.
+    /// When containers of this pod and name were sent SIGTERM, since the simulation started.
     pub(in crate::tests) fn term_times(&self, uid: &str, name: &str) -> Vec<Duration> {
         let oracle = self.sim.oracle();
         let terms = oracle.entries().iter().filter(
@@ -117,13 +117,13 @@ impl Node {
         terms.map(|entry| entry.at).collect()
     }
 
-    /// Kills the running container of this pod and name from outside.
+    /// Kills the running container of this pod and name, without a call of the agent.
     pub(in crate::tests) fn kill_container(&self, uid: &str, name: &str, code: i32) {
         let id = self.sim.running(uid, name).expect("it runs");
         self.sim.kill_container(&id, code, "");
     }
 
-    /// Nothing of this pod ever ran twice at the same time.
+    /// Checks that nothing of this pod ever ran twice at the same time.
     pub(in crate::tests) fn assert_never_twice(&self, uid: &str) {
         let oracle = self.sim.oracle();
         assert!(
@@ -146,7 +146,7 @@ impl Node {
         }
     }
 
-    /// Calls of one RPC that were made, about anything.
+    /// Number of calls of one RPC so far, whatever their subject.
     pub(in crate::tests) fn calls(&self, call: &str) -> usize {
         self.sim.oracle().count(call, &Subject::any())
     }

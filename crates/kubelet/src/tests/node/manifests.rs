@@ -12,22 +12,21 @@ use rubelet_sources::desired::Desired;
 use super::{Node, pod_name};
 
 impl Node {
-    /// There is a manifest of this name with this `spec`, in place of an older one. Returns the
-    /// pod's UID.
-    pub(in crate::tests) fn want(&self, name: &str, spec: &str) -> String {
-        self.want_with(name, "", spec)
+    /// Adds a manifest with this `spec`, or replaces the one of this name. Returns the pod's UID.
+    pub(in crate::tests) fn apply(&self, name: &str, spec: &str) -> String {
+        self.apply_with(name, "", spec)
     }
 
     /// The same with more `metadata`, such as `labels: {a: b}`.
-    pub(in crate::tests) fn want_with(&self, name: &str, metadata: &str, spec: &str) -> String {
+    pub(in crate::tests) fn apply_with(&self, name: &str, metadata: &str, spec: &str) -> String {
         let text = format!(
             "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, {metadata}}}\nspec: {{{spec}}}\n"
         );
-        self.want_manifest(name, &text)
+        self.apply_manifest(name, &text)
     }
 
     /// The same with the whole text of the manifest.
-    pub(in crate::tests) fn want_manifest(&self, name: &str, text: &str) -> String {
+    pub(in crate::tests) fn apply_manifest(&self, name: &str, text: &str) -> String {
         let pod = self.parse(text);
         let uid = pod.uid.as_str().to_owned();
         self.uids.borrow_mut().insert(name.to_owned(), uid.clone());
@@ -37,7 +36,7 @@ impl Node {
         uid
     }
 
-    /// The pod of this manifest is one of the API server's from now on, or was changed there.
+    /// Makes the pod of this manifest one of the API server, or changes it there.
     pub(in crate::tests) fn change_in_api(&self, name: &str, change: impl FnOnce(&mut Pod)) {
         self.change(|desired| {
             let pod = desired.pods.get_mut(&pod_name(name)).expect("such a pod");
@@ -47,7 +46,7 @@ impl Node {
         });
     }
 
-    /// The API server wants the pod deleted within so many seconds.
+    /// Deletes the pod in the API server with this grace period.
     pub(in crate::tests) fn delete_in_api(&self, name: &str, seconds: u64) {
         let (now, grace) = (self.clock.now(), Duration::from_secs(seconds));
         self.change_in_api(name, |pod| {
@@ -58,42 +57,42 @@ impl Node {
         });
     }
 
-    /// The pod as it is wanted.
-    pub(in crate::tests) fn wanted(&self, name: &str) -> Arc<Pod> {
+    /// The desired pod.
+    pub(in crate::tests) fn desired_pod(&self, name: &str) -> Arc<Pod> {
         Arc::clone(&self.desired.borrow().pods[&pod_name(name)])
     }
 
-    /// The manifest of this name is gone.
-    pub(in crate::tests) fn unwant(&self, name: &str) {
+    /// Removes the manifest of this name.
+    pub(in crate::tests) fn remove_manifest(&self, name: &str) {
         self.change(|desired| {
             let gone = desired.pods.remove(&pod_name(name));
             assert!(gone.is_some(), "there was a manifest {name}");
         });
     }
 
-    /// The manifests define these pods now.
+    /// Replaces all desired pods.
     pub(in crate::tests) fn set_desired(&self, desired: &Arc<Desired>) {
         self.desired.send_replace(Arc::clone(desired));
     }
 
-    /// Whether the source of manifests could not be read yet.
+    /// Sets whether a source was not read yet.
     pub(in crate::tests) fn set_waiting(&self, waiting: bool) {
         self.change(|desired| {
             desired.waiting_for = waiting.then_some(PodSource::Http).into_iter().collect();
         });
     }
 
-    /// The API server has not told yet of this pod, the only one of its pods.
+    /// Hides this pod, the only one of the API server, as if it had not been listed yet.
     pub(in crate::tests) fn hide_in_api(&self, name: &str) -> Arc<Pod> {
-        let hidden = self.wanted(name);
-        self.unwant(name);
+        let hidden = self.desired_pod(name);
+        self.remove_manifest(name);
         self.change(|desired| {
             desired.waiting_for.insert(PodSource::Api);
         });
         hidden
     }
 
-    /// The API server tells of a pod, and of all others.
+    /// Completes the list of the API server, with this pod.
     pub(in crate::tests) fn show_in_api(&self, pod: Arc<Pod>) {
         self.change(|desired| {
             desired.waiting_for.remove(&PodSource::Api);

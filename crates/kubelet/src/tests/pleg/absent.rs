@@ -1,4 +1,4 @@
-//! What happens while nobody listens: streams that end and runtimes that are restarted.
+//! Changes while no event stream is open: streams that end and runtimes that restart.
 
 use rubelet_cri::v1::ContainerEventType as Kind;
 use rubelet_pleg::LifecycleKind;
@@ -10,11 +10,11 @@ use crate::tests::node::{Node, seconds};
 
 /// Scenario 10.
 #[tokio::test(start_paused = true)]
-async fn events_flow_again_after_a_short_restart_of_the_runtime_and_after_the_hundredth() {
+async fn events_resume_after_each_of_a_hundred_runtime_restarts() {
     let node = Node::new();
-    node.want("web", APP);
+    node.apply("web", APP);
     for number in 0..5 {
-        node.want(&format!("job-{number}"), ONCE);
+        node.apply(&format!("job-{number}"), ONCE);
     }
     node.until_running().await;
     for restart in 0..100 {
@@ -25,7 +25,7 @@ async fn events_flow_again_after_a_short_restart_of_the_runtime_and_after_the_hu
         let listens = |node: &Node| node.sim.open_streams() == 1;
         let took = node.within(seconds(2), "a stream", listens).await;
         assert!(took < seconds(2), "{took:?}");
-        // Beyond the lists that follow a new stream, only events are this quick.
+        // After the lists that follow a new stream, only events are this fast.
         sleep(seconds(7)).await;
         if restart % 20 == 19 {
             let id = node.kill_app(&node.uid(&format!("job-{}", restart / 20)), 1);
@@ -40,7 +40,7 @@ async fn events_flow_again_after_a_short_restart_of_the_runtime_and_after_the_hu
 
 /// Scenario 11.
 #[tokio::test(start_paused = true)]
-async fn an_exit_while_the_runtime_is_down_is_reported_soon_after_it_is_back() {
+async fn an_exit_while_the_runtime_is_down_is_reported_soon_after() {
     for flavour in [
         EventFlavour::Containerd,
         EventFlavour::Shared,
@@ -50,7 +50,7 @@ async fn an_exit_while_the_runtime_is_down_is_reported_soon_after_it_is_back() {
         for down in [10, 400, 7_300, 61_000] {
             let node = Node::new();
             node.sim.events(flavour);
-            let uid = node.want("job", ONCE);
+            let uid = node.apply("job", ONCE);
             node.until_running().await;
             sleep(seconds(20)).await;
             node.sim.set_down(true);
@@ -61,9 +61,9 @@ async fn an_exit_while_the_runtime_is_down_is_reported_soon_after_it_is_back() {
             let back = node.sim.oracle().mark();
             node.until_death_of(&id).await;
             assert_eq!(node.state("job", "app"), "Terminated Error 5");
-            // How soon a runtime that was away for long is asked again is another promise.
+            // How soon the agent reconnects after a long outage is bounded elsewhere.
             let calls = node.sim.oracle().calls_since(back);
-            let asked = calls.first().expect("it was asked").began;
+            let asked = calls.first().expect("the runtime was called").began;
             let took = node.uptime() - asked;
             assert!(took < seconds(2), "{flavour:?}, {down} ms: {took:?}");
         }
@@ -72,12 +72,12 @@ async fn an_exit_while_the_runtime_is_down_is_reported_soon_after_it_is_back() {
 
 /// Scenario 12.
 #[tokio::test(start_paused = true)]
-async fn what_is_lost_around_the_end_of_a_stream_is_found_by_the_lists_after_the_next() {
-    // When the container ends, seen from the end of the stream, in milliseconds.
+async fn changes_lost_between_streams_are_found_by_relists() {
+    // Milliseconds from the end of the stream to the exit of the container.
     for after in [0, 1, 49, 50, 51, 60, 300, 900, 1500] {
         for swallowed in [false, true] {
             let node = Node::new();
-            let uid = node.want("job", ONCE);
+            let uid = node.apply("job", ONCE);
             node.until_running().await;
             sleep(seconds(20)).await;
             node.sim.cut_events();
@@ -91,7 +91,7 @@ async fn what_is_lost_around_the_end_of_a_stream_is_found_by_the_lists_after_the
             let limit = match (swallowed, after) {
                 (false, _) => millis(100),
                 (true, ..1000) => seconds(2),
-                // The last of these lists comes five seconds after the stream.
+                // The last of these lists comes five seconds after the new stream.
                 (true, _) => seconds(5),
             };
             assert!(took < limit, "{after} ms, {swallowed}: {took:?}");
@@ -101,17 +101,17 @@ async fn what_is_lost_around_the_end_of_a_stream_is_found_by_the_lists_after_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_ends_well_again_and_again_is_no_stream_until_it_lasts() {
+async fn a_stream_that_keeps_ending_is_not_trusted_until_it_lasts() {
     let node = Node::new();
     node.sim.events(EventFlavour::Closed);
-    let uid = node.want("job", ONCE);
-    let other = node.want("other", ONCE);
+    let uid = node.apply("job", ONCE);
+    let other = node.apply("other", ONCE);
     node.until_running().await;
     sleep(seconds(30)).await;
     let id = node.kill_app(&uid, 1);
     let took = node.until_death_of(&id).await;
     assert!(took <= millis(1100), "it polls: {took:?}");
-    // Somebody switches events on.
+    // Events are switched on in the runtime.
     node.sim.events(EventFlavour::CriO);
     sleep(seconds(75)).await;
     assert_eq!(node.sim.open_streams(), 1);
@@ -121,10 +121,10 @@ async fn a_stream_that_ends_well_again_and_again_is_no_stream_until_it_lasts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_on_which_nothing_happens_asks_next_to_nothing() {
+async fn an_idle_node_makes_few_calls() {
     let node = Node::new();
     for number in 0..10 {
-        node.want(&format!("p{number}"), APP);
+        node.apply(&format!("p{number}"), APP);
     }
     node.until_running().await;
     sleep(seconds(120)).await;

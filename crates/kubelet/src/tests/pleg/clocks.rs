@@ -1,4 +1,4 @@
-//! Wall clocks that step.
+//! Steps of the wall clock, and suspends.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use tokio::time::sleep;
 use super::queries::{APP, DELIVERY_LIMIT, ONCE, millis};
 use crate::tests::node::{Node, seconds};
 
-/// Lives through exits of containers after one step of the clock; when everything happened.
-async fn life(step: i64) -> (Vec<(Duration, String)>, String) {
+/// Kills containers after one step of the clock; returns when everything happened.
+async fn run_with_clock_step(step: i64) -> (Vec<(Duration, String)>, String) {
     let node = Node::new();
-    let uid = node.want("web", APP);
-    node.want("job", ONCE);
+    let uid = node.apply("web", APP);
+    node.apply("job", ONCE);
     node.until_running().await;
     sleep(seconds(20)).await;
     node.step_clock(step);
@@ -41,40 +41,40 @@ async fn life(step: i64) -> (Vec<(Duration, String)>, String) {
 
 /// Scenario 21.
 #[tokio::test(start_paused = true)]
-async fn a_step_of_the_wall_clock_changes_neither_what_is_seen_nor_when() {
-    let expected = life(0).await;
+async fn a_wall_clock_step_changes_no_report_and_no_delay() {
+    let expected = run_with_clock_step(0).await;
     assert_eq!(expected.0.len(), 5, "{expected:?}");
     for step in [-3600, 3600, -86_400 * 400] {
-        assert_eq!(life(step).await, expected, "{step} s");
+        assert_eq!(run_with_clock_step(step).await, expected, "{step} s");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_of_the_future_and_of_long_ago_are_as_good_as_others() {
+async fn events_are_handled_whatever_their_timestamps() {
     for step in [-3600, 3600] {
         let node = Node::new();
-        let uid = node.want("job", ONCE);
+        let uid = node.apply("job", ONCE);
         node.until_running().await;
         sleep(seconds(20)).await;
         node.step_clock(step);
         let id = node.kill_app(&uid, 1);
-        // What was learned is stamped by the wall clock; the wait is not.
+        // Observations are timestamped by the wall clock; delays are not measured with it.
         let took = node.until_death_of(&id).await;
         assert!(took <= DELIVERY_LIMIT, "{took:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_machine_was_suspended_all_is_looked_at_soon_and_then_often() {
+async fn after_a_suspend_relists_begin_soon_and_stay_frequent() {
     let node = Node::new();
-    let uid = node.want("job", ONCE);
-    let other = node.want("other", ONCE);
+    let uid = node.apply("job", ONCE);
+    let other = node.apply("other", ONCE);
     node.until_running().await;
     sleep(seconds(200)).await;
     node.sim.mute_events();
     let (id, later) = (node.kill_app(&uid, 1), node.sim.running(&other, "app"));
     node.suspend(3600);
-    // Whatever is next awake looks: at the latest the question for the runtime's status.
+    // The next timer notices the suspend, at the latest the periodic status call.
     let took = node.until_death_of(&id).await;
     assert!(took <= seconds(5) + DELIVERY_LIMIT, "{took:?}");
     sleep(seconds(30)).await;

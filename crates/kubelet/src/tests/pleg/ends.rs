@@ -1,4 +1,4 @@
-//! What is seen of ends and removals.
+//! Observations of exits and removals.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use crate::tests::node::{Node, seconds};
 
 /// Scenario 5.
 #[tokio::test(start_paused = true)]
-async fn what_happens_to_an_old_sandbox_does_not_touch_the_new_one() {
+async fn events_of_an_old_sandbox_do_not_affect_the_new_one() {
     for vanishes in [false, true] {
         let node = Node::new();
-        let uid = node.want("web", APP);
+        let uid = node.apply("web", APP);
         node.until_running().await;
         let old = node.sim.sandboxes(&uid).remove(0);
         let held = EventFault::held().on(Subject::id(&old));
         node.sim.inject_event(held.always());
         node.sim.kill_sandbox(&old);
         let again = |node: &Node| node.calls("RunPodSandbox") == 2 && node.is_running("web");
-        // Without an event the end of a sandbox shows in a list.
+        // Without an event, a list shows that a sandbox has stopped.
         node.within(seconds(120), "a second sandbox", again).await;
         sleep(seconds(5)).await;
         let live = node.sim.sandboxes(&uid).pop().expect("it is there");
@@ -46,12 +46,12 @@ async fn what_happens_to_an_old_sandbox_does_not_touch_the_new_one() {
     }
 }
 
-/// CRI-O reports nothing of containers that it removes with their sandbox.
+/// CRI-O emits no events for containers that it removes with their sandbox.
 #[tokio::test(start_paused = true)]
-async fn containers_that_went_with_their_sandbox_are_not_known_any_more() {
+async fn containers_removed_with_their_sandbox_are_forgotten() {
     let node = Node::new();
     node.sim.events(EventFlavour::CriO);
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     let first = node.kill_app(&uid, 1);
     let again = |node: &Node| {
@@ -74,28 +74,28 @@ async fn containers_that_went_with_their_sandbox_are_not_known_any_more() {
 
 /// Scenario 19.
 #[tokio::test(start_paused = true)]
-async fn a_reason_that_the_runtime_learns_late_is_shown_all_the_same() {
+async fn a_late_exit_reason_is_still_published() {
     let node = Node::new();
     let killed = Behavior::runs_out_of_memory(seconds(1)).with_reason_after(millis(200));
     node.sim.on_container("app", killed);
-    let uid = node.want("job", ONCE);
+    let uid = node.apply("job", ONCE);
     let exited = |node: &Node| node.exit_times(&uid, "app").len() == 1;
     node.until("the exit", exited).await;
-    let told = |node: &Node| node.state("job", "app") == "Terminated OOMKilled 137";
-    let took = node.until("the reason is told", told).await;
+    let reported = |node: &Node| node.state("job", "app") == "Terminated OOMKilled 137";
+    let took = node.until("the reason is reported", reported).await;
     assert!(took <= millis(400), "{took:?}");
 }
 
 /// Scenario 20.
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_pod_waits_for_nothing_but_its_containers() {
+async fn pod_termination_waits_only_for_its_containers() {
     let node = Node::new();
     let slow = Behavior::runs().exiting_on_term(millis(640), 0);
     node.sim.on_container("app", slow);
-    let uid = node.want("web", &format!("terminationGracePeriodSeconds: 1, {APP}"));
+    let uid = node.apply("web", &format!("terminationGracePeriodSeconds: 1, {APP}"));
     node.until_running().await;
     sleep(seconds(20)).await;
-    node.unwant("web");
+    node.remove_manifest("web");
     let gone = |node: &Node| node.is_gone(&uid);
     node.until("the pod is gone", gone).await;
     let exit = node.exit_times(&uid, "app")[0];
@@ -105,14 +105,14 @@ async fn the_end_of_a_pod_waits_for_nothing_but_its_containers() {
 
 /// Scenario 22.
 #[tokio::test(start_paused = true)]
-async fn a_removed_pod_is_forgotten_at_once_where_no_event_tells_that_its_sandbox_went() {
+async fn a_removed_pod_is_forgotten_at_once_without_a_sandbox_event() {
     let node = Node::new();
     node.sim.events(EventFlavour::CriO);
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     sleep(seconds(20)).await;
     let sandbox = node.sim.sandboxes(&uid).remove(0);
-    node.unwant("web");
+    node.remove_manifest("web");
     node.until("the pod is gone", |node| node.is_gone(&uid))
         .await;
     let oracle = node.sim.oracle();
@@ -128,19 +128,19 @@ async fn a_removed_pod_is_forgotten_at_once_where_no_event_tells_that_its_sandbo
 
 /// Scenario 23.
 #[tokio::test(start_paused = true)]
-async fn no_container_is_removed_before_its_exit_code_was_told() {
+async fn no_container_is_removed_before_its_exit_code_is_reported() {
     let node = Node::new();
     node.sim
         .on_container_with("app", |start| match start.earlier {
             count @ 0..6 => Behavior::exits(millis(500), 10 + i32::try_from(count).unwrap_or(0)),
             _ => Behavior::runs(),
         });
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until("the last restart", |node| {
         node.sim.oracle().starts(&uid, "app") == 7 && node.is_running("web")
     })
     .await;
-    node.unwant("web");
+    node.remove_manifest("web");
     node.until("the pod is gone", |node| node.is_gone(&uid))
         .await;
     let oracle = node.sim.oracle();
@@ -152,9 +152,11 @@ async fn no_container_is_removed_before_its_exit_code_was_told() {
                 codes.insert(instance.id.clone(), *code);
             }
             EntryKind::ContainerRemoved(instance) => {
-                let told = node.lifecycle_of(&instance.id);
-                let died = told.iter().find(|(kind, _)| *kind == LifecycleKind::Died);
-                let (_, at) = died.expect("its end was told");
+                let reported = node.lifecycle_of(&instance.id);
+                let died = reported
+                    .iter()
+                    .find(|(kind, _)| *kind == LifecycleKind::Died);
+                let (_, at) = died.expect("its exit was reported");
                 assert!(*at <= entry.at, "{instance} was removed first");
                 removed += 1;
             }
@@ -171,11 +173,11 @@ async fn no_container_is_removed_before_its_exit_code_was_told() {
 
 /// Scenario 24.
 #[tokio::test(start_paused = true)]
-async fn a_sandbox_status_with_a_time_and_no_containers_hides_no_container() {
+async fn a_sandbox_status_without_containers_hides_no_container() {
     let node = Node::new();
     node.wire.stamp_sandboxes(true);
-    let uid = node.want("web", APP);
-    let other = node.want("other", APP);
+    let uid = node.apply("web", APP);
+    let other = node.apply("other", APP);
     node.until_running().await;
     node.kill_app(&uid, 1);
     node.sim.replay_events(50);
@@ -188,12 +190,12 @@ async fn a_sandbox_status_with_a_time_and_no_containers_hides_no_container() {
 
 /// Scenario 25.
 #[tokio::test(start_paused = true)]
-async fn a_runtime_that_is_unsure_for_a_moment_restarts_nothing() {
+async fn a_brief_unknown_state_restarts_nothing() {
     let node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     let id = node.sim.running(&uid, "app").expect("it runs");
-    // It may have been seen before it ran, too.
+    // It may also have been inspected before it ran.
     let changed = node.lifecycle_count(&id, LifecycleKind::Changed);
     node.sim.set_down(true);
     sleep(millis(400)).await;
@@ -216,11 +218,11 @@ async fn a_runtime_that_is_unsure_for_a_moment_restarts_nothing() {
     );
 }
 
-/// An end is learned although its pod is being looked at, and another container is unknown then.
+/// An exit is reported although the pod is being inspected and another container is UNKNOWN.
 #[tokio::test(start_paused = true)]
-async fn an_end_beside_a_container_that_is_unknown_for_a_moment_is_told_at_once() {
+async fn an_exit_beside_an_unknown_container_is_reported_at_once() {
     let node = Node::new();
-    let uid = node.want(
+    let uid = node.apply(
         "web",
         "restartPolicy: Never, containers: [{name: a, image: 'app:1'}, \
          {name: b, image: 'app:1'}, {name: c, image: 'app:1'}]",
@@ -232,11 +234,11 @@ async fn an_end_beside_a_container_that_is_unknown_for_a_moment_is_told_at_once(
     let unknown = rubelet_cri::v1::ContainerState::ContainerUnknown;
     node.sim.override_state(&a, Some(unknown));
     node.sim.kill_container(&b, 1, "");
-    // The answer is on its way back by then.
+    // By then the response is on its way.
     sleep(millis(150)).await;
     node.sim.override_state(&a, None);
     node.sim.kill_container(&c, 1, "");
-    let told = |node: &Node| node.state("web", "c").starts_with("Terminated");
-    let took = node.until("the end is told", told).await;
+    let reported = |node: &Node| node.state("web", "c").starts_with("Terminated");
+    let took = node.until("the end is reported", reported).await;
     assert!(took <= millis(600), "{took:?}");
 }

@@ -1,4 +1,4 @@
-//! More of everything than anybody can work on.
+//! Floods of events, exits and pods.
 
 use rubelet_cri::{
     ContainerEvent, RuntimeService as _, Timeouts,
@@ -14,7 +14,7 @@ use crate::tests::node::{Node, seconds};
 
 /// Scenario 6.
 #[tokio::test(start_paused = true)]
-async fn a_thousand_ends_while_no_pod_can_be_worked_on_are_all_worked_on_later() {
+async fn a_thousand_exits_while_not_ready_are_all_handled_later() {
     const PODS: usize = 26;
     const EACH: usize = 40;
     let node = Node::new();
@@ -23,10 +23,10 @@ async fn a_thousand_ends_while_no_pod_can_be_worked_on_are_all_worked_on_later()
         .collect();
     let spec = format!("containers: [{}]", containers.join(", "));
     let uids: Vec<_> = (0..PODS)
-        .map(|number| node.want(&format!("p{number}"), &spec))
+        .map(|number| node.apply(&format!("p{number}"), &spec))
         .collect();
     node.until_running().await;
-    // Nothing is done to pods while the runtime says that it is not ready.
+    // Pod tasks do nothing while the runtime reports that it is not ready.
     node.sim.set_ready(false, true);
     sleep(seconds(12)).await;
     let all = node.sim.containers();
@@ -49,7 +49,10 @@ async fn a_thousand_ends_while_no_pod_can_be_worked_on_are_all_worked_on_later()
             .filter(|found| found.phase.exit().is_some());
         ends.count()
     };
-    assert!(uids.iter().all(|uid| ended(uid) == EACH), "all is known");
+    assert!(
+        uids.iter().all(|uid| ended(uid) == EACH),
+        "all exits are observed"
+    );
     node.sim.set_ready(true, true);
     let took = node.until_running().await;
     assert!(took <= seconds(20), "{took:?}");
@@ -72,17 +75,17 @@ async fn a_thousand_ends_while_no_pod_can_be_worked_on_are_all_worked_on_later()
 
 /// Scenario 15.
 #[tokio::test(start_paused = true)]
-async fn old_events_of_many_pods_cost_one_look_each_and_tell_nothing() {
+async fn replayed_events_cost_one_inspection_per_pod_and_no_report() {
     const PODS: usize = 1000;
     let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
     node.sim.populate(PODS / 2, 1);
-    // Nobody knows yet whether these pods are wanted.
+    // Whether these pods are desired is not known yet.
     node.set_waiting(true);
     node.start();
     sleep(seconds(30)).await;
     let containers = node.sim.containers();
     assert_eq!(containers.len(), PODS / 2);
-    let (inspections, told) = (node.inspections(), node.lifecycle());
+    let (inspections, reported) = (node.inspections(), node.lifecycle());
     let mark = node.sim.oracle().mark();
     let kinds = [Kind::ContainerCreatedEvent, Kind::ContainerStartedEvent];
     for number in 0..10 * PODS {
@@ -106,12 +109,12 @@ async fn old_events_of_many_pods_cost_one_look_each_and_tell_nothing() {
     let calls = node.sim.oracle().calls_since(mark);
     let lists = calls.iter().filter(|call| call.call == "ListPodSandbox");
     assert!(lists.count() <= 1, "events of one moment share a list");
-    assert_eq!(node.lifecycle(), told, "nothing has changed");
+    assert_eq!(node.lifecycle(), reported, "nothing has changed");
 }
 
 /// Scenario 16.
 #[tokio::test(start_paused = true)]
-async fn events_are_read_at_once_although_nothing_can_be_inspected() {
+async fn events_are_read_at_once_while_inspections_hang() {
     let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
     node.sim.populate(60, 1);
     node.set_waiting(true);
@@ -155,35 +158,35 @@ async fn events_are_read_at_once_although_nothing_can_be_inspected() {
             .remove_container(remove)
             .await
             .expect("it is removed");
-        assert_eq!(began.elapsed(), millis(0), "the runtime was held up");
+        assert_eq!(began.elapsed(), millis(0), "the reader delayed the runtime");
         sleep(millis(20)).await;
     }
     let oracle = node.sim.oracle();
-    let mut told = std::collections::HashMap::new();
+    let mut reported = std::collections::HashMap::new();
     let mut read = 0;
     for entry in &oracle.entries()[mark..] {
         match &entry.what {
             EntryKind::EventEmitted(number, _) => {
-                told.insert(*number, entry.at);
+                reported.insert(*number, entry.at);
             }
             EntryKind::EventDelivered { number, .. } => {
-                let took = told.remove(number).map(|at| entry.at - at);
+                let took = reported.remove(number).map(|at| entry.at - at);
                 assert!(took.unwrap_or_default() <= millis(10), "{took:?}");
                 read += 1;
             }
             _ => {}
         }
     }
-    assert!(told.is_empty(), "all were read");
+    assert!(reported.is_empty(), "all were read");
     assert!(read >= 2000, "{read} events");
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_of_many_ends_at_the_same_time_is_reported_at_once_and_once() {
+async fn simultaneous_exits_are_each_reported_at_once_and_once() {
     let node = Node::new();
     for number in 0..60 {
         let spec = "restartPolicy: Never, containers: [{name: app, image: 'app:1'}]";
-        node.want(&format!("p{number}"), spec);
+        node.apply(&format!("p{number}"), spec);
     }
     node.until_running().await;
     sleep(seconds(10)).await;
@@ -199,10 +202,10 @@ async fn each_of_many_ends_at_the_same_time_is_reported_at_once_and_once() {
 
 /// I11.
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_events_costs_no_more_memory_than_a_few_of_them() {
+async fn a_flood_of_events_does_not_grow_memory() {
     const PODS: usize = 50;
     const EVENTS: usize = 100_000;
-    /// What one pod may cost beside what the runtime holds of it, and what all may.
+    /// Entries that one pod may cost beyond what the runtime has of it, and that all may.
     const EACH: usize = 80;
     const ALL: usize = 1024 + 512;
     let kinds = [
@@ -218,13 +221,13 @@ async fn a_flood_of_events_costs_no_more_memory_than_a_few_of_them() {
     sleep(seconds(30)).await;
     let containers = node.sim.containers();
     let before = node.agent().pleg().kept();
-    // Nothing can be inspected, so that nothing is forgotten.
+    // No inspection can complete, so nothing is forgotten.
     let hangs = ["ContainerStatus", "PodSandboxStatus", "ListContainers"]
         .map(|call| node.sim.hang(call, Subject::any()));
     let mut most = 0;
     for number in 0..EVENTS {
         let of = &containers[number % containers.len()];
-        // Of what is there, of what nobody knows, in pods that are there and in others.
+        // Of known and unknown containers, in known and unknown pods.
         let (container, sandbox) = match number % 5 {
             0 => (of.id.clone(), of.sandbox_id.clone()),
             1 => (format!("new-{number}"), of.sandbox_id.clone()),
@@ -253,7 +256,7 @@ async fn a_flood_of_events_costs_no_more_memory_than_a_few_of_them() {
     assert_eq!(node.sim.oracle().events_delivered().len(), EVENTS);
     most = most.max(node.agent().pleg().kept());
     assert!(most <= before + PODS * EACH + ALL, "{before}, then {most}");
-    // What was learned is looked at, and found to be nothing.
+    // Then all of them are inspected and do not exist.
     let mark = node.sim.oracle().mark();
     drop(hangs);
     sleep(seconds(30)).await;

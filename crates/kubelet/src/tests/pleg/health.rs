@@ -1,4 +1,4 @@
-//! One pod that hangs, a slow runtime, and one that is gone.
+//! A pod that hangs, a slow runtime, and a silent one.
 
 use rubelet_cri::CALLS;
 use rubelet_sim::Subject;
@@ -9,14 +9,14 @@ use crate::tests::node::{Node, seconds};
 
 /// Scenario 7.
 #[tokio::test(start_paused = true)]
-async fn containers_whose_status_hangs_are_the_trouble_of_their_pods_only() {
+async fn containers_whose_status_hangs_affect_only_their_pods() {
     for count in [1, 20] {
         let node = Node::new();
         let bad: Vec<_> = (0..count)
-            .map(|number| node.want(&format!("bad-{number}"), APP))
+            .map(|number| node.apply(&format!("bad-{number}"), APP))
             .collect();
         let good: Vec<_> = (0..20)
-            .map(|number| node.want(&format!("good-{number}"), ONCE))
+            .map(|number| node.apply(&format!("good-{number}"), ONCE))
             .collect();
         node.until_running().await;
         let hangs: Vec<_> = bad
@@ -44,7 +44,7 @@ async fn containers_whose_status_hangs_are_the_trouble_of_their_pods_only() {
                 .any(|event| event.contains("does not report the state"));
             assert!(warned, "{events:?}");
         }
-        // A lane of four is enough for one of them.
+        // The four slots of hung pods are enough for one of them.
         assert_eq!(node.node_events("RuntimeSlow"), u32::from(count > 4));
         assert_eq!(node.node_events("RuntimeNotSlow"), 0);
         drop(hangs);
@@ -57,9 +57,9 @@ async fn containers_whose_status_hangs_are_the_trouble_of_their_pods_only() {
 
 /// Scenario 8.
 #[tokio::test(start_paused = true)]
-async fn a_runtime_that_answers_nothing_for_three_minutes_makes_the_node_not_ready() {
+async fn a_runtime_silent_for_three_minutes_makes_the_node_not_ready() {
     let node = Node::new();
-    let uid = node.want("web", APP);
+    let uid = node.apply("web", APP);
     node.until_running().await;
     sleep(seconds(60)).await;
     let hangs: Vec<_> = CALLS
@@ -87,12 +87,12 @@ async fn a_runtime_that_answers_nothing_for_three_minutes_makes_the_node_not_rea
 
 /// Scenario 9.
 #[tokio::test(start_paused = true)]
-async fn a_runtime_with_slow_lists_is_slow_and_not_gone() {
+async fn slow_lists_do_not_make_the_node_not_ready() {
     let node = Node::new();
     for call in ["ListPodSandbox", "ListContainers"] {
         node.sim.set_latency_of(call, seconds(20));
     }
-    let uid = node.want("job", ONCE);
+    let uid = node.apply("job", ONCE);
     node.until_running().await;
     let mut slowest: f64 = 0.0;
     for _ in 0..200 {
@@ -102,7 +102,7 @@ async fn a_runtime_with_slow_lists_is_slow_and_not_gone() {
         slowest = slowest.max(node.metric("rubelet_pleg_relist_in_progress_seconds"));
     }
     assert!(slowest > 10.0, "{slowest}");
-    // Once, and not for each list.
+    // Reported once, not for each list.
     assert_eq!(node.node_events("RuntimeSlow"), 1);
     assert_eq!(node.node_events("RuntimeNotSlow"), 0);
     let id = node.kill_app(&uid, 1);

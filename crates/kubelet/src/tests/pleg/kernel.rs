@@ -1,4 +1,4 @@
-//! Ends that the kernel tells before the runtime does.
+//! Exits that the kernel reports before the runtime does.
 
 use rubelet_cri::{Code, CriErrorKind, Timeouts};
 use rubelet_image_pull::images::PullParallelism;
@@ -9,23 +9,24 @@ use tokio::time::{Instant, sleep};
 use super::queries::millis;
 use crate::tests::node::{Node, seconds};
 
-/// Containers that have run for long enough to start again at once.
+/// A pod whose container may restart without back-off after a while.
 const POD: &str = "restartPolicy: Always, containers: [{name: app, image: 'app:1'}]";
 
-/// A node that listens to the kernel, and whose pod has rested; its UID and its container.
-async fn node_at_rest(spec: &str) -> (Node, String, String) {
+/// A node that watches processes, with a pod that has run for a minute; also the pod's UID and its
+/// container.
+async fn idle_node(spec: &str) -> (Node, String, String) {
     let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
     node.kernel = true;
     node.sim.on_pull("app:1", Pull::succeeds());
     node.start();
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     node.until_running().await;
     sleep(seconds(60)).await;
     let id = node.sim.running(&uid, "app").expect("it runs");
     (node, uid, id)
 }
 
-/// When the first container of this attempt was created or started, since the start of the model.
+/// When the first container of this attempt was created or started, since the simulation started.
 fn when(node: &Node, attempt: u32, started: bool) -> Option<std::time::Duration> {
     let oracle = node.sim.oracle();
     oracle.entries().iter().find_map(|entry| match &entry.what {
@@ -42,31 +43,35 @@ fn kernel_caused(node: &Node) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_instance_is_there_before_the_runtime_tells_the_end_and_starts_after_it() {
-    let (node, uid, id) = node_at_rest(POD).await;
+async fn a_precreated_container_starts_after_the_exit_report() {
+    let (node, uid, id) = idle_node(POD).await;
     let before = node.uptime();
     node.sim.exit_unnoticed(&id, None);
     sleep(millis(40)).await;
-    let made = when(&node, 1, false).expect("it was made ahead");
+    let made = when(&node, 1, false).expect("it was precreated");
     assert!(made - before <= millis(5), "{:?}", made - before);
     assert_eq!(when(&node, 1, true), None, "it is not started");
-    assert_eq!(node.state("web", "app"), "Running", "by the runtime's word");
+    assert_eq!(
+        node.state("web", "app"),
+        "Running",
+        "as the runtime reports"
+    );
     assert_eq!(kernel_caused(&node), 1);
-    let told = node.uptime();
+    let reported = node.uptime();
     node.sim.kill_container(&id, 137, "");
     node.until("the next instance runs", |node| {
         when(node, 1, true).is_some()
     })
     .await;
     let started = when(&node, 1, true).expect("it runs");
-    assert!(started - told <= millis(5), "{:?}", started - told);
+    assert!(started - reported <= millis(5), "{:?}", started - reported);
     sleep(seconds(5)).await;
     let status = node.container("web", "app").expect("it is there");
     assert_eq!(status.restart_count, 1);
     assert_eq!(node.calls("CreateContainer"), 2);
     node.assert_never_twice(&uid);
 
-    // The end of that one comes too soon for another start: nothing is made ahead.
+    // That one exits too early for a restart without back-off: nothing is precreated.
     let second = node.sim.running(&uid, "app").expect("it runs");
     sleep(seconds(30)).await;
     node.sim.exit_unnoticed(&second, None);
@@ -80,8 +85,8 @@ async fn the_next_instance_is_there_before_the_runtime_tells_the_end_and_starts_
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_exit_code_of_the_kernel_is_published_before_the_runtime_tells_the_end() {
-    let (node, uid, id) = node_at_rest(POD).await;
+async fn an_exit_code_of_the_kernel_is_published_early() {
+    let (node, uid, id) = idle_node(POD).await;
     node.sim.exit_unnoticed(&id, Some(3));
     node.until("the end is published", |node| {
         node.state("web", "app") == "Terminated Error 3"
@@ -89,7 +94,7 @@ async fn an_exit_code_of_the_kernel_is_published_before_the_runtime_tells_the_en
     .await;
     let status = node.container("web", "app").expect("it is there");
     assert!(!status.ready);
-    let told = node.uptime();
+    let reported = node.uptime();
     sleep(millis(40)).await;
     assert_eq!(
         when(&node, 1, true),
@@ -102,7 +107,7 @@ async fn an_exit_code_of_the_kernel_is_published_before_the_runtime_tells_the_en
     })
     .await;
     let started = when(&node, 1, true).expect("it runs");
-    assert!(started - told <= millis(50), "{:?}", started - told);
+    assert!(started - reported <= millis(50), "{:?}", started - reported);
     sleep(seconds(5)).await;
     let status = node.container("web", "app").expect("it is there");
     assert_eq!(status.restart_count, 1);
@@ -110,8 +115,8 @@ async fn an_exit_code_of_the_kernel_is_published_before_the_runtime_tells_the_en
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_kernel_is_asked_once_for_each_container_and_a_pod_at_rest_costs_nothing() {
-    let (node, _, _) = node_at_rest(POD).await;
+async fn pids_are_queried_once_and_idle_pods_cost_no_calls() {
+    let (node, _, _) = idle_node(POD).await;
     let mark = node.sim.oracle().mark();
     sleep(seconds(50)).await;
     let calls = node.sim.oracle().calls_since(mark);
@@ -120,11 +125,15 @@ async fn the_kernel_is_asked_once_for_each_container_and_a_pod_at_rest_costs_not
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_the_runtime_never_tells_is_said_and_made_up_by_nobody() {
-    let (node, uid, id) = node_at_rest(POD).await;
+async fn an_exit_that_is_never_reported_raises_an_event_only() {
+    let (node, uid, id) = idle_node(POD).await;
     node.sim.exit_unnoticed(&id, None);
     sleep(seconds(1)).await;
-    assert_eq!(node.containers(&uid).len(), 2, "the next instance is ready");
+    assert_eq!(
+        node.containers(&uid).len(),
+        2,
+        "the next instance is precreated"
+    );
     sleep(seconds(11)).await;
     assert_eq!(node.containers(&uid).len(), 1, "and it is removed");
     assert_eq!(node.state("web", "app"), "Running");
@@ -134,18 +143,18 @@ async fn an_end_that_the_runtime_never_tells_is_said_and_made_up_by_nobody() {
             .restart_count,
         0
     );
-    let told = |node: &Node| {
+    let reported = |node: &Node| {
         let events = node.events("web");
         let lost = events
             .iter()
             .filter(|event| event.starts_with("ContainerEndNotTold "));
         lost.count()
     };
-    assert_eq!(told(&node), 1, "{:?}", node.events("web"));
+    assert_eq!(reported(&node), 1, "{:?}", node.events("web"));
     sleep(seconds(600)).await;
-    assert_eq!(told(&node), 1, "once");
+    assert_eq!(reported(&node), 1, "once");
     assert_eq!(node.containers(&uid).len(), 1);
-    // The runtime finds it after all: an ordinary restart.
+    // The runtime reports the exit after all: an ordinary restart.
     node.sim.kill_container(&id, 137, "");
     node.until("it starts again", |node| when(node, 1, true).is_some())
         .await;
@@ -160,8 +169,8 @@ async fn an_end_that_the_runtime_never_tells_is_said_and_made_up_by_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_of_which_the_event_is_lost_is_noticed_all_the_same() {
-    let (node, uid, id) = node_at_rest(POD).await;
+async fn an_exit_whose_event_is_lost_is_still_noticed() {
+    let (node, uid, id) = idle_node(POD).await;
     node.sim.mute_events();
     node.sim.exit_unnoticed(&id, None);
     sleep(millis(40)).await;
@@ -173,10 +182,10 @@ async fn an_end_of_which_the_event_is_lost_is_noticed_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_not_start_again_is_not_made_ahead() {
+async fn a_container_that_may_not_restart_is_not_precreated() {
     for policy in ["OnFailure", "Never"] {
         let spec = POD.replace("Always", policy);
-        let (node, _, id) = node_at_rest(&spec).await;
+        let (node, _, id) = idle_node(&spec).await;
         node.sim.exit_unnoticed(&id, None);
         sleep(millis(40)).await;
         assert_eq!(node.calls("CreateContainer"), 1, "{policy}");
@@ -188,7 +197,7 @@ async fn what_may_not_start_again_is_not_made_ahead() {
         assert_eq!(node.calls("CreateContainer"), 1, "{policy}");
     }
     let pulls = POD.replace("'app:1'", "'app:1', imagePullPolicy: Always");
-    let (node, _, id) = node_at_rest(&pulls).await;
+    let (node, _, id) = idle_node(&pulls).await;
     node.sim.exit_unnoticed(&id, None);
     sleep(millis(40)).await;
     assert_eq!(node.calls("CreateContainer"), 1);
@@ -200,19 +209,19 @@ async fn what_may_not_start_again_is_not_made_ahead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_is_killed_between_the_two_leaves_one_instance() {
-    for told in [false, true] {
+async fn an_agent_killed_between_exit_and_report_leaves_one_instance() {
+    for reported in [false, true] {
         for after in [0, 2, 6, 12, 20] {
-            let (mut node, uid, id) = node_at_rest(POD).await;
+            let (mut node, uid, id) = idle_node(POD).await;
             node.sim.set_latency(millis(4));
             node.sim.exit_unnoticed(&id, None);
             sleep(millis(after)).await;
-            if told {
+            if reported {
                 node.sim.kill_container(&id, 137, "");
                 sleep(millis(after)).await;
             }
             node.restart().await;
-            if !told {
+            if !reported {
                 sleep(millis(50)).await;
                 node.sim.kill_container(&id, 137, "");
             }
@@ -221,7 +230,10 @@ async fn an_agent_that_is_killed_between_the_two_leaves_one_instance() {
             })
             .await;
             sleep(seconds(30)).await;
-            let what = format!("told: {told}, after {after} ms\n{}", node.account());
+            let what = format!(
+                "reported: {reported}, after {after} ms\n{}",
+                node.failure_report()
+            );
             assert_eq!(node.sim.oracle().starts(&uid, "app"), 2, "{what}");
             let status = node.container("web", "app").expect("it is there");
             assert_eq!(status.restart_count, 1, "{what}");
@@ -232,17 +244,17 @@ async fn an_agent_that_is_killed_between_the_two_leaves_one_instance() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_fails_or_hangs_ahead_costs_no_more_than_without() {
-    let (node, uid, id) = node_at_rest(POD).await;
+async fn a_failed_precreation_does_not_delay_the_restart() {
+    let (node, uid, id) = idle_node(POD).await;
     let kind = CriErrorKind::Other(Code::Unknown);
     node.sim.fail_next("CreateContainer", kind, false);
     node.sim.exit_unnoticed(&id, None);
     sleep(millis(40)).await;
-    let told = Instant::now();
+    let reported = Instant::now();
     node.sim.kill_container(&id, 137, "");
     node.until("it starts again", |node| when(node, 1, true).is_some())
         .await;
-    assert!(told.elapsed() <= millis(10), "{:?}", told.elapsed());
+    assert!(reported.elapsed() <= millis(10), "{:?}", reported.elapsed());
     let events = node.events("web");
     assert!(
         !events.iter().any(|event| event.starts_with("Failed")),
@@ -252,16 +264,16 @@ async fn a_call_that_fails_or_hangs_ahead_costs_no_more_than_without() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_removed_meanwhile_leaves_nothing() {
+async fn a_pod_removed_during_precreation_leaves_nothing() {
     for hangs in [false, true] {
-        let (node, uid, id) = node_at_rest(POD).await;
+        let (node, uid, id) = idle_node(POD).await;
         let hang = hangs.then(|| {
             node.sim
                 .hang_after_effect("CreateContainer", Subject::container(&uid, "app"))
         });
         node.sim.exit_unnoticed(&id, None);
         sleep(millis(20)).await;
-        node.unwant("web");
+        node.remove_manifest("web");
         sleep(millis(20)).await;
         node.sim.kill_container(&id, 137, "");
         drop(hang);
@@ -272,8 +284,8 @@ async fn a_pod_that_is_removed_meanwhile_leaves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ends_that_the_runtime_tells_first_are_none_of_the_kernels() {
-    let (node, uid, id) = node_at_rest(POD).await;
+async fn an_exit_that_the_runtime_reports_first_restarts_once() {
+    let (node, uid, id) = idle_node(POD).await;
     node.sim.kill_container(&id, 1, "");
     node.until("it starts again", |node| when(node, 1, true).is_some())
         .await;

@@ -1,4 +1,4 @@
-//! What is seen while something starts, and just after it.
+//! Observations during and just after a start.
 
 use rubelet_cri::{CriErrorKind, v1::ContainerEventType as Kind};
 use rubelet_pleg::LifecycleKind;
@@ -10,7 +10,7 @@ use crate::tests::node::{Node, seconds};
 
 /// Scenario 1.
 #[tokio::test(start_paused = true)]
-async fn events_that_come_before_the_answer_make_nothing_a_second_time() {
+async fn events_before_a_calls_response_create_nothing_twice() {
     for (call, after) in [
         ("RunPodSandbox", true),
         ("CreateContainer", true),
@@ -22,7 +22,7 @@ async fn events_that_come_before_the_answer_make_nothing_a_second_time() {
             true => node.sim.hang_after_effect(call, Subject::any()),
             false => node.sim.hang(call, Subject::any()),
         };
-        let uid = node.want("web", APP);
+        let uid = node.apply("web", APP);
         hang.reached().await;
         for _ in 0..30 {
             node.sim.replay_events(20);
@@ -40,7 +40,7 @@ async fn events_that_come_before_the_answer_make_nothing_a_second_time() {
 
 /// Scenario 2.
 #[tokio::test(start_paused = true)]
-async fn after_a_start_nothing_is_done_before_the_container_was_looked_at() {
+async fn after_a_start_an_inspection_precedes_the_next_step() {
     for latency in [0, 3, 70] {
         let node = Node::new();
         node.sim.set_latency(millis(latency));
@@ -50,7 +50,7 @@ async fn after_a_start_nothing_is_done_before_the_container_was_looked_at() {
         }
         let spec = "initContainers: [{name: one, image: 'app:1'}, {name: two, image: 'app:1'}, \
                     {name: three, image: 'app:1'}], containers: [{name: app, image: 'app:1'}]";
-        let uid = node.want("web", spec);
+        let uid = node.apply("web", spec);
         node.until_running().await;
         let oracle = node.sim.oracle();
         let entries = oracle.entries();
@@ -74,7 +74,7 @@ async fn after_a_start_nothing_is_done_before_the_container_was_looked_at() {
             let mut before_next = calls.take_while(|(call, _)| !is_step(call));
             let looked =
                 before_next.any(|(call, of)| call == "ContainerStatus" && of.id == subject.id);
-            assert!(looked, "{subject} was not looked at\n{oracle}");
+            assert!(looked, "{subject} was not inspected\n{oracle}");
             looks += 1;
         }
         assert_eq!(looks, 4);
@@ -86,12 +86,12 @@ async fn after_a_start_nothing_is_done_before_the_container_was_looked_at() {
 
 /// Scenario 3.
 #[tokio::test(start_paused = true)]
-async fn a_start_that_is_reported_after_the_end_changes_nothing() {
+async fn a_start_that_is_reported_after_the_exit_changes_nothing() {
     let node = Node::new();
     node.sim.on_container("app", Behavior::exits(millis(1), 7));
     let late = EventFault::late(millis(300)).of(Kind::ContainerStartedEvent);
     node.sim.inject_event(late.always());
-    let uid = node.want("job", ONCE);
+    let uid = node.apply("job", ONCE);
     sleep(seconds(5)).await;
     let id = node.containers(&uid).remove(0).id;
     assert_eq!(node.state("job", "app"), "Terminated Error 7");
@@ -102,13 +102,13 @@ async fn a_start_that_is_reported_after_the_end_changes_nothing() {
 
 /// Scenario 4.
 #[tokio::test(start_paused = true)]
-async fn whatever_comes_last_the_end_of_a_container_stays_its_end() {
+async fn late_events_do_not_revive_an_exited_container() {
     let node = Node::new();
     let held = EventFault::held().of(Kind::ContainerStartedEvent);
     node.sim.inject_event(held.always());
     let spec = "restartPolicy: Never, \
                 containers: [{name: a, image: 'app:1'}, {name: b, image: 'app:1'}]";
-    let uid = node.want("web", spec);
+    let uid = node.apply("web", spec);
     node.until_running().await;
     let ids: Vec<_> = node.containers(&uid).into_iter().map(|of| of.id).collect();
     for id in &ids {
@@ -118,7 +118,7 @@ async fn whatever_comes_last_the_end_of_a_container_stays_its_end() {
         let took = node.until_death_of(id).await;
         assert!(took <= DELIVERY_LIMIT, "{took:?}");
     }
-    // The starts, told last, say that both run.
+    // The STARTED events, which arrive last, say that both run.
     let mark = node.lifecycle().len();
     node.sim.release_events_reversed();
     sleep(DELIVERY_LIMIT).await;
@@ -143,13 +143,13 @@ async fn whatever_comes_last_the_end_of_a_container_stays_its_end() {
 
 /// Scenario 17.
 #[tokio::test(start_paused = true)]
-async fn what_was_made_by_a_call_that_timed_out_is_found_and_not_made_twice() {
+async fn what_a_timed_out_call_created_is_found_and_not_created_twice() {
     for call in ["RunPodSandbox", "CreateContainer", "StartContainer"] {
         let node = Node::new();
         let timeout = CriErrorKind::DeadlineExceeded(seconds(120));
-        let fault = Fault::of(call).error(timeout, "as a slow disk does");
+        let fault = Fault::of(call).error(timeout, "as on a slow disk");
         node.sim.inject(fault.after_effect());
-        let uid = node.want("web", APP);
+        let uid = node.apply("web", APP);
         node.until_running().await;
         sleep(seconds(10)).await;
         let oracle = node.sim.oracle();
@@ -167,11 +167,11 @@ async fn what_was_made_by_a_call_that_timed_out_is_found_and_not_made_twice() {
 
 /// Scenario 18.
 #[tokio::test(start_paused = true)]
-async fn a_start_that_failed_is_seen_as_its_end_at_once() {
+async fn a_failed_start_is_reported_as_an_exit_at_once() {
     let node = Node::new();
     let broken = Behavior::does_not_start("exec: no such file");
     node.sim.on_container("app", broken);
-    let uid = node.want("job", ONCE);
+    let uid = node.apply("job", ONCE);
     let failed = |node: &Node| node.phase("job").is_some_and(|phase| phase.is_terminal());
     let took = node.until("the pod has failed", failed).await;
     assert!(took <= DELIVERY_LIMIT, "{took:?}");
@@ -190,6 +190,6 @@ async fn a_start_that_failed_is_seen_as_its_end_at_once() {
     });
     let later = oracle.calls_since(start.expect("it was tried"));
     let looks = later.iter().filter(|call| call.call == "ContainerStatus");
-    // A pod that ends is torn down, and looked at after each step of that.
+    // A terminated pod is cleaned up, with an inspection after each step.
     assert!((1..=3).contains(&looks.count()), "{oracle}");
 }

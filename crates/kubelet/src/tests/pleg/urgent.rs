@@ -1,4 +1,4 @@
-//! Who comes first when more must be looked at than is looked at at the same time.
+//! The order of inspections when more are due than there are slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep};
 use super::queries::millis;
 use crate::tests::node::{Node, seconds};
 
-/// A node with so many pods that nobody works on, of which all containers end without being told,
-/// on a runtime that takes its time. They are found by a list.
-async fn node_with_untold_ends(pods: usize) -> Node {
+/// A node with this number of pods without tasks, on a slow runtime. All containers but one have
+/// exited without an event, so only a list finds the exits.
+async fn node_with_unreported_exits(pods: usize) -> Node {
     let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
     node.sim.populate(pods, 1);
     node.set_waiting(true);
@@ -31,30 +31,30 @@ async fn node_with_untold_ends(pods: usize) -> Node {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_is_reported_comes_before_many_that_a_list_has_found() {
-    let node = node_with_untold_ends(200).await;
+async fn an_exit_event_is_inspected_before_exits_found_by_a_list() {
+    let node = node_with_unreported_exits(200).await;
     node.agent().pleg().relist_now();
     sleep(millis(50)).await;
     let last = node.sim.containers().pop().expect("it is there").id;
     node.sim.kill_container(&last, 1, "");
     let took = node.until_death_of(&last).await;
-    // The next place is free after 300 ms, and its own inspection takes as long.
+    // The next slot is free after 300 ms, and the inspection takes as long.
     assert!(took <= millis(650), "{took:?}");
-    let told = |node: &Node| {
+    let reported = |node: &Node| {
         let all = node.sim.containers();
         let ends = all
             .iter()
             .filter(|of| node.lifecycle_count(&of.id, LifecycleKind::Died) > 0);
         ends.count()
     };
-    assert!(told(&node) < 60, "the others wait");
+    assert!(reported(&node) < 60, "the others wait");
     sleep(seconds(5)).await;
-    assert_eq!(told(&node), 200);
+    assert_eq!(reported(&node), 200);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_whose_task_waits_comes_before_all_others() {
-    let node = node_with_untold_ends(200).await;
+async fn a_pod_whose_task_waits_is_inspected_first() {
+    let node = node_with_unreported_exits(200).await;
     let pleg = node.agent().pleg();
     pleg.relist_now();
     sleep(millis(50)).await;
@@ -71,18 +71,18 @@ async fn a_pod_whose_task_waits_comes_before_all_others() {
 
 /// I7.
 #[tokio::test(start_paused = true)]
-async fn no_more_than_sixteen_pods_are_looked_at_at_a_time() {
-    let node = node_with_untold_ends(120).await;
+async fn at_most_sixteen_pods_are_inspected_at_a_time() {
+    let node = node_with_unreported_exits(120).await;
     let mark = node.sim.oracle().mark();
     node.agent().pleg().relist_now();
     sleep(seconds(5)).await;
-    let (most, read) = reads_at_a_time(&node, mark);
+    let (most, read) = concurrent_reads(&node, mark);
     assert_eq!((most, read), (FAST_SLOTS, 119));
 }
 
 /// I7.
 #[tokio::test(start_paused = true)]
-async fn however_many_pods_hang_what_is_asked_is_bounded_and_the_others_are_looked_at() {
+async fn hung_inspections_are_bounded_and_others_go_ahead() {
     let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
     node.sim.populate(320, 1);
     node.set_waiting(true);
@@ -99,7 +99,7 @@ async fn however_many_pods_hang_what_is_asked_is_bounded_and_the_others_are_look
             hang
         })
         .collect();
-    // Each of them is given a second of a quick place, once.
+    // Each of them occupies a fast slot for a second, once.
     sleep(seconds(20)).await;
     for of in good {
         sleep(seconds(3)).await;
@@ -107,20 +107,20 @@ async fn however_many_pods_hang_what_is_asked_is_bounded_and_the_others_are_look
         let took = node.until_death_of(&of.id).await;
         assert!(took <= millis(50), "{took:?}");
     }
-    let (most, read) = reads_at_a_time(&node, mark);
+    let (most, read) = concurrent_reads(&node, mark);
     assert_eq!((most, read), (MAX_INSPECTIONS, 320));
     drop(hangs);
-    let told = |node: &Node| {
+    let reported = |node: &Node| {
         let mut all = bad.iter();
         all.all(|of| node.lifecycle_count(&of.id, LifecycleKind::Died) == 1)
     };
-    let took = node.until("all ends are told", told).await;
+    let took = node.until("all exits are reported", reported).await;
     assert!(took <= seconds(6), "{took:?}");
 }
 
-/// How many pods had statuses of their containers read at the same time, and so many at all; none
-/// twice at a time.
-fn reads_at_a_time(node: &Node, since: usize) -> (usize, usize) {
+/// The largest number of pods whose container statuses were read at the same time, and the number
+/// of pods that were read. Checks that no pod was read twice at a time.
+fn concurrent_reads(node: &Node, since: usize) -> (usize, usize) {
     let (mut reads, mut most, mut read) = (BTreeMap::new(), 0, BTreeSet::new());
     for entry in &node.sim.oracle().entries()[since..] {
         match &entry.what {

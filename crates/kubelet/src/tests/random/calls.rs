@@ -1,4 +1,4 @@
-//! The calls that fail or hang now and then.
+//! The calls that can fail or hang.
 
 pub(super) const CALLS: [&str; 13] = [
     "RunPodSandbox",

@@ -1,14 +1,14 @@
-//! What must hold after a random life, by the model's record of what happened.
+//! What must hold after a random life, checked in the oracle's record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rubelet_sim::EntryKind;
 
-use super::Story;
+use super::RandomLife;
 
-impl Story {
-    /// By the oracle: nothing ran twice at a time, and init containers ran in order, each in its
-    /// sandbox before the others.
+impl RandomLife {
+    /// Nothing ran twice at a time, and init containers ran in order, each in its sandbox before
+    /// the others.
     pub(super) fn assert_order(&self) {
         let oracle = self.node.sim.oracle();
         let mut running: BTreeSet<(&str, &str)> = BTreeSet::new();
@@ -45,8 +45,7 @@ impl Story {
         }
     }
 
-    /// I6, by the oracle: each exit code was reported as it was, before the agent removed the
-    /// container.
+    /// I6: each exit code was reported correctly, before the agent removed the container.
     pub(super) fn assert_codes(&self) {
         let oracle = self.node.sim.oracle();
         let mut codes = BTreeMap::new();
@@ -60,7 +59,9 @@ impl Story {
                         "I6: {instance} exited with {code}, and {reported:?} was reported\n{oracle}"
                     );
                 }
-                EntryKind::ContainerRemoved(of) if !self.vanished.contains(&of.sandbox_id) => {
+                EntryKind::ContainerRemoved(of)
+                    if !self.removed_sandboxes.contains(&of.sandbox_id) =>
+                {
                     let lost =
                         codes.contains_key(&of.id) && !self.delivery.codes.contains_key(&of.id);
                     assert!(
@@ -73,7 +74,7 @@ impl Story {
         }
     }
 
-    /// By the oracle: the postStart hook of whatever runs in the end has succeeded.
+    /// The postStart hook of each container that runs in the end has succeeded.
     pub(super) fn assert_hooks(&self) {
         if self.life.hooks.is_empty() {
             return;

@@ -40,9 +40,9 @@ impl DeliveryCheck {
         self.ends.clear();
     }
 
-    /// Adds what has happened since the last time. I1: what a task is given to work on was looked
-    /// at after it had last done something. What it gave up and continues by itself, such as the
-    /// start of a container whose pod is being removed, is no part of that.
+    /// Processes the trace since the last call. I1: the inspection that a task acts on began after
+    /// its last step. Calls that the task abandoned and that still complete, such as the start of a
+    /// container whose pod is being removed, do not count.
     pub(super) fn follow(&mut self, node: &Node) {
         for what in node.agent().pleg().take_trace() {
             match what {
@@ -67,7 +67,7 @@ impl DeliveryCheck {
                     assert!(
                         seq > done,
                         "I1: {uid} was given {seq:?} after it was done at {done:?}\n{}",
-                        node.account()
+                        node.failure_report()
                     );
                     self.at_work.insert(uid.clone(), false);
                     if let Some(ends) = self.ends.get_mut(&uid) {
@@ -93,7 +93,7 @@ impl DeliveryCheck {
             assert!(
                 forgotten.is_none() || !has_task,
                 "I4: the exit of {forgotten:?} of {uid} was not handled\n{}",
-                node.account()
+                node.failure_report()
             );
         }
     }

@@ -1,4 +1,4 @@
-//! What happens in a random life of pods, and how it is drawn.
+//! The actions of a random life, and their strategy.
 
 use proptest::prelude::*;
 
@@ -7,19 +7,19 @@ use super::{
     noise::{FLAVOURS, Noise, noise},
 };
 
-/// Most pods of a life.
+/// Largest number of pods in a life.
 const PODS: usize = 4;
 
-/// What happens to a node. Numbers choose among what is there, times are in milliseconds.
+/// An action on the node. Numbers are indices into what exists, times are in milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Act {
+pub(super) enum Action {
     Nothing,
     KillContainer(usize, usize),
-    /// The kernel tells the end so much earlier than the runtime.
-    EndProcess(usize, usize, u64),
+    /// The process exits; the runtime notices after this time.
+    ExitUnnoticed(usize, usize, u64),
     LoseTrack(usize, u64),
     KillSandbox(usize),
-    VanishSandbox(usize),
+    RemoveSandbox(usize),
     RestartAgent,
     AgentDown(u64),
     RestartRuntime,
@@ -36,8 +36,8 @@ pub(super) enum Act {
         after: bool,
         time: u64,
     },
-    /// Lists leave out this share of a thousand, so many times.
-    Holes {
+    /// The next lists omit this share of entries, in per mille.
+    PartialList {
         list: usize,
         share: u16,
         seed: u64,
@@ -54,15 +54,15 @@ pub(super) enum Act {
     Noise(usize, Noise),
 }
 
-impl Act {
-    /// The same, but to one of the first `pods` pods.
+impl Action {
+    /// The same action, restricted to the first `pods` pods.
     pub(super) fn among(mut self, pods: usize) -> Self {
         match &mut self {
             Self::KillContainer(pod, _)
-            | Self::EndProcess(pod, _, _)
+            | Self::ExitUnnoticed(pod, _, _)
             | Self::LoseTrack(pod, _)
             | Self::KillSandbox(pod)
-            | Self::VanishSandbox(pod)
+            | Self::RemoveSandbox(pod)
             | Self::Hang { pod, .. }
             | Self::FailPrepare(pod, _)
             | Self::FailCleanUp(pod, _)
@@ -78,7 +78,7 @@ impl Act {
             | Self::AgentDown(_)
             | Self::RestartRuntime
             | Self::RuntimeDown(_)
-            | Self::Holes { .. }
+            | Self::PartialList { .. }
             | Self::Fault { .. } => {}
         }
         self
@@ -93,59 +93,58 @@ pub(super) struct Life {
     pub(super) regular: usize,
     pub(super) policy: &'static str,
     pub(super) latency: u64,
-    /// Whether the agent asks the kernel, and by how much the runtime is behind it.
+    /// Whether the agent watches processes, and by how much the runtime lags behind.
     pub(super) kernel: Option<u64>,
     pub(super) finishes_abandoned_calls: bool,
-    /// Time to the end and exit code of instances, by number of the start.
+    /// Running time and exit code of instances, by the number of the start.
     pub(super) ends: Vec<(u64, i32)>,
-    /// How long hooks take, in milliseconds, and their exit codes, by their number; none at all
-    /// where this is empty.
+    /// Duration in milliseconds and exit code of hooks, by number; without hooks if empty.
     pub(super) hooks: Vec<(u64, i32)>,
-    pub(super) acts: Vec<(u64, Act)>,
+    pub(super) actions: Vec<(u64, Action)>,
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn action() -> impl Strategy<Value = Action> {
     let pod = 0..PODS;
     let span = prop_oneof![0_u64..100, 0_u64..5_000, 0_u64..60_000];
     let call = 0..CALLS.len();
     prop_oneof![
-        2 => Just(Act::Nothing),
-        4 => (pod.clone(), 0_usize..3).prop_map(|(pod, which)| Act::KillContainer(pod, which)),
+        2 => Just(Action::Nothing),
+        4 => (pod.clone(), 0_usize..3).prop_map(|(pod, which)| Action::KillContainer(pod, which)),
         4 => (pod.clone(), 0_usize..3, prop_oneof![4 => 0_u64..100, 1 => 0_u64..20_000])
-            .prop_map(|(pod, which, lag)| Act::EndProcess(pod, which, lag)),
-        2 => (pod.clone(), span.clone()).prop_map(|(pod, span)| Act::LoseTrack(pod, span)),
-        2 => pod.clone().prop_map(Act::KillSandbox),
-        1 => pod.clone().prop_map(Act::VanishSandbox),
-        5 => Just(Act::RestartAgent),
-        2 => span.clone().prop_map(Act::AgentDown),
-        1 => Just(Act::RestartRuntime),
-        2 => span.clone().prop_map(Act::RuntimeDown),
+            .prop_map(|(pod, which, lag)| Action::ExitUnnoticed(pod, which, lag)),
+        2 => (pod.clone(), span.clone()).prop_map(|(pod, span)| Action::LoseTrack(pod, span)),
+        2 => pod.clone().prop_map(Action::KillSandbox),
+        1 => pod.clone().prop_map(Action::RemoveSandbox),
+        5 => Just(Action::RestartAgent),
+        2 => span.clone().prop_map(Action::AgentDown),
+        1 => Just(Action::RestartRuntime),
+        2 => span.clone().prop_map(Action::RuntimeDown),
         4 => (call.clone(), 0_usize..4, any::<bool>(), 1_usize..4)
-            .prop_map(|(call, kind, after, times)| Act::Fault { call, kind, after, times }),
+            .prop_map(|(call, kind, after, times)| Action::Fault { call, kind, after, times }),
         3 => (call, pod.clone(), any::<bool>(), span)
-            .prop_map(|(call, pod, after, time)| Act::Hang { call, pod, after, time }),
+            .prop_map(|(call, pod, after, time)| Action::Hang { call, pod, after, time }),
         3 => (0..LISTS.len(), prop_oneof![Just(1000_u16), 100_u16..900], any::<u64>(), 1_usize..6)
-            .prop_map(|(list, share, seed, times)| Act::Holes { list, share, seed, times }),
-        1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Act::FailPrepare(pod, time)),
-        1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Act::FailCleanUp(pod, time)),
-        3 => (pod.clone(), 0_usize..2).prop_map(|(pod, which)| Act::EditImage(pod, which)),
-        1 => pod.clone().prop_map(Act::EditInit),
-        1 => pod.clone().prop_map(Act::EditLabel),
-        1 => pod.clone().prop_map(Act::EditNetwork),
-        2 => pod.clone().prop_map(Act::Remove),
-        3 => pod.clone().prop_map(Act::Add),
-        6 => (pod, noise()).prop_map(|(pod, noise)| Act::Noise(pod, noise)),
+            .prop_map(|(list, share, seed, times)| Action::PartialList { list, share, seed, times }),
+        1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Action::FailPrepare(pod, time)),
+        1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Action::FailCleanUp(pod, time)),
+        3 => (pod.clone(), 0_usize..2).prop_map(|(pod, which)| Action::EditImage(pod, which)),
+        1 => pod.clone().prop_map(Action::EditInit),
+        1 => pod.clone().prop_map(Action::EditLabel),
+        1 => pod.clone().prop_map(Action::EditNetwork),
+        2 => pod.clone().prop_map(Action::Remove),
+        3 => pod.clone().prop_map(Action::Add),
+        6 => (pod, noise()).prop_map(|(pod, noise)| Action::Noise(pod, noise)),
     ]
 }
 
-/// Long pauses and times, for few lives.
+/// Few lives, with long pauses.
 pub(super) fn life() -> impl Strategy<Value = Life> {
     let pause = prop_oneof![0_u64..20, 0_u64..1_000, 0_u64..20_000];
     let end = (prop_oneof![0_u64..5, 0_u64..3_000, 0_u64..40_000], 0_i32..3);
     life_with(Just(2), 0_usize..3, pause, 1..24, end, 12)
 }
 
-/// Short ones, for many.
+/// Many lives, with short pauses.
 pub(super) fn short_life() -> impl Strategy<Value = Life> {
     let pause = prop_oneof![4 => 0_u64..20, 4 => 0_u64..400, 1 => 0_u64..3_000];
     let end = (prop_oneof![0_u64..5, 0_u64..3_000], 0_i32..3);
@@ -158,7 +157,7 @@ fn life_with(
     pods: impl Strategy<Value = usize>,
     inits: impl Strategy<Value = usize>,
     pause: impl Strategy<Value = u64>,
-    acts: std::ops::Range<usize>,
+    actions: std::ops::Range<usize>,
     end: impl Strategy<Value = (u64, i32)>,
     ends: usize,
 ) -> impl Strategy<Value = Life> {
@@ -177,7 +176,7 @@ fn life_with(
         any::<bool>(),
         prop::collection::vec(end, 0..ends),
         prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(hook, 1..8)],
-        prop::collection::vec((pause, act()), acts),
+        prop::collection::vec((pause, action()), actions),
     )
         .prop_map(
             |(
@@ -188,7 +187,7 @@ fn life_with(
                 finishes_abandoned_calls,
                 ends,
                 hooks,
-                acts,
+                actions,
             )| Life {
                 pods,
                 flavour,
@@ -200,7 +199,7 @@ fn life_with(
                 finishes_abandoned_calls,
                 ends,
                 hooks,
-                acts,
+                actions,
             },
         )
 }

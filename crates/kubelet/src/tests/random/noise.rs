@@ -1,4 +1,4 @@
-//! What goes wrong with events.
+//! Faults of events and of the clock.
 
 use proptest::prelude::*;
 use rubelet_cri::v1::ContainerEventType as Kind;
@@ -21,73 +21,76 @@ const KINDS: [Kind; 4] = [
     Kind::ContainerDeletedEvent,
 ];
 
-/// Something that happens to events on their way, or to the clock.
+/// A fault in the delivery of events, or a step of the clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Noise {
     /// The streams break.
     Cut,
     /// The runtime ends the streams.
     End,
-    /// The streams get nothing any more.
+    /// The streams stay open and deliver nothing any more.
     Mute,
-    /// For so many milliseconds no stream gets anything.
+    /// For so many milliseconds no stream delivers events.
     Withhold(u64),
-    /// The last events come again.
+    /// The last events are delivered again.
     Replay(usize),
-    /// From now on chance decides what goes wrong.
-    Rough(u64),
-    /// One thing goes wrong with the next events of a kind.
-    Spoil {
-        mishap: usize,
+    /// From now on events have random faults, from this seed.
+    RandomFaults(u64),
+    /// The next events of a kind have this fault.
+    FaultEvents {
+        fault: usize,
         kind: usize,
         times: usize,
         late: u64,
     },
-    /// What was held comes now.
-    Release(bool),
-    /// The runtime is replaced by one with other ways.
-    Become(usize),
-    /// Somebody sets the clock.
-    Step(i64),
+    /// Events that were held back are delivered, in order or in reverse.
+    DeliverHeld(bool),
+    /// The runtime emits events as another implementation does.
+    ChangeFlavour(usize),
+    /// The wall clock is stepped by so many seconds.
+    StepClock(i64),
 }
 
 pub(super) fn noise() -> impl Strategy<Value = Noise> {
-    let spoil = (0_usize..6, 0..KINDS.len(), 1_usize..6, 0_u64..3000);
+    let faults = (0_usize..6, 0..KINDS.len(), 1_usize..6, 0_u64..3000);
     prop_oneof![
         3 => Just(Noise::Cut),
         1 => Just(Noise::End),
         2 => Just(Noise::Mute),
         1 => (0_u64..20_000).prop_map(Noise::Withhold),
         3 => (1_usize..60).prop_map(Noise::Replay),
-        3 => any::<u64>().prop_map(Noise::Rough),
-        6 => spoil.prop_map(|(mishap, kind, times, late)| {
-            Noise::Spoil { mishap, kind, times, late }
+        3 => any::<u64>().prop_map(Noise::RandomFaults),
+        6 => faults.prop_map(|(fault, kind, times, late)| {
+            Noise::FaultEvents { fault, kind, times, late }
         }),
-        2 => any::<bool>().prop_map(Noise::Release),
-        1 => (0..FLAVOURS.len()).prop_map(Noise::Become),
-        1 => prop_oneof![Just(-3600_i64), Just(3600)].prop_map(Noise::Step),
+        2 => any::<bool>().prop_map(Noise::DeliverHeld),
+        1 => (0..FLAVOURS.len()).prop_map(Noise::ChangeFlavour),
+        1 => prop_oneof![Just(-3600_i64), Just(3600)].prop_map(Noise::StepClock),
     ]
 }
 
 impl Noise {
-    /// Whether changes may happen after this of which no event ever tells, on a stream that is
-    /// open.
-    pub(super) fn eats(&self) -> bool {
+    /// Whether changes may then happen that no event ever reports on an open stream.
+    pub(super) fn may_lose_changes(&self) -> bool {
         match self {
-            Self::Mute | Self::Withhold(_) | Self::Rough(_) | Self::Become(_) => true,
-            Self::Spoil { mishap, .. } => matches!(mishap, 0 | 3 | 4 | 5),
-            Self::Cut | Self::End | Self::Replay(_) | Self::Release(_) | Self::Step(_) => false,
+            Self::Mute | Self::Withhold(_) | Self::RandomFaults(_) | Self::ChangeFlavour(_) => true,
+            Self::FaultEvents { fault, .. } => matches!(fault, 0 | 3 | 4 | 5),
+            Self::Cut | Self::End | Self::Replay(_) | Self::DeliverHeld(_) | Self::StepClock(_) => {
+                false
+            }
         }
     }
 
-    /// Whether events may come after this that name the wrong pod, so that pods are looked at for
-    /// containers of others.
-    pub(super) fn misleads(&self) -> bool {
-        matches!(self, Self::Rough(_) | Self::Spoil { mishap: 5, .. })
+    /// Whether events may then name the wrong pod, so that the wrong pods are inspected.
+    pub(super) fn may_name_wrong_pod(&self) -> bool {
+        matches!(
+            self,
+            Self::RandomFaults(_) | Self::FaultEvents { fault: 5, .. }
+        )
     }
 
-    /// Lets it happen. Returns how long events must be withheld, if they are.
-    pub(super) fn make(&self, node: &Node, uid: &str) -> Option<Duration> {
+    /// Applies the fault. Returns how long events are to be withheld, if they are.
+    pub(super) fn apply(&self, node: &Node, uid: &str) -> Option<Duration> {
         let sim = &node.sim;
         match self {
             Self::Cut => sim.cut_events(),
@@ -98,14 +101,14 @@ impl Noise {
                 return Some(Duration::from_millis(*time));
             }
             Self::Replay(count) => sim.replay_events(*count),
-            Self::Rough(seed) => sim.inject_random_event_faults(EventOdds::mixed(), *seed),
-            Self::Spoil {
-                mishap,
+            Self::RandomFaults(seed) => sim.inject_random_event_faults(EventOdds::mixed(), *seed),
+            Self::FaultEvents {
+                fault,
                 kind,
                 times,
                 late,
             } => {
-                let fault = match mishap {
+                let fault = match fault {
                     0 => EventFault::lost(),
                     1 => EventFault::doubled(),
                     2 => EventFault::late(Duration::from_millis(*late)),
@@ -115,10 +118,10 @@ impl Noise {
                 };
                 sim.inject_event(fault.of(KINDS[*kind]).times(*times));
             }
-            Self::Release(true) => sim.release_events_reversed(),
-            Self::Release(false) => sim.release_events(),
-            Self::Become(flavour) => sim.events(FLAVOURS[*flavour]),
-            Self::Step(seconds) => node.step_clock(*seconds),
+            Self::DeliverHeld(true) => sim.release_events_reversed(),
+            Self::DeliverHeld(false) => sim.release_events(),
+            Self::ChangeFlavour(flavour) => sim.events(FLAVOURS[*flavour]),
+            Self::StepClock(seconds) => node.step_clock(*seconds),
         }
         None
     }

@@ -1,8 +1,8 @@
-//! Many short lives full of trouble, each made from a number: soon after the trouble ends, what is
-//! known is what is true.
+//! Many short lives full of faults, each generated from a seed: soon after the faults end, the
+//! observations are true.
 //!
-//! `RUBELET_SEED=n` lives through one of them only, `RUBELET_SEEDS=n` through so many in each test,
-//! from the seed `RUBELET_FIRST_SEED` on.
+//! `RUBELET_SEED=n` runs one of them only, `RUBELET_SEEDS=n` so many in each test, from the seed
+//! `RUBELET_FIRST_SEED` on.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -20,29 +20,29 @@ use tokio::{
 };
 
 use super::{
-    Story,
+    RandomLife,
     life::{Life, short_life},
     truth::is_known_to_run,
 };
 use crate::tests::node::seconds;
 
-/// Tests; they run at the same time.
+/// Number of tests; they run in parallel.
 const SHARDS: u64 = 8;
-/// Lives in each of them.
+/// Number of lives in each test.
 const EACH: u64 = 250;
 
-// The bounds that SPECIFICATION.md promises, in its words.
+// The bounds that SPECIFICATION.md promises.
 
-/// The last wait after a failure ends this long after the trouble at the latest: looks and lists
-/// that failed are repeated after 5 s at most. What is promised counts from then.
-const BACK_OFF: Duration = Duration::from_secs(6);
-/// So soon what is known is true, where there is a stream or polling.
-const SOON: Duration = Duration::from_secs(2);
-/// And where events were lost on a stream that is open: with the next list, each 60 s +-10 %.
-const LATER: Duration = Duration::from_secs(70);
-/// So much later as long as something has changed within [`SOON`]: each change has to be learned
-/// again.
-const MOVES: Duration = Duration::from_secs(20);
+/// The last retry begins this long after the last fault at the latest: failed inspections and lists
+/// are repeated after 5 s at most. The bounds below count from then.
+const LAST_RETRY: Duration = Duration::from_secs(6);
+/// Time until observations are true, with a stream or with polling.
+const CONVERGENCE: Duration = Duration::from_secs(2);
+/// The same where events were lost on an open stream: with the next list, every 60 s ±10 %.
+const CONVERGENCE_AFTER_LOSS: Duration = Duration::from_secs(70);
+/// Additional time while something has changed within the last [`CONVERGENCE`]: each change has to be
+/// observed again.
+const STILL_CHANGING: Duration = Duration::from_secs(20);
 
 fn life_of(seed: u64) -> Life {
     let mut bytes = [0; 32];
@@ -54,71 +54,85 @@ fn life_of(seed: u64) -> Life {
     };
     let mut runner = TestRunner::new_with_rng(config, rng);
     let tree = proptest::strategy::Strategy::new_tree(&short_life(), &mut runner);
-    tree.expect("every number makes a life").current()
+    tree.expect("every seed generates a life").current()
 }
 
-async fn live(life: Life) {
-    let acts = life.acts.clone();
-    let mut story = Story::new(life);
-    for (pause, act) in acts {
-        story.pass(Duration::from_millis(pause)).await;
-        story.act(act).await;
+async fn run_life(life: Life) {
+    let actions = life.actions.clone();
+    let mut run = RandomLife::new(life);
+    for (pause, action) in actions {
+        run.advance(Duration::from_millis(pause)).await;
+        run.apply(action).await;
     }
-    story.learn_the_truth().await;
-    story.learn_of_one_more_end().await;
-    story.end().await;
+    run.assert_status_converges().await;
+    run.assert_later_exit_is_observed().await;
+    run.end().await;
 }
 
-impl Story {
-    /// Trouble ends, and what is known becomes what is true.
-    async fn learn_the_truth(&mut self) {
-        let eaten = self.eaten;
-        self.end_trouble();
+impl RandomLife {
+    /// Ends all faults and checks that the observations become true.
+    async fn assert_status_converges(&mut self) {
+        let changes_lost = self.changes_lost;
+        self.stop_faults();
         let began = Instant::now();
-        let limit = BACK_OFF + if eaten { LATER } else { SOON };
+        let limit = LAST_RETRY
+            + if changes_lost {
+                CONVERGENCE_AFTER_LOSS
+            } else {
+                CONVERGENCE
+            };
         loop {
-            self.pass(Duration::from_millis(200)).await;
+            self.advance(Duration::from_millis(200)).await;
             let differs = self.difference();
             let Some(differs) = differs else {
                 return;
             };
-            // While things happen, both are on the move.
-            let moves = self.node.uptime() - self.truth.changed < SOON;
-            let allowed = limit + if moves { MOVES } else { Duration::ZERO };
+            // While containers still start or exit, observations lag behind.
+            let still_changing = self.node.uptime() - self.truth.changed < CONVERGENCE;
+            let allowed = limit
+                + if still_changing {
+                    STILL_CHANGING
+                } else {
+                    Duration::ZERO
+                };
             assert!(
                 began.elapsed() <= allowed,
-                "not known after {:?}: {differs}\n{}",
+                "not observed after {:?}: {differs}\n{}",
                 began.elapsed(),
-                self.node.account()
+                self.node.failure_report()
             );
         }
     }
 
-    /// One more container ends, long after all trouble.
-    async fn learn_of_one_more_end(&mut self) {
-        sleep(BACK_OFF).await;
-        self.pass(Duration::ZERO).await;
+    /// Kills one more container, long after all faults.
+    async fn assert_later_exit_is_observed(&mut self) {
+        sleep(LAST_RETRY).await;
+        self.advance(Duration::ZERO).await;
         let Some((uid, id)) = self.truth.running() else {
             return;
         };
         self.node.sim.kill_container(&id, 77, "");
         let pod = self.uids.iter().position(|of| *of == uid);
-        let Some(pod) = pod.filter(|pod| self.versions[*pod].wanted) else {
+        let Some(pod) = pod.filter(|pod| self.versions[*pod].exists) else {
             return;
         };
         let began = Instant::now();
-        let limit = if self.eaten { LATER } else { SOON };
+        let limit = if self.changes_lost {
+            CONVERGENCE_AFTER_LOSS
+        } else {
+            CONVERGENCE
+        };
         while is_known_to_run(&self.node.known(&format!("p{pod}")), &id) {
             assert!(
                 began.elapsed() <= limit,
-                "{id} is still said to run\n{}",
-                self.node.account()
+                "{id} is still observed as running\n{}",
+                self.node.failure_report()
             );
-            self.pass(Duration::from_millis(100)).await;
+            self.advance(Duration::from_millis(100)).await;
         }
     }
 
-    /// How what is known differs from what is true, if it does.
+    /// The difference between observations and the truth, if there is one.
     fn difference(&self) -> Option<String> {
         if self.node.agent().pleg().relists().borrow().at.is_none() {
             return Some("the runtime was not listed yet".to_owned());
@@ -126,7 +140,7 @@ impl Story {
         let there = self.truth.pods();
         (0..self.versions.len()).find_map(|pod| {
             let uid = &self.uids[pod];
-            if !self.versions[pod].wanted && !there.contains(uid) {
+            if !self.versions[pod].exists && !there.contains(uid) {
                 return None;
             }
             self.truth
@@ -134,19 +148,20 @@ impl Story {
         })
     }
 
-    /// What was reported by the last agent, and whether it ends without a trace.
+    /// Checks the reports of the last agent, and that it leaves no tasks and streams when it is
+    /// killed.
     async fn end(mut self) {
-        // Time to work on the last change.
+        // Time for pod tasks to handle the last change.
         sleep(seconds(11)).await;
-        self.check_record();
+        self.check_lifecycle_events();
         for event in self.node.lifecycle() {
             let waited = self.node.now().duration_since(event.at);
             let has_task = self.node.agent().pods.get(&event.uid).is_some();
             let is_old = waited.as_secs() > 30 && self.life.hooks.is_empty() && !self.stepped;
             assert!(
                 event.to_start.is_some() || !is_old || !has_task,
-                "nobody worked on {event:?}\n{}",
-                self.node.account()
+                "no task handled {event:?}\n{}",
+                self.node.failure_report()
             );
         }
         if self.life.hooks.is_empty() {
@@ -155,7 +170,7 @@ impl Story {
         self.assert_order();
         self.assert_codes();
         self.node.kill().await;
-        // Calls that their caller gave up may continue; all else is gone.
+        // Abandoned calls may continue; all other tasks must be gone.
         if !self.life.finishes_abandoned_calls {
             for _ in 0..20 {
                 yield_now().await;
@@ -164,11 +179,11 @@ impl Story {
             assert_eq!(
                 Handle::current().metrics().num_alive_tasks(),
                 0,
-                "a task is left"
+                "a task was leaked"
             );
         }
         let streams = self.node.sim.open_streams();
-        assert_eq!(streams, 0, "a stream is left");
+        assert_eq!(streams, 0, "a stream was leaked");
     }
 }
 
@@ -181,7 +196,7 @@ fn run(seed: u64) {
         .expect("a runtime");
     let life = life_of(seed);
     let text = format!("{life:?}");
-    let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(live(life))));
+    let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(run_life(life))));
     if let Err(panic) = lived {
         eprintln!("RUBELET_SEED={seed}\n{text}");
         std::panic::resume_unwind(panic);

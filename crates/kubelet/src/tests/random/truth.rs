@@ -1,4 +1,5 @@
-//! What is true of the node, kept up to date from the model's record, and what must never be.
+//! The true state of the node, followed in the oracle's record, and checks of what must never
+//! happen.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +19,7 @@ enum State {
     Exited(i32),
 }
 
-/// A status that is read.
+/// A status call that is in flight.
 #[derive(Debug)]
 struct Read {
     pod: String,
@@ -30,21 +31,21 @@ fn is_read(call: &str) -> bool {
     ["ContainerStatus", "PodSandboxStatus"].contains(&call)
 }
 
-/// Sandboxes and containers as they are.
+/// The sandboxes and containers of the runtime.
 #[derive(Debug, Default)]
 pub(super) struct Truth {
     mark: usize,
     sandboxes: BTreeMap<String, (String, bool)>,
     containers: BTreeMap<String, (String, String, State)>,
-    /// Reads that are under way, by their numbers.
+    /// Status calls in flight, by number.
     reads: BTreeMap<u64, Read>,
-    /// When anything of this last changed.
+    /// When a sandbox or container last changed.
     pub(super) changed: Duration,
 }
 
 impl Truth {
-    /// Adds what has happened since the last time. Nothing runs twice at a time, and no pod is
-    /// inspected twice at a time.
+    /// Processes the record since the last call. Checks that nothing runs twice at a time and that
+    /// no pod is inspected twice at a time.
     pub(super) fn follow(&mut self, node: &Node, counts_reads: bool) {
         let entries = node.sim.entries_since(self.mark);
         self.mark += entries.len();
@@ -60,7 +61,7 @@ impl Truth {
                     let twice = self.containers.values().any(|(uid, name, state)| {
                         *uid == of.pod_uid && *name == of.name && *state == State::Running
                     });
-                    assert!(!twice, "{of} runs twice\n{}", node.account());
+                    assert!(!twice, "{of} runs twice\n{}", node.failure_report());
                     self.set(&of.id, State::Running);
                 }
                 EntryKind::ContainerNotStarted(of) => self.set(&of.id, State::Exited(128)),
@@ -73,7 +74,11 @@ impl Truth {
                 EntryKind::SandboxReady { id, pod_uid, .. } => {
                     let mut others = self.sandboxes.values();
                     let twice = others.any(|(uid, ready)| *uid == pod_uid && *ready);
-                    assert!(!twice, "two sandboxes of {pod_uid}\n{}", node.account());
+                    assert!(
+                        !twice,
+                        "two sandboxes of {pod_uid}\n{}",
+                        node.failure_report()
+                    );
                     self.sandboxes.insert(id, (pod_uid, true));
                 }
                 EntryKind::SandboxStopped { id, .. } => {
@@ -103,8 +108,8 @@ impl Truth {
         }
     }
 
-    /// I7: all reads of a pod that are under way belong to one inspection, which begins them at the
-    /// same time, and no more pods are inspected at a time than there are places, slow ones
+    /// I7: all status calls of a pod in flight belong to one inspection, which begins them at the
+    /// same time, and no more pods are inspected at a time than there are slots, slow ones
     /// included.
     fn read_began(&mut self, number: u64, subject: &Subject, at: Duration, node: &Node) {
         let Some(pod) = subject.pod_uid.clone() else {
@@ -118,8 +123,8 @@ impl Truth {
         for other in self.reads.values().filter(|other| other.pod == read.pod) {
             assert!(
                 other.at == at && other.id != read.id,
-                "I7: {other:?} was under way when {read:?} began\n{}",
-                node.account()
+                "I7: {other:?} was in flight when {read:?} began\n{}",
+                node.failure_report()
             );
         }
         self.reads.insert(number, read);
@@ -128,7 +133,7 @@ impl Truth {
             pods.len() <= MAX_INSPECTIONS,
             "I7: {} pods are inspected\n{}",
             pods.len(),
-            node.account()
+            node.failure_report()
         );
     }
 
@@ -138,7 +143,7 @@ impl Truth {
         }
     }
 
-    /// How what is known of a pod differs from what is true of it.
+    /// The difference between the observation of a pod and the truth, if there is one.
     pub(super) fn differs(&self, uid: &str, known: &ObservedPod) -> Option<String> {
         let is: BTreeMap<_, _> = self
             .containers
@@ -174,14 +179,14 @@ impl Truth {
         (!same).then(|| format!("{uid}: true: {is:?} {ready:?}\nknown: {seen:?} {seen_ready:?}"))
     }
 
-    /// A container that runs, and its pod.
+    /// The UID of a pod and the ID of one of its running containers.
     pub(super) fn running(&self) -> Option<(String, String)> {
         let mut all = self.containers.iter();
         let found = all.find(|(_, (.., state))| *state == State::Running);
         found.map(|(id, (uid, ..))| (uid.clone(), id.clone()))
     }
 
-    /// The UIDs of pods of which the runtime has something.
+    /// The UIDs of pods that have sandboxes or containers in the runtime.
     pub(super) fn pods(&self) -> BTreeSet<String> {
         let sandboxes = self.sandboxes.values().map(|(uid, _)| uid.clone());
         let containers = self.containers.values().map(|(uid, ..)| uid.clone());
@@ -189,7 +194,7 @@ impl Truth {
     }
 }
 
-/// Whether this container is known as one that runs.
+/// Whether this container is observed as running.
 pub(super) fn is_known_to_run(known: &ObservedPod, id: &str) -> bool {
     let mut all = known.containers.iter();
     all.any(|found| {
@@ -197,34 +202,36 @@ pub(super) fn is_known_to_run(known: &ObservedPod, id: &str) -> bool {
     })
 }
 
-/// Of one container one start, one end and one removal is reported, in this order. A removed pod of
-/// which a list with holes shows nothing is forgotten, and reported again when it is found after
-/// all: its end too, if it has ended before it was forgotten.
+/// I3: of each container one start, one exit and one removal is reported, in this order. A pod that
+/// an incomplete list omits may be forgotten during its removal; when it is found again, its
+/// containers are reported again, with their exits.
 pub(super) fn assert_once(events: &[LifecycleEvent], holes: bool, node: &Node) {
     let mut seen: BTreeMap<&str, Vec<Kind>> = BTreeMap::new();
     for event in events.iter().filter(|event| !event.id.is_empty()) {
-        let told = seen.entry(&event.id).or_default();
-        let count = |kind| told.iter().filter(|of| **of == kind).count();
+        let reported = seen.entry(&event.id).or_default();
+        let count = |kind| reported.iter().filter(|of| **of == kind).count();
         let fine = match event.kind {
-            // A container that nothing was known of for a while starts again.
+            // A container whose state was unknown for a while is reported as started again.
             Kind::Started => {
                 count(Kind::Died) == 0
-                    && (count(Kind::Started) == 0 || holes || told.last() == Some(&Kind::Changed))
+                    && (count(Kind::Started) == 0
+                        || holes
+                        || reported.last() == Some(&Kind::Changed))
             }
             Kind::Died => (count(Kind::Died) == 0 || holes) && count(Kind::Removed) == 0,
             Kind::Removed => count(Kind::Died) > 0 && count(Kind::Removed) == 0,
             Kind::Changed | Kind::PodSync => count(Kind::Died) == 0,
         };
-        told.push(event.kind);
+        reported.push(event.kind);
         assert!(
             fine,
-            "{} was told {told:?}\n{:#?}\n{}",
+            "{} was reported as {reported:?}\n{:#?}\n{}",
             event.id,
             events
                 .iter()
                 .filter(|of| of.id == event.id)
                 .collect::<Vec<_>>(),
-            node.account()
+            node.failure_report()
         );
     }
 }

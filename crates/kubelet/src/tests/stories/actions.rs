@@ -1,7 +1,7 @@
-//! The words of a script, and what they do.
+//! The commands of a script.
 
+mod requests;
 mod runtime;
-mod wishes;
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::advance;
 use super::{behavior, director::Director, words::duration};
 
 impl Director {
-    /// Lets one thing happen.
+    /// Executes one command.
     pub(super) async fn perform(&mut self, action: &str) -> Result<(), String> {
         let (head, tail) = action.split_once(": ").unwrap_or((action, ""));
         let words: Vec<&str> = head.split_whitespace().collect();
@@ -30,7 +30,7 @@ impl Director {
         if done {
             Ok(())
         } else {
-            Err(format!("not something that can happen: {action}"))
+            Err(format!("unknown command: {action}"))
         }
     }
 
@@ -39,7 +39,7 @@ impl Director {
             ["agent", "dies"] => self.kill().await,
             ["agent", "stops"] => self.stop().await,
             ["agent", "starts"] => self.start(),
-            // It does not run during that time: its timers fire late.
+            // No task runs during that time: timers fire late.
             ["agent", "is", "starved", "for", time] => advance(required(time)?).await,
             ["agent", "dies", "and", "starts"] => {
                 self.kill().await;
@@ -65,13 +65,15 @@ impl Director {
     fn container_does(&mut self, words: &[&str], tail: &str) -> Result<bool, String> {
         match words {
             ["container", name, "exits", code] => {
-                let code = code.parse().map_err(|_| format!("not a code: {code}"))?;
+                let code = code
+                    .parse()
+                    .map_err(|_| format!("invalid exit code: {code}"))?;
                 self.end_container(name, code, "")?;
             }
             ["container", name, "runs", "out", "of", "memory"] => {
                 self.end_container(name, 137, "OOMKilled")?;
             }
-            // Which pod it is in makes no difference to the model.
+            // The model runtime selects containers by name only.
             ["container", name] => {
                 let mut behaviors = behavior::script(tail)?.into_iter();
                 let mut now = behaviors.next().unwrap_or_default();
@@ -109,12 +111,12 @@ impl Director {
     fn end_container(&self, name: &str, code: i32, reason: &str) -> Result<(), String> {
         let (uid, container) = self.container(name)?;
         let running = self.node.sim.running(&uid, &container);
-        let id = running.ok_or_else(|| format!("container {name} does not run"))?;
+        let id = running.ok_or_else(|| format!("container {name} is not running"))?;
         self.node.sim.kill_container(&id, code, reason);
         Ok(())
     }
 }
 
 fn required(text: &str) -> Result<Duration, String> {
-    duration(text).ok_or_else(|| format!("not a time: {text}"))
+    duration(text).ok_or_else(|| format!("invalid duration: {text}"))
 }

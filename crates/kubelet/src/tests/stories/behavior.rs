@@ -1,10 +1,10 @@
-//! What a story says that the processes of a container do.
+//! The behavior of a container's processes, as stories write it.
 
 use rubelet_sim::Behavior;
 
 use super::words::duration;
 
-/// The behaviours of one start after the other, separated by semicolons; the last one stays.
+/// The behaviors of successive starts, separated by semicolons; the last one repeats.
 pub(super) fn script(text: &str) -> Result<Vec<Behavior>, String> {
     text.split("; then ").map(behavior).collect()
 }
@@ -17,7 +17,7 @@ fn behavior(text: &str) -> Result<Behavior, String> {
         return Ok(Behavior::does_not_start(message));
     }
     let (life, term) = text.split_once(", ").unwrap_or((text, ""));
-    let no = || format!("not something that a container does: {text}");
+    let no = || format!("unknown behavior of a container: {text}");
     let time = |text: &str| duration(text).ok_or_else(no);
     let code = |text: &str| text.parse::<i32>().map_err(|_| no());
     let words: Vec<&str> = life.split_whitespace().collect();

@@ -10,12 +10,12 @@ use super::{timeline::Timeline, words::length};
 pub(super) struct LoggedCall {
     /// UID of the pod that it concerns.
     pub(super) uid: Option<String>,
-    /// `None` if the call changes nothing, or is a probe.
+    /// `None` if the call changes nothing or is a probe.
     pub(super) text: Option<String>,
 }
 
 /// Formats a call with its pod and its arguments.
-pub(super) fn tell(call: &str, request: &dyn Any, timeline: &Timeline) -> LoggedCall {
+pub(super) fn describe(call: &str, request: &dyn Any, timeline: &Timeline) -> LoggedCall {
     let (id, text) = if let Some(request) = request.downcast_ref::<v1::RunPodSandboxRequest>() {
         let config = request.config.as_ref();
         let metadata = config.and_then(|config| config.metadata.clone());
@@ -61,7 +61,7 @@ pub(super) fn tell(call: &str, request: &dyn Any, timeline: &Timeline) -> Logged
     }
 }
 
-/// The identifier in a request that holds nothing else.
+/// The ID in a request that contains nothing else.
 fn simple(request: &dyn Any) -> Option<&String> {
     macro_rules! first {
         ($($request:ident $field:ident,)*) => {

@@ -1,7 +1,7 @@
 //! Compares the timeline of a story with its golden file.
 
-/// Lines that are written and did not happen begin with `-`, those that happened and are not
-/// written with `+`; around them is what is the same.
+/// Lines that are only in the file begin with `-`, lines that are only in the result with `+`;
+/// equal lines around them are context.
 pub(super) fn diff(written: &str, actual: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (written.lines().collect(), actual.lines().collect());
     let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
@@ -33,7 +33,7 @@ pub(super) fn diff(written: &str, actual: &str) -> String {
 }
 
 #[test]
-fn a_diff_shows_what_went_and_what_came() {
+fn a_diff_shows_removed_and_added_lines() {
     let shown = diff("a\nb\nc\n", "a\nx\nc\nd\n");
     assert_eq!(shown, "  a\n- b\n+ x\n  c\n+ d\n");
 }

@@ -1,4 +1,4 @@
-//! Tells a story: lets happen what its script says, when it says so.
+//! Runs a story: executes the commands of its script at their times.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::tests::node::Node;
 /// Commands that probes and hooks run, by their first word, and what they do.
 pub(super) type Commands = Arc<Mutex<BTreeMap<String, Exec>>>;
 
-/// What a story is made of.
+/// The node of a story and the state of its script.
 pub(super) struct Director {
     pub(super) node: Node,
     pub(super) log: Log,
@@ -25,13 +25,13 @@ pub(super) struct Director {
     /// UIDs by the labels of pods.
     pub(super) uids: BTreeMap<String, String>,
     pub(super) commands: Commands,
-    /// What hangs until the runtime continues.
+    /// Calls that hang until the runtime continues.
     pub(super) hangs: Vec<Hang>,
     pub(super) runs: bool,
 }
 
-/// The log of a story.
-pub(super) async fn tell(story: &Story) -> Result<String, String> {
+/// Runs the story and returns its log.
+pub(super) async fn run(story: &Story) -> Result<String, String> {
     let began = Instant::now();
     let mut director = Director::new(story);
     for action in &story.first {
@@ -101,11 +101,11 @@ impl Director {
         self.runs = false;
     }
 
-    /// Puts a pod's manifest, in place of one of the same name.
+    /// Writes a pod's manifest, replacing one of the same name.
     pub(super) fn put_manifest(&mut self, label: &str) -> Result<(), String> {
         let pod = self.manifest(label)?;
         let (name, text) = (pod.name.clone(), pod.text());
-        let uid = self.node.want_manifest(&name, &text);
+        let uid = self.node.apply_manifest(&name, &text);
         self.log.name_pod(&uid, label);
         self.uids.insert(label.to_owned(), uid);
         Ok(())
@@ -117,7 +117,7 @@ impl Director {
             .ok_or_else(|| format!("the story has no pod {label}"))
     }
 
-    /// The pod that is meant when none is named: the first.
+    /// The pod of commands that name none: the first.
     pub(super) fn main_pod(&self) -> String {
         self.pods[0].label.clone()
     }
@@ -127,8 +127,8 @@ impl Director {
         uid.ok_or_else(|| format!("there was no manifest of {label} yet"))
     }
 
-    /// UID and name of a container, written as `web` or, with its pod, as `shop/web`. Without a
-    /// pod the first one is meant that has a container of this name.
+    /// UID and name of a container, written as `web` or, with its pod, as `shop/web`. Without a pod
+    /// it is the first pod that has a container of this name.
     pub(super) fn container(&self, text: &str) -> Result<(String, String), String> {
         if let Some((pod, name)) = text.split_once('/') {
             return Ok((self.uid(pod)?, name.to_owned()));

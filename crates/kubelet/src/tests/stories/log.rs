@@ -2,7 +2,7 @@
 //! beginning.
 //!
 //! It catches up at each call to the runtime and at each change of what the agent publishes, so
-//! that what happened between two of them stands between them.
+//! that lines are in the order in which things happened.
 
 use std::{any::Any, sync::Arc, time::Duration};
 
@@ -15,9 +15,9 @@ use super::{
     timeline::Timeline,
     words::{clock, length},
 };
-use crate::{agent::Agent, tests::node::Node, tests::wire::Witness};
+use crate::{agent::Agent, tests::node::Node, tests::wire::CallObserver};
 
-/// A call that took longer than this says so.
+/// The duration of calls that take longer than this is logged.
 const SLOW: Duration = Duration::from_millis(50);
 
 /// A handle on the log. Clones are the same log.
@@ -33,19 +33,19 @@ struct State {
 struct Call {
     began: Instant,
     uid: Option<String>,
-    /// Its line; `None` if it is not worth one.
+    /// Its line; `None` if it is not logged.
     text: Option<String>,
 }
 
 impl Log {
-    /// The log of a node whose agent was not started yet, with one pod or with several.
+    /// The log of a node whose agent was not started yet. With several pods, lines name their pod.
     pub(super) fn new(node: &Node, several: bool) -> Self {
         let state = State {
             timeline: Timeline::new(node, several),
             calls: Vec::new(),
         };
         let log = Self(Arc::new(Mutex::new(state)));
-        node.wire.be_seen_by(Arc::new(log.clone()));
+        node.wire.observe_calls(Arc::new(log.clone()));
         let (mut versions, follower) = (node.recorder().board().versions(), log.clone());
         tokio::spawn(async move {
             while versions.changed().await.is_ok() {
@@ -55,12 +55,12 @@ impl Log {
         log
     }
 
-    /// The pod with this UID is called `label` in the story.
+    /// Sets the label of the pod with this UID.
     pub(super) fn name_pod(&self, uid: &str, label: &str) {
         self.state().timeline.name_pod(uid, label);
     }
 
-    /// From now on it is told what this agent publishes.
+    /// Follows what this agent publishes.
     pub(super) fn record_events_of(&self, agent: &Agent) {
         self.state().timeline.set_agent(Some(agent));
         let (mut versions, follower) = (agent.pods.versions(), self.clone());
@@ -71,7 +71,7 @@ impl Log {
         });
     }
 
-    /// The agent is no more.
+    /// The agent has ended.
     pub(super) fn agent_is_gone(&self) {
         self.state().timeline.set_agent(None);
     }
@@ -98,18 +98,18 @@ impl Log {
     }
 }
 
-impl Witness for Log {
+impl CallObserver for Log {
     fn began(&self, call: &'static str, request: &dyn Any) -> usize {
         let mut state = self.state();
         state.timeline.catch_up();
-        let told = calls::tell(call, request, &state.timeline);
-        if let Some(text) = &told.text {
-            state.timeline.put(told.uid.as_deref(), "call", text);
+        let described = calls::describe(call, request, &state.timeline);
+        if let Some(text) = &described.text {
+            state.timeline.put(described.uid.as_deref(), "call", text);
         }
         state.calls.push(Call {
             began: Instant::now(),
-            uid: told.uid,
-            text: told.text,
+            uid: described.uid,
+            text: described.text,
         });
         state.calls.len() - 1
     }
@@ -120,7 +120,7 @@ impl Witness for Log {
         let Call { began, uid, text } = &state.calls[call];
         let (took, uid) = (began.elapsed(), uid.clone());
         let Some(text) = text.clone() else { return };
-        // What it was asked for beside its object is in the first line.
+        // The first line has the arguments beside the object; they are not repeated.
         let text = text.split(", ").next().unwrap_or_default();
         let end = match result {
             None => "was given up".to_owned(),

@@ -1,4 +1,4 @@
-//! What is published of a pod, in one line, and how its conditions changed.
+//! The published status of a pod in one line, and changes of its conditions.
 
 use rubelet_api::{
     pod::Pod,
@@ -51,20 +51,20 @@ fn container(pod: &Pod, status: &ContainerStatus) -> String {
     text
 }
 
-/// Only of containers that stay up it matters whether they are ready.
+/// Readiness matters only for regular containers and sidecars.
 fn stays(pod: &Pod, name: &str) -> bool {
     let mut sidecars = pod.spec.sidecars();
     let regular = pod.spec.containers.iter().any(|one| *one.name == *name);
     regular || sidecars.any(|(_, one)| *one.name == *name)
 }
 
-/// What the conditions say now and did not say before. While nothing was published, all are False.
+/// The conditions that changed. Before the first status all count as False.
 pub(super) fn conditions(pod: &Pod, old: Option<&PodStatus>, new: &PodStatus) -> Vec<String> {
     let shown = new.conditions.iter().filter(|new| {
         let Some(old) = old.and_then(|old| old.condition(&new.kind)) else {
             return new.status.is_true() || is_foreign(&new.kind);
         };
-        // Which containers are not ready is in the line before.
+        // The line before names the containers that are not ready.
         let same_words = old.message == new.message || &*new.reason == "ContainersNotReady";
         old.status != new.status || old.reason != new.reason || !same_words
     });
@@ -83,8 +83,8 @@ fn condition(condition: &Condition) -> String {
     text
 }
 
-/// True for conditions that say nothing beside the others: every pod was scheduled, and without
-/// readiness gates and init containers two of them follow from the rest.
+/// True for redundant conditions: every pod was scheduled, and without readiness gates and init
+/// containers two more follow from the others.
 fn is_implied(pod: &Pod, kind: &str) -> bool {
     match kind {
         "PodScheduled" => true,

@@ -1,5 +1,5 @@
-//! The form of a story's file: a title and words about it; pods; a script; and, below a line of
-//! three dashes, what happens.
+//! The format of a story's file: a title and a description; pods; a script; and, below a line of
+//! three dashes, the expected log.
 //!
 //! ```text
 //! A container that fails is started again
@@ -24,25 +24,25 @@ use super::words::duration;
 
 pub(super) struct Story {
     pub(super) pods: Vec<Manifest>,
-    /// What is so before the agent starts.
+    /// Commands that run before the agent starts.
     pub(super) first: Vec<String>,
-    /// What happens when.
+    /// Commands and their times.
     pub(super) script: Vec<(Duration, String)>,
     pub(super) until: Duration,
-    /// The file down to the line of dashes.
-    pub(super) telling: String,
-    /// What is to happen.
+    /// The file down to the line of dashes, inclusive.
+    pub(super) header: String,
+    /// The expected log.
     pub(super) golden: String,
 }
 
 /// A pod's manifest.
 #[derive(Debug, Clone)]
 pub(super) struct Manifest {
-    /// What the story calls it.
+    /// Its label in the story.
     pub(super) label: String,
     /// `metadata.name`.
     pub(super) name: String,
-    /// Put by the script.
+    /// Whether the script adds it.
     pub(super) later: bool,
     /// The rest of `metadata`, without braces.
     metadata: String,
@@ -77,7 +77,7 @@ impl Manifest {
         })
     }
 
-    /// The whole of it.
+    /// The complete manifest.
     pub(super) fn text(&self) -> String {
         let Self {
             name,
@@ -91,16 +91,16 @@ impl Manifest {
 
 impl Story {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let (told, golden) = text.split_once("\n---\n").unwrap_or((text.trim_end(), ""));
+        let (head, golden) = text.split_once("\n---\n").unwrap_or((text.trim_end(), ""));
         let mut story = Self {
             pods: Vec::new(),
             first: Vec::new(),
             script: Vec::new(),
             until: Duration::ZERO,
-            telling: format!("{told}\n---\n"),
+            header: format!("{head}\n---\n"),
             golden: golden.to_owned(),
         };
-        for line in told.lines() {
+        for line in head.lines() {
             story.line(line)?;
         }
         if story.pods.is_empty() || story.until.is_zero() {
@@ -119,7 +119,7 @@ impl Story {
         let time = |text: &str| duration(text).ok_or_else(|| format!("not a time: {line}"));
         match (word, self.pods.last_mut()) {
             ("pod", _) => self.pods.push(Manifest::of_line(line)?),
-            // The title, and words about it.
+            // The title and the description.
             (_, None) => {}
             ("", Some(pod)) => {
                 pod.spec.push_str(line);
@@ -129,11 +129,11 @@ impl Story {
             ("at", _) => {
                 let (at, what) = rest
                     .split_once(' ')
-                    .ok_or_else(|| format!("nothing happens: {line}"))?;
+                    .ok_or_else(|| format!("missing command: {line}"))?;
                 self.script.push((time(at)?, what.trim().to_owned()));
             }
             ("until", _) => self.until = time(rest)?,
-            _ => return Err(format!("neither pod, first, at nor until: {line}")),
+            _ => return Err(format!("expected `pod`, `first`, `at` or `until`: {line}")),
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ const PROBES: [ProbeKind; 3] = [
 #[derive(Clone)]
 struct Line {
     at: Duration,
-    /// Number of lines of the script before it.
+    /// Number of script commands before it.
     act: usize,
     /// The position of the pod in the story; 0 if the line concerns no pod.
     pod: usize,
@@ -53,17 +53,17 @@ pub(super) struct Timeline {
     labels: BTreeMap<String, (usize, String)>,
     /// Lines about pods name them.
     several: bool,
-    /// Number of lines of the script so far.
+    /// Number of script commands so far.
     act: usize,
     /// The UIDs that sandboxes and containers belong to.
     owners: BTreeMap<String, String>,
     oracle_mark: usize,
     event_mark: u64,
-    /// What was last shown of pods, and which of them are on the agent's board.
+    /// The last logged entry of each pod, and the pods on the agent's board.
     shown: BTreeMap<PodUid, Arc<PodEntry>>,
     on_board: BTreeSet<PodUid>,
     outcomes: BTreeMap<(ContainerId, ProbeKind), ProbeResult>,
-    /// How many attempts of a probe came too late to count.
+    /// How many runs of a probe were too late to count.
     late: BTreeMap<(PodUid, Box<str>, ProbeKind), u64>,
 }
 
@@ -112,7 +112,7 @@ impl Timeline {
         self.owners.get(id).cloned()
     }
 
-    /// Whether a command is that of a probe of the container.
+    /// Whether the command is a probe of the container.
     pub(super) fn is_probe(&self, id: &str, command: &[String]) -> bool {
         let entry = self.owners.get(id).and_then(|uid| self.shown.get(&**uid));
         let containers = entry
@@ -128,21 +128,20 @@ impl Timeline {
         })
     }
 
-    /// All lines, by time. Pods do what they do at the same time; in the log it stands one after
-    /// the other.
+    /// All lines, by time. At one time, lines are grouped by pod.
     pub(super) fn lines(&self) -> Vec<(Duration, String)> {
         let mut lines = self.lines.clone();
         lines.sort_by_key(|line| (line.at, line.act, line.pod));
         lines.into_iter().map(|line| (line.at, line.text)).collect()
     }
 
-    /// A line of the script.
+    /// Logs a command of the script.
     pub(super) fn act(&mut self, text: &str) {
         self.act += 1;
         self.put(None, "then", text);
     }
 
-    /// A line of now.
+    /// Adds a line with the current time.
     pub(super) fn put(&mut self, uid: Option<&str>, kind: &str, text: &str) {
         self.put_at(self.began.elapsed(), uid, kind, text);
     }
@@ -165,7 +164,7 @@ impl Timeline {
             self.fact(&entry);
         }
         let events = self.new_events();
-        // What a probe said comes before what is done about it, other events after it.
+        // Events of probes precede what the agent does about them; other events follow it.
         let (probes, steps): (Vec<_>, Vec<_>) = events
             .into_iter()
             .partition(|event| published::is_of_probe(event));

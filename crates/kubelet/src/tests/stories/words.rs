@@ -1,4 +1,4 @@
-//! Times and names, as stories write them.
+//! Durations and names, as stories write them.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -51,7 +51,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Learns the names of what was made.
+    /// Learns the names of new objects.
     pub(super) fn learn(&mut self, what: &EntryKind) {
         let (id, name) = match what {
             EntryKind::SandboxReady { id, attempt, .. } => (id, attempt.to_string()),
@@ -61,7 +61,7 @@ impl Names {
         self.by_id.insert(id.clone(), name);
     }
 
-    /// A pod's UID that was computed is written as `UID`; one that the manifest gives stays.
+    /// A generated pod UID is written as `UID`; one from the manifest is kept.
     pub(super) fn learn_uid(&mut self, uid: &str) {
         if uid.len() >= 32 {
             self.uids.push(uid.to_owned());
@@ -72,8 +72,7 @@ impl Names {
         self.by_id.get(id).map_or(id, String::as_str)
     }
 
-    /// A text with short names in the place of identifiers, and times since `start` in the place of
-    /// timestamps.
+    /// The text with short names in place of IDs, and times since `start` in place of timestamps.
     pub(super) fn plain(&self, text: &str, start: Timestamp) -> String {
         let mut text = text.to_owned();
         for (id, name) in &self.by_id {
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_and_written_as_people_do() {
+    fn times_are_parsed_and_formatted() {
         for (text, expected) in [
             ("200ms", Some(Duration::from_millis(200))),
             ("1m30s", Some(Duration::from_secs(90))),

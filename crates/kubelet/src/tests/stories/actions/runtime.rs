@@ -1,10 +1,10 @@
-//! What the runtime and the host do, and the sandboxes and images in them.
+//! Commands for the runtime, its sandboxes and images, the host and the network.
 
 use rubelet_cri::{Code, CriErrorKind, RuntimeService, v1};
 use rubelet_sim::{Fault, Pull, Subject};
 
 use super::required;
-use crate::tests::{net::Answer, stories::director::Director};
+use crate::tests::{net::NetResponse, stories::director::Director};
 
 impl Director {
     pub(super) async fn sandbox(&mut self, words: &[&str]) -> Result<bool, String> {
@@ -101,11 +101,11 @@ impl Director {
         Ok(true)
     }
 
-    /// What a call is about: nothing in particular, or `of CONTAINER`.
+    /// The subject of a call: anything, or `of CONTAINER`.
     fn subject(&self, words: &[&str]) -> Result<Subject, String> {
         match words {
             [] => Ok(Subject::any()),
-            // A hang can be prepared before the pod is there.
+            // A hang can be set up before the pod exists.
             ["of", name] => Ok(Subject {
                 container: Some((*name).to_owned()),
                 ..Subject::any()
@@ -127,7 +127,7 @@ impl Director {
         let found = all.find(|found| found.name == name);
         found
             .map(|found| found.id)
-            .ok_or_else(|| format!("there is no container {name}"))
+            .ok_or_else(|| format!("no such container: {name}"))
     }
 
     pub(super) fn host(&mut self, words: &[&str], tail: &str) -> Result<bool, String> {
@@ -144,12 +144,12 @@ impl Director {
         Ok(true)
     }
 
-    /// What is answered to probes and hooks over the network.
+    /// Sets the response to probes and hooks over the network.
     pub(super) fn network(&self, words: &[&str], tail: &str) -> bool {
         let answer = match words {
-            ["network", "answers"] => Answer::passes(),
-            ["network", "fails"] => Answer::fails(tail),
-            ["network", "hangs"] => Answer::hangs(),
+            ["network", "answers"] => NetResponse::passes(),
+            ["network", "fails"] => NetResponse::fails(tail),
+            ["network", "hangs"] => NetResponse::hangs(),
             _ => return false,
         };
         self.node.net.on(move |_| answer.clone());

@@ -1,4 +1,4 @@
-The agent dies between making a container and starting it: the next one starts the same one
+The agent dies between creating a container and starting it: the next agent starts the same one
 
 pod web
   containers:

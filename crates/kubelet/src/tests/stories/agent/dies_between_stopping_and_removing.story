@@ -1,4 +1,4 @@
-The agent dies when the pod has stopped and is not removed yet
+The agent dies when the pod is stopped but not removed yet
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-The agent dies while a container waits: the wait goes on where it was
+The agent dies during a back-off: the next agent continues it
 
 pod web
   containers:

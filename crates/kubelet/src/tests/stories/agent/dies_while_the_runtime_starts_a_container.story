@@ -1,4 +1,4 @@
-The agent dies while the runtime starts a container, which the runtime does to its end
+The agent dies while the runtime starts a container, and the runtime completes the start
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-The agent starts while the runtime is away: pods are shown as they were, and taken up later
+The agent starts while the runtime is down: pods keep their last status until the runtime is back
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-A container that fails is started again at once, and then after waits that double
+A container that fails restarts at once, and then with a back-off that doubles
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-Somebody kills a process on the node: the container starts again, the others are left alone
+A process is killed on the node: its container restarts, the others are left alone
 
 pod shop
   containers:

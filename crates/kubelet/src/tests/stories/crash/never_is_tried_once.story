@@ -1,4 +1,4 @@
-With restartPolicy Never a job that fails has failed, also for the agent after this one
+With restartPolicy Never a job that fails has failed, also for the next agent
 
 pod job
   restartPolicy: Never

@@ -1,4 +1,4 @@
-With restartPolicy OnFailure a job is tried until it succeeds; then the pod has succeeded
+With restartPolicy OnFailure a job restarts until it succeeds; then the pod has succeeded
 
 pod job
   restartPolicy: OnFailure

@@ -1,4 +1,4 @@
-A container that the kernel kills for its memory says so
+A container that the kernel kills for its memory is reported as OOMKilled
 
 pod web
   containers:

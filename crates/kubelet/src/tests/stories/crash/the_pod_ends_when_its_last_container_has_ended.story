@@ -1,4 +1,4 @@
-A pod that is not restarted runs until its last container has ended; one failure makes it Failed
+A pod that is not restarted runs until its last container has exited; one failure makes it Failed
 
 pod job
   restartPolicy: Never

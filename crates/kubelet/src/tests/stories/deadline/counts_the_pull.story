@@ -1,4 +1,4 @@
-The deadline of a job passes before its image has come
+The deadline of a job passes before its image is pulled
 
 pod job
   restartPolicy: OnFailure

@@ -1,4 +1,4 @@
-A deadline passes while no agent runs: the next one ends the pod
+A deadline passes while no agent runs: the next agent ends the pod
 
 pod job
   restartPolicy: OnFailure

@@ -1,4 +1,4 @@
-An edit adds an init container: the pod starts again in a new sandbox
+An edit adds an init container: the pod restarts in a new sandbox
 
 pod web
   terminationGracePeriodSeconds: 5

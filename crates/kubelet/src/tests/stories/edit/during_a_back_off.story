@@ -1,4 +1,4 @@
-An edit ends the back-off: the new image is tried at once
+An edit ends the back-off: the new image is started at once
 
 pod web
   containers:

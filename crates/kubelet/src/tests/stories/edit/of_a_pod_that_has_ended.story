@@ -1,4 +1,4 @@
-A job that has ended is edited: it starts again
+A job that has completed is edited: it runs again
 
 pod job
   restartPolicy: Never

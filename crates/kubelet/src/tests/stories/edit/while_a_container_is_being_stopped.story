@@ -1,4 +1,4 @@
-A container is edited again while the first edit still stops it: only the last image is started
+A container is edited again while it is being stopped: only the last image is started
 
 pod web
   containers:

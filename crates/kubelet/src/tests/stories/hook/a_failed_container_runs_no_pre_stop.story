@@ -1,4 +1,4 @@
-A container that ended by itself runs no preStop hook
+A container that exited by itself runs no preStop hook
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-A postStart hook that fails ends the container, which is started again
+A postStart hook fails: its container is stopped and restarted
 
 pod web
   containers:

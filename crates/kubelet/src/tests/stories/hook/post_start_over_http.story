@@ -1,4 +1,4 @@
-A postStart hook over HTTP that can't reach its server ends the container
+A postStart hook over HTTP that can't reach its server stops the container
 
 pod job
   restartPolicy: Never

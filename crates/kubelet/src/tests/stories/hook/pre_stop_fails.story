@@ -1,4 +1,4 @@
-A preStop hook that fails holds nothing up
+A preStop hook that fails does not delay the termination
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-A preStop hook of kind sleep lets traffic go elsewhere first
+A preStop hook of kind sleep gives traffic time to move elsewhere
 
 pod web
   containers:

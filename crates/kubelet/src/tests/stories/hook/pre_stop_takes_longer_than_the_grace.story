@@ -1,4 +1,4 @@
-A preStop hook takes longer than the grace: it goes on for the two seconds that its container has left
+A preStop hook takes longer than the grace period: it continues for the two seconds that its container has left
 
 pod web
   terminationGracePeriodSeconds: 10

@@ -1,4 +1,4 @@
-The agent dies while a postStart hook runs: the next one runs it again
+The agent dies while a postStart hook runs: the next agent runs it again
 
 pod web
   containers:

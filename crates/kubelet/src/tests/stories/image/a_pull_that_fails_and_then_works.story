@@ -1,4 +1,4 @@
-An image can't be pulled: the waits double; once the registry has it, the container starts
+An image can't be pulled: the back-off doubles; once the registry has it, the container starts
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-The registry hangs; the manifest is edited to an image that is there
+The registry hangs; the manifest is edited to an image that is present
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-An image that may not be pulled is not there, until somebody loads it
+An image that may not be pulled is absent, until it is loaded by hand
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-An init container that fails is tried until it succeeds
+An init container that fails restarts until it succeeds
 
 pod web
   initContainers:

@@ -1,4 +1,4 @@
-An init container fails where nothing is restarted: the pod has failed
+An init container fails in a pod that is not restarted: the pod has failed
 
 pod job
   restartPolicy: Never

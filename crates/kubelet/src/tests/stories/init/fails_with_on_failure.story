@@ -1,4 +1,4 @@
-With restartPolicy OnFailure an init container that fails is tried again as well
+With restartPolicy OnFailure an init container that fails restarts as well
 
 pod job
   restartPolicy: OnFailure

@@ -1,4 +1,4 @@
-The agent dies while an init container runs, which ends before the next agent starts
+The agent dies while an init container runs, which exits before the next agent starts
 
 pod web
   initContainers:

@@ -1,4 +1,4 @@
-An operator restarts a container that waits: it starts at once, and its back-off is reset
+An operator restarts a container during its back-off: it starts at once, and the back-off is reset
 
 pod web
   containers:

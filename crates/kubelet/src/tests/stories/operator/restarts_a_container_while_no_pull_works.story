@@ -1,4 +1,4 @@
-An operator does not want to wait for the next try of a pull
+An operator does not wait for the next attempt of a pull
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-A restart that was asked for is not forgotten when the agent dies
+A requested restart is not lost when the agent dies
 
 pod web
   containers:

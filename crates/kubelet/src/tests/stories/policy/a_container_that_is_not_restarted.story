@@ -1,4 +1,4 @@
-One container of a pod is not restarted: the others run on, and the pod runs
+One container of a pod is not restarted: the others keep running, and so does the pod
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-A worker asks by its exit code for a restart of the whole pod: in the same sandbox, from init on
+A worker requests a restart of the whole pod by its exit code: in the same sandbox, from init on
 
 pod job
   restartPolicy: Never

@@ -1,4 +1,4 @@
-Restarts of the whole pod wait longer each time, as those of a container do
+Restarts of the whole pod back off like those of a container
 
 pod job
   restartPolicy: Never

@@ -1,4 +1,4 @@
-A probe is not tried before its initial delay is over
+A probe does not run before its initial delay is over
 
 pod web
   containers:

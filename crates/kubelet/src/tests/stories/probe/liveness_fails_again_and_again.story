@@ -1,4 +1,4 @@
-A container that never answers is started again after waits that double
+A container that never becomes live restarts with a back-off that doubles
 
 pod web
   containers:

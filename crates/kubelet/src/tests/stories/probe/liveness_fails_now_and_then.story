@@ -1,4 +1,4 @@
-Single failures below the threshold change nothing
+Failures below the threshold change nothing
 
 pod web
   containers:

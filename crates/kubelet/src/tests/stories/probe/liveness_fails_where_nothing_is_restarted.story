@@ -1,4 +1,4 @@
-A job fails its liveness probe: it is ended, and has failed
+A job fails its liveness probe: it is stopped, and has failed
 
 pod job
   restartPolicy: Never

@@ -1,4 +1,4 @@
-A container stops being ready while no agent runs: the next one finds out by its probe
+A container stops being ready while no agent runs: the next agent finds out by its probe
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-The agent is killed: what was ready stays ready, before the first probe as well
+The agent is killed: ready containers stay ready, also before the first probe
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-A container that does not start in time is restarted, and at last succeeds
+A container that does not start in time is restarted, and finally succeeds
 
 pod web
   containers:

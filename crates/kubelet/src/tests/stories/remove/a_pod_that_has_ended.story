@@ -1,4 +1,4 @@
-A job that has ended is removed
+A job that has completed is removed
 
 pod job
   restartPolicy: Never

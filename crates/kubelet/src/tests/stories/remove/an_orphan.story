@@ -1,4 +1,4 @@
-A manifest goes while no agent runs: its pod ends with its own grace, once all manifests were read
+A manifest is removed while no agent runs: its pod ends with its own grace period, once all sources were read
 
 pod web
   terminationGracePeriodSeconds: 7

@@ -1,4 +1,4 @@
-A pod is removed while its container waits to be started again
+A pod is removed during the back-off of its container
 
 pod web
   containers:

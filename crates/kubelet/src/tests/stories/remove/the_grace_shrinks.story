@@ -1,4 +1,4 @@
-An operator loses patience while the pod ends: the new grace counts from then, and only shrinks
+An operator shortens the grace period during termination: it counts from then, and only shrinks
 
 pod web
   terminationGracePeriodSeconds: 600

@@ -1,4 +1,4 @@
-The new grace has passed already: the container is killed at once
+The shortened grace period is over already: the container is killed at once
 
 pod web
   terminationGracePeriodSeconds: 600

@@ -1,4 +1,4 @@
-The manifest is put back while its pod still ends: the pod ends, and then starts again
+The manifest is added again while its pod terminates: the pod ends, and then starts again
 
 pod web
   containers:

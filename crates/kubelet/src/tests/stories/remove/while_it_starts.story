@@ -1,4 +1,4 @@
-A pod is removed while its sandbox is still being made
+A pod is removed while its sandbox is being created
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-A container fails while the runtime is away: it is started when the runtime is back
+A container fails while the runtime is down: it restarts when the runtime is back
 
 pod web
   containers:

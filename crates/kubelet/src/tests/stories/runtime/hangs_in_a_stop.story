@@ -1,4 +1,4 @@
-The runtime does not come to an end with a stop: it is asked again
+The runtime hangs in a stop: the call is repeated
 
 pod web
   terminationGracePeriodSeconds: 10

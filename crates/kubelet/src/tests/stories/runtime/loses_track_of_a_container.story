@@ -1,4 +1,4 @@
-The runtime does not know any more how a container ended: it is ended and started again
+The runtime does not know any more how a container exited: it is stopped and restarted
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-The runtime does not know how a job ended that is not to be started twice
+The runtime does not know how a job exited that may not run twice
 
 pod job
   restartPolicy: Never

@@ -1,4 +1,4 @@
-The runtime restarts: containers go on, and so does the agent
+The runtime restarts: containers keep running, and so does the agent
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-The sandbox dies: its containers are stopped and start again in a new one
+The sandbox dies: its containers are stopped and restart in a new one
 
 pod web
   containers:

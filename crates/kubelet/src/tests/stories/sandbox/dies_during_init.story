@@ -1,4 +1,4 @@
-The sandbox dies while the second init container runs: init begins again with the first
+The sandbox dies while the second init container runs: init restarts with the first one
 
 pod web
   initContainers:

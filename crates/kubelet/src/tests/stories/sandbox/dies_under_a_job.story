@@ -1,4 +1,4 @@
-The sandbox of a job dies: what runs is stopped, and is not started again
+The sandbox of a job dies: its container is stopped, and does not restart
 
 pod job
   restartPolicy: Never

@@ -1,4 +1,4 @@
-A sandbox without an address is of no use and is replaced
+A sandbox without an address is replaced
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-After a reboot a job that is not restarted has failed, and one that had ended stays as it was
+After a reboot a job that is not restarted has failed, and one that had completed is unchanged
 
 pod lost
   restartPolicy: Never

@@ -1,4 +1,4 @@
-Two sandboxes of one pod are ready: both go, and one is made
+Two sandboxes of one pod are ready: both are removed, and a new one is created
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-A sidecar dies while the init container after it runs: it is started again, init goes on
+A sidecar dies while the init container after it runs: it restarts, init continues
 
 pod web
   initContainers:

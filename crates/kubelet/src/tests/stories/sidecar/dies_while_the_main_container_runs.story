@@ -1,4 +1,4 @@
-A sidecar that dies is started again; the container beside it is left alone
+A sidecar that dies restarts; the container beside it is left alone
 
 pod web
   initContainers:

@@ -1,4 +1,4 @@
-A job is done when its containers are, although a sidecar still runs
+A job is complete when its containers are, although a sidecar still runs
 
 pod job
   restartPolicy: Never

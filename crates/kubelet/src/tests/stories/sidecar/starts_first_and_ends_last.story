@@ -1,4 +1,4 @@
-Sidecars start in order before the containers, and end after them in reverse order
+Sidecars start in order before the containers, and stop after them in reverse order
 
 pod web
   initContainers:

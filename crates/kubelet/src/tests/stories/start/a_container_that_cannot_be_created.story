@@ -1,4 +1,4 @@
-A container that can't be created is tried again, with waits of 1 to 10 seconds
+A container that can't be created is retried, with a back-off of 1 to 10 seconds
 
 pod web
   containers:

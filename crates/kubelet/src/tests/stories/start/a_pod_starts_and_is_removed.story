@@ -1,4 +1,4 @@
-A pod starts, and goes when its manifest goes
+A pod starts, and is removed with its manifest
 
 SIGTERM first; the container has its grace to end.
 

@@ -1,4 +1,4 @@
-A sandbox that can't be made is tried again, each time after a longer wait
+A sandbox that can't be created is retried, with a longer back-off each time
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-A start that takes long is waited for; nothing is done twice
+A slow start is waited for; nothing is done twice
 
 pod web
   containers:

@@ -1,4 +1,4 @@
-Nothing is started while a volume can't be mounted; then all goes on
+Nothing is started while a volume can't be mounted; then the pod starts
 
 pod web
   containers:

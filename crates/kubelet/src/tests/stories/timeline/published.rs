@@ -1,4 +1,4 @@
-//! What the agent says: statuses and reasons, what probes amount to, events.
+//! What the agent publishes: statuses and reasons, probe results, events.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -70,12 +70,12 @@ impl Timeline {
             return;
         }
         let known = match &old {
-            // Another agent says its reasons again.
+            // A new agent publishes its reasons again.
             Some(old) if self.on_board.contains(uid) => whys(old),
             _ => Vec::new(),
         };
         for why in whys(entry) {
-            // Whether the agent looks once more after the end depends on when it heard of what.
+            // Whether the agent plans once more after the end depends on the order of events.
             let after_end =
                 why == PlanReason::PhaseIsTerminal.to_string() && self.on_board.contains(uid);
             if !known.contains(&why) && !after_end {
@@ -84,8 +84,8 @@ impl Timeline {
         }
         self.on_board.insert(uid.clone());
         if entry.pod.spec.containers.is_empty() {
-            // All that is known of it is what the runtime and the disk hold of a pod without a
-            // manifest: that has no status to speak of.
+            // A pod without a manifest, known from the runtime and the disk only, has no meaningful
+            // status.
             return;
         }
         let state = status::summary(entry);
@@ -139,7 +139,7 @@ pub(super) fn is_of_probe(event: &Event) -> bool {
     matches!(&*event.reason, "Unhealthy" | "ProbeWarning")
 }
 
-/// True for events that say the same as the calls around them.
+/// True for events that repeat what the calls around them show.
 fn is_routine(event: &Event) -> bool {
     let routine = matches!(&*event.reason, "Created" | "Started" | "Pulling")
         || &*event.reason == "Pulled" && event.message.contains("already present");

@@ -1,0 +1,33 @@
+A container fails while no agent runs: the next agent restarts it
+
+pod web
+  containers:
+  - {name: web, image: "app:1"}
+
+at 20s  agent dies
+at 25s  container web exits 1
+at 60s  agent starts
+until 90s
+---
+00:00.0 state Pending: web ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container web: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer web#0
+00:00.0 call  StartContainer web#0
+00:00.0 why   everything runs as specified
+00:00.0 state Running: web Running
+00:00.0 cond  Ready True
+00:20.0 then  agent dies
+00:25.0 then  container web exits 1
+00:25.0 proc  web#0 exits 1 (Error)
+01:00.0 then  agent starts
+01:00.0 why   starts container web: it exited with code 1
+01:00.0 state Running: web Error(1)
+01:00.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+01:00.0 call  CreateContainer web#1
+01:00.0 call  StartContainer web#1
+01:00.0 why   everything runs as specified
+01:00.0 state Running: web Running x1
+01:00.0 cond  Ready True

@@ -1,0 +1,41 @@
+The preStop hook runs before SIGTERM, and counts toward the grace period
+
+pod web
+  terminationGracePeriodSeconds: 20
+  containers:
+  - name: web
+    image: app:1
+    lifecycle: {preStop: {exec: {command: [drain]}}}
+
+first  container web: runs, ends 4s after SIGTERM
+first  command drain takes 8s
+at 20s  manifest is removed
+until 40s
+---
+00:00.0 state Pending: web ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container web: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer web#0
+00:00.0 call  StartContainer web#0
+00:00.0 why   everything runs as specified
+00:00.0 state Running: web Running
+00:00.0 cond  Ready True
+00:20.0 then  manifest is removed
+00:20.0 why   no source defines the pod any more
+00:20.0 why   stops container web: the pod terminates
+00:20.0 state Running, ends within 20 s: web Running
+00:20.0 event Normal Killing web: Stopping container web
+00:20.0 call  ExecSync web#0, drain
+00:28.0 call  ExecSync web#0 took 8 s
+00:28.0 call  StopContainer web#0, grace 12 s
+00:28.0 proc  web#0 gets SIGTERM
+00:32.0 proc  web#0 exits 143 (Error)
+00:32.0 call  StopPodSandbox 0
+00:32.0 state Running, ends within 20 s: web Error(143)
+00:32.0 cond  PodReadyToStartContainers False
+00:32.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:32.0 call  RemoveContainer web#0
+00:32.0 call  RemovePodSandbox 0
+00:32.0 gone  nothing is left of the pod

@@ -1,0 +1,43 @@
+Files and volumes of a pod can't be removed at first
+
+pod web
+  containers:
+  - {name: web, image: "app:1"}
+
+at 10s  host can't clean up: volume "data" is in use
+at 20s  manifest is removed
+at 40s  host can clean up
+until 60s
+---
+00:00.0 state Pending: web ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container web: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer web#0
+00:00.0 call  StartContainer web#0
+00:00.0 why   everything runs as specified
+00:00.0 state Running: web Running
+00:00.0 cond  Ready True
+00:10.0 then  host can't clean up: volume "data" is in use
+00:20.0 then  manifest is removed
+00:20.0 why   no source defines the pod any more
+00:20.0 why   stops container web: the pod terminates
+00:20.0 state Running, ends within 30 s: web Running
+00:20.0 event Normal Killing web: Stopping container web
+00:20.0 call  StopContainer web#0, grace 30 s
+00:20.0 proc  web#0 gets SIGTERM
+00:20.0 proc  web#0 exits 143 (Error)
+00:20.0 call  StopPodSandbox 0
+00:20.0 state Running, ends within 30 s: web Error(143)
+00:20.0 cond  PodReadyToStartContainers False
+00:20.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:20.0 call  RemoveContainer web#0
+00:20.0 call  RemovePodSandbox 0
+00:20.0 event Warning FailedCleanUp volume "data" is in use
+00:21.0 event Warning FailedCleanUp volume "data" is in use
+00:23.0 event Warning FailedCleanUp volume "data" is in use
+00:27.0 event Warning FailedCleanUp volume "data" is in use
+00:35.0 event Warning FailedCleanUp volume "data" is in use
+00:40.0 then  host can clean up
+00:45.0 gone  nothing is left of the pod

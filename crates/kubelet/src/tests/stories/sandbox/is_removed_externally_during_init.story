@@ -1,0 +1,42 @@
+The sandbox is removed, not by the agent, while an init container runs: the pod starts again
+
+pod web
+  initContainers:
+  - {name: config, image: "app:1"}
+  containers:
+  - {name: web, image: "app:1"}
+
+first  container config: exits 0 after 10s
+at 5s  sandbox vanishes
+until 20s
+---
+00:00.0 state Pending: config PodInitializing, web PodInitializing
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container config: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer config#0
+00:00.0 call  StartContainer config#0
+00:00.0 why   waits for init container config to exit
+00:00.0 state Pending: config Running, web PodInitializing
+00:05.0 then  sandbox vanishes
+00:05.0 proc  config#0 exits 137 (Error)
+00:05.0 why   the pod has no sandbox
+00:05.0 state Pending: config PodInitializing x1 after ContainerStatusUnknown(137), web PodInitializing
+00:05.0 cond  PodReadyToStartContainers False
+00:05.0 call  RunPodSandbox 0
+00:05.0 why   starts container config: it has not run yet
+00:05.0 cond  PodReadyToStartContainers True
+00:05.0 call  CreateContainer config#1
+00:05.0 call  StartContainer config#1
+00:05.0 why   waits for init container config to exit
+00:05.0 state Pending: config Running x1, web PodInitializing
+00:15.0 proc  config#1 exits 0 (Completed)
+00:15.0 why   starts container web: it has not run yet
+00:15.0 state Pending: config Completed(0) x1, web PodInitializing
+00:15.0 cond  Initialized True
+00:15.0 call  CreateContainer web#0
+00:15.0 call  StartContainer web#0
+00:15.0 why   everything runs as specified
+00:15.0 state Running: config Completed(0) x1, web Running
+00:15.0 cond  Ready True
